@@ -1,5 +1,5 @@
 // Creates the meters, products and prices of the price file and the instance types in the Stripe account of STRIPE_SECRET_KEY.
-// Safe to repeat: existing objects stay, and a changed amount gets a new price. `--api-base http://…` replaces Stripe's API.
+// Safe to repeat: existing objects stay, and a changed amount is a new price. `--api-base http://…` replaces Stripe's API.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -80,7 +80,12 @@ async function setUp(): Promise<void> {
 /** All prices of this installation, derived from its settings without calling the runtime. */
 function listPrices(config: Config): MeteredPrice[] {
   const types = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
-  const prices = listMeteredPrices(readPrices(config, types), new Date(), listInstances(config, types))
+  const prices = listMeteredPrices(
+    readPrices(config, types),
+    new Date(),
+    listInstances(config, types),
+    maxPrices,
+  )
   if (prices.length <= maxPrices) return prices
   const setting =
     config.kubernetes !== null

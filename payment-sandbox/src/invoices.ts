@@ -1,8 +1,9 @@
 import type { Stripe } from 'stripe'
 import { Exact } from './amounts.ts'
+import type { SandboxDatabase } from './database.ts'
 import { recordEvent } from './events.ts'
 import { sumUsage } from './meters.ts'
-import type { Invoice, InvoiceLine, Subscription, Wire } from './object-types.ts'
+import type { Invoice, InvoiceLine, Subscription, SubscriptionItem, Wire } from './object-types.ts'
 import { getObject, insertObject, newId, saveObject } from './objects.ts'
 import type { Change } from './store.ts'
 import type { Period } from './subscription-items.ts'
@@ -11,7 +12,7 @@ import type { Period } from './subscription-items.ts'
 const draftSeconds = 3600
 const day = 86_400
 
-/** Creates a draft without amounts: usage is counted when it is finalized, an hour after the period's end. */
+/** Creates a draft with the usage so far. Usage counts until it is finalized, an hour after the period's end. */
 export async function createInvoice(
   change: Change,
   subscription: Subscription,
@@ -19,7 +20,7 @@ export async function createInvoice(
 ): Promise<Invoice> {
   const customer = await getObject(change.db, 'customer', subscription.customer)
   const id = newId('in')
-  const invoice: Invoice = {
+  const empty: Invoice = {
     id,
     object: 'invoice',
     amount_due: 0,
@@ -36,14 +37,21 @@ export async function createInvoice(
     effective_at: null,
     hosted_invoice_url: null,
     invoice_pdf: null,
-    lines: { object: 'list', data: [], has_more: false, url: `/v1/invoices/${id}/lines` },
+    lines: {
+      object: 'list',
+      data: subscription.items.data.map((item) => buildLine(item, period)),
+      has_more: false,
+      url: `/v1/invoices/${id}/lines`,
+    },
     next_payment_attempt: null,
     number: null,
     parent: { type: 'subscription_details', subscription_details: { subscription: subscription.id } },
     period_end: period.end,
     period_start: period.start,
     status: 'draft',
+    total: 0,
   } satisfies Wire<Stripe.Invoice>
+  const invoice = await countUsage(change.db, empty)
   await insertObject(change, invoice, new Date((change.second + draftSeconds) * 1000))
   await recordEvent(change, 'invoice.created', invoice)
   return invoice
@@ -56,17 +64,19 @@ export async function finalizeInvoice(change: Change, draft: Invoice): Promise<I
   const customer = await getObject(db, 'customer', draft.customer)
   const sequence = customer.next_invoice_sequence
   await saveObject(change, { ...customer, next_invoice_sequence: sequence + 1 })
-  const lines = await countLines(change, subscription, { start: draft.period_start, end: draft.period_end })
+  const counted = await countUsage(db, draft)
   const dueDate =
     draft.collection_method === 'send_invoice' ? second + (subscription.days_until_due ?? 30) * day : null
   const finalized = await saveObject(
     change,
     {
-      ...draft,
-      amount_due: lines.reduce((sum, { amount }) => sum + amount, 0),
+      ...counted,
       due_date: dueDate,
       effective_at: second,
-      lines: { ...draft.lines, data: lines },
+      lines: {
+        ...draft.lines,
+        data: counted.lines.data.filter(({ quantity_decimal: quantity }) => quantity !== '0'),
+      },
       number: `${customer.invoice_prefix}-${String(sequence).padStart(4, '0')}`,
       status: 'open' as const,
     },
@@ -92,30 +102,37 @@ export function getSubscriptionOf({ db }: Change, { parent }: Invoice): Promise<
   return getObject(db, 'subscription', parent.subscription_details.subscription)
 }
 
+/** A line without usage. An item that was added during the period counts from then on. */
+function buildLine({ price, created }: SubscriptionItem, { start, end }: Period): InvoiceLine {
+  return {
+    id: newId('il'),
+    object: 'line_item',
+    amount: 0,
+    currency: price.currency,
+    description: price.nickname,
+    period: { start: Math.min(end, Math.max(start, created)), end },
+    pricing: {
+      type: 'price_details',
+      price_details: { price: price.id, product: price.product },
+      unit_amount_decimal: price.unit_amount_decimal,
+    },
+    quantity_decimal: '0',
+  } satisfies Wire<Stripe.InvoiceLineItem>
+}
+
 /**
- * One line for each price that was used in the period. Each is rounded to the smallest currency unit, halves away from zero, as
- * Stripe rounds the product of quantity and price.
+ * A draft with its usage until now. Each line is rounded to the smallest currency unit, halves away from zero, as Stripe rounds the
+ * product of quantity and price.
  */
-async function countLines(
-  { db }: Change,
-  { items, customer, currency }: Subscription,
-  period: Period,
-): Promise<InvoiceLine[]> {
-  const lines: InvoiceLine[] = []
-  for (const { price } of items.data) {
+async function countUsage(db: SandboxDatabase, draft: Invoice): Promise<Invoice> {
+  const data: InvoiceLine[] = []
+  for (const line of draft.lines.data) {
+    const price = await getObject(db, 'price', line.pricing.price_details.price)
     const meter = await getObject(db, 'billing.meter', price.recurring.meter)
-    const quantity = await sumUsage(db, meter.event_name, customer, period)
-    if (quantity === '0') continue
-    const unitAmount = price.unit_amount_decimal
-    lines.push({
-      id: newId('il'),
-      object: 'line_item',
-      amount: new Exact(unitAmount).times(quantity).round().toNumber(),
-      currency,
-      description: price.nickname,
-      pricing: { type: 'price_details', unit_amount_decimal: unitAmount },
-      quantity_decimal: quantity,
-    } satisfies Wire<Stripe.InvoiceLineItem>)
+    const quantity = await sumUsage(db, meter.event_name, draft.customer, line.period)
+    const amount = new Exact(price.unit_amount_decimal).times(quantity).round().toNumber()
+    data.push({ ...line, amount, quantity_decimal: quantity })
   }
-  return lines
+  const total = data.reduce((sum, { amount }) => sum + amount, 0)
+  return { ...draft, amount_due: total, total, lines: { ...draft.lines, data } }
 }

@@ -1,4 +1,5 @@
 import type { Stripe } from 'stripe'
+import type { BillingCycleAnchor } from './periods.ts'
 
 /**
  * The fields that `Whole`, an object of Stripe's API, may have on the wire, each optional and with decimals as strings. Objects are
@@ -94,6 +95,7 @@ export interface Price {
 export interface SubscriptionItem {
   id: string
   object: 'subscription_item'
+  created: number
   current_period_end: number
   current_period_start: number
   price: Price
@@ -102,7 +104,7 @@ export interface SubscriptionItem {
 export interface Subscription {
   id: string
   object: 'subscription'
-  billing_cycle_anchor: number
+  billing_cycle_anchor_config: BillingCycleAnchor
   collection_method: CollectionMethod
   currency: string
   customer: string
@@ -122,7 +124,12 @@ export interface InvoiceLine {
   amount: number
   currency: string
   description: string
-  pricing: { type: 'price_details'; unit_amount_decimal: string }
+  period: { start: number; end: number }
+  pricing: {
+    type: 'price_details'
+    price_details: { price: string; product: string }
+    unit_amount_decimal: string
+  }
   quantity_decimal: string
 }
 
@@ -150,6 +157,7 @@ export interface Invoice {
   period_end: number
   period_start: number
   status: 'draft' | 'open' | 'paid'
+  total: number
 }
 
 export interface List<Element> {

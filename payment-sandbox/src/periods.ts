@@ -1,18 +1,33 @@
-/** The moment `months` after `anchor` (seconds since 1970), on the anchor's day or the last one that the month has. */
-export function addMonths(anchor: number, months: number): number {
-  const from = new Date(anchor * 1000)
-  const first = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + months, 1))
-  const lastDay = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate()
-  const to = new Date(from)
-  to.setUTCFullYear(first.getUTCFullYear(), first.getUTCMonth(), Math.min(from.getUTCDate(), lastDay))
-  return to.getTime() / 1000
+/** The day of the month and the time of day (UTC) on which the periods of a subscription begin. */
+export interface BillingCycleAnchor {
+  /** 1 to 31; in a shorter month its last day */
+  day_of_month: number
+  hour: number
+  minute: number
+  second: number
 }
 
-/** The end of the monthly period that begins at `start`, counted from the anchor so that the 31st stays the 31st. */
-export function periodEnd(anchor: number, start: number): number {
-  const a = new Date(anchor * 1000)
-  const s = new Date(start * 1000)
-  let months = (s.getUTCFullYear() - a.getUTCFullYear()) * 12 + s.getUTCMonth() - a.getUTCMonth()
-  while (addMonths(anchor, months) <= start) months++
-  return addMonths(anchor, months)
+/** The anchor of a subscription whose periods begin at the time of `moment`, in seconds since 1970. */
+export function anchorOf(moment: number): BillingCycleAnchor {
+  const date = new Date(moment * 1000)
+  return {
+    day_of_month: date.getUTCDate(),
+    hour: date.getUTCHours(),
+    minute: date.getUTCMinutes(),
+    second: date.getUTCSeconds(),
+  }
+}
+
+/** The end of the period that begins at `start`: the anchor's next occurrence. Both are in seconds since 1970. */
+export function periodEnd(anchor: BillingCycleAnchor, start: number): number {
+  const begun = new Date(start * 1000)
+  const [year, month] = [begun.getUTCFullYear(), begun.getUTCMonth()]
+  const inThisMonth = occurrenceIn(anchor, year, month)
+  return inThisMonth > start ? inThisMonth : occurrenceIn(anchor, year, month + 1)
+}
+
+function occurrenceIn(anchor: BillingCycleAnchor, year: number, month: number): number {
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
+  const day = Math.min(anchor.day_of_month, lastDay)
+  return Date.UTC(year, month, day, anchor.hour, anchor.minute, anchor.second) / 1000
 }

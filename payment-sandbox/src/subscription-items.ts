@@ -14,28 +14,38 @@ export interface Period {
 }
 
 export async function createItems(
-  { db }: Change,
+  { db, second }: Change,
   prices: readonly { price: string }[],
   period: Period,
 ): Promise<SubscriptionItem[]> {
   const items = []
-  for (const { price } of prices) items.push(buildItem(await getActivePrice(db, price), period))
+  for (const { price } of prices) items.push(buildItem(await getActivePrice(db, price), second, period))
   return requireValid(items)
 }
 
-/** The items after `changes`, each a new price, or another price for an item. */
+/** A price to add, or an item to remove. */
+export type ItemChange = { price: string } | { id: string; deleted: true }
+
+/**
+ * The items after `changes`. A new item counts usage from now on, and the usage of a removed one is not charged: Stripe does
+ * the same without prorations (docs.stripe.com/billing/subscriptions/usage-based/manage-billing-setup).
+ */
 export async function changeItems(
-  { db }: Change,
+  { db, second }: Change,
   { items: { data: items } }: Subscription,
-  changes: readonly { id?: string | undefined; price: string }[],
+  changes: readonly ItemChange[],
 ): Promise<SubscriptionItem[]> {
   if (changes.length === 0) return items
-  const changed = [...items]
-  for (const { id, price } of changes) {
-    const index = id === undefined ? changed.length : changed.findIndex((item) => item.id === id)
-    if (index < 0) throw missing('subscription_item', id ?? '', 'items[id]')
-    const item = buildItem(await getActivePrice(db, price), periodOf(items))
-    changed[index] = { ...item, id: id ?? item.id }
+  let changed = items
+  for (const change of changes) {
+    if ('price' in change) {
+      const price = await getActivePrice(db, change.price)
+      changed = [...changed, buildItem(price, second, periodOf(items))]
+    } else {
+      if (!changed.some(({ id }) => id === change.id))
+        throw missing('subscription_item', change.id, 'items[id]')
+      changed = changed.filter(({ id }) => id !== change.id)
+    }
   }
   return requireValid(changed)
 }
@@ -52,10 +62,11 @@ async function getActivePrice(db: SandboxDatabase, id: string): Promise<Price> {
   return price
 }
 
-function buildItem(price: Price, { start, end }: Period): SubscriptionItem {
+function buildItem(price: Price, created: number, { start, end }: Period): SubscriptionItem {
   return {
     id: newId('si'),
     object: 'subscription_item',
+    created,
     current_period_end: end,
     current_period_start: start,
     price,

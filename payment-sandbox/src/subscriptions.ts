@@ -7,14 +7,17 @@ import { recordEvent } from './events.ts'
 import { createInvoice, finalizeInvoice } from './invoices.ts'
 import type { CollectionMethod, PaymentMethod, Subscription, Wire } from './object-types.ts'
 import { getObject, insertObject, newId, saveObject } from './objects.ts'
-import { periodEnd } from './periods.ts'
+import { anchorOf, periodEnd } from './periods.ts'
+import type { BillingCycleAnchor } from './periods.ts'
 import type { Change } from './store.ts'
 import { changeItems, createItems, periodOf } from './subscription-items.ts'
+import type { ItemChange } from './subscription-items.ts'
 import { testCardOf } from './test-cards.ts'
 
 export interface SubscriptionInput {
   customer: string
   items: { price: string }[]
+  billing_cycle_anchor_config?: BillingCycleAnchor | undefined
   default_payment_method: string
   metadata?: Metadata | undefined
 }
@@ -25,13 +28,14 @@ export async function createSubscription(change: Change, input: SubscriptionInpu
   const customer = await getObject(db, 'customer', input.customer, 'customer')
   const card = await requireCardOf(db, customer.id, input.default_payment_method, 'default_payment_method')
   requireChargeable(card, now)
-  const period = { start: second, end: periodEnd(second, second) }
+  const anchor = input.billing_cycle_anchor_config ?? anchorOf(second)
+  const period = { start: second, end: periodEnd(anchor, second) }
   const items = await createItems(change, input.items, period)
   const id = newId('sub')
   const subscription: Subscription = {
     id,
     object: 'subscription',
-    billing_cycle_anchor: second,
+    billing_cycle_anchor_config: anchor,
     collection_method: 'charge_automatically',
     currency: items[0]!.price.currency,
     customer: customer.id,
@@ -65,7 +69,7 @@ function requireChargeable(card: PaymentMethod, now: Date): void {
 }
 
 export interface SubscriptionChanges {
-  items?: { id?: string | undefined; price: string }[] | undefined
+  items?: ItemChange[] | undefined
   collection_method?: CollectionMethod | undefined
   days_until_due?: number | undefined
   default_payment_method?: string | undefined
@@ -119,7 +123,7 @@ export async function beginNextPeriod(change: Change, subscription: Subscription
   const { data: items } = subscription.items
   const ended = periodOf(items)
   await createInvoice(change, subscription, ended)
-  const end = periodEnd(subscription.billing_cycle_anchor, ended.end)
+  const end = periodEnd(subscription.billing_cycle_anchor_config, ended.end)
   const data = items.map((item) => ({
     ...item,
     current_period_start: ended.end,

@@ -93,3 +93,16 @@ CREATE INDEX usage_reports_open_idx ON usage_reports (organization_id, hour) WHE
 COMMENT ON TABLE usage_reports IS 'Usage reported to the processor per hour. Each row is inserted before its report is sent.';
 COMMENT ON COLUMN usage_reports.at IS 'The time at which the processor counts the usage: the end of the hour, or the start of the first open billing period';
 COMMENT ON COLUMN usage_reports.status IS 'pending: not sent yet, or the process died while sending; unknown: the processor never answered';
+
+CREATE TABLE invoice_comparisons (
+  organization_id bigint NOT NULL REFERENCES organizations (id),
+  period_end      timestamptz NOT NULL,
+  invoice_id      text NOT NULL,
+  is_final        boolean NOT NULL,
+  compared_at     timestamptz NOT NULL,
+  difference      text,
+  PRIMARY KEY (organization_id, period_end)
+);
+CREATE INDEX invoice_comparisons_differing_idx ON invoice_comparisons (period_end) WHERE difference IS NOT NULL;
+COMMENT ON TABLE invoice_comparisons IS 'Invoices compared with the ledger: drafts repeatedly, a final invoice once';
+COMMENT ON COLUMN invoice_comparisons.difference IS 'A sentence with all differing prices; null if ledger and invoice agree';

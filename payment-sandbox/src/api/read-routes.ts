@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { requireCardOf } from '../cards.ts'
 import { listEventRows, presentEvent } from '../events.ts'
 import { summarizeUsage } from '../meters.ts'
-import type { List, ObjectType } from '../object-types.ts'
+import type { List, ObjectType, ObjectTypes } from '../object-types.ts'
 import { getObject, listObjects } from '../objects.ts'
 import type { ObjectFilter } from '../objects.ts'
 import { present } from '../present.ts'
@@ -22,13 +22,13 @@ interface PageParameters {
   starting_after?: string | undefined
 }
 
-async function listPage(
+async function listPage<T extends ObjectType>(
   { db, links }: ReadContext,
   url: string,
-  type: ObjectType,
+  type: T,
   filter: ObjectFilter,
   { limit, starting_after: startingAfter }: PageParameters,
-): Promise<List<object>> {
+): Promise<List<ObjectTypes[T]>> {
   if (filter.customer !== undefined) await getObject(db, 'customer', filter.customer, 'customer')
   const objects = await listObjects(db, type, filter, { limit, startingAfter })
   return toList(
@@ -93,6 +93,10 @@ export const readRoutes: readonly ReadRoute[] = [
     z.strictObject({ customer: filled.optional(), ...paging }),
     (context, { customer, ...page }) => listPage(context, '/v1/invoices', 'invoice', { customer }, page),
   ),
+  readRoute('/v1/invoices/:id/lines', z.strictObject({ ...paging }), async ({ db }, { limit }, { id }) => {
+    const { lines } = await getObject(db, 'invoice', id)
+    return toList(`/v1/invoices/${id}/lines`, limit, lines.data)
+  }),
   readRoute(
     '/v1/events',
     z.strictObject({ created: z.strictObject({ gte: whole }), ...paging }),

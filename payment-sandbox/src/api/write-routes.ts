@@ -11,6 +11,15 @@ import type { WriteRoute } from './route.ts'
 
 const none = z.strictObject({})
 
+const upTo = (max: number) => whole.pipe(z.number().max(max))
+const anchorConfig = z.strictObject({
+  day_of_month: whole.pipe(z.number().min(1).max(31)),
+  hour: upTo(23),
+  minute: upTo(59),
+  second: upTo(59),
+})
+const removedItem = z.strictObject({ id: filled, deleted: z.literal('true').transform(() => true as const) })
+
 /** Strict schemas: a parameter or value that Berth does not send is an error. */
 export const writeRoutes: readonly WriteRoute[] = [
   writeRoute('POST', '/v1/customers', z.strictObject({ metadata: metadata.optional() }), createCustomer),
@@ -123,6 +132,7 @@ export const writeRoutes: readonly WriteRoute[] = [
     z.strictObject({
       customer: filled,
       items: z.array(z.strictObject({ price: filled })),
+      billing_cycle_anchor_config: anchorConfig.optional(),
       collection_method: z.literal('charge_automatically').optional(),
       default_payment_method: filled,
       metadata: metadata.optional(),
@@ -135,7 +145,7 @@ export const writeRoutes: readonly WriteRoute[] = [
     'POST',
     '/v1/subscriptions/:id',
     z.strictObject({
-      items: z.array(z.strictObject({ id: filled.optional(), price: filled })).optional(),
+      items: z.array(z.union([z.strictObject({ price: filled }), removedItem])).optional(),
       collection_method: z.enum(['charge_automatically', 'send_invoice']).optional(),
       days_until_due: whole.pipe(z.number().max(730)).optional(),
       default_payment_method: filled.optional(),

@@ -23,14 +23,20 @@ export type Dimensions = Readonly<Record<string, string>>
 const maxKeyLength = 100
 
 /**
- * The key of a price, e.g. `gpu_instance_seconds.local-cpu.local`: the meter and the values, ordered by dimension name, in the
- * characters `a-z 0-9 . _ -`. Keys over 100 characters are truncated and end in a digest.
+ * The key of a price, e.g. `gpu_instance_seconds.local-cpu.local.0.00001-usd`: the meter, the values, ordered by dimension name,
+ * and the amount of `unit`, in the characters `a-z 0-9 . _ -`. A changed amount is another price, so usage keeps the price of its
+ * time at the payment processor too. Keys over 100 characters are truncated and end in a digest.
  */
-export function toPriceKey(meter: MeterName, dimensions: Dimensions): string {
+export function toPriceKey(
+  meter: MeterName,
+  dimensions: Dimensions,
+  unit: { amount: string; currency: string } | null,
+): string {
   const values = Object.keys(dimensions)
     .toSorted()
     .map((name) => dimensions[name])
-  const key = [meter, ...values]
+  const amount = unit === null ? [] : [`${unit.amount}-${unit.currency}`]
+  const key = [meter, ...values, ...amount]
     .join('.')
     .toLowerCase()
     .replaceAll(/[^a-z0-9._-]/g, '-')

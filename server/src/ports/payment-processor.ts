@@ -20,6 +20,8 @@ export interface ProcessorSubscription {
   currentPeriodStart: Date
   currentPeriodEnd: Date
   defaultPaymentMethodId: string | null
+  /** The prices that it charges, each for usage from `since` on */
+  prices: { key: string; since: Date }[]
 }
 
 export interface SavedCard {
@@ -56,9 +58,20 @@ export interface ProcessorInvoice {
   created: Date
 }
 
+/** The usage that an invoice of a period charges. */
+export interface InvoicedUsage {
+  invoiceId: string
+  /** False for a draft, which later usage of the period still changes */
+  isFinal: boolean
+  periodStart: Date
+  periodEnd: Date
+  /** Quantities and prices per unit (in the currency's main unit) as decimal strings; lines without one of Berth's prices are omitted */
+  lines: { priceKey: string; quantity: string; unitAmount: string }[]
+}
+
 /** The price of a meter in one combination of its dimensions. */
 export interface MeteredPrice {
-  /** The meter's name at the processor, e.g. `gpu_instance_seconds.local-cpu.local`: stable, unique, at most 100 characters */
+  /** The meter's name at the processor, e.g. `gpu_instance_seconds.local-cpu.local.0.00001-usd`: unique, at most 100 characters */
   key: string
   displayName: string
   /** Price per unit in the currency's main unit, a decimal string */
@@ -141,6 +154,8 @@ export interface PaymentProcessor {
   createPortalSession(customerId: string, returnUrl: string): Promise<string>
   /** Newest first, without drafts; empty for an unknown customer. */
   listInvoices(customerId: string): Promise<ProcessorInvoice[]>
+  /** The usage on the invoice of the period that ended at `periodEnd`; null without one. A draft counts the usage so far. */
+  findInvoicedUsage(customerId: string, periodEnd: Date): Promise<InvoicedUsage | null>
   sendUsage(event: UsageEvent): Promise<void>
   /** The processor's total for a price in [from, to), both whole hours; used to reconcile unconfirmed reports. */
   countUsage(priceKey: string, customerId: string, from: Date, to: Date): Promise<number>

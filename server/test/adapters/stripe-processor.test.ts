@@ -132,6 +132,7 @@ test('createSubscription: all prices, a period of one month from now, charged to
     currentPeriodStart: new Date('2026-11-10T09:30:00Z'),
     currentPeriodEnd: new Date('2026-12-10T09:30:00Z'),
     defaultPaymentMethodId: customer.cardId,
+    prices: expect.arrayContaining(prices.map(({ key }) => ({ key, since: world.now() }))),
   })
   expect(await world.payments.findSubscription(customer.customerId)).toEqual(subscription)
   const { items } = await world.read('subscription', subscription.id)

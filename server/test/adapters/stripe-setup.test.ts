@@ -24,12 +24,16 @@ function runSetup(settings: Record<string, string>) {
 test('npm run stripe:setup: publishes the price file, lists the prices, and changes nothing the second time', async () => {
   const settings = { STRIPE_SECRET_KEY: world.sandbox.apiKey }
   const first = await runSetup(settings)
-  expect(first.stdout).toMatch(/created {4}gpu_instance_seconds\.local-cpu\.local {2}0\.00001 usd/)
+  expect(first.stdout).toMatch(
+    /created {4}gpu_instance_seconds\.local-cpu\.local\.0\.00001-usd {2}0\.00001 usd/,
+  )
   expect(first.stdout).toContain('/v1/billing/webhook')
   const prices = await world.stripe.prices.list({ active: true, limit: 100 })
-  expect(prices.data.map(({ lookup_key: key }) => key)).toContain('gpu_instance_seconds.local-cpu.local')
+  expect(prices.data.map(({ lookup_key: key }) => key)).toContain(
+    'gpu_instance_seconds.local-cpu.local.0.00001-usd',
+  )
   const second = await runSetup(settings)
-  expect(second.stdout).toContain('unchanged  gpu_instance_seconds.local-cpu.local')
+  expect(second.stdout).toContain('unchanged  gpu_instance_seconds.local-cpu.local.0.00001-usd')
   expect(second.stdout).toContain('0 of them new')
   expect(await world.stripe.prices.list({ active: true, limit: 100 })).toEqual(prices)
 })
@@ -38,10 +42,14 @@ test('npm run stripe:setup: on Kubernetes publishes the instance types in the co
   const settings = { STRIPE_SECRET_KEY: world.sandbox.apiKey, RUNTIME: 'kubernetes' }
   const named = { KUBERNETES_INSTANCE_TYPES: 'l4-x1,h100-x8', KUBERNETES_REGION: 'eu-1' }
   const { stdout } = await runSetup({ ...settings, ...named })
-  expect(stdout).toMatch(/created {4}gpu_instance_seconds\.l4-x1\.eu-1 {2}0\.000222222222 usd/)
+  expect(stdout).toMatch(
+    /created {4}gpu_instance_seconds\.l4-x1\.eu-1\.0\.000222222222-usd {2}0\.000222222222 usd/,
+  )
   expect(stdout).toContain('gpu_instance_seconds.h100-x8.eu-1')
   const meters = await world.stripe.billing.meters.list({ limit: 100 })
-  expect(meters.data.map(({ event_name: name }) => name)).toContain('gpu_instance_seconds.l4-x1.eu-1')
+  expect(meters.data.map(({ event_name: name }) => name)).toContain(
+    'gpu_instance_seconds.l4-x1.eu-1.0.000222222222-usd',
+  )
   await expect(runSetup(settings)).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/KUBERNETES_INSTANCE_TYPES: .*20 prices.*34/),

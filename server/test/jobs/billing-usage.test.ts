@@ -152,9 +152,15 @@ describe('sealed hours', () => {
 
   test('a price key may have the processor’s maximum length', async () => {
     const longest = 'm'.repeat(100)
-    const meter = { display_name: 'Long', event_name: longest, 'default_aggregation[formula]': 'sum' }
-    await callSandbox(server.application, 'POST', '/v1/billing/meters', meter)
+    const price = {
+      key: longest,
+      displayName: 'Long',
+      unitAmountDecimal: '0.001',
+      currency: 'usd',
+    }
+    await server.application.payments.publishPrices([price])
     const organization = await createPostpaid()
+    await publishSandboxPrices(server.application)
     await seal(organization, 0, '9', longest)
     await runReport()
     expect(await listReports(organization)).toMatchObject([{ status: 'sent', price_key: longest }])

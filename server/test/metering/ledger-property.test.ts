@@ -52,7 +52,12 @@ function checkBilled({ model, deployments, tokens, reported }: ReturnType<typeof
       const total = [...reported]
         .filter(([event]) => event.startsWith(`${organization}:gpu_instance_seconds.${type}.`))
         .reduce((sum, [, quantity]) => sum + quantity, 0)
-      expect(total).toBe(Math.floor(used / 1000))
+      // Each price is reported in whole units.
+      const ofPrice = (isAfter: boolean) =>
+        ofType
+          .filter(({ hour }) => hour >= priceChange === isAfter)
+          .reduce((sum, { thousandths }) => sum + thousandths, 0)
+      expect(total).toBe(Math.floor(ofPrice(false) / 1000) + Math.floor(ofPrice(true) / 1000))
     }
     for (const [meter, of] of [
       ['inference_input_tokens', 'input'],

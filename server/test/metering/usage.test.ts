@@ -97,7 +97,7 @@ test('a span across midnight and the end of a month is cut into hours, to the mi
   const events = await listAllUsageEvents(server.application.db, organizationId, month[0])
   expect(events.map(({ quantity }) => quantity)).toEqual([1799, 3600, 3600, 1801])
   expect(events[0]).toEqual({
-    priceKey: 'gpu_instance_seconds.small.test-region',
+    priceKey: 'gpu_instance_seconds.small.test-region.0.001-usd',
     hour: new Date('2026-01-31T21:00:00.000Z'),
     quantity: 1799,
   })
@@ -434,6 +434,6 @@ test('tokens are counted by model, free, and not reported to the processor', asy
   expect(await tokens()).toEqual(expected)
   const events = await listAllUsageEvents(server.application.db, organizationId, month[0])
   expect(new Set(events.map(({ priceKey }) => priceKey))).toEqual(
-    new Set(['gpu_instance_seconds.small.test-region']),
+    new Set(['gpu_instance_seconds.small.test-region.0.001-usd']),
   )
 })

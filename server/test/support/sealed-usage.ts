@@ -2,7 +2,7 @@ import type { Database } from '../../src/database/tables.ts'
 import { readUsageEvents } from '../../src/features/metering/usage-events.ts'
 
 /** The price key of the local CPU */
-export const localPriceKey = 'gpu_instance_seconds.local-cpu.local'
+export const localPriceKey = 'gpu_instance_seconds.local-cpu.local.0.00001-usd'
 
 /** Inserts a sealed bucket of instance seconds. */
 export async function writeSealedSeconds(

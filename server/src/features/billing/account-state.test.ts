@@ -35,6 +35,7 @@ function subscription(changes: Partial<ProcessorSubscription> = {}): ProcessorSu
     currentPeriodStart: new Date('2026-03-10T10:20:30Z'),
     currentPeriodEnd: new Date('2026-04-10T10:20:30Z'),
     defaultPaymentMethodId: 'pm_1',
+    prices: [],
     ...changes,
   }
 }
@@ -164,6 +165,7 @@ const change = fc.record({
     }),
     currentPeriodEnd: fc.constant(new Date('2027-02-01')),
     defaultPaymentMethodId: fc.constantFrom(null, 'pm_1'),
+    prices: fc.constant<ProcessorSubscription['prices']>([]),
   }),
 })
 const step = fc.record({ kind: fc.constantFrom('deliver' as const, 'work' as const), pick: fc.nat(1000) })

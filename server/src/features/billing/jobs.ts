@@ -1,6 +1,7 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
 import { resumeActivation } from './activate.ts'
+import { compareInvoices } from './compare-invoices.ts'
 import { applyBillingEvent } from './events.ts'
 import { publishSandboxPrices } from './publish-prices.ts'
 import { reportUsage } from './report-usage.ts'
@@ -14,7 +15,7 @@ declare module '../../jobs/queue.ts' {
     'resume-activation': { activationId: string }
     /** Fetches events that never arrived from the processor and requeues unhandled ones */
     'sweep-billing-events': null
-    /** Reports the usage of sealed hours to the processor */
+    /** Reports the usage of sealed hours to the processor and compares its invoices with the ledger */
     'report-usage': null
   }
 }
@@ -42,6 +43,13 @@ export function billingJobs(deps: Deps): Job[] {
       },
     },
     // Soon after an hour is sealed: an invoice accepts late usage for one hour only.
-    { name: 'report-usage', cron: '*/10 * * * *', run: () => reportUsage(deps) },
+    {
+      name: 'report-usage',
+      cron: '*/10 * * * *',
+      async run() {
+        await reportUsage(deps)
+        await compareInvoices(deps)
+      },
+    },
   ]
 }

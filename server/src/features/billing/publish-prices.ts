@@ -14,8 +14,9 @@ export async function publishSandboxPrices(deps: Deps): Promise<void> {
   if (payments.name !== 'sandbox') return
   const offered = await listOfferedPrices(deps)
   const fits = offered.length <= payments.maxPrices
+  const { maxPrices } = payments
   await payments.publishPrices(
-    fits ? offered : listMeteredPrices(prices, clock(), await listPlacedInstances(db)),
+    fits ? offered : listMeteredPrices(prices, clock(), await listPlacedInstances(db), maxPrices),
   )
 }
 
@@ -40,8 +41,8 @@ export async function checkPrices(deps: Deps & Pick<Services, 'log'>): Promise<v
   }
 }
 
-async function listOfferedPrices({ prices, clock, runtime }: Deps): Promise<MeteredPrice[]> {
+async function listOfferedPrices({ prices, clock, runtime, payments }: Deps): Promise<MeteredPrice[]> {
   const offers = await runtime.listOffers()
   const instances = offers.map(({ instanceType, region }) => ({ instance_type: instanceType, region }))
-  return listMeteredPrices(prices, clock(), instances)
+  return listMeteredPrices(prices, clock(), instances, payments.maxPrices)
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Services } from '../../services.ts'
 import { addHours, floorHour } from '../metering/hours.ts'
 import type { BillingAccount } from './store.ts'
-import { isCountSettled, judgeReports, planAttempt, toEventTime } from './usage-report-plan.ts'
+import { isCountSettled, judgeReports, planAttempt } from './usage-report-plan.ts'
 import { claimReport, listUnconfirmedReports, markSent, readReportedTotals } from './usage-report-store.ts'
 import type { UsageReport } from './usage-report-store.ts'
 import type { UsageReporter } from './usage-reporter.ts'
@@ -52,7 +52,7 @@ async function reconcilePrice(
   const reported = await readReportedTotals(db, unconfirmed[0]!)
   if (!isCountSettled(reported.lastAttemptAt, now)) return
   const nextHour = addHours(floorHour(now), 1)
-  const counted = await payments.countUsage(priceKey, customerId, since, nextHour)
+  const counted = await payments.countUsage(priceKey, customerId, floorHour(since), nextHour)
   // The processor's total may include a report that another process sent in the meantime.
   if (!isDeepStrictEqual(await readReportedTotals(db, unconfirmed[0]!), reported)) return
   const quantities = unconfirmed.map(({ quantity }) => quantity)
@@ -68,7 +68,8 @@ async function reconcilePrice(
   if (verdict !== 'lost') return
   for (const report of unconfirmed) {
     if (reporter.isPaused(priceKey)) return
-    const at = toEventTime(report.hour, account.current_period_start, now)
+    const at = await reporter.findEventTime(priceKey, report.hour)
+    if (at === null) return
     const claimed = await claimReport(db, report, { at, now, isFirst: true })
     if (claimed !== undefined) await reporter.send(claimed)
   }

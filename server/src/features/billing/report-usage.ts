@@ -6,7 +6,7 @@ import { reconcileUsageReports } from './reconcile-usage-reports.ts'
 import { listPostpaidAccounts } from './store.ts'
 import type { BillingAccount } from './store.ts'
 import { syncAccount } from './sync-account.ts'
-import { assumeEarlierAttempt, planAttempt, toEventIdentifier, toEventTime } from './usage-report-plan.ts'
+import { assumeEarlierAttempt, planAttempt, toEventIdentifier } from './usage-report-plan.ts'
 import {
   advanceReportCursor,
   claimReport,
@@ -46,7 +46,7 @@ async function reportAccountUsage(deps: Deps, listed: BillingAccount): Promise<v
   // The processor charges nothing without a live subscription: usage waits for the next one.
   if (!isLive(account.subscription_status) || customerId === null || since === null) return
   const unconfirmed = await listUnconfirmedReports(db, organizationId)
-  const reporter = createUsageReporter(deps)
+  const reporter = createUsageReporter(deps, account, customerId)
   const position = {
     from: account.usage_reported_through ?? since,
     remainders: account.usage_remainders,
@@ -60,7 +60,7 @@ async function reportAccountUsage(deps: Deps, listed: BillingAccount): Promise<v
     }
     await advanceReportCursor(db, organizationId, next)
   }
-  await retryReports(deps, reporter, account, unconfirmed)
+  await retryReports(deps, reporter, unconfirmed)
   await reconcileUsageReports(deps, reporter, account, since)
 }
 
@@ -72,6 +72,7 @@ async function reportHour(
   customerId: string,
   { priceKey, hour, quantity }: UsageEventPlan,
 ): Promise<void> {
+  const at = await reporter.findEventTime(priceKey, hour)
   const now = clock()
   const row = {
     organization_id: account.organization_id,
@@ -80,7 +81,7 @@ async function reportHour(
     hour,
     identifier: toEventIdentifier(customerId, priceKey, hour),
     quantity,
-    at: toEventTime(hour, account.current_period_start, now),
+    at: at ?? hour,
   }
   const earlierAttemptAt = assumeEarlierAttempt(hour, now)
   if (earlierAttemptAt !== null) {
@@ -90,6 +91,8 @@ async function reportHour(
         'the hour ended more than 23 hours ago, for example because no worker ran or the database was restored; ' +
         "the report is sent after a comparison with the payment processor's total",
     })
+  } else if (at === null) {
+    await insertReport(db, row, now, { since: now, reason: 'the subscription does not have this price yet' })
   } else if (reporter.isPaused(priceKey)) {
     await insertReport(db, row, now, { since: now, reason: 'earlier reports of this price failed' })
   } else {
@@ -101,13 +104,13 @@ async function reportHour(
 async function retryReports(
   { db, clock }: Deps,
   reporter: UsageReporter,
-  account: BillingAccount,
   unconfirmed: readonly UsageReport[],
 ): Promise<void> {
   for (const report of unconfirmed) {
     const now = clock()
     if (reporter.isPaused(report.price_key) || planAttempt(report, now) !== 'send') continue
-    const at = toEventTime(report.hour, account.current_period_start, now)
+    const at = await reporter.findEventTime(report.price_key, report.hour)
+    if (at === null) continue
     const claimed = await claimReport(db, report, { at, now, isFirst: false })
     if (claimed !== undefined) await reporter.send(claimed)
   }

@@ -10,6 +10,7 @@ declare module '../../database/tables.ts' {
     billing_events: BillingEventsTable
     billing_event_sweeps: BillingEventSweepsTable
     usage_reports: UsageReportsTable
+    invoice_comparisons: InvoiceComparisonsTable
   }
 }
 
@@ -79,4 +80,13 @@ export interface UsageReportsTable {
   attempts: Generated<number>
   sent_at: Date | null
   last_error: string | null
+}
+
+export interface InvoiceComparisonsTable {
+  organization_id: number
+  period_end: Date
+  invoice_id: string
+  is_final: boolean
+  compared_at: Date
+  difference: string | null
 }

@@ -10,7 +10,13 @@ const reportDeadline = sql`interval '1 day'`
 
 const liveStatuses = subscriptionStatuses.filter(isLive)
 
-/** Finds usage of postpaid organizations that was not reported to the processor, and reports without a confirmation. */
+/** How long a final invoice that differs from the ledger stays an anomaly. */
+const differenceRetention = sql`interval '35 days'`
+
+/**
+ * Finds usage of postpaid organizations that was not reported to the processor, reports without a confirmation, and invoices that
+ * differ from the ledger.
+ */
 export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>): UsageCheck[] {
   return [
     {
@@ -42,6 +48,17 @@ export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>)
             HAVING sum(bucket.quantity) + coalesce((account.usage_remainders ->> bucket.price_key)::numeric, 0) / 1000 >= 1
           ) AS unreported
           GROUP BY organization_id, is_live`.execute(db)
+        return rows.map(({ organization_id: organizationId, ...finding }) => ({ organizationId, ...finding }))
+      },
+    },
+    {
+      kind: 'invoice_differs',
+      async find() {
+        const { rows } = await sql<{ organization_id: number; subject: string; message: string }>`
+          SELECT organization_id, invoice_id AS subject, difference AS message FROM invoice_comparisons
+          WHERE difference IS NOT NULL AND period_end > ${clock()}::timestamptz - ${differenceRetention}`.execute(
+          db,
+        )
         return rows.map(({ organization_id: organizationId, ...finding }) => ({ organizationId, ...finding }))
       },
     },

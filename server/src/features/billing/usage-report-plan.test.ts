@@ -24,26 +24,34 @@ test('toEventIdentifier: stable, and different for each customer, price and hour
 
 describe('toEventTime', () => {
   const periodStart = at('10T10:20:30')
+  const period = { periodStart, chargedSince: at('01T00:00:00') }
 
   test('the last second of the hour', () => {
-    expect(toEventTime(at('12T05:00:00'), periodStart, at('12T07:00:00'))).toEqual(at('12T05:59:59'))
+    expect(toEventTime(at('12T05:00:00'), period, at('12T07:00:00'))).toEqual(at('12T05:59:59'))
   })
 
   test('the hour in which the period began is inside the period', () => {
-    expect(toEventTime(at('10T10:00:00'), periodStart, at('10T12:00:00'))).toEqual(at('10T10:59:59'))
+    expect(toEventTime(at('10T10:00:00'), period, at('10T12:00:00'))).toEqual(at('10T10:59:59'))
   })
 
   test('the last hour of the old period stays there while the invoice is still a draft', () => {
-    expect(toEventTime(at('10T09:00:00'), periodStart, at('10T10:50:29'))).toEqual(at('10T09:59:59'))
+    expect(toEventTime(at('10T09:00:00'), period, at('10T10:50:29'))).toEqual(at('10T09:59:59'))
   })
 
   test('later the hour counts in the new period', () => {
-    expect(toEventTime(at('10T09:00:00'), periodStart, at('10T10:50:30'))).toEqual(periodStart)
-    expect(toEventTime(at('01T00:00:00'), periodStart, at('30T00:00:00'))).toEqual(periodStart)
+    expect(toEventTime(at('10T09:00:00'), period, at('10T10:50:30'))).toEqual(periodStart)
+    expect(toEventTime(at('01T00:00:00'), period, at('30T00:00:00'))).toEqual(periodStart)
   })
 
   test('without a period, the end of the hour', () => {
-    expect(toEventTime(at('12T05:00:00'), null, at('30T00:00:00'))).toEqual(at('12T05:59:59'))
+    const without = { ...period, periodStart: null }
+    expect(toEventTime(at('12T05:00:00'), without, at('30T00:00:00'))).toEqual(at('12T05:59:59'))
+  })
+
+  test('not before the subscription got the price, because the processor would not charge it', () => {
+    const late = { periodStart, chargedSince: at('12T06:30:00') }
+    expect(toEventTime(at('12T05:00:00'), late, at('12T07:00:00'))).toEqual(late.chargedSince)
+    expect(toEventTime(at('12T06:00:00'), late, at('12T07:00:00'))).toEqual(at('12T06:59:59'))
   })
 })
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { latest } from '../metering/hours.ts'
 import type { UsageReport } from './usage-report-store.ts'
 
 const hourMilliseconds = 3_600_000
@@ -17,12 +18,18 @@ export function toEventIdentifier(customerId: string, priceKey: string, hour: Da
 
 /**
  * The timestamp of an hour's meter event: the last second of the hour, which is inside a subscription that began in that hour.
- * Usage of a closed period gets the start of the current period, so that it appears on the next invoice.
+ * Usage of a closed period gets the start of the current period, so that it appears on the next invoice. A price charges only
+ * usage from `chargedSince` on, the time at which the subscription got it.
  */
-export function toEventTime(hour: Date, periodStart: Date | null, now: Date): Date {
+export function toEventTime(
+  hour: Date,
+  { periodStart, chargedSince }: { periodStart: Date | null; chargedSince: Date },
+  now: Date,
+): Date {
   const last = new Date(hour.getTime() + hourMilliseconds - 1000)
-  if (periodStart === null || last >= periodStart) return last
-  return now.getTime() < periodStart.getTime() + lateMilliseconds ? last : periodStart
+  const isLate =
+    periodStart !== null && last < periodStart && now.getTime() >= periodStart.getTime() + lateMilliseconds
+  return latest(isLate ? periodStart : last, chargedSince)
 }
 
 /** The next action for an unconfirmed report. */

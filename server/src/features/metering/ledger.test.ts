@@ -102,11 +102,13 @@ test('planUsageEvents: whole units, with fractions carried into the next hour', 
 })
 
 test('toPriceKey: values ordered by dimension name, limited characters, at most 100 of them', () => {
-  expect(toPriceKey('gpu_instance_seconds', { region: 'EU/1', instance_type: 'H100 x8' })).toBe(
-    'gpu_instance_seconds.h100-x8.eu-1',
+  const unit = { amount: '0.001', currency: 'usd' }
+  expect(toPriceKey('gpu_instance_seconds', { region: 'EU/1', instance_type: 'H100 x8' }, unit)).toBe(
+    'gpu_instance_seconds.h100-x8.eu-1.0.001-usd',
   )
+  expect(toPriceKey('inference_input_tokens', { model_name: 'm' }, null)).toBe('inference_input_tokens.m')
   const [one, other] = ['a', 'b'].map((end) =>
-    toPriceKey('inference_input_tokens', { model_name: 'm'.repeat(200) + end }),
+    toPriceKey('inference_input_tokens', { model_name: 'm'.repeat(200) + end }, unit),
   )
   expect(one).toHaveLength(100)
   expect(one).not.toBe(other)

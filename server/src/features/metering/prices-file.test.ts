@@ -42,13 +42,13 @@ describe('the bundled price file', () => {
   test('the prices of local instances are published, free prices are not', () => {
     expect(listMeteredPrices(prices, at)).toEqual([
       {
-        key: 'gpu_instance_seconds.local-cpu.local',
+        key: 'gpu_instance_seconds.local-cpu.local.0.00001-usd',
         displayName: "This server's CPU",
         unitAmountDecimal: '0.00001',
         currency: 'usd',
       },
       {
-        key: 'gpu_instance_seconds.local-gpu.local',
+        key: 'gpu_instance_seconds.local-gpu.local.0.0003-usd',
         displayName: "This server's GPU",
         unitAmountDecimal: '0.0003',
         currency: 'usd',
@@ -163,13 +163,30 @@ describe('findPrice', () => {
     )
     const listed = listMeteredPrices(prices, first, [{ instance_type: 'A 10', region: 'EU' }])
     expect(listed.map(({ key, displayName }) => [key, displayName])).toEqual([
-      ['gpu_instance_seconds.local-cpu.local', 'local-cpu in local'],
-      ['gpu_instance_seconds.local-gpu.local', 'local-gpu in local'],
-      ['gpu_instance_seconds.a-10.eu', 'A 10 in EU'],
-      ['gpu_instance_seconds.h100.eu', 'Instance'],
+      ['gpu_instance_seconds.local-cpu.local.0.5-usd', 'local-cpu in local'],
+      ['gpu_instance_seconds.local-gpu.local.0.5-usd', 'local-gpu in local'],
+      ['gpu_instance_seconds.a-10.eu.0.5-usd', 'A 10 in EU'],
+      ['gpu_instance_seconds.h100.eu.0.5-usd', 'Instance'],
     ])
     expect(() => listMeteredPrices(prices, first, [{ instance_type: 'h100', region: 'eu' }])).toThrow(
       /same price key/,
     )
+  })
+
+  test('current prices are published first, then scheduled ones, then those of the last 35 days', () => {
+    const prices = read(
+      `${general}, valid_until: 2026-02-01T00:00:00Z`,
+      `${named.replace('0.5', '0.50')}, valid_from: 2026-02-01T00:00:00Z, valid_until: 2026-03-01T00:00:00Z`,
+      `${named.replace('0.5', '0.7')}, valid_from: 2026-03-01T00:00:00Z, valid_until: 2026-04-01T00:00:00Z`,
+      `${named.replace('0.5', '0.8')}, valid_from: 2026-04-01T00:00:00Z`,
+    )
+    const amounts = (now: string, max?: number) =>
+      listMeteredPrices(prices, new Date(now), [], max)
+        .filter(({ key }) => key.includes('local-cpu'))
+        .map(({ unitAmountDecimal }) => unitAmountDecimal)
+    expect(amounts('2026-01-05T10:00:00Z')).toEqual(['0.5', '0.7', '0.8'])
+    expect(amounts('2026-03-05T10:00:00Z')).toEqual(['0.7', '0.8', '0.5'])
+    expect(amounts('2026-04-06T10:00:00Z')).toEqual(['0.8', '0.7'])
+    expect(amounts('2026-03-05T10:00:00Z', 1)).toEqual(['0.7'])
   })
 })

@@ -1,6 +1,6 @@
 import type { MeteredPrice } from '../../ports/payment-processor.ts'
 import { formatDecimal } from './decimal.ts'
-import { floorHour } from './hours.ts'
+import { addHours, floorHour } from './hours.ts'
 import type { BucketPrice } from './ledger.ts'
 import type { Price } from '../../base/price.ts'
 import { meterNames, meters, toPriceKey } from '../../base/meters.ts'
@@ -11,6 +11,9 @@ const knownInstances: readonly Dimensions[] = [
   { instance_type: 'local-cpu', region: 'local' },
   { instance_type: 'local-gpu', region: 'local' },
 ]
+
+/** Processors accept usage of the last 35 days. */
+const recentHours = 35 * 24
 
 /** The price of usage in an hour: the most specific valid price wins; `unit` is null when none is valid. */
 export function findPrice(
@@ -24,49 +27,72 @@ export function findPrice(
     if (price.meter !== meter || !isValidAt(price, hour) || !matches(price, dimensions)) continue
     if (best === undefined || specificity(price) > specificity(best)) best = price
   }
-  const priceKey = toPriceKey(meter, dimensions)
+  const unit = best === undefined ? null : { amount: formatDecimal(best.unitAmount), currency: best.currency }
+  const priceKey = toPriceKey(meter, dimensions, unit)
   return {
     priceKey,
     serviceKey: meters[meter].serviceKey,
     displayName: best === undefined ? priceKey : fillIn(best.displayName, dimensions),
-    unit: best === undefined ? null : { amount: best.unitAmount, currency: best.currency },
+    unit,
   }
 }
 
 /**
- * All current prices for the payment processor: those of local instances, of `instances` that runtimes offer, and of price file
- * rows that name every dimension. Free usage is omitted. Throws when two prices have the same key.
+ * The prices for the payment processor: those of local instances, of `instances` that runtimes offer, and of price file rows that
+ * name every dimension. Current prices come first, then scheduled ones, then those of the last 35 days, whose usage may not be
+ * reported yet; current prices are never omitted for `max`. Free usage is omitted. Throws when two prices have the same key.
  */
 export function listMeteredPrices(
   prices: readonly Price[],
   now: Date,
   instances: readonly Dimensions[] = [],
+  max = Infinity,
 ): MeteredPrice[] {
   const found = new Map<string, { dimensions: string; price: MeteredPrice }>()
-  for (const meter of meterNames) {
-    const named = prices.filter(
-      (price) => price.meter === meter && specificity(price) === meters[meter].dimensions.length,
-    )
-    const combinations = [
-      ...(meter === 'gpu_instance_seconds' ? [...knownInstances, ...instances] : []),
-      ...named.map(({ dimensions }) => dimensions),
-    ]
-    for (const combination of combinations) {
-      const { priceKey, displayName, unit } = findPrice(prices, meter, combination, floorHour(now))
+  for (const [index, hour] of listPriceHours(prices, now).entries()) {
+    for (const [meter, combination] of listPricedUsage(prices, instances)) {
+      const { priceKey, displayName, unit } = findPrice(prices, meter, combination, hour)
       const dimensions = describe(combination)
       const namesake = found.get(priceKey)
       if (namesake !== undefined && namesake.dimensions !== dimensions) {
         throw new Error(`${dimensions} and ${namesake.dimensions} would have the same price key ${priceKey}`)
       }
-      if (unit === null || Number(unit.amount) === 0) continue
-      const unitAmountDecimal = formatDecimal(unit.amount)
+      if (namesake !== undefined || unit === null || Number(unit.amount) === 0) continue
+      if (index > 0 && found.size >= max) continue
       found.set(priceKey, {
         dimensions,
-        price: { key: priceKey, displayName, unitAmountDecimal, currency: unit.currency },
+        price: { key: priceKey, displayName, unitAmountDecimal: unit.amount, currency: unit.currency },
       })
     }
   }
   return [...found.values()].map(({ price }) => price)
+}
+
+function listPricedUsage(
+  prices: readonly Price[],
+  instances: readonly Dimensions[],
+): [MeterName, Dimensions][] {
+  return meterNames.flatMap((meter) => {
+    const named = prices.filter(
+      (price) => price.meter === meter && specificity(price) === meters[meter].dimensions.length,
+    )
+    const offered = meter === 'gpu_instance_seconds' ? [...knownInstances, ...instances] : []
+    return [...offered, ...named.map(({ dimensions }) => dimensions)].map(
+      (combination): [MeterName, Dimensions] => [meter, combination],
+    )
+  })
+}
+
+/** The current hour, then the hours in which prices will change, then those of the last 35 days, the latest first. */
+function listPriceHours(prices: readonly Price[], now: Date): Date[] {
+  const current = floorHour(now)
+  const first = addHours(current, -recentHours)
+  const changes = prices
+    .flatMap(({ validFrom, validUntil }) => [validFrom, validUntil ?? validFrom])
+    .filter((change) => change > first)
+    .toSorted((one, other) => one.getTime() - other.getTime())
+  const past = changes.filter((change) => change < current)
+  return [current, ...changes.filter((change) => change > current), ...past.toReversed(), first]
 }
 
 function isValidAt({ validFrom, validUntil }: Price, hour: Date): boolean {

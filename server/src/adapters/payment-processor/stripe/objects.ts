@@ -47,6 +47,10 @@ export function toSubscription(subscription: Stripe.Subscription): ProcessorSubs
     currentPeriodStart: fromSeconds(item.current_period_start),
     currentPeriodEnd: fromSeconds(item.current_period_end),
     defaultPaymentMethodId: typeof card === 'string' ? card : (card?.id ?? null),
+    prices: subscription.items.data.flatMap(({ price, created }) => {
+      const { berth_key: key } = price.metadata
+      return key === undefined ? [] : { key, since: fromSeconds(created) }
+    }),
   }
 }
 

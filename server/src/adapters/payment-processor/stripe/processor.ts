@@ -3,6 +3,7 @@ import type { PaymentProcessor } from '../../../ports/payment-processor.ts'
 import { cardOperations } from './cards.ts'
 import { toSeconds } from './context.ts'
 import { customerOperations } from './customers.ts'
+import { invoicedUsageOperations } from './invoiced-usage.ts'
 import { findMeteredPrices, publishPrices } from './publish-prices.ts'
 import { subscriptionOperations } from './subscriptions.ts'
 import { maxPrices } from './update-subscriptions.ts'
@@ -39,6 +40,7 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
     ...cardOperations(context),
     ...subscriptionOperations(context),
     ...usageOperations(context),
+    ...invoicedUsageOperations(context),
 
     readWebhook: (rawBody, signature, now) => readWebhook(stripe, webhookSecret, rawBody, signature, now),
 

@@ -7,9 +7,8 @@ export const maxPrices = 20
 type ItemChange = Stripe.SubscriptionUpdateParams.Item
 
 /**
- * Updates this installation's live subscriptions to `prices`: adds new prices and swaps replaced ones. Other prices stay, because
- * their usage is charged at the end of the period, unless a subscription is full and they have no usage. `full` lists the ids of
- * subscriptions that still lack a price.
+ * Adds `prices` to this installation's live subscriptions. Other prices stay, because their usage is charged at the end of the
+ * period, unless a subscription is full and they have no usage. `full` lists the ids of subscriptions that still lack a price.
  */
 export async function updateSubscriptions(
   stripe: Stripe,
@@ -26,17 +25,18 @@ export async function updateSubscriptions(
     for (const price of prices) {
       const item = items.find((candidate) => isSameKey(candidate.price, price))
       if (item === undefined) added.push(price.id)
-      else if (item.price.id !== price.id) changes.push({ id: item.id, price: price.id })
+      // Its meter was recreated.
+      else if (item.price.id !== price.id) changes.push({ id: item.id, deleted: true }, { price: price.id })
     }
     const excess = items.length + added.length - maxPrices
     const others = items.filter((item) => !prices.some((price) => isSameKey(item.price, price)))
     const freed = excess > 0 ? (await findUnused(stripe, subscription, others)).slice(0, excess) : []
     if (freed.length < excess) full.push(subscription.id)
     const room = maxPrices - items.length + freed.length
-    for (const [index, price] of added.slice(0, room).entries()) {
-      const item = freed[index]
-      changes.push(item === undefined ? { price } : { id: item.id, price })
-    }
+    changes.push(
+      ...freed.map(({ id }) => ({ id, deleted: true })),
+      ...added.slice(0, room).map((price) => ({ price })),
+    )
     if (changes.length > 0) {
       const before = items.map(({ id, price }) => [id, price.id])
       await stripe.subscriptions.update(

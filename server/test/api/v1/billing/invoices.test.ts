@@ -3,6 +3,7 @@ import { publishSandboxPrices } from '../../../../src/features/billing/publish-p
 import { activate } from '../../../support/billing.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import { createTestClock, day, hour } from '../../../support/clock.ts'
+import { localPriceKey } from '../../../support/sealed-usage.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
@@ -28,7 +29,7 @@ test('GET /v1/billing/invoices: newest first, without drafts; an invoice that is
   const account = await registerClient(server.url)
   const { body: activated } = await activate(server.url, account)
   const used = {
-    priceKey: 'gpu_instance_seconds.local-cpu.local',
+    priceKey: localPriceKey,
     customerId: (await account.get('/v1/billing/account')).body.processor_customer_id,
     identifier: 'some usage',
     at: clock.now(),

@@ -1,0 +1,206 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compareInvoices } from '../../src/features/billing/compare-invoices.ts'
+import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
+import { reportUsage } from '../../src/features/billing/report-usage.ts'
+import { usageReportChecks } from '../../src/features/billing/usage-report-checks.ts'
+import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
+import { addHours, floorHour } from '../../src/features/metering/hours.ts'
+import { settleUsage } from '../../src/features/metering/settle.ts'
+import { lockLedger } from '../../src/features/metering/spans.ts'
+import { summarizeUsage } from '../../src/features/metering/summary.ts'
+import { activate } from '../support/billing.ts'
+import { createClient, registerClient } from '../support/client.ts'
+import { createTestClock, hour } from '../support/clock.ts'
+import { openSandboxTables } from '../support/sandbox.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const clock = createTestClock()
+const priceChange = addHours(floorHour(clock.now()), 5)
+let folder: string
+let server: TestServer
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'price-change-'))
+  const path = join(folder, 'prices.yaml')
+  const at = priceChange.toISOString()
+  const cpu = 'meter: gpu_instance_seconds, display_name: CPU, currency: usd'
+  const tokens = 'display_name: Tokens, unit_amount: "0", currency: usd, valid_from: 2000-01-01T00:00:00Z'
+  await writeFile(
+    path,
+    `prices:
+  - { ${cpu}, unit_amount: "0.01", valid_from: 2000-01-01T00:00:00Z, valid_until: ${at} }
+  - { ${cpu}, unit_amount: "0.03", valid_from: ${at} }
+  - { meter: inference_input_tokens, ${tokens} }
+  - { meter: inference_output_tokens, ${tokens} }
+`,
+  )
+  server = await startTestServer({ worker: false, clock: clock.now, settings: { PRICES_FILE: path } })
+  await publishSandboxPrices(server.application)
+})
+afterAll(async () => {
+  await server.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+interface Organization {
+  client: Awaited<ReturnType<typeof registerClient>>
+  id: number
+  account: any
+}
+
+async function createPostpaid(): Promise<Organization> {
+  const client = await registerClient(server.url)
+  await activate(server.url, client)
+  const { body: account } = await client.get('/v1/billing/account')
+  return { client, id: account.organization_id, account }
+}
+
+/** An instance of the organization that was used from `from` to `to`. */
+async function use({ client, id }: Organization, from: Date, to: Date): Promise<void> {
+  const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+  await lockLedger(server.application.db, id)
+  await server.application.db
+    .insertInto('instance_spans')
+    .values({
+      organization_id: id,
+      deployment_id: body.id,
+      instance_type: 'local-cpu',
+      region: 'local',
+      started_at: from,
+      reported_start_at: from,
+      ended_at: to,
+      reported_end_at: to,
+      confirmed_at: from,
+    })
+    .execute()
+}
+
+/** What the workers do in an hour. */
+async function work(): Promise<void> {
+  await server.application.paymentSandbox!.tick(() => Promise.resolve())
+  await settleUsage(server.application)
+  await reportUsage(server.application)
+  await compareInvoices(server.application)
+}
+
+async function reach(time: Date): Promise<void> {
+  clock.advance(time.getTime() - clock.now().getTime())
+  await work()
+}
+
+/** Sessions expire before the period ends. */
+async function signIn({ client: { email, password } }: Organization) {
+  const client = createClient(server.url)
+  await client.post('/v1/user/signin', { email, password })
+  return client
+}
+
+async function findAnomalies(organization: Organization) {
+  await runUsageChecks(server.application, usageReportChecks(server.application))
+  return (await (await signIn(organization)).get('/v1/billing/anomalies')).body
+}
+
+/** The amounts of the usage page for the period, and the invoice for it. */
+async function readPeriod(organization: Organization) {
+  const { id, account } = organization
+  const period = [account.current_period_start, account.current_period_end].map((text) => new Date(text))
+  const { usageTotals } = await summarizeUsage(server.application, id, period[0]!, period[1]!)
+  const { body: invoices } = await (await signIn(organization)).get('/v1/billing/invoices')
+  const invoice = invoices.find(({ period_end: end }: any) => end === account.current_period_end)
+  return { invoice, amounts: usageTotals.map(({ estimatedAmount }) => estimatedAmount).toSorted() }
+}
+
+test('usage keeps the price of its time on the invoice, before and after a price change', async () => {
+  const before = await createPostpaid()
+  const across = await createPostpaid()
+  const extra = await createPostpaid()
+  await use(before, addHours(priceChange, -2), addHours(priceChange, -1))
+  await use(across, addHours(priceChange, -1), addHours(priceChange, 1))
+  await use(extra, addHours(priceChange, -1), priceChange)
+  for (let after = -1; after <= 2; after++)
+    await reach(new Date(priceChange.getTime() + after * hour + hour / 3))
+  // Usage that the ledger does not have.
+  await openSandboxTables(server.application)
+    .insertInto('meter_events')
+    .values({
+      identifier: 'double',
+      event_name: 'gpu_instance_seconds.local-cpu.local.0.01-usd',
+      customer_id: extra.account.processor_customer_id,
+      at: priceChange,
+      value: '10',
+    })
+    .execute()
+
+  const end = new Date(before.account.current_period_end)
+  await reach(addHours(end, 0.5))
+  // The difference is known while the invoice is a draft.
+  const differs = [
+    {
+      kind: 'invoice_differs',
+      message: expect.stringContaining(
+        '3600 units of gpu_instance_seconds.local-cpu.local.0.01-usd at 0.01 were used, but 3610 are invoiced',
+      ),
+    },
+  ]
+  expect(await findAnomalies(extra)).toMatchObject(differs)
+  await reach(addHours(end, 2))
+  expect(await findAnomalies(before)).toEqual([])
+  expect(await findAnomalies(across)).toEqual([])
+  expect(await findAnomalies(extra)).toMatchObject(differs)
+
+  expect(await readPeriod(before)).toMatchObject({ invoice: { amount_due: 3600 }, amounts: ['36'] })
+  expect(await readPeriod(across)).toMatchObject({
+    invoice: { amount_due: 3600 + 3 * 3600 },
+    amounts: ['108', '36'],
+  })
+})
+
+test('a price that the subscription lacks is not reported before the subscription has it', async () => {
+  const organization = await createPostpaid()
+  const { account } = organization
+  // Until the next publication, the subscription has only the current price.
+  const started = addHours(floorHour(clock.now()), -1)
+  await server.application.db
+    .insertInto('usage_reports')
+    .values({
+      organization_id: organization.id,
+      price_key: 'gpu_instance_seconds.new.local.1-usd',
+      hour: started,
+      identifier: 'too early',
+      customer_id: account.processor_customer_id,
+      quantity: 60,
+      at: started,
+      status: 'unknown',
+      attempts: 0,
+      first_attempt_at: clock.now(),
+      last_attempt_at: addHours(clock.now(), -1),
+    })
+    .execute()
+  const readReport = () =>
+    server.application.db
+      .selectFrom('usage_reports')
+      .select(['status', 'at'])
+      .where('identifier', '=', 'too early')
+      .executeTakeFirstOrThrow()
+  await reportUsage(server.application)
+  expect(await readReport()).toMatchObject({ status: 'unknown' })
+  clock.advance(2 * hour)
+  const published = clock.now()
+  await server.application.payments.publishPrices([
+    {
+      key: 'gpu_instance_seconds.new.local.1-usd',
+      displayName: 'New',
+      unitAmountDecimal: '1',
+      currency: 'usd',
+    },
+  ])
+  await reportUsage(server.application)
+  const report = await readReport()
+  expect(report.status).toBe('sent')
+  // The processor counts usage from the time at which the subscription got the price.
+  expect(report.at.getTime()).toBeGreaterThanOrEqual(Math.floor(published.getTime() / 1000) * 1000)
+})
