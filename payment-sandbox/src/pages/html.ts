@@ -98,7 +98,7 @@ const pageHeader = html`<header>
 /** Sends a page whose content security policy forbids scripts and anything from other origins. */
 export function sendPage(
   reply: FastifyReply,
-  publicOrigin: string,
+  consoleOrigins: readonly string[],
   status: number,
   title: string,
   body: Html,
@@ -107,7 +107,7 @@ export function sendPage(
     "default-src 'none'",
     `style-src 'sha256-${styleHash}'`,
     // A form can redirect to the console, whose origin may differ from this one.
-    `form-action 'self' ${publicOrigin}`,
+    `form-action 'self' ${consoleOrigins.join(' ')}`,
     "frame-ancestors 'self'",
     "base-uri 'none'",
   ]

@@ -2,6 +2,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { varyBy } from './response-headers.ts'
 
 const compress = promisify(gzip)
 
@@ -18,7 +19,7 @@ export async function compressJson(
   payload: unknown,
 ): Promise<unknown> {
   if (typeof payload !== 'string' || payload.length < minimumLength) return payload
-  reply.header('vary', 'Accept-Encoding')
+  varyBy(reply, 'Accept-Encoding')
   const accepted = request.headers['accept-encoding']
   if (typeof accepted !== 'string' || negotiate(accepted, ['gzip']) === null) return payload
   reply.header('content-encoding', 'gzip')

@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts'
 import type { App } from './app.ts'
 import { readSessionToken } from './current-viewer.ts'
 import { differOnlyInLoopbackName } from './loopback.ts'
+import { varyBy } from './response-headers.ts'
 
 const dist = fileURLToPath(new URL('../../../console/dist/', import.meta.url))
 
@@ -64,11 +65,11 @@ export async function serveConsole(
     const page = readFileSync(dist + (mayHaveSession ? findFirstView(request.url) : 'visitor.html'), 'utf8')
     const { theme } = request.cookies
     const nonce = randomBytes(16).toString('base64')
+    varyBy(reply, 'Cookie')
     return (
       reply
         .header('content-security-policy', contentSecurityPolicy(nonce, stripe))
         .header('cache-control', 'no-cache')
-        .header('vary', 'Cookie')
         .header('cross-origin-opener-policy', stripe ? 'same-origin-allow-popups' : 'same-origin')
         .header('permissions-policy', 'camera=(), geolocation=(), microphone=()')
         // Links in emails contain secrets.

@@ -11,3 +11,9 @@ export function forbidCaching(_request: FastifyRequest, reply: FastifyReply, don
   reply.header('cache-control', 'no-store')
   done()
 }
+
+/** Adds a request header to those that the response depends on. */
+export function varyBy(reply: FastifyReply, name: string): void {
+  const before = reply.getHeader('vary')
+  reply.header('vary', before === undefined ? name : `${String(before)}, ${name}`)
+}

@@ -33,6 +33,7 @@ import { ssoRoutes } from '../features/sso/routes.ts'
 import { statisticsRoutes } from '../features/statistics/routes.ts'
 import type { App } from '../http/app.ts'
 import { serveConsole } from '../http/console.ts'
+import { allowOrigins } from '../http/cross-origin.ts'
 import { rejectCrossSite } from '../http/csrf.ts'
 import { requireViewer } from '../http/current-viewer.ts'
 import { rejectDuplicateHost } from '../http/duplicate-host.ts'
@@ -134,6 +135,8 @@ function sendUnknownRoute(request: FastifyRequest, reply: FastifyReply, allowed:
 /** Adds the hooks of every route. They run in this order. */
 async function addHooks(app: App, config: Config): Promise<void> {
   announceShutdown(app)
+  // Before the hooks that refuse requests, so that pages of these origins can read the reason.
+  await allowOrigins(app, config.csrfTrustedOrigins)
   watchStorage(app, config.dataDirectory)
   if (config.publicUrl.protocol === 'https:') app.addHook('onRequest', requireHttps)
   requireMinimumRate(app, config.minimumRate)

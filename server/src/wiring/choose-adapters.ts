@@ -23,7 +23,7 @@ import type { InstanceType, ModelRuntime } from '../ports/model-runtime.ts'
 import type { PaymentProcessor } from '../ports/payment-processor.ts'
 
 export function openSandbox(
-  { publicUrl }: Config,
+  { publicUrl, csrfTrustedOrigins }: Config,
   log: Logger,
   clock: () => Date,
   { db, pool }: { db: Database; pool: Pool },
@@ -35,6 +35,7 @@ export function openSandbox(
     clock,
     secretKey,
     publicUrl,
+    consoleOrigins: csrfTrustedOrigins,
     onEvent: (eventId) => jobs.enqueue(db, 'deliver-sandbox-webhook', { eventId }),
     onError: (error) => log.error({ err: error }, 'the payment sandbox failed'),
   })

@@ -108,7 +108,7 @@ function portalRoute(app: App, deps: Deps): void {
         operationId: 'createPortalSession',
         summary: 'Create a session of the payment processor’s portal for cards and invoices',
         tags,
-        body: portalSessionBody(deps.config.publicUrl),
+        body: portalSessionBody(returnOrigins(deps.config)),
         response: { 200: portalUrlBody },
         errors: [...changeErrors],
       },
@@ -126,7 +126,7 @@ function setupRoute(app: App, deps: Deps): void {
         operationId: 'createSetupSession',
         summary: 'Create a checkout session for saving a card',
         tags,
-        body: setupSessionBody(deps.config.publicUrl),
+        body: setupSessionBody(returnOrigins(deps.config)),
         response: { 200: checkoutSessionBody },
         errors: [...changeErrors],
       },
@@ -162,4 +162,8 @@ function invoicesRoute(app: App, deps: Deps): void {
       return (await callProcessor(deps.log, () => deps.payments.listInvoices(customerId))).map(toInvoiceBody)
     },
   )
+}
+
+function returnOrigins({ publicUrl, csrfTrustedOrigins }: Deps['config']): string[] {
+  return [publicUrl.origin, ...csrfTrustedOrigins]
 }

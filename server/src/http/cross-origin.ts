@@ -1,0 +1,22 @@
+import fastifyCors from '@fastify/cors'
+import type { App } from './app.ts'
+
+/** What pages of other origins may read besides the headers that browsers always show. */
+const exposedHeaders = ['Allow', 'Content-Disposition', 'ETag', 'Retry-After', 'X-Request-Id']
+
+/**
+ * Lets pages of these origins call every route with the session cookie (CORS) and answers their preflights. Without origins, nothing
+ * changes: pages of other origins can't read responses.
+ */
+export async function allowOrigins(app: App, origins: readonly string[]): Promise<void> {
+  if (origins.length === 0) return
+  const trusted = new Set(origins)
+  await app.register(fastifyCors, {
+    // false for other origins: their preflights stay a 405, and no response names them.
+    origin: (origin, decide) => decide(null, origin !== undefined && trusted.has(origin)),
+    credentials: true,
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+    exposedHeaders,
+    maxAge: 600,
+  })
+}
