@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { nameAddress } from '../../src/adapters/model-runtime/xinference/names.ts'
 import type { InstanceType } from '../../src/ports/model-runtime.ts'
 import type { Intercept } from './simulator/simulator.ts'
 import { makeSpec } from '../adapters/local-runtime-support.ts'
@@ -113,7 +114,8 @@ test('an unreachable supervisor: nothing is launched twice', async () => {
     () => runtime.observeEngine(spec.deploymentId, spec.clusterId),
     'unreachable',
   )
-  expect(first.message).toContain(new URL(simulator.url).host)
+  expect(first.message).toContain(spec.clusterId)
+  expect(first.message, 'no address').not.toContain(new URL(simulator.url).host)
   await simulator.startListening()
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   expect(simulator.calls.filter((call) => call === 'POST /v1/models')).toHaveLength(1)
@@ -261,13 +263,15 @@ describe('several supervisors', () => {
     await down.stopListening()
     const runtime = await openRuntime([down, up])
     const spec = await provision(runtime)
-    expect(spec.clusterId).toBe(up.url)
+    expect(spec.clusterId).toBe(nameAddress('xinference', up.url))
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const restarted = await openRuntime([down, up])
     await vi.waitUntil(() => restarted.release(spec.deploymentId, spec.clusterId), 20_000)
     const nowhere = makeSpec(tiny)
     await expect(restarted.release(nowhere.deploymentId), 'may be on the unreachable one').rejects.toThrow()
-    await expect(restarted.release(nowhere.deploymentId, down.url)).rejects.toThrow()
+    await expect(
+      restarted.release(nowhere.deploymentId, nameAddress('xinference', down.url)),
+    ).rejects.toThrow()
   })
 
   test('one that was removed from the settings', async () => {

@@ -30,7 +30,8 @@ export async function locateModel(
   deploymentId: string,
   clusterId: string | null | undefined,
 ): Promise<Supervisor | null> {
-  const known = supervisors.find(({ origin }) => origin === clusterId) ?? locations.get(deploymentId)
+  const known =
+    supervisors.find((supervisor) => supervisor.clusterId === clusterId) ?? locations.get(deploymentId)
   if (known !== undefined) return known
   let lastError: SupervisorError | null = null
   for (const supervisor of supervisors) {

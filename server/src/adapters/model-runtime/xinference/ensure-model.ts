@@ -35,11 +35,11 @@ async function launchModel(
   if ('code' in choice) return { phase: 'failed', ...choice }
   const nodes = await readNodes(supervisor)
   if (nodes.length === 0)
-    return { phase: 'unreachable', message: `${supervisor.host} has no worker at the moment.` }
+    return { phase: 'unreachable', message: `${supervisor.clusterId} has no worker at the moment.` }
   const offers = nodes.flatMap((node) => listNodeOffers(node, settings))
   const placement = findPlacement(offers, spec, [...reservations.values()])
   if (placement === null) {
-    const message = `Waiting for free capacity for ${spec.instanceType} on ${supervisor.host}.`
+    const message = `Waiting for free capacity for ${spec.instanceType} on ${supervisor.clusterId}.`
     return { phase: 'starting', message }
   }
   reserve(context, spec, placement)
@@ -72,12 +72,12 @@ async function readLaunchResponse(
   if (response.status === 400 && /already in the model list/i.test(response.detail))
     return adoptExisting(context, supervisor, spec)
   if (response.status === 503 && isNoWorkerError(response.detail)) {
-    return { phase: 'unreachable', message: `${supervisor.host} has no worker at the moment.` }
+    return { phase: 'unreachable', message: `${supervisor.clusterId} has no worker at the moment.` }
   }
   // A response without JSON is an internal error of Xinference. A retry may succeed.
   if (response.body === null) {
     throw new SupervisorError(
-      `${supervisor.host} could not launch ${modelUid} (${response.status}): ${response.detail}`,
+      `${supervisor.clusterId} could not launch ${modelUid} (${response.status}): ${response.detail}`,
     )
   }
   return { phase: 'failed', ...toEngineFailure(response.detail, 'launch_rejected') }

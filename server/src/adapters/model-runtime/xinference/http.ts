@@ -25,10 +25,9 @@ export const maxResponseBytes = 8 * 2 ** 20
 /** Sends a request to a supervisor. Throws SupervisorError if no response arrives or a successful one is not JSON. */
 export async function sendRequest(
   agent: Agent,
-  origin: string,
+  { origin, clusterId }: { origin: string; clusterId: string },
   request: SupervisorRequest,
 ): Promise<SupervisorResponse> {
-  const { host } = new URL(origin)
   try {
     const { statusCode, headers, body } = await agent.request({
       origin,
@@ -45,10 +44,11 @@ export async function sendRequest(
     const text = await body.text()
     const parsed = parse(text)
     const success = statusCode >= 200 && statusCode < 300
-    if (success && parsed === undefined) throw new SupervisorError(`${host} sent a response that is not JSON`)
+    if (success && parsed === undefined)
+      throw new SupervisorError(`${clusterId} sent a response that is not JSON`)
     // A proxy answers for an unreachable supervisor. The supervisor's own 503 has a JSON detail.
     if (parsed === undefined && [502, 503, 504].includes(statusCode)) {
-      throw new SupervisorError(`the proxy of ${host} answered ${statusCode}`)
+      throw new SupervisorError(`the proxy of ${clusterId} answered ${statusCode}`)
     }
     const retryAfter = Number(headers['retry-after'])
     return {
@@ -59,7 +59,7 @@ export async function sendRequest(
     }
   } catch (error) {
     if (error instanceof SupervisorError) throw error
-    throw new SupervisorError(`${host} did not respond (${describe(error)})`, { cause: error })
+    throw new SupervisorError(`${clusterId} did not respond (${describe(error)})`, { cause: error })
   }
 }
 

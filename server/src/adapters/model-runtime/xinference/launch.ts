@@ -42,13 +42,13 @@ export async function chooseEngine(
     const isUnknown = response.status < 500 || /not found|unknown|not supported/i.test(response.detail)
     if (isUnknown) return toEngineFailure(`Model not found, name: ${modelName}`, 'launch_rejected')
     throw new SupervisorError(
-      `${supervisor.host} could not list its engines (${response.status}): ${response.detail}`,
+      `${supervisor.clusterId} could not list its engines (${response.status}): ${response.detail}`,
     )
   }
   // Since 3.0 the answer for an unknown model is null.
   if (response.body === null) return toEngineFailure(`Model not found, name: ${modelName}`, 'launch_rejected')
   const parsed = schemas.engines.safeParse(response.body)
-  if (!parsed.success) throw new SupervisorError(`${supervisor.host} sent an invalid list of engines`)
+  if (!parsed.success) throw new SupervisorError(`${supervisor.clusterId} sent an invalid list of engines`)
   return pickEngine(parsed.data, variant)
 }
 

@@ -3,6 +3,7 @@ import { readNodes } from './cluster.ts'
 import type { XinferenceContext } from './context.ts'
 import { reserve } from './ensure-model.ts'
 import { SupervisorError } from './errors.ts'
+import { nameAddress } from './names.ts'
 import { findPlacement, listNodeOffers } from './offers.ts'
 import type { NodeOffer } from './offers.ts'
 
@@ -35,13 +36,14 @@ export async function reservePlace(context: XinferenceContext, spec: EngineSpec)
   }
   reserve(context, spec, placement)
   const { node, gpuModel, gpuCount, region } = placement
+  const name = nameAddress('host', node.host)
   return {
     outcome: 'provisioned',
     instance: {
       // The last part of a UUIDv7 is random; the first is a timestamp.
       instanceId: `xinference-${deploymentId.slice(-12)}`,
-      clusterId: node.supervisor.origin,
-      gpuAllocationId: gpuCount === 0 ? node.host : `${node.host}: ${gpuCount} x ${gpuModel ?? 'GPU'}`,
+      clusterId: node.supervisor.clusterId,
+      gpuAllocationId: gpuCount === 0 ? name : `${name}: ${gpuCount} x ${gpuModel ?? 'GPU'}`,
       region,
       startedAt: new Date(),
     },

@@ -38,7 +38,7 @@ const pauseAfterBan = minute
 
 /** Opens no connection itself; `send` sends a request without a sign-in. */
 export function createSignIn(
-  host: string,
+  clusterId: string,
   credentials: XinferenceSettings['credentials'],
   timeoutMs: number,
   send: (request: SupervisorRequest) => Promise<SupervisorResponse>,
@@ -67,7 +67,7 @@ export function createSignIn(
     if (credentials === null) {
       if (!state.success) return { header: null, refreshToken: null, renewAt: Infinity }
       throw refuse(
-        `${host} requires a sign-in. Set XINFERENCE_USERNAME and XINFERENCE_PASSWORD`,
+        `${clusterId} requires a sign-in. Set XINFERENCE_USERNAME and XINFERENCE_PASSWORD`,
         pauseAfterRefusal,
       )
     }
@@ -76,11 +76,11 @@ export function createSignIn(
     if (signedIn !== null) return signedIn
     if (response.status === 429) {
       const pause = Math.max((response.retryAfterSeconds ?? 0) * 1000, pauseAfterBan)
-      throw refuse(`${host} has temporarily banned sign-ins from this address`, pause)
+      throw refuse(`${clusterId} has temporarily banned sign-ins from this address`, pause)
     }
     if (response.status < 500)
-      throw refuse(`${host} rejected Berth's user name or password`, pauseAfterRefusal)
-    throw new SupervisorError(`${host} could not process the sign-in (${response.status})`)
+      throw refuse(`${clusterId} rejected Berth's user name or password`, pauseAfterRefusal)
+    throw new SupervisorError(`${clusterId} could not process the sign-in (${response.status})`)
   }
 
   function refuse(message: string, pause: number): SupervisorError {

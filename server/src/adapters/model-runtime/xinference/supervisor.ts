@@ -3,16 +3,17 @@ import type { z } from 'zod'
 import * as schemas from './response-schemas.ts'
 import { SupervisorError } from './errors.ts'
 import { sendRequest } from './http.ts'
+import { nameAddress } from './names.ts'
 import type { SupervisorResponse, SupervisorRequest } from './http.ts'
 import { createSignIn } from './sign-in.ts'
 import type { XinferenceSettings } from './settings.ts'
 
 /** A client for one supervisor. Every method throws SupervisorError if the response is missing or unusable. */
 export interface Supervisor {
-  /** URL such as `http://10.0.0.5:9997`; also the cluster's id */
+  /** URL such as `http://10.0.0.5:9997`; callers never see it */
   origin: string
-  /** Address in messages: `10.0.0.5:9997` */
-  host: string
+  /** The name of the cluster, also in messages */
+  clusterId: string
   authorize(refused?: string | null): Promise<string | null>
   /** Throws if Berth does not support the supervisor's version. Cached after the first success. */
   checkVersion(): Promise<void>
@@ -43,10 +44,10 @@ const oldestVersion = [1, 5] as const
 
 /** Opens no connection itself. */
 export function openSupervisor(origin: string, agent: Agent, settings: XinferenceSettings): Supervisor {
-  const { host } = new URL(origin)
+  const clusterId = nameAddress('xinference', origin)
   const timeout = settings.responseTimeoutMs ?? 15_000
-  const signIn = createSignIn(host, settings.credentials, timeout, (plain) =>
-    sendRequest(agent, origin, plain),
+  const signIn = createSignIn(clusterId, settings.credentials, timeout, (plain) =>
+    sendRequest(agent, { origin, clusterId }, plain),
   )
 
   async function request({
@@ -54,16 +55,21 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
     ...rest
   }: Parameters<Supervisor['request']>[0]): Promise<SupervisorResponse> {
     const authorization = await signIn.authorize()
-    const response = await sendRequest(agent, origin, { ...rest, authorization, timeoutMs })
+    const response = await sendRequest(agent, { origin, clusterId }, { ...rest, authorization, timeoutMs })
     if (response.status !== 401) return checkRateLimit(response)
     const renewed = await signIn.authorize(authorization)
-    const again = await sendRequest(agent, origin, { ...rest, authorization: renewed, timeoutMs })
-    if (again.status === 401) throw new SupervisorError(`${host} rejected a token that it had just issued`)
+    const again = await sendRequest(
+      agent,
+      { origin, clusterId },
+      { ...rest, authorization: renewed, timeoutMs },
+    )
+    if (again.status === 401)
+      throw new SupervisorError(`${clusterId} rejected a token that it had just issued`)
     return checkRateLimit(again)
   }
 
   function checkRateLimit(response: SupervisorResponse): SupervisorResponse {
-    if (response.status === 429) throw new SupervisorError(`${host} limits the request rate`)
+    if (response.status === 429) throw new SupervisorError(`${clusterId} limits the request rate`)
     return response
   }
 
@@ -79,12 +85,12 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
   ): z.output<Schema> {
     if (response.status !== 200) {
       throw new SupervisorError(
-        `${host} answered ${response.status} to ${path.split('?')[0]}: ${response.detail}`,
+        `${clusterId} answered ${response.status} to ${path.split('?')[0]}: ${response.detail}`,
       )
     }
     const parsed = schema.safeParse(response.body)
     if (parsed.success) return parsed.data
-    throw new SupervisorError(`${host} sent an unexpected response to ${path.split('?')[0]}`, {
+    throw new SupervisorError(`${clusterId} sent an unexpected response to ${path.split('?')[0]}`, {
       cause: parsed.error,
     })
   }
@@ -102,7 +108,7 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
 
   return {
     origin,
-    host,
+    clusterId,
     authorize: (refused) => signIn.authorize(refused),
 
     async checkVersion() {
@@ -116,11 +122,14 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
         (major < oldestVersion[0] || (major === oldestVersion[0] && minor < oldestVersion[1]))
       if (isOld) {
         throw new SupervisorError(
-          `${host} runs Xinference ${version}, but Berth requires ${oldestVersion.join('.')} or later`,
+          `${clusterId} runs Xinference ${version}, but Berth requires ${oldestVersion.join('.')} or later`,
         )
       }
       knownVersion = version
-      settings.logger.info({ supervisor: origin, version }, 'connected to a Xinference cluster')
+      settings.logger.info(
+        { supervisor: origin, cluster: clusterId, version },
+        'connected to a Xinference cluster',
+      )
     },
 
     request,
@@ -147,7 +156,7 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
       const { uptime } = await get('/status', schemas.status)
       if (uptime == null || uptime >= settleSeconds) return
       throw new SupervisorError(
-        `${host} has just started, and its workers have not reported their models yet`,
+        `${clusterId} has just started, and its workers have not reported their models yet`,
       )
     },
 

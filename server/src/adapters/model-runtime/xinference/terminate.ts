@@ -40,10 +40,10 @@ export function createTerminator(): Terminator {
       const response = await supervisor.request({ method: 'DELETE', path })
       // 400 means that the model is unknown or still launching. The instance status below distinguishes the two.
       if (response.status >= 500) {
-        throw new SupervisorError(`${supervisor.host} could not terminate the model: ${response.detail}`)
+        throw new SupervisorError(`${supervisor.clusterId} could not terminate the model: ${response.detail}`)
       }
       if (response.status === 403)
-        throw new SupervisorError(`${supervisor.host} does not permit Berth's user to terminate models`)
+        throw new SupervisorError(`${supervisor.clusterId} does not permit Berth's user to terminate models`)
       const key = toKey(supervisor, uid)
       if (response.status === 200) terminated.add(key)
       const status = (await supervisor.findInstance(uid))?.status ?? null
