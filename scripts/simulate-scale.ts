@@ -12,7 +12,7 @@ import { createApplication } from '../server/src/wiring/create-application.ts'
 import type { Application } from '../server/src/wiring/application.ts'
 import { readConfig } from '../server/src/config/config.ts'
 import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
-import { findRequestedVariant } from '../server/src/features/catalog/find-variant.ts'
+import { findRequestedModel } from '../server/src/features/catalog/find-variant.ts'
 import { orphanCheck } from '../server/src/features/deployments/orphan-check.ts'
 import { runReconciler } from '../server/src/features/deployments/run-reconciler.ts'
 import { checkLedger, checkUsage } from '../server/src/features/metering/checks.ts'
@@ -109,7 +109,7 @@ async function insertDeployments(
   application: Application,
   { count, first, last, status }: { count: number; first: number; last: number; status: string },
 ): Promise<void> {
-  const variant = await findRequestedVariant(application, { modelName: 'berth-tiny' })
+  const { default: variant } = await findRequestedModel(application, { modelName: 'berth-tiny' })
   await sql`
     INSERT INTO deployments (id, user_id, organization_id, model_name, model_format, model_size_in_billions, quantization,
       inference_model_uid, variant, status, created_at, updated_at, status_changed_at, terminated_at, reconcile_at)

@@ -8,6 +8,7 @@ CREATE TABLE deployments (
   quantization           text NOT NULL,
   inference_model_uid    text NOT NULL UNIQUE,
   variant                jsonb NOT NULL,
+  variant_reason         text,
   status                 text NOT NULL CHECK (status IN
     ('requested', 'provisioning', 'deploying', 'running', 'failed', 'terminating', 'terminated')),
   waiting_for            text CHECK (waiting_for IN ('instance', 'engine', 'stop', 'release', 'runtime', 'retry')),

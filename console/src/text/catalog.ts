@@ -57,6 +57,8 @@ export const catalog = {
   fitting: (count: number) => `Fit here (${count})`,
   all: (count: number) => `All (${count})`,
   variant: 'Variant',
+  /** What a request gets that names only the model */
+  defaultVariant: 'Default',
   memory: 'Memory',
   runsOn: 'Runs on',
   gpus: (count: number) => (count === 0 ? 'CPU' : count === 1 ? '1 GPU' : `${count} GPUs`),

@@ -104,7 +104,10 @@ export const errorCodes = {
   link_emailed: { kind: 'conflict', meaning: 'The link was emailed, so it is not shown.' },
 
   // Deployments
-  model_not_deployable: { kind: 'invalid', meaning: 'The catalog does not offer this variant.' },
+  model_not_deployable: {
+    kind: 'invalid',
+    meaning: 'The catalog does not offer this variant, or no instance type can run it.',
+  },
   deployment_ended: { kind: 'conflict', meaning: 'The deployment has failed or is terminated.' },
   no_feasible_instance: { kind: 'conflict', meaning: 'No instance type can run the deployment.' },
   runtime_unavailable: { kind: 'unavailable', meaning: 'The compute backend is unreachable.' },

@@ -30,6 +30,7 @@ import { emailVerificationRoutes } from '../features/sign-in/email-verification-
 import { changePasswordRoute, passwordResetRoutes } from '../features/sign-in/password-routes.ts'
 import { signInRoutes } from '../features/sign-in/routes.ts'
 import { ssoRoutes } from '../features/sso/routes.ts'
+import { readDefaults } from '../features/placement/plan.ts'
 import { statisticsRoutes } from '../features/statistics/routes.ts'
 import type { App } from '../http/app.ts'
 import { serveConsole } from '../http/console.ts'
@@ -217,7 +218,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
       ownDataRoutes(own, application)
     })
   })
-  catalogRoutes(signedIn, application)
+  catalogRoutes(signedIn, { ...application, readDefaults: () => readDefaults(application) })
   deploymentRoutes(signedIn, application)
   statisticsRoutes(signedIn, application)
   billingRoutes(signedIn, application)

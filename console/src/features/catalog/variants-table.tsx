@@ -1,6 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { DeployableModel, Placement, Placements } from '../../contract.ts'
+import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
@@ -10,7 +11,7 @@ import { formatBytes, formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { PlacementsError } from './placements-error.tsx'
 import { nameVariant, nameVariantParts } from '../../domain/models/variant-names.ts'
-import { findPlacement, listVariants } from '../../domain/models/variants.ts'
+import { findPlacement, isSameVariant, listVariants } from '../../domain/models/variants.ts'
 import type { Variant } from '../../domain/models/variants.ts'
 
 const words = text.catalog
@@ -87,6 +88,7 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
             <VariantRow
               key={nameVariant(choice)}
               choice={choice}
+              isDefault={isSameVariant(choice, model.default_variant)}
               placement={placement}
               currency={placements.data?.currency}
               onDeploy={onDeploy}
@@ -100,12 +102,13 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
 
 interface VariantRowProps extends Pick<VariantsTableProps, 'onDeploy'> {
   choice: Variant
+  isDefault: boolean
   placement: Placement | undefined
   currency: string | undefined
 }
 
 /** On a small screen, one line below the name replaces the other columns. */
-function VariantRow({ choice, placement, currency, onDeploy }: VariantRowProps) {
+function VariantRow({ choice, isDefault, placement, currency, onDeploy }: VariantRowProps) {
   const [name, quantization] = nameVariantParts(choice)
   const memory = placement?.memory_bytes == null ? null : formatBytes(placement.memory_bytes)
   const price =
@@ -123,6 +126,7 @@ function VariantRow({ choice, placement, currency, onDeploy }: VariantRowProps) 
         <span className="flex flex-wrap gap-x-2">
           <span className="font-medium whitespace-nowrap">{name}</span>
           <span className="text-muted">{quantization}</span>
+          {isDefault && <Badge>{words.defaultVariant}</Badge>}
         </span>
         <span className="tabular block text-[0.8125rem] text-muted md:hidden">
           {summary?.filter(Boolean).join(' · ')}

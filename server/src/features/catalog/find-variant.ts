@@ -1,15 +1,14 @@
 import { ApplicationError } from '../../base/errors.ts'
-import type { ModelVariant } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import { findVariant } from './model.ts'
+import { listMatchingVariants } from './model.ts'
 import type { CatalogModel, VariantChoice } from './model.ts'
 import { findModelByName, listEnabledEntries } from './store.ts'
 
-/** Finds the requested variant of an enabled model. Throws `model_not_deployable` if the model or the variant doesn't exist. */
-export async function findRequestedVariant(
+/** Finds the enabled model of a request. Throws `model_not_deployable` if it doesn't exist or has no such variant. */
+export async function findRequestedModel(
   { db }: Pick<Services, 'db'>,
   { modelName, ...choice }: { modelName: string } & VariantChoice,
-): Promise<ModelVariant> {
+): Promise<CatalogModel> {
   const model = await findModelByName(db, modelName, true)
   if (model === undefined) {
     throw new ApplicationError(
@@ -17,14 +16,13 @@ export async function findRequestedVariant(
       `The catalog has no model called ${JSON.stringify(modelName.slice(0, 200))}. List the models with GET /api/v1/deployable-models.`,
     )
   }
-  const variant = findVariant(model.entry, choice)
-  if (variant === null) {
+  if (listMatchingVariants(model.entry, choice).length === 0) {
     throw new ApplicationError(
       'model_not_deployable',
       `The catalog does not offer ${model.model_name} in the requested format, size and quantization. Choose one of its variants.`,
     )
   }
-  return variant
+  return model.entry
 }
 
 /** Resolves to how the catalog spells the name or id of a model, enabled or not; null for an unknown one. */

@@ -42,8 +42,8 @@ export interface VariantChoice {
 
 type VariantKey = Pick<ModelVariant, 'format' | 'sizeInBillions' | 'quantization'>
 
-/** Groups the variants of a model by format and size, in the model's order. */
-export function listVariants(model: CatalogModel): VariantListing[] {
+/** Groups the variants of a model by format and size, in the model's order. `usual` is its default variant. */
+export function listVariants(model: CatalogModel, usual: VariantKey = model.default): VariantListing[] {
   const rows = new Map<string, VariantListing>()
   for (const variant of model.variants) {
     const key = `${variant.format} ${variant.sizeInBillions}`
@@ -54,10 +54,21 @@ export function listVariants(model: CatalogModel): VariantListing[] {
       default: false,
     }
     row.quantizations.push(variant.quantization)
-    row.default ||= isSameVariant(variant, model.default)
+    row.default ||= isSameVariant(variant, usual)
     rows.set(key, row)
   }
   return [...rows.values()]
+}
+
+/** The variants of a model that match all given fields, in the model's order. */
+export function listMatchingVariants(model: CatalogModel, choice: VariantChoice): CatalogVariant[] {
+  const { format, sizeInBillions, quantization } = choice
+  return model.variants.filter(
+    (variant) =>
+      (format === undefined || isSameName(variant.format, format)) &&
+      (sizeInBillions === undefined || variant.sizeInBillions === sizeInBillions) &&
+      (quantization === undefined || isSameName(variant.quantization, quantization)),
+  )
 }
 
 /**
@@ -65,13 +76,7 @@ export function listVariants(model: CatalogModel): VariantListing[] {
  * then its quantization, then the first in the model.
  */
 export function findVariant(model: CatalogModel, choice: VariantChoice = {}): CatalogVariant | null {
-  const { format, sizeInBillions, quantization } = choice
-  let candidates = model.variants.filter(
-    (variant) =>
-      (format === undefined || isSameName(variant.format, format)) &&
-      (sizeInBillions === undefined || variant.sizeInBillions === sizeInBillions) &&
-      (quantization === undefined || isSameName(variant.quantization, quantization)),
-  )
+  let candidates = listMatchingVariants(model, choice)
   for (const key of ['sizeInBillions', 'format', 'quantization'] as const) {
     const preferred = candidates.filter((variant) => variant[key] === model.default[key])
     if (preferred.length > 0) candidates = preferred

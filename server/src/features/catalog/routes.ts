@@ -2,6 +2,7 @@ import { NotFoundError } from '../../base/errors.ts'
 import type { App } from '../../http/app.ts'
 import { compressJson } from '../../http/compress.ts'
 import type { Services } from '../../services.ts'
+import type { CatalogModel, CatalogVariant } from './model.ts'
 import {
   deployableModelBody,
   deployableModelsBody,
@@ -14,7 +15,12 @@ import { findModelById, listModels } from './store.ts'
 
 const tags = ['Catalog']
 
-export function catalogRoutes(app: App, { db, runtime }: Pick<Services, 'db' | 'runtime'>): void {
+type Deps = Pick<Services, 'db' | 'runtime'> & {
+  /** Resolves to a function that finds the default variant of a model on the current hardware */
+  readDefaults: () => Promise<(model: CatalogModel) => CatalogVariant>
+}
+
+export function catalogRoutes(app: App, { db, runtime, readDefaults }: Deps): void {
   app.get(
     '/api/v1/deployable-models',
     {
@@ -35,7 +41,10 @@ export function catalogRoutes(app: App, { db, runtime }: Pick<Services, 'db' | '
         provider: query.provider,
         query: query.q,
       })
-      return { items: rows.map((row) => toDeployableModelBody(row, runtime.engines)) }
+      const findDefault = await readDefaults()
+      return {
+        items: rows.map((row) => toDeployableModelBody(row, findDefault(row.entry), runtime.engines)),
+      }
     },
   )
 
@@ -56,7 +65,8 @@ export function catalogRoutes(app: App, { db, runtime }: Pick<Services, 'db' | '
     async ({ params, query }) => {
       const row = await findModelById(db, params.model_id, query.enabled_only)
       if (row === undefined) throw new NotFoundError('Model not found.')
-      return toDeployableModelBody(row, runtime.engines)
+      const findDefault = await readDefaults()
+      return toDeployableModelBody(row, findDefault(row.entry), runtime.engines)
     },
   )
 }

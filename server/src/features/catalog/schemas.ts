@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
 import type { RuntimeEngine } from '../../ports/model-runtime.ts'
 import { listVariants } from './model.ts'
+import type { CatalogVariant } from './model.ts'
 import { listServedTags } from './engine-choice.ts'
 import type { StoredModel } from './store.ts'
 
@@ -62,7 +63,9 @@ export const deployableModelBody = z
         model_size_in_billions: z.number().describe('Parameters in billions'),
         quantization: z.string().describe('Quantization of the weights'),
       })
-      .describe('The variant of deployments that specify no format, size or quantization'),
+      .describe(
+        'The variant of deployments that specify no format, size or quantization, on the current hardware',
+      ),
   })
   .meta({ id: 'DeployableModel', description: 'A model of the catalog with its variants' })
 
@@ -70,9 +73,10 @@ export const deployableModelsBody = z
   .object({ items: z.array(deployableModelBody).describe('The models in catalog order') })
   .meta({ id: 'DeployableModels', description: 'The models of the catalog' })
 
-/** `engines` are those of the runtime, whose abilities the tags claim. */
+/** `usual` is the default variant, and `engines` are those of the runtime, whose abilities the tags claim. */
 export function toDeployableModelBody(
   row: StoredModel,
+  usual: CatalogVariant,
   engines: readonly RuntimeEngine[],
 ): z.infer<typeof deployableModelBody> {
   const { entry } = row
@@ -90,11 +94,11 @@ export function toDeployableModelBody(
     sort_order: row.sort_order,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
-    variants: listVariants(entry),
+    variants: listVariants(entry, usual),
     default_variant: {
-      model_format: entry.default.format,
-      model_size_in_billions: entry.default.sizeInBillions,
-      quantization: entry.default.quantization,
+      model_format: usual.format,
+      model_size_in_billions: usual.sizeInBillions,
+      quantization: usual.quantization,
     },
   }
 }

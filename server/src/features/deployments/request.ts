@@ -4,19 +4,19 @@ import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { assertCanDeploy, readTrialUsage } from '../billing/deployment-limits.ts'
 import type { VariantChoice } from '../catalog/model.ts'
-import { findRequestedVariant } from '../catalog/find-variant.ts'
 import { serializeVariant } from '../catalog/stored-model.ts'
+import { chooseDeployable } from '../placement/plan.ts'
 import { holdMembership } from '../organizations/memberships.ts'
 import { insertDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
-/** Creates a deployment if billing allows it. A worker provisions it in the background. */
+/** Creates a deployment if an instance type can run it and billing allows it. A worker provisions it in the background. */
 export async function requestDeployment(
-  deps: Pick<Services, 'db' | 'clock' | 'config' | 'prices'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices' | 'runtime'>,
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
 ): Promise<Deployment> {
-  const variant = await findRequestedVariant(deps, input)
+  const { variant, reason } = await chooseDeployable(deps, input)
   const { organizationId } = viewer
   const trialUse = await readTrialUsage(deps, organizationId)
   const id = uuidv7()
@@ -38,6 +38,7 @@ export async function requestDeployment(
         quantization: variant.quantization,
         inference_model_uid: `dep-${id}`,
         variant: serializeVariant(variant),
+        variant_reason: reason,
         status: 'requested',
         created_at: at,
         updated_at: at,

@@ -100,7 +100,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         tags,
         body: createDeploymentBody,
         response: { 201: deploymentBody },
-        errors: [...deploymentErrors],
+        errors: [...deploymentErrors, 'runtime_unavailable'],
       },
     },
     async ({ body, viewer }, reply) => {

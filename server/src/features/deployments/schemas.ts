@@ -43,7 +43,9 @@ export const createDeploymentBody = z
   })
   .meta({
     id: 'DeploymentRequest',
-    description: 'Omitted fields are taken from the default variant of the model',
+    description:
+      'Berth chooses what the request omits: on GPUs the largest size that fits the cheapest suitable instance type, in a format ' +
+      'for them; otherwise what is closest to the default variant of the catalog',
     examples: [
       {
         model_name: 'qwen2.5-instruct',
@@ -149,8 +151,15 @@ const choice = {
   parallel_sequences: parallelSequences,
 }
 
+const variantFields = {
+  model_format: z.string().describe('Format of the weights'),
+  model_size_in_billions: z.number().describe('Parameters in billions'),
+  quantization: z.string().describe('Quantization of the weights'),
+}
+
 export const planBody = z
   .object({
+    ...variantFields,
     ...choice,
     region: z.string().nullable().describe('Region of the instance; null if the backend has none'),
     currency: z.string().describe('Currency of the prices'),
@@ -172,7 +181,10 @@ export const planBody = z
     ),
     reason: z
       .string()
-      .describe('The memory estimate, the choice, and why other instance types were ruled out'),
+      .describe(
+        'Why Berth chose the variant, if the request left it open; the memory estimate, the choice of the instance type, and why ' +
+          'others were ruled out',
+      ),
     considered: z
       .array(
         z.object({
@@ -190,9 +202,7 @@ export const placementBody = z
   .object({
     model_id: z.string().describe('Id of the model in the catalog'),
     model_name: z.string().describe('Name of the model'),
-    model_format: z.string().describe('Format of the weights'),
-    model_size_in_billions: z.number().describe('Parameters in billions'),
-    quantization: z.string().describe('Quantization of the weights'),
+    ...variantFields,
     ...choice,
   })
   .meta({ id: 'Placement', description: 'The instance that a variant would get, and its price' })
@@ -263,7 +273,10 @@ export const deploymentBody = z
       .nullable()
       .describe('Download progress from 0 to 1; null when nothing is downloading or the size is unknown'),
     selected_instance_type: z.string().nullable().describe('null until an instance type is chosen'),
-    selection_reason: z.string().nullable().describe('Why this instance type was chosen'),
+    selection_reason: z
+      .string()
+      .nullable()
+      .describe('Why this instance type was chosen, and the variant, if the request left it open'),
     engine: z
       .object({
         name: z
@@ -360,12 +373,18 @@ function toChoice(result: Placement['result']) {
   }
 }
 
+function toVariantFields({ format, sizeInBillions, quantization }: Placement['variant']) {
+  return { model_format: format, model_size_in_billions: sizeInBillions, quantization }
+}
+
 export function toPlanBody(
-  { result, alternatives }: DeploymentPlan,
+  { choice: { variant, reason }, result, alternatives }: DeploymentPlan,
   currency: string,
 ): z.infer<typeof planBody> {
   const selection = result.outcome === 'selected' ? result.selection : null
+  const explanation = result.outcome === 'selected' ? result.selection.reason : result.reason
   return {
+    ...toVariantFields(variant),
     ...toChoice(result),
     region: selection?.offer.region ?? null,
     currency,
@@ -373,11 +392,11 @@ export function toPlanBody(
     sequences_limited_by: selection?.sizing.limitedBy.sequences ?? null,
     cheaper: toAlternative(alternatives.cheaper),
     larger: toAlternative(alternatives.larger),
-    reason: result.outcome === 'selected' ? result.selection.reason : result.reason,
-    considered: result.considered.map(({ offer, fits, reason }) => ({
+    reason: `${reason ?? ''} ${explanation}`.trimStart(),
+    considered: result.considered.map(({ offer, fits, reason: why }) => ({
       instance_type: offer.instanceType,
       fits,
-      reason,
+      reason: why,
       price_per_hour: offer.pricePerHour,
     })),
   }
@@ -387,9 +406,7 @@ export function toPlacementBody({ modelId, variant, result }: Placement): z.infe
   return {
     model_id: modelId,
     model_name: variant.modelName,
-    model_format: variant.format,
-    model_size_in_billions: variant.sizeInBillions,
-    quantization: variant.quantization,
+    ...toVariantFields(variant),
     ...toChoice(result),
   }
 }

@@ -28,6 +28,7 @@ export interface DeploymentsTable {
   inference_model_uid: string
   /** JSON of `serializeVariant`, read by `parseStoredVariant` */
   variant: ColumnType<unknown, string, never>
+  variant_reason: string | null
   status: DeploymentStatus
   waiting_for: WaitingState | null
   status_message: string | null

@@ -64,3 +64,14 @@ export function findGpuCaveat(format: string, { computeCapability }: InstanceOff
   if (native === undefined || computeCapability === null) return null
   return computeCapability < native.capability ? native.otherwise : null
 }
+
+/**
+ * The order in which formats of a size are preferred on GPUs: first fp8 where the GPU computes in it, which is the fastest, then the
+ * original weights, then fp8 for the weights only, then all others.
+ */
+export function rankFormat(format: string, offer: InstanceOffer): number {
+  const order = ['fp8', 'pytorch']
+  const rank = order.indexOf(format)
+  if (rank === -1) return order.length + 1
+  return format === 'fp8' && findGpuCaveat(format, offer) !== null ? order.length : rank
+}

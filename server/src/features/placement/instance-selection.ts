@@ -139,7 +139,8 @@ export function describeSizing({ capacity, limitedBy }: Sizing): string {
   )
 }
 
-function compareOffers(one: PricedOffer, other: PricedOffer): number {
+/** The order in which offers are preferred. */
+export function compareOffers(one: PricedOffer, other: PricedOffer): number {
   return (
     compareValues(toNumber(one.pricePerHour), toNumber(other.pricePerHour)) ||
     one.gpuCount - other.gpuCount ||

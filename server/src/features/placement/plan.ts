@@ -1,10 +1,14 @@
 import type { ModelVariant } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import type { VariantChoice } from '../catalog/model.ts'
-import { findRequestedVariant, listDeployableModels } from '../catalog/find-variant.ts'
+import { ApplicationError } from '../../base/errors.ts'
+import { listMatchingVariants } from '../catalog/model.ts'
+import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
+import { findRequestedModel, listDeployableModels } from '../catalog/find-variant.ts'
 import { findAlternatives } from './alternatives.ts'
 import type { Alternatives } from './alternatives.ts'
 import { listPricedOffers, listRules } from './choose-instance.ts'
+import { chooseVariant } from './choose-variant.ts'
+import type { ChosenVariant } from './choose-variant.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { SelectionResult } from './instance-selection.ts'
 import { queryRuntime } from './query-runtime.ts'
@@ -13,6 +17,7 @@ import type { CapacityMinimums } from './serving-capacity.ts'
 type Deps = Pick<Services, 'db' | 'runtime' | 'clock' | 'config' | 'log' | 'prices'>
 
 export interface DeploymentPlan {
+  choice: ChosenVariant
   result: SelectionResult
   alternatives: Alternatives
 }
@@ -23,11 +28,47 @@ export async function planDeployment(
   input: { modelName: string } & VariantChoice,
   minimums: CapacityMinimums,
 ): Promise<DeploymentPlan> {
-  const variant = await findRequestedVariant(deps, input)
+  const model = await findRequestedModel(deps, input)
   const offers = await queryRuntime(deps, 'instance types', () => listPricedOffers(deps))
   const rules = listRules(deps, minimums)
+  const choice = chooseVariant(model, input, offers, rules)
+  const { variant } = choice
   const result = selectInstance(variant, offers, rules, [])
-  return { result, alternatives: findAlternatives(variant, result, rules) }
+  return { choice, result, alternatives: findAlternatives(variant, result, rules) }
+}
+
+/**
+ * Chooses the variant of a new deployment. Throws `model_not_deployable`, with the reason of the plan, if no instance type can ever run
+ * it. While the runtime doesn't respond, only a request that leaves nothing to choose is accepted.
+ */
+export async function chooseDeployable(
+  deps: Deps,
+  input: { modelName: string } & VariantChoice,
+): Promise<ChosenVariant> {
+  const model = await findRequestedModel(deps, input)
+  const [only, ...others] = listMatchingVariants(model, input)
+  const offers = await queryRuntime(deps, 'instance types', () => listPricedOffers(deps)).catch(
+    (error: unknown) => {
+      if (others.length > 0) throw error
+      return null
+    },
+  )
+  if (offers === null && only !== undefined) return { variant: only, reason: null }
+  const rules = listRules(deps)
+  const choice = chooseVariant(model, input, offers ?? [], rules)
+  const result = selectInstance(choice.variant, offers ?? [], rules, [])
+  if (result.outcome === 'infeasible') throw new ApplicationError('model_not_deployable', result.reason)
+  return choice
+}
+
+/**
+ * Returns a function that finds the default variant of a model on the current hardware. While the runtime doesn't respond, the catalog
+ * decides.
+ */
+export async function readDefaults(deps: Deps): Promise<(model: CatalogModel) => CatalogVariant> {
+  const offers = await queryRuntime(deps, 'instance types', () => listPricedOffers(deps)).catch(() => [])
+  const rules = listRules(deps)
+  return (model) => chooseVariant(model, {}, offers, rules).variant
 }
 
 /** A catalog variant with the instance type that it would get. */

@@ -32,20 +32,28 @@ export async function selectInstanceType(context: ReconcileContext): Promise<Ste
   const next = await transitionDeployment(
     deps.db,
     { id: deployment.id, from: 'requested', to: 'provisioning', lease, at: deps.clock() },
-    toColumns(result.selection),
-    toSelectionEvent(result.selection),
+    toColumns(deployment, result.selection),
+    toSelectionEvent(deployment, result.selection),
   )
   return { next }
 }
 
-function toSelectionEvent({ offer, reason }: Selection): EventContent {
-  return { stage: 'instance_selection', message: reason, instanceType: offer.instanceType }
+function toSelectionEvent(deployment: Deployment, selection: Selection): EventContent {
+  const message = explainSelection(deployment, selection)
+  return { stage: 'instance_selection', message, instanceType: selection.offer.instanceType }
 }
 
-function toColumns({ offer, sizing: { capacity }, memoryBytes, reason }: Selection): DeploymentChanges {
+/** Why Berth chose the variant, if it did, and the instance type. */
+function explainSelection({ variant_reason }: Deployment, { reason }: Selection): string {
+  return `${variant_reason ?? ''} ${reason}`.trimStart()
+}
+
+function toColumns(deployment: Deployment, selection: Selection): DeploymentChanges {
+  const { offer, sizing, memoryBytes } = selection
+  const { capacity } = sizing
   return {
     selected_instance_type: offer.instanceType,
-    selection_reason: reason,
+    selection_reason: explainSelection(deployment, selection),
     region: offer.region,
     gpu_count: offer.gpuCount,
     memory_bytes: memoryBytes,
@@ -116,7 +124,7 @@ async function tryNextOffer(
   }
   const { selection } = result
   const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
-  const changes = { ...toColumns(selection), offers_refused: refused }
+  const changes = { ...toColumns(deployment, selection), offers_refused: refused }
   return { next: await recordChanges(context, changes, { stage: 'provisioning', message }) }
 }
 
@@ -147,8 +155,8 @@ export async function resizeEngine(context: ReconcileContext): Promise<StepResul
       message: result.reason,
     })
   }
-  const chosen = toSelectionEvent(result.selection)
-  const changes = { ...toColumns(result.selection), ...withoutInstance, waiting: null }
+  const chosen = toSelectionEvent(deployment, result.selection)
+  const changes = { ...toColumns(deployment, result.selection), ...withoutInstance, waiting: null }
   const event = { ...chosen, message: `Resizing the engine. ${chosen.message}` }
   if (status === 'provisioning') return { next: await recordChanges(context, changes, event) }
   const at = deps.clock()

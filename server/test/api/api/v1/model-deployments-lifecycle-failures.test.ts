@@ -43,8 +43,9 @@ function failed(stage: FailureStage, code: FailureCode): EngineObservation {
   return { phase: 'failed', stage, code, message: 'It did not work.' }
 }
 
-test('without offers: failed with no_feasible_instance', async () => {
-  runtime.answer({ listOffers: () => [] })
+test('offers that disappear after the request: failed with no_feasible_instance', async () => {
+  const answers = [[makeOffer('small')]]
+  runtime.answer({ listOffers: () => answers.shift() ?? [] })
   const deployment = await waitForStatus(client, await create(), 'failed')
   expect(deployment).toMatchObject({
     failure_stage: 'instance_selection',

@@ -62,22 +62,24 @@ test('a deployment goes from requested to running to terminated on the real engi
   expect(await listEvents(running.id)).toHaveLength(events.length)
 })
 
-test('a variant that no instance type can run fails at instance_selection and can be deleted', async () => {
-  const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
-  const failed = await waitForStatus(client, created.body.id, 'failed')
-  expect(failed).toMatchObject({
-    failure_stage: 'instance_selection',
-    failure_reason: expect.stringMatching(/^no_feasible_instance: .*local-.*pytorch/),
-    selected_instance_type: null,
-    instance_id: null,
-  })
-  expect((await client.delete(`${path}/${failed.id}`)).body.status).toBe('terminating')
-  const ended = await waitForStatus(client, failed.id, 'terminated')
-  expect(ended.failure_reason).toBe(failed.failure_reason)
-})
-
-test('a model too large for every instance type fails at instance_selection with the memory estimate', async () => {
-  const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_size_in_billions: 72 })
-  const failed = await waitForStatus(client, created.body.id, 'failed')
-  expect(failed.failure_reason).toMatch(/^no_feasible_instance: .*local-.+ \(.+iB\): .+GiB needed/)
+test('a variant that no instance type can ever run is a 422 with the sentence of the plan', async () => {
+  const impossible = [
+    {
+      body: { model_name: 'qwen2.5-instruct', model_format: 'pytorch' },
+      reason: /^No instance type can run this model\. .*local-.*pytorch/,
+    },
+    {
+      body: { model_name: 'qwen2.5-instruct', model_size_in_billions: 72 },
+      reason: /^No instance type can run this model\. .*local-.+ \(.+iB\): .+GiB needed/,
+    },
+  ]
+  const { total } = (await client.get(path)).body
+  for (const { body, reason } of impossible) {
+    const plan = await client.post(`${path}/plan`, body)
+    const answer = await client.post(path, body)
+    expect(answer.status).toBe(422)
+    expect(answer.body).toMatchObject({ code: 'model_not_deployable', detail: plan.body.reason })
+    expect(answer.body.detail).toMatch(reason)
+  }
+  expect((await client.get(path)).body.total).toBe(total)
 })

@@ -11,7 +11,7 @@ const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 let server: TestServer
 let client: Awaited<ReturnType<typeof registerClient>>
 beforeAll(async () => {
-  server = await startTestServer({ worker: false })
+  server = await startTestServer({ worker: false, settings: { LOCAL_MEMORY_LIMIT: String(64 * 2 ** 30) } })
   client = await registerClient(server.url)
 })
 afterAll(() => server.close())
@@ -83,7 +83,7 @@ test('POST /api/v1/model-deployments: null counts as not given', async () => {
   for (const field of Object.keys(nothing)) expect(given.body[field]).toBe(omitted.body[field])
 })
 
-test.each(['Qwen3-Instruct', 'qwen3-instruct', 'QWEN3-INSTRUCT', 'deepseek-v3.1'])(
+test.each(['Qwen3-Instruct', 'qwen3-instruct', 'QWEN3-INSTRUCT', 'qwen3-CODER'])(
   'POST /api/v1/model-deployments: the name or id %s matches in any case',
   async (name) => {
     const answer = await create({ model_name: name })
@@ -104,9 +104,13 @@ test('POST /api/v1/model-deployments: an unknown model and an unknown variant ha
   expect(variant.body.detail).toMatch(/does not offer berth-tiny in the requested format/)
 })
 
-test('POST /api/v1/model-deployments: omitted fields are chosen to match the format', async () => {
-  const answer = await create({ model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
-  expect(answer.body).toMatchObject({ model_format: 'pytorch', quantization: 'none' })
+test('POST /api/v1/model-deployments: omitted fields are chosen to match the quantization', async () => {
+  const answer = await create({ model_name: 'qwen2.5-instruct', quantization: 'Q6_K' })
+  expect(answer.body).toMatchObject({
+    model_format: 'ggufv2',
+    model_size_in_billions: 0.5,
+    quantization: 'Q6_K',
+  })
 })
 
 test.each([

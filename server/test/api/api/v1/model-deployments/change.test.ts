@@ -179,12 +179,14 @@ test('PATCH …/{id}: a minimum that no instance type meets is a 409 and changes
 test.each([{ min_context_tokens: 0 }, { min_context_tokens: '8' }, { min_parallel_sequences: 1.5 }, null])(
   'PATCH …/{id}: %j is a 422',
   async (body) => {
+    runtime.answer({ listOffers })
     const id = await deploy()
     expect((await change(id, body)).status).toBe(422)
   },
 )
 
 test('PATCH …/{id}: a deployment that ended is a 409, an unknown one a 404', async () => {
+  runtime.answer({ listOffers })
   const id = await deploy()
   await client.delete(`${path}/${id}`)
   await waitForStatus(client, id, 'terminated')

@@ -66,9 +66,11 @@ test('GET …/{id}/logs with Accept: text/event-stream: streams new lines', asyn
 })
 
 test('GET …/{id}/logs: empty before an engine was started', async () => {
-  const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
-  await waitForStatus(client, created.body.id, 'failed')
-  expect((await client.get(`${path}/${created.body.id}/logs`)).body).toEqual({ items: [] })
+  const provisioning = vi.spyOn(server.application.runtime, 'provision')
+  provisioning.mockResolvedValue({ outcome: 'refused', code: 'provider_error', message: 'No.' })
+  const created = await deploy(client, 'berth-tiny', 'failed')
+  provisioning.mockRestore()
+  expect((await client.get(`${path}/${created.id}/logs`)).body).toEqual({ items: [] })
 })
 
 test('GET …/{id}/logs: an unreachable runtime is a 503 without internals', async () => {

@@ -44,6 +44,9 @@ test('POST …/plan: the choice, its price and every offer; creates nothing and 
   const answer = await client.post(path, body)
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
+    model_format: 'pytorch',
+    model_size_in_billions: 14,
+    quantization: 'none',
     feasible: true,
     instance_type: 'l4-x2',
     gpu_count: 2,
@@ -118,6 +121,9 @@ test('POST …/plan: an infeasible variant is a 200 with nulls and the reasons',
   })
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
+    model_format: 'pytorch',
+    model_size_in_billions: 72,
+    quantization: 'none',
     feasible: false,
     instance_type: null,
     gpu_count: null,

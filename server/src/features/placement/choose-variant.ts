@@ -1,0 +1,113 @@
+import type { EngineSizing } from '../../ports/model-runtime.ts'
+import { findEngine } from '../catalog/engine-choice.ts'
+import { findVariant, listMatchingVariants } from '../catalog/model.ts'
+import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
+import { rankFormat } from './gpu-requirements.ts'
+import { compareOffers, isSharedOffer, selectInstance } from './instance-selection.ts'
+import type { PricedOffer, Selection, SelectionRules } from './instance-selection.ts'
+
+/** The variant that a request gets. */
+export interface ChosenVariant {
+  variant: CatalogVariant
+  /** Why Berth chose it, as a sentence; null if the request or the catalog decided */
+  reason: string | null
+}
+
+/** A variant that fits on GPUs of its own. */
+interface Candidate {
+  variant: CatalogVariant
+  offer: PricedOffer
+  bitsPerWeight: number
+}
+
+/** On GPUs, engines that share their cache between requests serve several times as many. */
+const preferredSizings: readonly EngineSizing[] = ['shared-cache', 'per-slot']
+
+/** Weights of so many bits lose practically nothing. */
+const losslessBits = 8
+
+/**
+ * Chooses among the variants that match a request. Throws RangeError if none does. Where engines have GPUs of their own, the choice is a variant
+ * for an engine that shares its cache between requests, on the cheapest instance type that runs one, in the largest size that fits
+ * there. Elsewhere, and if nothing fits, the catalog's default decides.
+ */
+export function chooseVariant(
+  model: CatalogModel,
+  choice: VariantChoice,
+  offers: readonly PricedOffer[],
+  rules: SelectionRules,
+): ChosenVariant {
+  const matching = listMatchingVariants(model, choice)
+  const usual = findVariant(model, choice)
+  if (usual === null) throw new RangeError(`${model.id} has no such variant`)
+  const isOpen = matching.length > 1 && offers.some((offer) => !isSharedOffer(offer))
+  const best = isOpen ? findBest(matching, offers, rules) : undefined
+  return best === undefined
+    ? { variant: usual, reason: null }
+    : { variant: best.variant, reason: explainChoice(best, matching, rules) }
+}
+
+/** The best variant for the first kind of engine for which one fits. */
+function findBest(
+  matching: readonly CatalogVariant[],
+  offers: readonly PricedOffer[],
+  rules: SelectionRules,
+): Candidate | undefined {
+  for (const sizing of preferredSizings) {
+    const candidates = matching
+      .filter((variant) => findEngine(variant, rules.engines)?.sizing === sizing)
+      .flatMap((variant) => toCandidate(variant, offers, rules))
+    if (candidates.length > 0) return candidates.toSorted(compareCandidates)[0]
+  }
+  return undefined
+}
+
+/** The variant as a candidate, or nothing if it doesn't fit on GPUs of its own. */
+function toCandidate(
+  variant: CatalogVariant,
+  offers: readonly PricedOffer[],
+  rules: SelectionRules,
+): Candidate[] {
+  const result = selectInstance(variant, offers, rules, [])
+  if (result.outcome !== 'selected') return []
+  const { offer, sizing } = result.selection
+  if (isSharedOffer(offer)) return []
+  return [{ variant, offer, bitsPerWeight: countBits(variant, sizing) }]
+}
+
+function countBits(
+  { architecture, sizeInBillions }: CatalogVariant,
+  { estimate }: Selection['sizing'],
+): number {
+  return (estimate.weightBytes * 8) / (architecture?.parameters ?? sizeInBillions * 1e9)
+}
+
+/** Sizes before precision: a larger model with 4 bits answers better than a smaller one with 16. */
+function compareCandidates(one: Candidate, other: Candidate): number {
+  return (
+    compareOffers(one.offer, other.offer) ||
+    other.variant.sizeInBillions - one.variant.sizeInBillions ||
+    Number(isLossy(one)) - Number(isLossy(other)) ||
+    rankFormat(one.variant.format, one.offer) - rankFormat(other.variant.format, other.offer) ||
+    Math.abs(one.bitsPerWeight - losslessBits) - Math.abs(other.bitsPerWeight - losslessBits)
+  )
+}
+
+function isLossy({ bitsPerWeight }: Candidate): boolean {
+  return bitsPerWeight < losslessBits
+}
+
+function explainChoice(
+  { variant, offer }: Candidate,
+  matching: readonly CatalogVariant[],
+  { engines }: SelectionRules,
+): string {
+  const { sizeInBillions, format, quantization } = variant
+  const isNamed = quantization !== 'none' && quantization !== format
+  const name = [`${sizeInBillions}B`, format, ...(isNamed ? [quantization] : [])].join(' ')
+  const title = findEngine(variant, engines)?.title ?? format
+  const hasSizes = matching.some((other) => other.sizeInBillions !== sizeInBillions)
+  return hasSizes
+    ? `Berth chose ${name}, the largest size that ${title} can serve on ${offer.instanceType}.`
+    : `Berth chose ${name}, the best format for ${title} on ${offer.instanceType}.`
+}
