@@ -44,6 +44,7 @@ export async function callEverything(world: TestProcessor, payments: PaymentProc
   const at = new Date('2026-11-10T08:00:00Z')
   await payments.sendUsage({ priceKey, customerId, identifier: 'org:meter:hour', at, quantity: 3600 })
   await payments.countUsage(priceKey, customerId, at, new Date('2026-11-10T09:00:00Z'))
+  await payments.findInvoicedUsage(customerId, new Date('2026-12-10T09:30:00Z'))
   await Array.fromAsync(payments.listEvents(new Date(world.now().getTime() - 86_400_000)))
   await payments.publishPrices(prices.map((price) => ({ ...price, unitAmountDecimal: '0.25' })))
 }

@@ -1,4 +1,4 @@
-import { Stripe } from 'stripe'
+import type { Stripe } from 'stripe'
 import type { InvoicedUsage, PaymentProcessor } from '../../../ports/payment-processor.ts'
 import { toSeconds } from './context.ts'
 import type { StripeContext } from './context.ts'
