@@ -32,7 +32,7 @@ export interface Viewer extends Actor {
   organizationStatus: 'active' | 'suspended' | 'closed'
   role: RoleName
   requiresProfileCompletion: boolean
-  /** True until the email is proven, if the server sends email. The viewer can neither deploy nor invite until then. */
+  /** True until the email is proven, if the installation requires that. The viewer can neither deploy nor invite until then. */
   requiresEmailVerification: boolean
   /** True for a user with a second factor, and for a session of an identity provider, which is responsible for one */
   hasSecondFactor: boolean

@@ -35,6 +35,7 @@ export const accessSettings = {
   REGISTRATION_RATE_LIMIT: wholeNumber(1, 1_000_000).default(60),
   PUBLIC_RATE_LIMIT: wholeNumber(1, 1_000_000).default(120),
   ALLOWED_HOSTS: commaList.pipe(z.array(hostName)).default([]),
+  EMAIL_CONFIRMATION: oneOf(['required', 'off']).optional(),
   PASSWORD_BLOCKLIST: oneOf(['on', 'off']).default('off'),
   METRICS_PUBLIC: flag.default(false),
 }

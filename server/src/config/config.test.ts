@@ -119,6 +119,7 @@ const badValues: Record<string, string[]> = {
   BILLING_TRIAL_GRACE: ['1', 'an hour', '1.5h', '-1h'],
   REGISTRATION: ['closed', 'domains', 'domains:', 'domains:example', 'domains:example.com,@example.org'],
   REGISTRATION_RATE_LIMIT: ['0', 'many'],
+  EMAIL_CONFIRMATION: ['on', 'optional', 'required'],
   PASSWORD_BLOCKLIST: ['true', 'maybe'],
   PUBLIC_RATE_LIMIT: ['0', '-1'],
   ALLOWED_HOSTS: ['https://berth.internal', 'berth.internal:8080', '*.example.com'],
@@ -263,6 +264,9 @@ test('with an https PUBLIC_URL, missing TRUST_PROXY, MAIL_URL and BILLING_PROCES
     STRIPE_WEBHOOK_SECRET: 'whsec_1',
   }
   expect(warned({ ...https, ...complete, ...stripe })).toEqual([])
+  const domains = { ...https, ...complete, ...stripe, REGISTRATION: 'domains:example.com' }
+  expect(warned(domains)).toEqual(['REGISTRATION'])
+  expect(warned({ ...domains, EMAIL_CONFIRMATION: 'required' })).toEqual([])
 })
 
 test('a role that shares its database requires DATABASE_URL', () => {

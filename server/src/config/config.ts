@@ -92,6 +92,8 @@ export interface Config {
   sso: SsoConfig | null
   billing: BillingConfig
   registration: RegistrationPolicy
+  /** true if accounts must prove their email before they deploy or invite; never without a mail server */
+  requiresEmailConfirmation: boolean
   /** true to reject the most common passwords */
   passwordBlocklist: boolean
   /** Requests of one network to each route without a session, in each process */
@@ -280,6 +282,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       `DATABASE_URL: ROLE=${settings.ROLE} requires a shared database; set it to the database of the other processes`,
     )
   }
+  if (settings.EMAIL_CONFIRMATION === 'required' && settings.MAIL_URL === undefined) {
+    problems.push('EMAIL_CONFIRMATION: required needs a mail server; set MAIL_URL too')
+  }
   const bodies = readBodyLimits(settings, problems)
   const sso = readSso(settings, problems)
   const billing = readBilling(settings, problems)
@@ -358,6 +363,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     sso,
     billing,
     registration: settings.REGISTRATION,
+    requiresEmailConfirmation: requiresEmailConfirmation(settings),
     passwordBlocklist: settings.PASSWORD_BLOCKLIST === 'on',
     networkLimits: {
       registrationsPerHour: settings.REGISTRATION_RATE_LIMIT,
@@ -371,6 +377,13 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 function readApiProcesses({ ROLE, API_PROCESSES }: z.output<typeof environment>): number {
   if (ROLE !== 'api') return 1
   return API_PROCESSES === 'auto' ? availableParallelism() : API_PROCESSES
+}
+
+/** Where not everybody may register, the operator knows who does. */
+function requiresEmailConfirmation(settings: z.output<typeof environment>): boolean {
+  const { MAIL_URL, EMAIL_CONFIRMATION, REGISTRATION } = settings
+  const fallback = REGISTRATION.mode === 'open' ? 'required' : 'off'
+  return MAIL_URL !== undefined && (EMAIL_CONFIRMATION ?? fallback) === 'required'
 }
 
 const secretSettings = new Set([

@@ -42,3 +42,16 @@ test.each([
 ])('MAIL_FROM rejects %j', (text) => {
   expect(() => readConfig({ MAIL_FROM: text })).toThrow(/MAIL_FROM: must be an email address/)
 })
+
+test.each([
+  [{}, false],
+  [{ REGISTRATION: 'invited' }, false],
+  [{ MAIL_URL: 'smtp://mail' }, true],
+  [{ MAIL_URL: 'smtp://mail', REGISTRATION: 'open' }, true],
+  [{ MAIL_URL: 'smtp://mail', REGISTRATION: 'invited' }, false],
+  [{ MAIL_URL: 'smtp://mail', REGISTRATION: 'domains:example.com' }, false],
+  [{ MAIL_URL: 'smtp://mail', REGISTRATION: 'domains:example.com', EMAIL_CONFIRMATION: 'Required' }, true],
+  [{ MAIL_URL: 'smtp://mail', EMAIL_CONFIRMATION: 'off' }, false],
+])('%j: whether emails must be confirmed is %s', (settings, required) => {
+  expect(readConfig(settings).requiresEmailConfirmation).toBe(required)
+})

@@ -1,7 +1,8 @@
 import type { Config } from './config.ts'
 
 /** Returns a sentence for each valid but probably unintended setting, with its name and a remedy. */
-export function listWarnings({ role, publicUrl, trustProxy, mail, billing, registration }: Config): string[] {
+export function listWarnings(config: Config): string[] {
+  const { role, publicUrl, trustProxy, mail, billing, registration, requiresEmailConfirmation } = config
   // Berth does not terminate TLS, so an https address means a proxy in front.
   if (publicUrl.protocol !== 'https:') return []
   const warnings: string[] = []
@@ -24,10 +25,10 @@ export function listWarnings({ role, publicUrl, trustProxy, mail, billing, regis
         'free. Set it to stripe, or restrict REGISTRATION to people you know.',
     )
   }
-  if (serves && registration.mode === 'domains' && mail.url === null) {
+  if (serves && registration.mode === 'domains' && !requiresEmailConfirmation) {
     warnings.push(
-      'REGISTRATION lists domains but MAIL_URL is not set: anyone can register with an invented email of these domains. Set ' +
-        'MAIL_URL, so that accounts must prove their email.',
+      'REGISTRATION lists domains but no email has to be confirmed: anyone can register with an invented email of these domains, ' +
+        'and deploy and invite. Set MAIL_URL and EMAIL_CONFIRMATION=required, unless only people you know reach this server.',
     )
   }
   return warnings

@@ -13,7 +13,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The permission that the route requires; null for any signed-in user. Required for protected routes. */
     permission?: Permission | null
-    /** true if the route requires a proven email where the server sends email */
+    /** true if the route requires a proven email where the installation does */
     requiresProvenEmail?: boolean
     /** true if the viewer may come from the session cache: a revoked session lives there for up to a second if the database responds */
     cachesViewer?: boolean

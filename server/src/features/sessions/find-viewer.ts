@@ -50,7 +50,7 @@ export async function findViewer(
     requiresProfileCompletion: row.profile_incomplete,
     address: null,
     userAgent: null,
-    requiresEmailVerification: config.mail.url !== null && row.email_verified_at === null,
+    requiresEmailVerification: config.requiresEmailConfirmation && row.email_verified_at === null,
     hasSecondFactor: !row.lacks_second_factor,
     requiresSecondFactorSetup: lacksRequiredFactor(row),
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },

@@ -25,7 +25,9 @@ export const sessionBody = z
           .describe('true for a new SSO account until it names its organization'),
         requires_email_verification: z
           .boolean()
-          .describe('true until you open the emailed link: you can neither deploy nor invite until then'),
+          .describe(
+            'true until you open the emailed link, if this installation requires that: you can neither deploy nor invite until then',
+          ),
         requires_second_factor_setup: z
           .boolean()
           .describe(

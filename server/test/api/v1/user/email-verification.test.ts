@@ -124,3 +124,20 @@ test('without MAIL_URL nothing depends on a proven address, and registering send
   const kinds = await withoutMail.application.db.selectFrom('mails').select('kind').execute()
   expect(kinds).toEqual([{ kind: 'invitation' }])
 })
+
+test('EMAIL_CONFIRMATION is off where REGISTRATION lists domains: an account deploys and invites at once, and can still prove its address', async () => {
+  const settings = { MAIL_URL: mails.url, REGISTRATION: 'domains:example.com' }
+  const trusting = await startTestServer({ settings })
+  try {
+    const person = await registerClient(trusting.url)
+    expect((await person.get('/v1/auth/session')).body.user.requires_email_verification).toBe(false)
+    expect((await person.post('/api/v1/model-deployments', { model_name: 'no-such-model' })).status).toBe(422)
+    const email = 'guest-of-trusting@example.com'
+    expect((await person.post('/v1/organization/invitations', { email })).status).toBe(200)
+    expect((await person.get('/v1/invitations')).body).toEqual([])
+    const token = await mails.waitForVerification(person.email)
+    expect((await person.post(confirm, { token })).body).toEqual({ verified: true })
+  } finally {
+    await trusting.close()
+  }
+})
