@@ -2,27 +2,13 @@
 // catalog names. Other sources stay as they are. `npm run catalog:pin -- FILE` pins another file than CATALOG_FILE.
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
-import pRetry, { AbortError } from 'p-retry'
 import { isMap, isNode, isScalar, parseDocument } from 'yaml'
 import type { YAMLMap } from 'yaml'
-import { z } from 'zod'
 import { ConfigError, readConfig } from '../server/src/config/config.ts'
 import { readCatalogFile } from '../server/src/features/catalog/sources/file.ts'
 import type { CatalogVariant } from '../server/src/features/catalog/model.ts'
 import { isCommit } from '../server/src/features/catalog/pins.ts'
-
-const timeoutMs = 30_000
-
-const revisionSchema = z.object({
-  sha: z.string().refine(isCommit),
-  siblings: z.array(z.object({ rfilename: z.string() })),
-})
-type Snapshot = z.output<typeof revisionSchema>
-
-interface Hub {
-  endpoint: string
-  token: string | null
-}
+import { Hub, describeMissingFiles } from './hub.ts'
 
 interface Edit {
   start: number
@@ -34,6 +20,7 @@ async function pin(): Promise<void> {
   const { positionals } = parseArgs({ allowPositionals: true })
   const { catalogFile, huggingFace } = readConfig(process.env)
   const path = positionals[0] ?? catalogFile
+  const hub = new Hub(huggingFace)
   const variants = readCatalogFile(path).models.flatMap((model) => model.variants)
   const source = await readFile(path, 'utf8')
   const edits: Edit[] = []
@@ -42,7 +29,7 @@ async function pin(): Promise<void> {
     const ofEntry = variants.splice(0, quantizations)
     if (ofEntry[0]?.weights.kind !== 'huggingface') continue
     try {
-      edits.push(toEdit(source, weights, await findCommits(ofEntry, huggingFace)))
+      edits.push(toEdit(source, weights, await findCommits(ofEntry, hub)))
     } catch (error) {
       problems.push(error instanceof Error ? error.message : String(error))
     }
@@ -70,52 +57,15 @@ function listEntries(source: string): { weights: unknown; quantizations: number 
 /** The current commit per quantization. Throws if a repository can't be read or lacks a file. */
 async function findCommits(variants: readonly CatalogVariant[], hub: Hub): Promise<Map<string, string>> {
   const commits = new Map<string, string>()
-  for (const { weights, format, quantization, engines } of variants) {
-    if (weights.kind !== 'huggingface') continue
-    const { repo, revision, files } = weights
-    const snapshot = await findSnapshot(repo, isCommit(revision) ? 'main' : revision, hub)
-    const projector = format === 'ggufv2' ? engines.llamaCpp?.projector : undefined
-    const needed = files.length === 0 ? ['config.json'] : [...files, ...(projector ? [projector] : [])]
-    const present = new Set(snapshot.siblings.map(({ rfilename }) => rfilename))
-    const missing = needed.filter((file) => !present.has(file))
-    if (missing.length > 0) throw new Error(`${repo} has no ${missing.join(', ')}.`)
-    if (files.length === 0 && ![...present].some((file) => /\.(safetensors|bin)$/.test(file))) {
-      throw new Error(`${repo} has no weights.`)
-    }
-    commits.set(quantization, snapshot.sha)
+  for (const variant of variants) {
+    if (variant.weights.kind !== 'huggingface') continue
+    const { repo, revision } = variant.weights
+    const snapshot = await hub.findSnapshot(repo, isCommit(revision) ? 'main' : revision)
+    const missing = describeMissingFiles(variant, repo, snapshot)
+    if (missing !== null) throw new Error(missing)
+    commits.set(variant.quantization, snapshot.sha)
   }
   return commits
-}
-
-const snapshots = new Map<string, Promise<Snapshot>>()
-
-function findSnapshot(repo: string, revision: string, hub: Hub): Promise<Snapshot> {
-  const path = `${repo}/revision/${encodeURIComponent(revision)}`
-  const url = `${hub.endpoint}/api/models/${path}`
-  const found =
-    snapshots.get(path) ??
-    pRetry(() => fetchSnapshot(url, repo, hub.token), { retries: 2, minTimeout: 2_000 })
-  snapshots.set(path, found)
-  return found
-}
-
-/** Throws an AbortError if another attempt can't help. */
-async function fetchSnapshot(url: string, repo: string, token: string | null): Promise<Snapshot> {
-  const headers = token === null ? {} : { authorization: `Bearer ${token}` }
-  const signal = AbortSignal.timeout(timeoutMs)
-  const response = await fetch(url, { headers, signal }).catch((error: unknown) => {
-    throw new Error(`${repo}: ${String((error as Error).cause ?? error)}.`)
-  })
-  const { ok, status } = response
-  if (ok) {
-    const parsed = revisionSchema.safeParse(await response.json().catch(() => null))
-    if (parsed.success) return parsed.data
-    throw new AbortError(`${repo}: the Hub's answer names no commit and files.`)
-  }
-  const reason = `${repo}: the Hub answered ${status}.`
-  if (status === 429 || status >= 500) throw new Error(reason)
-  const isLocked = status === 401 || status === 403
-  throw new AbortError(isLocked ? `${reason} Accept its license on the Hub, and set HF_TOKEN.` : reason)
 }
 
 /** Writes one commit, or one per quantization where their repositories differ. */

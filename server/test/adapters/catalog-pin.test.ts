@@ -1,23 +1,18 @@
-import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
 import { readCatalogFile } from '../../src/features/catalog/sources/file.ts'
-import { makeFolder, startServer } from './local-runtime-support.ts'
-import { rm } from 'node:fs/promises'
+import { commit, runCatalogTool, startHub } from './hub-double.ts'
+import type { HubRepository } from './hub-double.ts'
 
-const commit = (digit: string) => digit.repeat(40)
-
-/** What the double of the Hub has: files by repository and revision, whose commit is made of one digit. */
-const repositories: Record<string, { digit: string; files: string[] }> = {
-  'a/chat-GGUF/revision/main': { digit: '1', files: ['chat-q4_0.gguf', 'chat-q8_0.gguf', 'eyes.gguf'] },
-  'a/chat/revision/main': { digit: '2', files: ['config.json', 'model.safetensors'] },
-  'a/chat-Int4/revision/v2': { digit: '3', files: ['config.json', 'model.safetensors'] },
-  'a/chat-Int8/revision/v2': { digit: '4', files: ['config.json', 'model.safetensors'] },
-  'a/block/revision/main': { digit: '5', files: ['config.json', 'pytorch_model.bin'] },
-  'a/empty/revision/main': { digit: '6', files: ['config.json'] },
-  'a/other-GGUF/revision/main': { digit: '7', files: ['other.gguf'] },
+/** What the double of the Hub has: repositories and their revisions. */
+const repositories: Record<string, HubRepository> = {
+  'a/chat-GGUF@main': { digit: '1', files: { 'chat-q4_0.gguf': 1, 'chat-q8_0.gguf': 1, 'eyes.gguf': 1 } },
+  'a/chat@main': { digit: '2', files: { 'config.json': 1, 'model.safetensors': 1 } },
+  'a/chat-Int4@v2': { digit: '3', files: { 'config.json': 1, 'model.safetensors': 1 } },
+  'a/chat-Int8@v2': { digit: '4', files: { 'config.json': 1, 'model.safetensors': 1 } },
+  'a/block@main': { digit: '5', files: { 'config.json': 1, 'pytorch_model.bin': 1 } },
+  'a/empty@main': { digit: '6', files: { 'config.json': 1 } },
+  'a/other-GGUF@main': { digit: '7', files: { 'other.gguf': 1 } },
 }
 
 const catalog = `models:
@@ -55,28 +50,9 @@ const catalog = `models:
 `
 
 async function runPin(text: string) {
-  const hub = await startServer((request, response) => {
-    if (hub.requests.length === 1) return void response.writeHead(503).end()
-    const found = repositories[(request.url ?? '').replace('/api/models/', '')]
-    if (found === undefined) return void response.writeHead(401).end()
-    const siblings = found.files.map((rfilename) => ({ rfilename }))
-    response.end(JSON.stringify({ sha: commit(found.digit), siblings }))
-  })
-  const folder = await makeFolder()
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const file = join(folder, 'models.yaml')
-  await writeFile(file, text)
-  const program = resolve(import.meta.dirname, '../../../scripts/catalog-pin.ts')
-  const env = {
-    PATH: process.env.PATH ?? '',
-    HF_ENDPOINT: hub.origin,
-    HF_TOKEN: 'hf_secret',
-    CATALOG_FILE: file,
-  }
-  const run = await promisify(execFile)(process.execPath, [program], { env, timeout: 60_000 }).catch(
-    (error: unknown) => error as { code: number; stdout: string; stderr: string },
-  )
-  return { hub, file, run, pinned: await readFile(file, 'utf8') }
+  const hub = await startHub(repositories, { fails: (attempt) => attempt === 1 })
+  const run = await runCatalogTool('catalog-pin', text, hub.origin)
+  return { hub, ...run, pinned: await readFile(run.file, 'utf8') }
 }
 
 test('npm run catalog:pin: pins repositories that have their files, names the others, changes nothing else, and retries', async () => {
@@ -85,7 +61,7 @@ test('npm run catalog:pin: pins repositories that have their files, names the ot
   expect(run.stderr).toContain('a/empty has no weights.')
   expect(run.stderr).toContain('a/other-GGUF has no missing.gguf, eyes.gguf.')
   expect(run.stderr).toContain(
-    'a/gated: the Hub answered 401. Accept its license on the Hub, and set HF_TOKEN.',
+    'a/gated: the Hub answered 401. It does not exist, or HF_TOKEN must be of a user who accepted its license.',
   )
   expect(hub.requests.every(({ headers }) => headers.authorization === 'Bearer hf_secret')).toBe(true)
   const expected = catalog

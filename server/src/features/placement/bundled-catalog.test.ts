@@ -72,6 +72,35 @@ describe('every variant runs on as many cards as its weights suggest', () => {
   })
 })
 
+/** Bytes per request and GPU that mondegreens/apron found in vLLM 0.29 and 0.30 with 16,384 tokens of prompts in progress. */
+test.each<[string, number, number, gpus: number, bytes: number]>([
+  ['gemma-4', 31, 262_144, 1, 13_637 * 2_621_440],
+  ['qwen3.6', 35, 262_144, 1, 5_514_854_400],
+  ['qwen3.8', 27, 262_144, 1, 17_520_656_384],
+  ['nemotron-3-nano', 30, 262_144, 1, 1_725_628_416],
+  ['deepseek-v4-flash', 284, 262_144, 8, 7_723_261_440],
+  ['deepseek-v4-flash', 284, 1_048_576, 8, 10_802_142_720],
+  ['glm-5.3', 744, 262_144, 8, 24_281_874_432],
+  ['minimax-m3', 427, 262_144, 8, 11_878_268_928],
+])(
+  'the cache of %s %d for %d tokens is within 4 %% of a trace',
+  (id, sizeInBillions, contextTokens, gpuCount, bytes) => {
+    const variant = findVariant(
+      models.find((model) => model.id === id)!,
+      { sizeInBillions, format: 'pytorch' },
+    )
+    const served =
+      variant ??
+      findVariant(
+        models.find((model) => model.id === id)!,
+        { format: 'fp8' },
+      )!
+    const capacity = { contextTokens, parallelSequences: 1 }
+    const { cacheBytes } = estimateMemory(serve(served), capacity, { gpuCount })
+    expect(Math.abs(cacheBytes / gpuCount / bytes - 1)).toBeLessThan(0.04)
+  },
+)
+
 /**
  * Cards of 80 GB by hand: for older models from their weights, 5 % of them, the cache of 4 × 8192 tokens and 1.5 GiB per card against
  * 71.6 GiB per card; for newer ones from vLLM's recipes, which run them so. null for 8 cards of 141 GB.

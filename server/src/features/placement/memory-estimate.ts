@@ -101,7 +101,7 @@ export function estimateMemory(
   { gpuCount, stateCacheBytes = 0 }: EngineHost,
 ): MemoryEstimate {
   const { architecture } = variant
-  const weights = weightBytesOf(variant)
+  const weights = estimateWeightBytes(variant)
   if (architecture === null) {
     return sum(weights, weights * 0.2, 2 * 2 ** 30)
   }
@@ -183,7 +183,12 @@ function roundUp(value: number, step: number): number {
 }
 
 /** Size of the weights in bytes: the file size if known, otherwise parameters × bits per weight. */
-function weightBytesOf({ weightBytes, architecture, sizeInBillions, quantization }: ModelVariant): number {
+export function estimateWeightBytes({
+  weightBytes,
+  architecture,
+  sizeInBillions,
+  quantization,
+}: ModelVariant): number {
   if (weightBytes !== null) return weightBytes
   const name = quantization.toLowerCase().replace(/^ud-/, '')
   const partial = linearBits[name]
