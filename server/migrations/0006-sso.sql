@@ -1,13 +1,14 @@
 CREATE TABLE identities (
+  id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   issuer    text NOT NULL,
   subject   text NOT NULL,
   user_id   bigint NOT NULL REFERENCES users (id),
   linked_at timestamptz NOT NULL,
-  CONSTRAINT identities_key PRIMARY KEY (issuer, subject)
+  CONSTRAINT identities_key UNIQUE (issuer, subject),
+  UNIQUE (user_id, issuer)
 );
-CREATE INDEX identities_user_idx ON identities (user_id);
 COMMENT ON TABLE identities IS 'Links accounts of the identity provider to users; never looked up by email address';
-COMMENT ON COLUMN identities.subject IS 'The provider''s id of a person, never reassigned within the issuer';
+COMMENT ON COLUMN identities.subject IS 'The provider''s id of a person, never reassigned within the issuer. A user has one of each issuer, because a second one with their address is another person.';
 
 CREATE TABLE sso_flows (
   cookie_hash           bytea PRIMARY KEY,

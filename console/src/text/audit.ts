@@ -26,6 +26,8 @@ export const audit = {
     'user.registered': 'Created an account',
     'user.updated': 'Changed their profile',
     'user.identity_linked': 'Linked a sign-in provider',
+    'user.identity_unlinked': 'Unlinked a sign-in provider',
+    'user.email_changed': 'Got another email address from the sign-in provider',
     'user.password_reset_requested': 'Requested a password reset',
     'user.password_reset': 'Reset their password',
     'user.email_verification_requested': 'Requested an email confirmation',

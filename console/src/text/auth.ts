@@ -112,6 +112,8 @@ const ssoFailures: Record<string, string> = {
     'The provider sent an invalid response. Try again. If this continues, contact your administrator.',
   sso_unavailable: 'The provider is unreachable. Try again in a minute.',
   sso_email_unverified: 'The provider has not verified your email address. Verify it there, then try again.',
+  sso_email_in_use:
+    'Another person at your provider already uses the account with your email address. Ask the operator of this server for help.',
   sso_invitation_mismatch: 'The invitation is for a different email address than the one you signed in with.',
   invitation_not_found: 'The invitation was not found. Open the newest email, or ask for a new invitation.',
   invitation_answered: 'The invitation was already answered.',

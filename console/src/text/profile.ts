@@ -9,7 +9,8 @@ export const profile = {
 
   signingIn: 'Sign-in',
   email: 'Email',
-  emailHint: 'You cannot change the address.',
+  emailHint:
+    'You cannot change the address here. If you use single sign-on, it follows the address at your provider.',
   method: 'This session',
   byPassword: 'Signed in with a password',
   byProvider: (provider: string) => `Signed in through ${provider}`,
@@ -36,6 +37,17 @@ export const profile = {
 
   currentPassword: 'Current password',
   passwordChanged: 'Password changed. Your other sessions ended.',
+
+  identities: 'Single sign-on',
+  identitiesDescription: 'The accounts at your provider that sign in to this account.',
+  identityFacts: (subject: string, since: string) => `ID ${subject}. Linked on ${since}.`,
+  onlyIdentity: 'You can remove this link once you can sign in with a password.',
+  unlink: 'Remove',
+  unlinkFrom: (provider: string) => `Remove the link to ${provider}`,
+  unlinkTitle: (provider: string) => `Remove the link to ${provider}?`,
+  unlinkDescription:
+    'You then sign in with your password only, and your other sessions end. If you sign in through the provider with the same email again, it is linked again.',
+  unlinked: 'Link removed. Your other sessions ended.',
 
   sessions: 'Sessions',
   sessionsDescription: 'Where you are signed in.',

@@ -68,6 +68,7 @@ export const errorCodes = {
   email_taken: { kind: 'conflict', meaning: 'An account with this email exists.' },
   profile_complete: { kind: 'conflict', meaning: 'The profile was completed before.' },
   no_password: { kind: 'conflict', meaning: 'The account has no password.' },
+  last_sign_in_method: { kind: 'conflict', meaning: 'The account would lose its last way to sign in.' },
   no_second_factor: { kind: 'conflict', meaning: 'The account has no second factor.' },
   second_factor_exists: { kind: 'conflict', meaning: 'The account has an authenticator app.' },
   set_up_not_started: { kind: 'conflict', meaning: 'The setup was not started, or has expired.' },

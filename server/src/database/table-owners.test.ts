@@ -13,6 +13,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
   members: [
     'audit_log',
     'deployments',
+    'identities',
     'invitations',
     'memberships',
     'organizations',

@@ -12,6 +12,7 @@ import { identifyOperator } from '../features/operators/operator.ts'
 import { resetFactorsOf } from '../features/operators/reset-second-factors.ts'
 import { setLimit } from '../features/operators/set-limit.ts'
 import { resumeOrganization, suspendOrganization } from '../features/operators/suspend.ts'
+import { unlinkIdentitiesOf } from '../features/operators/unlink-identities.ts'
 import { createLog } from '../base/log.ts'
 
 /** Runs one command on the server's services, with the server's settings, and closes them again. */
@@ -128,6 +129,17 @@ user
     withApplication(async (application) => {
       await resetFactorsOf(application, operator, id)
       console.log('Reset. The sessions have ended, and the user can sign in with the password alone.')
+    }),
+  )
+
+user
+  .command('unlink')
+  .argument('<id>', 'id of the user', parseId)
+  .description('remove the links to identity providers, end all sessions and email the user')
+  .action((id: number) =>
+    withApplication(async (application) => {
+      await unlinkIdentitiesOf(application, operator, id)
+      console.log('Unlinked. The next sign-in through the provider with the address of the user links again.')
     }),
   )
 

@@ -29,6 +29,7 @@ import { findAndCacheViewer, findCachedViewer } from '../features/sessions/sessi
 import { emailVerificationRoutes } from '../features/sign-in/email-verification-routes.ts'
 import { changePasswordRoute, passwordResetRoutes } from '../features/sign-in/password-routes.ts'
 import { signInRoutes } from '../features/sign-in/routes.ts'
+import { identityRoutes } from '../features/sso/identity-routes.ts'
 import { ssoRoutes } from '../features/sso/routes.ts'
 import { readDefaults } from '../features/placement/plan.ts'
 import { statisticsRoutes } from '../features/statistics/routes.ts'
@@ -215,6 +216,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
       changePasswordRoute(own, application)
       ownSessionRoutes(own, application)
       secondFactorRoutes(own, application)
+      identityRoutes(own, application)
       ownDataRoutes(own, application)
     })
   })

@@ -26,6 +26,7 @@ import {
 } from '../features/sign-in/account-mails.ts'
 import { composeEmailVerification } from '../features/sign-in/email-verification.ts'
 import { signInJobs } from '../features/sign-in/jobs.ts'
+import { identityComposers } from '../features/sso/identity-mails.ts'
 import { ssoJobs } from '../features/sso/jobs.ts'
 import { statisticsJobs } from '../features/statistics/jobs.ts'
 import { paymentSandboxJobs } from '../wiring/payment-sandbox-jobs.ts'
@@ -39,6 +40,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     password_changed: (userId) => composePasswordChangedMail(application, userId),
     email_verification: (userId) => composeEmailVerification(application, userId),
     ...factorComposers(application),
+    ...identityComposers(application),
     fresh_organization: (userId) => composeFreshOrganizationMail(application, userId),
     organization_suspended: (organizationId) => composeSuspendedMail(application, organizationId),
     trial_exhausted: (organizationId) => composeTrialExhaustedMail(application, organizationId),

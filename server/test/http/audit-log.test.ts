@@ -90,6 +90,12 @@ async function prepare(operation: string) {
     await addTotp(account)
     return { ...request, client: account, body: { password } }
   }
+  if (operation === 'DELETE /v1/user/identities/{identity_id}') {
+    const account = await registerClient(server.url)
+    const id = await linkIdentity(account.email)
+    const path = `/v1/user/identities/${id}`
+    return { ...request, client: account, path, body: { password: account.password } }
+  }
   if (operation === 'DELETE /v1/user') {
     const client = await registerClient(server.url)
     return { ...request, client, body: { password: client.password } }
@@ -100,6 +106,15 @@ async function prepare(operation: string) {
     return { ...request, client: await joinClient(server, inviter, 'viewer') }
   }
   return { ...request, client }
+}
+
+async function linkIdentity(email: string): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    INSERT INTO identities (issuer, subject, user_id, linked_at)
+    SELECT 'https://id.example.com', email, id, now() FROM users WHERE email = ${email} RETURNING id`.execute(
+    server.application.db,
+  )
+  return rows[0]!.id
 }
 
 async function readNewestId(): Promise<number> {
@@ -166,6 +181,7 @@ async function countRows(): Promise<unknown> {
   const { rows } = await sql`
     SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM sessions) AS sessions,
       (SELECT count(*) FROM deployments) AS deployments, (SELECT count(*) FROM invitations) AS invitations,
+      (SELECT count(*) FROM identities) AS identities,
       (SELECT json_agg(f ORDER BY user_id) FROM totp_factors f) AS factors,
       (SELECT json_agg(p ORDER BY id) FROM passkeys p) AS passkeys,
       (SELECT json_agg(c ORDER BY challenge_hash) FROM passkey_challenges c) AS challenges,

@@ -36,6 +36,8 @@ export interface TestProviderOptions {
   /** The only supported method of client authentication */
   authMethod?: 'client_secret_basic' | 'client_secret_post'
   clientSecret?: string
+  /** Where browsers reach Berth */
+  site?: string
 }
 
 /** Starts a real OpenID Connect provider on loopback that signs people in without a form. */
@@ -53,7 +55,7 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
         client_id: client.id,
         client_secret: options.clientSecret ?? client.secret,
         token_endpoint_auth_method: authMethod,
-        redirect_uris: [`${client.site}/v1/sso/callback/oidc`],
+        redirect_uris: [`${options.site ?? client.site}/v1/sso/callback/oidc`],
       },
     ],
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test', use: 'sig', alg: 'RS256' }] },

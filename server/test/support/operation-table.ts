@@ -43,6 +43,8 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/user/second-factors/passkeys/start                 401        401     401     401    401          401       user.second_factor_started
   POST   /v1/user/second-factors/passkeys                       401        401     401     401    401          401       user.second_factor_added
   DELETE /v1/user/second-factors/passkeys/{passkey_id}          401        401     401     401    401          401       user.second_factor_removed
+  GET    /v1/user/identities                                    401        200     200     200    200          200       -
+  DELETE /v1/user/identities/{identity_id}                      401        401     401     401    401          401       user.identity_unlinked
   GET    /v1/user/export                                        401        200     200     200    200          200       -
   DELETE /v1/user                                               401        401     401     401    401          401       user.deleted
   GET    /v1/auth/sessions                                      401        200     200     200    200          200       -
@@ -197,6 +199,10 @@ const requests: Record<string, MakeRequest> = {
   }),
   'DELETE /v1/user/second-factors/passkeys/{passkey_id}': () => ({
     parameters: { passkey_id: 1 },
+    body: { password: 'not my password' },
+  }),
+  'DELETE /v1/user/identities/{identity_id}': () => ({
+    parameters: { identity_id: 1 },
     body: { password: 'not my password' },
   }),
   'DELETE /v1/user/second-factors/totp': () => ({ body: { password: 'not my password' } }),

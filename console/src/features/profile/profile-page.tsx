@@ -6,6 +6,7 @@ import { usePasswordsAllowed } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
 import { chooseTheme, useTheme } from '../../theme.ts'
 import { DataSection } from './data-section.tsx'
+import { IdentitiesSection } from './identities-section.tsx'
 import { OwnInvitations } from './own-invitations.tsx'
 import { ProfileForm } from './profile-form.tsx'
 import { profileQuery } from './queries.ts'
@@ -25,6 +26,7 @@ export function ProfilePage() {
             <ProfileForm profile={profile.data} />
             <SignInSection profile={profile.data} />
             {passwords && profile.data.has_password && <SecondFactorSection />}
+            <IdentitiesSection hasPassword={profile.data.has_password} />
             <SessionsSection />
           </>
         ) : profile.error ? (

@@ -50,6 +50,29 @@ export function useChangePassword() {
   })
 }
 
+/** The person's accounts at identity providers. */
+export const identitiesQuery = queryOptions({
+  queryKey: ['identities'],
+  queryFn: ({ signal }) => callApi('GET', '/v1/user/identities', { signal }),
+})
+
+/** Removes the link to an account at an identity provider with the password; the person's other sessions end. */
+export function useUnlinkIdentity(id: number) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (password: string) =>
+      callApi('DELETE', '/v1/user/identities/{identity_id}', {
+        path: { identity_id: id },
+        body: { password },
+      }),
+    // Not awaited: the reload removes the dialog, whose callback must run first.
+    onSuccess: () => {
+      for (const { queryKey } of [identitiesQuery, sessionsQuery])
+        void queryClient.invalidateQueries({ queryKey })
+    },
+  })
+}
+
 /** The person's active sessions, latest use first. */
 export const sessionsQuery = queryOptions({
   queryKey: ['sessions'],

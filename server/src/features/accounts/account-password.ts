@@ -58,3 +58,13 @@ export function lockPassword(transaction: DatabaseTransaction, userId: number, p
     .forShare()
     .executeTakeFirst()
 }
+
+export async function hasPassword(db: Database, userId: number): Promise<boolean> {
+  const user = await db
+    .selectFrom('users')
+    .select('id')
+    .where('id', '=', userId)
+    .where('password_hash', 'is not', null)
+    .executeTakeFirst()
+  return user !== undefined
+}

@@ -3,6 +3,8 @@ export const auditActions = [
   'user.registered',
   'user.updated',
   'user.identity_linked',
+  'user.identity_unlinked',
+  'user.email_changed',
   'user.password_reset_requested',
   'user.password_reset',
   'user.password_changed',

@@ -8,10 +8,11 @@ import type { Viewer } from '../../base/viewer.ts'
  * factors, and tokens. Berth does not store inference requests.
  */
 export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, { userId }: Viewer) {
-  const [account, memberships, sessions, second_factors, deployments, invitations, actions] =
+  const [account, memberships, identities, sessions, second_factors, deployments, invitations, actions] =
     await Promise.all([
       readAccount(db, userId),
       listMemberships(db, userId),
+      listIdentities(db, userId),
       listSessions(db, userId),
       listSecondFactors(db, userId),
       listDeployments(db, userId),
@@ -22,6 +23,7 @@ export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, 
     exported_at: clock(),
     account,
     memberships,
+    identities,
     sessions,
     second_factors,
     deployments,
@@ -53,6 +55,15 @@ function listMemberships(db: Database, userId: number) {
     .select(['organizations.id as organization_id', 'organizations.name', 'role', 'joined_at'])
     .where('user_id', '=', userId)
     .orderBy('joined_at')
+    .execute()
+}
+
+function listIdentities(db: Database, userId: number) {
+  return db
+    .selectFrom('identities')
+    .select(['id', 'issuer', 'subject', 'linked_at'])
+    .where('user_id', '=', userId)
+    .orderBy('id')
     .execute()
 }
 

@@ -49,6 +49,7 @@ export const exportBody = z
     exported_at: timestamp.describe('Time of the export'),
     account: z.record(z.string(), z.unknown()).describe('Your account and profile'),
     memberships: rows.describe('Your organizations and roles'),
+    identities: rows.describe('Your accounts at identity providers'),
     sessions: rows.describe('Your sessions'),
     second_factors: rows.describe('Your second factors, without their secrets'),
     deployments: rows.describe('Your deployments'),

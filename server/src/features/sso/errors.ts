@@ -1,3 +1,5 @@
+import { NotFoundError } from '../../base/errors.ts'
+
 /** Why an SSO sign-in failed. The code is the `error` query parameter of the sign-in page, which the console explains. */
 export const ssoErrorCodes = [
   'sso_flow_expired',
@@ -5,6 +7,7 @@ export const ssoErrorCodes = [
   'sso_failed',
   'sso_unavailable',
   'sso_email_unverified',
+  'sso_email_in_use',
   'sso_invitation_mismatch',
   'invitation_not_found',
   'invitation_answered',
@@ -23,4 +26,8 @@ export class SsoRefusal extends Error {
     this.name = new.target.name
     this.code = code
   }
+}
+
+export function noIdentity(): NotFoundError {
+  return new NotFoundError('Linked identity not found. GET /v1/user/identities lists your linked identities.')
 }

@@ -6,25 +6,24 @@ import type { Identity } from '../../ports/identity-provider.ts'
 import type { Actor } from '../../base/viewer.ts'
 import { assertMayRegister } from '../accounts/access-policy.ts'
 import { createAccount, defaultUserName } from '../accounts/create-account.ts'
-import { foldsIntoAscii } from '../accounts/email-folding.ts'
-import { identifyActor } from '../accounts/identify-actor.ts'
 import { assertEnabled } from '../accounts/set-disabled.ts'
-import { recordAction } from '../audit/record-action.ts'
 import { acceptInvitationWithin } from '../invitations/answer-invitation.ts'
 import { createInvitedAccount } from '../invitations/register-invitee.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
 import { createOrganization, nameOrganizationOf } from '../organizations/create-organization.ts'
 import { claimAccount } from '../sign-in/claim-account.ts'
 import { SsoRefusal } from './errors.ts'
-import { findLinkedUser, insertIdentity } from './store.ts'
+import { followEmail, verifiedEmailOf } from './follow-email.ts'
+import { linkIdentity } from './link-identity.ts'
+import { findLinkedUser } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
 
 const maxAttempts = 3
 
 /**
- * Returns the user id for an identity: of the linked account, else of the account with the verified email, else of a new
- * account. With an invitation, accepts it in the same transaction. Throws a `SsoRefusal` and changes nothing if refused.
+ * Returns the user id for an identity: of the linked account, whose email follows the provider's, else of the account with the
+ * verified email, else of a new account. With an invitation, accepts it in the same transaction. Throws a `SsoRefusal` and changes nothing if refused.
  */
 export async function findOrCreateAccount(
   deps: Deps,
@@ -57,25 +56,16 @@ async function findOrCreate(
 ): Promise<number> {
   const at = deps.clock()
   const linked = await findLinkedUser(transaction, identity)
-  if (linked !== undefined) return linked.id
+  if (linked !== undefined) {
+    await followEmail(deps, transaction, visitor, linked, identity)
+    return linked.id
+  }
   const email = requireVerifiedEmail(identity)
+  const existing = await claimAccount(deps, transaction, email, at)
   const userId =
-    (await claimAccount(deps, transaction, email, at)) ??
-    (await createAccountWithOrganization(deps, transaction, visitor, identity, email, at))
-  await linkIdentity(transaction, visitor, identity, { userId, email, at })
+    existing ?? (await createAccountWithOrganization(deps, transaction, visitor, identity, email, at))
+  await linkIdentity(deps, transaction, visitor, { userId, isNew: existing === null }, identity)
   return userId
-}
-
-async function linkIdentity(
-  transaction: DatabaseTransaction,
-  visitor: Actor,
-  { issuer, subject }: Identity,
-  { userId, email, at }: { userId: number; email: string; at: Date },
-): Promise<void> {
-  await insertIdentity(transaction, { issuer, subject, userId, at })
-  const actor = await identifyActor(transaction, visitor, userId)
-  const target = { type: 'user', id: userId, name: email } as const
-  await recordAction(transaction, actor, 'user.identity_linked', { target, details: { issuer } })
 }
 
 async function acceptInvitation(
@@ -89,7 +79,9 @@ async function acceptInvitation(
   const email = requireVerifiedEmail(identity)
   const invitation = await requireOpenInvitation(transaction, tokenHash, at)
   const linked = await findLinkedUser(transaction, identity)
-  for (const address of [email, linked?.email ?? email]) {
+  const ownEmail =
+    linked === undefined ? email : await followEmail(deps, transaction, visitor, linked, identity)
+  for (const address of [email, ownEmail]) {
     if (address.toLowerCase() !== invitation.invitee_email.toLowerCase()) {
       throw new SsoRefusal('sso_invitation_mismatch')
     }
@@ -108,7 +100,9 @@ async function acceptInvitation(
     const actor = { ...visitor, userId, email, organizationId: invitation.organization_id }
     await acceptInvitationWithin(transaction, actor, existing, tokenHash, at)
   }
-  if (linked === undefined) await linkIdentity(transaction, visitor, identity, { userId, email, at })
+  if (linked === undefined) {
+    await linkIdentity(deps, transaction, visitor, { userId, isNew: existing === null }, identity)
+  }
   return userId
 }
 
@@ -137,14 +131,16 @@ function personOf({ name, firstName, lastName }: Identity) {
   return { name, firstName, lastName, country: null, contactNumber: null }
 }
 
-function requireVerifiedEmail({ email, emailVerified }: Identity): string {
-  if (email === null || !emailVerified || foldsIntoAscii(email)) throw new SsoRefusal('sso_email_unverified')
+function requireVerifiedEmail(identity: Identity): string {
+  const email = verifiedEmailOf(identity)
+  if (email === null) throw new SsoRefusal('sso_email_unverified')
   return email
 }
 
 function lostRace(error: unknown): boolean {
   return (
     violatesUnique(error, 'identities_key') ||
+    violatesUnique(error, 'users_email_key') ||
     (error instanceof ApplicationError && error.code === 'email_taken')
   )
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { exampleToken } from '../../http/schemas.ts'
+import { entityId, exampleToken, pathId, timestamp } from '../../http/schemas.ts'
 import type { SsoConfig } from '../../config/sso.ts'
 import { ssoErrorCodes } from './errors.ts'
+import type { LinkedIdentity } from './store.ts'
 
 /** Browsers open these URLs, so a repeated or invalid parameter is ignored instead of rejected. */
 const lenientText = z.string().optional().catch(undefined)
@@ -65,3 +66,39 @@ export const toSignInPage = z
 export const toProvider = z
   .null()
   .describe('Redirect to the provider, or to `/sign-in?error=sso_unavailable` if the provider is unreachable')
+
+export const identityParams = z.object({
+  identity_id: pathId.describe('Id of one of your linked identities'),
+})
+
+export const identitiesBody = z
+  .array(
+    z
+      .object({
+        id: entityId.describe('For removing the link'),
+        provider: z
+          .string()
+          .nullable()
+          .describe('Name of the provider, as GET /v1/sso/providers lists it; null for an earlier one'),
+        issuer: z.string().describe('The issuer in the provider’s tokens'),
+        subject: z.string().describe('Your id at the provider'),
+        linked_at: timestamp.describe('Your first sign-in with this identity'),
+      })
+      .meta({ id: 'LinkedIdentity', description: 'Your account at an identity provider' }),
+  )
+  .describe('Your linked identities, earliest first')
+
+export function toIdentityBody({ id, issuer, subject, linked_at }: LinkedIdentity, sso: SsoConfig | null) {
+  return {
+    id,
+    provider: sso !== null && isIssuer(sso, issuer) ? sso.provider : null,
+    issuer,
+    subject,
+    linked_at: linked_at.toISOString(),
+  }
+}
+
+/** A `URL` without a path ends with a slash, the issuer need not. */
+function isIssuer({ issuerUrl }: SsoConfig, issuer: string): boolean {
+  return issuerUrl.href.replace(/\/$/, '') === issuer.replace(/\/$/, '')
+}

@@ -55,3 +55,19 @@ export async function insertIdentity(
     })
     .execute()
 }
+
+export type LinkedIdentity = Awaited<ReturnType<typeof listIdentities>>[number]
+
+/** A user's links to identity providers, earliest first. */
+export function listIdentities(db: Database, userId: number) {
+  return db
+    .selectFrom('identities')
+    .select(['id', 'issuer', 'subject', 'linked_at'])
+    .where('user_id', '=', userId)
+    .orderBy('id')
+    .execute()
+}
+
+export async function deleteIdentity(db: Database, id: number): Promise<void> {
+  await db.deleteFrom('identities').where('id', '=', id).execute()
+}

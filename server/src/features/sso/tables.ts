@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely'
+
 declare module '../../database/tables.ts' {
   interface Tables {
     identities: IdentitiesTable
@@ -6,6 +8,7 @@ declare module '../../database/tables.ts' {
 }
 
 export interface IdentitiesTable {
+  id: Generated<number>
   issuer: string
   subject: string
   user_id: number

@@ -120,12 +120,23 @@ test('POST /v1/invitations/sso/{p}/start: a different email at the provider is r
   expect(await getStatus(invitation.id)).toBe('pending')
 })
 
-test('POST /v1/invitations/sso/{p}/start: an account with a different email cannot join with a new email at the provider', async () => {
+test('POST /v1/invitations/sso/{p}/start: an account joins with the new email that the provider confirms', async () => {
   const person = newPerson()
   await signInAs(server, server.browse(), person)
   const moved = { ...person, email: newPerson().email }
   const { invitation, token } = await invite(server, inviter, { email: moved.email })
-  const answer = await acceptAs(server.browse(), token, moved)
+  const browser = server.browse()
+  expect((await acceptAs(browser, token, moved)).location).toBe('/')
+  expect((await getSession(browser)).user).toMatchObject({ email: moved.email, organization: 'Acme' })
+  expect(await getStatus(invitation.id)).toBe('accepted')
+})
+
+test('POST /v1/invitations/sso/{p}/start: an account cannot join with the email of another account', async () => {
+  const person = newPerson()
+  await signInAs(server, server.browse(), person)
+  const other = await registerClient(server.url)
+  const { invitation, token } = await invite(server, inviter, { email: other.email })
+  const answer = await acceptAs(server.browse(), token, { ...person, email: other.email })
   expect(answer.location).toBe('/sign-in?error=sso_invitation_mismatch')
   expect(await getStatus(invitation.id)).toBe('pending')
 })

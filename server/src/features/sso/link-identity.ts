@@ -1,0 +1,32 @@
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
+import type { Actor } from '../../base/viewer.ts'
+import type { Identity } from '../../ports/identity-provider.ts'
+import { identifyActor } from '../accounts/identify-actor.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { queueMail } from '../mail/queue-mail.ts'
+import { SsoRefusal } from './errors.ts'
+import { insertIdentity, listIdentities } from './store.ts'
+
+/**
+ * Links an identity to the account with its verified email, which must be locked, and emails the owner of an existing account. Throws the `SsoRefusal` `sso_email_in_use` if the
+ * account has another identity of this issuer: its address then belonged to another person before.
+ */
+export async function linkIdentity(
+  deps: Pick<Services, 'clock' | 'config' | 'jobs'>,
+  transaction: DatabaseTransaction,
+  visitor: Actor,
+  { userId, isNew }: { userId: number; isNew: boolean },
+  { issuer, subject }: Identity,
+): Promise<void> {
+  const others = await listIdentities(transaction, userId)
+  if (others.some((other) => other.issuer === issuer)) throw new SsoRefusal('sso_email_in_use')
+  await insertIdentity(transaction, { issuer, subject, userId, at: deps.clock() })
+  const actor = await identifyActor(transaction, visitor, userId)
+  const { email } = actor
+  if (!isNew) {
+    await queueMail(deps, transaction, { kind: 'identity_linked', subjectId: userId, recipient: email })
+  }
+  const target = { type: 'user', id: userId, name: email } as const
+  await recordAction(transaction, actor, 'user.identity_linked', { target, details: { issuer } })
+}
