@@ -1,6 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import { RateLimitedError } from '../base/errors.ts'
-import type { BodyHold } from './raw-body.ts'
+import type { BodyHold, BodySender } from './raw-body.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,7 +32,7 @@ export function createBodyBudget({ perUser, perProcess }: BodyLimits) {
     else byUser.delete(userId)
   }
 
-  return (request: FastifyRequest, length: number): BodyHold | null => {
+  return (request: BodySender, length: number): BodyHold | null => {
     if (length <= countedFrom) return (request.bodyHold = null)
     const { userId } = request.viewer
     let held = 0

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { ApplicationError } from '../base/errors.ts'
 import { roleCan } from '../base/roles.ts'
@@ -19,6 +19,9 @@ declare module 'fastify' {
     cachesViewer?: boolean
   }
 }
+
+/** What a route requires of its callers. */
+export type RouteAccess = Pick<FastifyContextConfig, 'permission' | 'requiresProvenEmail'>
 
 /** Finds the viewer of a session token. */
 export interface ViewerSource {
@@ -75,32 +78,6 @@ export function toVisitor(request: FastifyRequest): Actor {
  * again if the session was renewed.
  */
 export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSource) {
-  /** Throws `forbidden` if the viewer's role lacks the route's permission. */
-  function admit(request: FastifyRequest, viewer: Viewer): void {
-    request.viewer = viewer
-    const { permission, requiresProvenEmail } = request.routeOptions.config
-    if (permission === undefined) {
-      throw new Error(`The protected route ${request.routeOptions.url} names no permission.`)
-    }
-    if (permission !== null && !roleCan(viewer.role, permission)) {
-      throw new ApplicationError('forbidden', `Your role (${viewer.role}) does not allow this.`)
-    }
-    // Routes without a permission concern the person, not the organization.
-    if (permission !== null && viewer.requiresSecondFactorSetup) {
-      const message =
-        'Your organization requires a second factor for sign-ins with a password. Set one up on your profile page.'
-      throw new ApplicationError('second_factor_setup_required', message)
-    }
-    if (permission !== null && viewer.organizationStatus !== 'active' && isChange(request)) {
-      const message = `Your organization is ${viewer.organizationStatus}. You can read, but not change anything. Contact the operator of this server.`
-      throw new ApplicationError('organization_suspended', message)
-    }
-    if (requiresProvenEmail === true && viewer.requiresEmailVerification) {
-      const message = `Confirm your email first: open the link that we sent to ${viewer.email}, or request a new one.`
-      throw new ApplicationError('email_unproven', message)
-    }
-  }
-
   async function findAndAdmit(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
     const { cachesViewer } = request.routeOptions.config
     const origin = originOf(request)
@@ -114,7 +91,8 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
     }
     const caller = cachesViewer ? viewer : { ...viewer, ...origin }
     try {
-      admit(request, caller)
+      request.viewer = caller
+      requireAccess(caller, request)
     } catch (error) {
       const { method, routeOptions } = request
       if (!cachesViewer && isChange(request))
@@ -132,7 +110,8 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
       return void findAndAdmit(request, reply, token).then(() => done(), done)
     }
     try {
-      admit(request, cached)
+      request.viewer = cached
+      requireAccess(cached, request)
     } catch (error) {
       return done(error as Error)
     }
@@ -140,8 +119,38 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
   }
 }
 
-function isChange({ method }: FastifyRequest): boolean {
+function isChange({ method }: { method: string }): boolean {
   return method !== 'GET' && method !== 'HEAD'
+}
+
+/** Throws an error if the viewer may not call a route with this method. */
+export function requireAccess(
+  viewer: Viewer,
+  {
+    method,
+    routeOptions,
+  }: { method: string; routeOptions: { url?: string | undefined; config: RouteAccess } },
+): void {
+  const { permission, requiresProvenEmail } = routeOptions.config
+  if (permission === undefined)
+    throw new Error(`The protected route ${routeOptions.url} names no permission.`)
+  if (permission !== null && !roleCan(viewer.role, permission)) {
+    throw new ApplicationError('forbidden', `Your role (${viewer.role}) does not allow this.`)
+  }
+  // Routes without a permission concern the person, not the organization.
+  if (permission !== null && viewer.requiresSecondFactorSetup) {
+    const message =
+      'Your organization requires a second factor for sign-ins with a password. Set one up on your profile page.'
+    throw new ApplicationError('second_factor_setup_required', message)
+  }
+  if (permission !== null && viewer.organizationStatus !== 'active' && isChange({ method })) {
+    const message = `Your organization is ${viewer.organizationStatus}. You can read, but not change anything. Contact the operator of this server.`
+    throw new ApplicationError('organization_suspended', message)
+  }
+  if (requiresProvenEmail === true && viewer.requiresEmailVerification) {
+    const message = `Confirm your email first: open the link that we sent to ${viewer.email}, or request a new one.`
+    throw new ApplicationError('email_unproven', message)
+  }
 }
 
 export function notAuthenticated(): ApplicationError {

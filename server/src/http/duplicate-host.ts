@@ -10,12 +10,17 @@ export function rejectDuplicateHost(
   reply: FastifyReply,
   done: (error?: Error) => void,
 ): void {
+  if (countHosts(rawHeaders) < 2) return done()
+  void reply.header('connection', 'close')
+  done(new ApplicationError('malformed_request', 'The request has more than one Host header.'))
+}
+
+/** Returns the number of `Host` headers among alternating names and values. */
+export function countHosts(rawHeaders: readonly string[]): number {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
-  if (hosts < 2) return done()
-  void reply.header('connection', 'close')
-  done(new ApplicationError('malformed_request', 'The request has more than one Host header.'))
+  return hosts
 }

@@ -1,10 +1,11 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { isDatabaseUnavailable, isStorageFull } from '../database/connect.ts'
 import { errorCodes } from '../base/error-codes.ts'
 import type { ErrorCode, ErrorKind } from '../base/error-codes.ts'
 import { ApplicationError } from '../base/errors.ts'
+import type { Storage } from './storage.ts'
 
 const statuses: Record<ErrorKind, number> = {
   malformed: 400,
@@ -191,7 +192,7 @@ function toValidationError(error: {
 /** Sends an error as problem+json. Logs internal errors, which callers don't see. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const publicError = toPublicError(error)
-  logServerError(publicError, error, request)
+  logServerError(publicError, error, request.server.storage, request.log)
   const { status, code, detail, errors, retryAfterSeconds, facts } = publicError
   if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
   const problem = {
@@ -209,8 +210,13 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   return reply.code(status).type('application/problem+json').serializer(JSON.stringify).send(problem)
 }
 
-export function logServerError({ status }: PublicError, error: unknown, request: FastifyRequest): void {
-  if (isStorageFull(error)) request.server.storage.reportFull(error)
-  else if (status >= 500 && !(error instanceof ApplicationError))
-    request.log.error({ err: error }, 'request failed')
+/** Logs an error whose cause callers don't see. */
+export function logServerError(
+  { status }: PublicError,
+  error: unknown,
+  storage: Pick<Storage, 'reportFull'>,
+  log: Pick<FastifyBaseLogger, 'error'>,
+): void {
+  if (isStorageFull(error)) storage.reportFull(error)
+  else if (status >= 500 && !(error instanceof ApplicationError)) log.error({ err: error }, 'request failed')
 }

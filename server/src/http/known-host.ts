@@ -14,12 +14,17 @@ declare module 'fastify' {
  * server in a private network by pointing its own name at the server's address (DNS rebinding).
  */
 export function rejectUnknownHost(hosts: readonly string[]) {
-  const known = new Set(hosts)
+  const isKnown = knowHosts(hosts)
   return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
-    const { hostname } = request
-    if (known.has(hostname.toLowerCase()) || isLoopbackHost(hostname)) return done()
+    if (isKnown(request.hostname)) return done()
     if (request.routeOptions.config.anyHost === true) return done()
     const message = `This server doesn't serve the host of your request. Use ${hosts[0]}, or ask its operator to add the host to ALLOWED_HOSTS.`
     done(new ApplicationError('unknown_host', message))
   }
+}
+
+/** Returns a check for the host of a URL or of a `Host` header, without its port. */
+export function knowHosts(hosts: readonly string[]): (hostname: string) => boolean {
+  const known = new Set(hosts)
+  return (hostname) => known.has(hostname.toLowerCase()) || isLoopbackHost(hostname)
 }

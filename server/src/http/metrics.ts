@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
@@ -14,6 +14,8 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     metrics: Registry
+    /** Measures and logs a request that has ended. */
+    measureRequest: (request: MeasuredRequest, log: Pick<FastifyBaseLogger, 'info'>) => void
     /** Reads the metrics of all processes that share the port, in Prometheus's text format */
     readMetrics: () => Promise<string>
     /** Aborts at the start of a graceful shutdown: the server fails `/readyz` but still accepts requests */
@@ -21,6 +23,14 @@ declare module 'fastify' {
     /** Aborts when the server stops accepting requests: event streams end */
     draining: AbortSignal
   }
+}
+
+interface MeasuredRequest {
+  method: string
+  /** The route pattern, not the URL, which may contain a token */
+  route: string
+  status: number
+  milliseconds: number
 }
 
 /** Measures and logs every request. Also serves `/metrics`, to those for whom it is `exposed`. */
@@ -40,16 +50,17 @@ export async function measureRequests(
   const readMetrics = openMetrics(metrics)
   app.decorate('metrics', metrics)
   app.decorate('readMetrics', readMetrics)
+  app.decorate('measureRequest', ({ method, route, status, milliseconds }, log) => {
+    duration.observe({ method, route, status }, milliseconds / 1000)
+    log.info({ method, route, status, ms: Math.round(milliseconds) }, 'request')
+  })
   app.decorateRequest('hasOwnAccessLog', false)
   app.addHook('onResponse', (request, reply, done) => {
     done()
     if (request.hasOwnAccessLog) return
-    const { method } = request
-    // The route pattern, not the URL, which may contain a token.
-    const route = request.routeOptions.url ?? 'none'
-    const status = reply.statusCode
-    duration.observe({ method, route, status }, reply.elapsedTime / 1000)
-    request.log.info({ method, route, status, ms: Math.round(reply.elapsedTime) }, 'request')
+    const { method, routeOptions, log } = request
+    const { statusCode: status, elapsedTime: milliseconds } = reply
+    app.measureRequest({ method, route: routeOptions.url ?? 'none', status, milliseconds }, log)
   })
   if (exposed === 'nobody') return
   app.get(

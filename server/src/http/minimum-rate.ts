@@ -22,9 +22,13 @@ interface Connection {
 
 /**
  * Disconnects callers that send a body, or read a response, below a minimum rate. Each quota of `bytesPerSecond` times the timeout
- * must move within the timeout. A caller that waits for the server, or has read everything so far, is never too slow.
+ * must move within the timeout. A caller that waits for the server, or has read everything so far, is never too slow. Returns a function
+ * that watches the connection of a request that Fastify doesn't see.
  */
-export function requireMinimumRate(app: App, { bytesPerSecond, timeoutMilliseconds }: MinimumRate): void {
+export function requireMinimumRate(
+  app: App,
+  { bytesPerSecond, timeoutMilliseconds }: MinimumRate,
+): (request: IncomingMessage) => void {
   const quota = Math.ceil((bytesPerSecond * timeoutMilliseconds) / 1000)
   const tick = Math.min(1000, Math.ceil(timeoutMilliseconds / 8))
   // Advances by ticks, so that a process that was frozen does not blame its callers.
@@ -51,7 +55,7 @@ export function requireMinimumRate(app: App, { bytesPerSecond, timeoutMillisecon
   }
 
   const connections = new Map<Socket, Connection>()
-  app.addHook('onRequest', ({ raw: request }, _reply, done) => {
+  const watch = (request: IncomingMessage) => {
     const { socket } = request
     const connection = connections.get(socket)
     if (connection !== undefined) connection.request = request
@@ -59,6 +63,9 @@ export function requireMinimumRate(app: App, { bytesPerSecond, timeoutMillisecon
       connections.set(socket, { socket, request, received: null, sent: null })
       socket.once('close', () => connections.delete(socket))
     }
+  }
+  app.addHook('onRequest', ({ raw }, _reply, done) => {
+    watch(raw)
     done()
   })
   const timer = setInterval(() => {
@@ -67,6 +74,7 @@ export function requireMinimumRate(app: App, { bytesPerSecond, timeoutMillisecon
   }, tick)
   timer.unref()
   app.addHook('onClose', async () => clearInterval(timer))
+  return watch
 }
 
 /** Fails the parser of the body, so that the caller gets a 408. Without a parser the response is sent already. */

@@ -1,7 +1,16 @@
 import { errorCodes } from 'fastify'
-import type { FastifyRequest } from 'fastify'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Viewer } from '../base/viewer.ts'
 import { freeBuffer } from '../base/free-buffer.ts'
+
+/** The parts of a request that the parser of its body uses. */
+export interface BodySender {
+  headers: IncomingHttpHeaders
+  viewer: Viewer
+  bodyHold?: BodyHold | null
+}
+
+export type RawBodyParser = ReturnType<typeof parseRawBodies>
 
 type Done = (error: Error | null, body?: Buffer) => void
 
@@ -19,9 +28,9 @@ export interface BodyHold {
  */
 export function parseRawBodies(
   limit: number,
-  hold: (request: FastifyRequest, length: number) => BodyHold | null = () => null,
+  hold: (request: BodySender, length: number) => BodyHold | null = () => null,
 ) {
-  return (request: FastifyRequest, payload: IncomingMessage, done: Done): void => {
+  return (request: BodySender, payload: IncomingMessage, done: Done): void => {
     const length = Number(request.headers['content-length'] ?? Infinity)
     const isKnown = Number.isFinite(length)
     if (isKnown && length > limit) return done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())

@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
+export const httpsOnly = { 'strict-transport-security': 'max-age=31536000' }
+
 /** An onRequest hook: browsers that once used https keep to it for a year, without asking over http first. */
 export function requireHttps(_request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  reply.header('strict-transport-security', 'max-age=31536000')
+  reply.headers(httpsOnly)
   done()
 }
 

@@ -8,7 +8,7 @@ declare module 'fastify' {
 }
 
 /** The disks of the server and its database. */
-interface Storage {
+export interface Storage {
   /** Remembers that an operation failed because a disk is full, and logs which one. */
   reportFull(error: unknown): void
   /** Resolves to true if `DATA_DIR` has no space left, or an operation failed lately because a disk is full. */

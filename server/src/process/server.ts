@@ -39,12 +39,13 @@ import { allowOrigins } from '../http/cross-origin.ts'
 import { rejectCrossSite } from '../http/csrf.ts'
 import { requireViewer } from '../http/current-viewer.ts'
 import { rejectDuplicateHost } from '../http/duplicate-host.ts'
-import { forbidCaching, requireHttps } from '../http/response-headers.ts'
+import { forbidCaching, httpsOnly, requireHttps } from '../http/response-headers.ts'
 import { sendEntityTag } from '../http/entity-tag.ts'
 import { sendProblem } from '../http/errors.ts'
+import { openFastPath } from '../http/fast-path.ts'
 import { healthRoutes } from '../http/health.ts'
 import { parseJsonBodies } from '../http/json-body.ts'
-import { rejectUnknownHost } from '../http/known-host.ts'
+import { knowHosts, rejectUnknownHost } from '../http/known-host.ts'
 import { requireMinimumRate } from '../http/minimum-rate.ts'
 import { trackAllowedMethods } from '../http/method-not-allowed.ts'
 import { measureRequests } from '../http/metrics.ts'
@@ -86,7 +87,16 @@ export async function buildServer(application: Application): Promise<App> {
     if (allowed.length === 0 && sendConsole(request, reply)) return
     return sendUnknownRoute(request, reply, allowed)
   })
-  await addHooks(app, config)
+  const { watchRate } = await addHooks(app, config)
+  openFastPath(app, {
+    headers: config.publicUrl.protocol === 'https:' ? { ...everyResponse, ...httpsOnly } : everyResponse,
+    isKnownHost: config.hosts === null ? () => true : knowHosts(config.hosts),
+    findViewer(cookies) {
+      const token = app.parseCookie(cookies)[config.sessionCookie.name]
+      return token === undefined || token === '' ? null : findCachedViewer(application, token)
+    },
+    watchRate,
+  })
   await app.register(async (open: App) => addPublicRoutes(open, application))
   await app.register(async (webhook: App) => billingWebhookRoute(webhook, application))
   await app.register(async (signedIn: App) => addProtectedRoutes(signedIn, application))
@@ -135,13 +145,13 @@ function sendUnknownRoute(request: FastifyRequest, reply: FastifyReply, allowed:
 }
 
 /** Adds the hooks of every route. They run in this order. */
-async function addHooks(app: App, config: Config): Promise<void> {
+async function addHooks(app: App, config: Config) {
   announceShutdown(app)
   // Before the hooks that refuse requests, so that pages of these origins can read the reason.
   await allowOrigins(app, config.csrfTrustedOrigins)
   watchStorage(app, config.dataDirectory)
   if (config.publicUrl.protocol === 'https:') app.addHook('onRequest', requireHttps)
-  requireMinimumRate(app, config.minimumRate)
+  const watchRate = requireMinimumRate(app, config.minimumRate)
   app.addHook('onRequest', rejectDuplicateHost)
   if (config.hosts !== null) app.addHook('onRequest', rejectUnknownHost(config.hosts))
   app.addHook(
@@ -155,7 +165,10 @@ async function addHooks(app: App, config: Config): Promise<void> {
   await measureRequests(app, {
     exposed: config.metricsPort !== null ? 'nobody' : config.metricsPublic ? 'everybody' : 'this machine',
   })
+  return { watchRate }
 }
+
+const everyResponse = { 'x-content-type-options': 'nosniff' }
 
 function announceShutdown(app: App): void {
   const shuttingDown = new AbortController()
@@ -170,7 +183,7 @@ function announceShutdown(app: App): void {
     // Tell keep-alive clients to reconnect elsewhere.
     if (shuttingDown.signal.aborted) reply.header('connection', 'close')
     reply.header('x-request-id', request.id)
-    reply.header('x-content-type-options', 'nosniff')
+    reply.headers(everyResponse)
     done()
   })
 }

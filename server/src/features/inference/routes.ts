@@ -4,8 +4,11 @@ import type { App } from '../../http/app.ts'
 import { createBodyBudget } from '../../http/body-budget.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
 import { jsonOrEvents } from '../../http/openapi/responses.ts'
+import type { ErrorResponse } from '../../http/fast-path.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
+import type { RawBodyParser } from '../../http/raw-body.ts'
 import type { Services } from '../../services.ts'
+import type { Caller } from './caller.ts'
 import { Exchange } from './exchange.ts'
 import type { ExchangeDeps } from './exchange.ts'
 import { toLogFields } from './finished-exchange.ts'
@@ -42,10 +45,8 @@ export function inferenceRoutes(app: App, deps: Deps): void {
   const { bodies } = deps.config.inference
   app.setErrorHandler(sendErrorsAs(openAiErrors))
   app.removeContentTypeParser('application/json')
-  app.addContentTypeParser(
-    'application/json',
-    parseRawBodies(deps.config.inferenceBodyLimit, createBodyBudget(bodies)),
-  )
+  const parse = parseRawBodies(deps.config.inferenceBodyLimit, createBodyBudget(bodies))
+  app.addContentTypeParser('application/json', parse)
   // The body schemas are documentation: the engine validates the bodies.
   app.setValidatorCompiler(() => (value) => ({ value }))
 
@@ -55,8 +56,25 @@ export function inferenceRoutes(app: App, deps: Deps): void {
     recordStatistics(deps.inference.statistics, exchange)
     deps.log.info(toLogFields(exchange), 'request')
   }
-  for (const protocol of protocols) addProtocol(app, { ...deps, onFinished }, protocol)
+  for (const protocol of protocols) addProtocol(app, { ...deps, onFinished }, protocol, parse)
   modelRoutes(app, deps)
+}
+
+/** Composes the response to an error in this format. */
+function composeError(
+  format: ErrorFormat,
+  error: unknown,
+  { id, log, storage }: Pick<FastifyRequest, 'id' | 'log'> & Pick<App, 'storage'>,
+): ErrorResponse {
+  const publicError = toPublicError(error)
+  logServerError(publicError, error, storage, log)
+  const { status, body } = format.compose(publicError, id)
+  const { retryAfterSeconds } = publicError
+  return {
+    status,
+    headers: retryAfterSeconds ? { 'retry-after': String(retryAfterSeconds) } : {},
+    body: JSON.stringify(body),
+  }
 }
 
 /** Returns an error handler that sends errors in this format. */
@@ -64,24 +82,23 @@ function sendErrorsAs(format: ErrorFormat) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     // The caller has left, so the error has no recipient.
     if (reply.raw.destroyed) return void reply.hijack()
-    const publicError = toPublicError(error)
-    logServerError(publicError, error, request)
-    const { status, body } = format.compose(publicError, request.id)
-    if (publicError.retryAfterSeconds) reply.header('retry-after', publicError.retryAfterSeconds)
-    void reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
+    const { id, log, server } = request
+    const { status, headers, body } = composeError(format, error, { id, log, storage: server.storage })
+    void reply.code(status).headers(headers).type('application/json').send(body)
   }
 }
 
-/** Adds the route of a protocol. */
-function addProtocol(app: App, deps: InferDeps, protocol: Protocol): void {
+/** Adds the route of a protocol, to Fastify and to the fast path. */
+function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBodyParser): void {
   const { path, description, errors } = protocol
   const { operationId, summary, request: body, response, events } = description
   const read = createRequestReader(protocol)
+  const access = { permission: 'useOwnDeployments' } as const
   app.post(
     path,
     {
       bodyLimit: deps.config.inferenceBodyLimit,
-      config: { permission: 'useOwnDeployments', cachesViewer: true, readsRawBody: true },
+      config: { ...access, cachesViewer: true, readsRawBody: true },
       errorHandler: sendErrorsAs(errors),
       schema: {
         operationId,
@@ -94,24 +111,36 @@ function addProtocol(app: App, deps: InferDeps, protocol: Protocol): void {
         errorBody: errors.body,
       },
     },
-    (request, reply) => infer(deps, protocol, read, request, reply),
+    (request, reply) => {
+      const bytes = request.body as Buffer
+      request.body = undefined
+      infer(deps, protocol, read, { request, reply }, bytes)
+    },
   )
+  app.fastPath.add({
+    path,
+    access,
+    parse,
+    composeError: (error, { id, log }) => composeError(errors, error, { id, log, storage: app.storage }),
+    handle: (call, bytes) => infer(deps, protocol, read, { request: call, reply: call }, bytes),
+  })
 }
 
 type InferDeps = Deps & Pick<ExchangeDeps, 'onFinished'>
 
 /**
  * Reads a request and starts an exchange, which sends the response itself. Stays synchronous while nothing has to be waited for:
- * bodies are short and targets are cached. Errors are sent through Fastify.
+ * bodies are short and targets are cached. Errors are sent through the caller's reply.
  */
 function infer(
   deps: InferDeps,
   protocol: Protocol,
   read: RequestReader,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  caller: Caller,
+  body: Buffer,
 ): void {
   const receivedAt = performance.now()
+  const { request, reply } = caller
   const { bodyHold, viewer } = request
   if (bodyHold) reply.raw.once('close', () => bodyHold.release())
 
@@ -119,7 +148,6 @@ function infer(
     // The caller may have left meanwhile.
     if (reply.raw.destroyed) return
     requireModelType(targets[0]!, protocol)
-    const caller = { request, reply }
     const exchange = new Exchange(deps, { protocol, caller, request: inferenceRequest, targets, receivedAt })
     exchange.start()
     reply.raw.once('close', () => exchange.close())
@@ -131,8 +159,7 @@ function infer(
     return loadTargets(deps, viewer, model).then((targets) => start(inferenceRequest, targets))
   }
 
-  const result = read(request.body as Buffer, deps.inference.slices)
-  request.body = undefined
+  const result = read(body, deps.inference.slices)
   const started = result instanceof Promise ? result.then(findTargetsAndStart) : findTargetsAndStart(result)
   if (started instanceof Promise) started.catch((error: unknown) => reply.send(error))
 }
