@@ -132,13 +132,7 @@ type InferDeps = Deps & Pick<ExchangeDeps, 'onFinished'>
  * Reads a request and starts an exchange, which sends the response itself. Stays synchronous while nothing has to be waited for:
  * bodies are short and targets are cached. Errors are sent through the caller's reply.
  */
-function infer(
-  deps: InferDeps,
-  protocol: Protocol,
-  read: RequestReader,
-  caller: Caller,
-  body: Buffer,
-): void {
+function infer(deps: InferDeps, protocol: Protocol, read: RequestReader, caller: Caller, body: Buffer): void {
   const receivedAt = performance.now()
   const { request, reply } = caller
   const { bodyHold, viewer } = request
