@@ -34,7 +34,7 @@ const times = new Set(['date', 'x-request-id'])
 async function sendBothWays(body: string) {
   const send = async (url: string) => {
     const { status, headers, body: answer } = await client.request('POST', url, body)
-    const kept = [...headers].filter(([name]) => !times.has(name)).toSorted()
+    const kept = Object.fromEntries([...headers].filter(([name]) => !times.has(name)))
     return { status, headers: kept, body: answer }
   }
   return { fast: await send(path), slow: await send(`${path}?`) }
@@ -53,7 +53,7 @@ test.each([
   const { fast, slow } = await sendBothWays(body)
   expect(fast).toEqual(slow)
   expect(fast.status).toBe(status)
-  expect(fast.headers).toContainEqual(['strict-transport-security', 'max-age=31536000'])
+  expect(fast.headers).toMatchObject({ 'strict-transport-security': 'max-age=31536000' })
 })
 
 test('both ways are logged and measured once', async () => {
