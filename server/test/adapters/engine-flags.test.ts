@@ -177,9 +177,9 @@ test('vLLM 0.14 is too old for the models that it cannot load or parse, and only
   })
   const names = [...new Set(outdated.map(({ variant }) => variant.modelName))]
   expect(names).toEqual(
-    `qwen3-coder-next qwen3.5 qwen3.6 qwen3.8 mistral-small-4 mistral-medium-3.5 gemma-4 deepseek-v3.2 deepseek-v4-flash deepseek-v4-pro
-     glm-4.7 glm-4.7-flash glm-5 glm-5.3 kimi-k2.6 kimi-k2.7-code minimax-m2.7 minimax-m3 nemotron-3.5-lightning nemotron-3-super
-     granite-4.0-micro granite-4.1`.split(/\s+/),
+    `qwen3.8 qwen3.6 qwen3.5 qwen3-coder-next mistral-medium-3.5 mistral-small-4 gemma-4 deepseek-v4-flash deepseek-v4-pro deepseek-v3.2
+     glm-5.3 glm-5 glm-4.7 glm-4.7-flash kimi-k2.7-code kimi-k2.6 minimax-m3 minimax-m2.7 nemotron-3.5-lightning nemotron-3-super
+     granite-4.1 granite-4.0-micro`.split(/\s+/),
   )
   for (const { variant } of outdated) expect(findEngine(variant, rules.engines)?.name).toBe('vllm')
 })

@@ -14,7 +14,7 @@ test('vision is claimed only where an engine accepts images: vLLM, and llama-ser
     vision.filter((model) => listServedTags(model, engines).includes('vision')).map(({ id }) => id)
   expect(vision).toHaveLength(16)
   expect(claiming([embedded])).toEqual([])
-  expect(claiming([llamaCpp])).toEqual(['qwen3-vl-instruct', 'qwen3.5', 'qwen3.6', 'gemma-3-it', 'gemma-4'])
+  expect(claiming([llamaCpp])).toEqual(['qwen3.6', 'qwen3.5', 'qwen3-vl-instruct', 'gemma-4', 'gemma-3-it'])
   expect(claiming([vllm, llamaCpp])).toEqual(vision.map(({ id }) => id))
   for (const model of vision) {
     expect(listServedTags(model, [embedded])).toEqual(model.tags.filter((tag) => tag !== 'vision'))
