@@ -57,6 +57,8 @@ export interface Config {
   minimumRate: { bytesPerSecond: number; timeoutMilliseconds: number }
   /** Maximum request body on the inference routes, in bytes */
   inferenceBodyLimit: number
+  /** Lowercase hosts from which engines may fetch the images, audio and video of a request */
+  mediaDomains: ReadonlySet<string>
   inference: {
     /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces of the response */
     timeouts: { connect: number; firstByte: number; idle: number }
@@ -154,6 +156,15 @@ const origin = webAddress('https://console.example.com')
   )
   .transform((url) => url.origin)
 
+/** The gateway compares hosts, so a domain doesn't cover the domains below it. */
+const mediaDomain = z
+  .string()
+  .toLowerCase()
+  .regex(
+    /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/,
+    'must be hosts such as upload.wikimedia.org, without a scheme, a port or *',
+  )
+
 const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
 
 /** A tebibyte */
@@ -196,6 +207,7 @@ const environment = z.object({
   MAX_EVENT_STREAMS_PER_PROCESS: wholeNumber(1, 1_000_000).default(5_000),
   MIN_TRANSFER_RATE: wholeNumber(1, 1_000_000).default(500),
   SLOW_TRANSFER_TIMEOUT_MS: wholeNumber(100, 600_000).default(30_000),
+  INFERENCE_MEDIA_DOMAINS: commaList.pipe(z.array(mediaDomain)).default([]),
   INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
   INFERENCE_MAX_BODY_BYTES_PER_USER: wholeNumber(bodyLimits.smallest, maxBodyBytes).optional(),
   INFERENCE_MAX_BODY_BYTES_PER_PROCESS: wholeNumber(bodyLimits.smallest, maxBodyBytes).optional(),
@@ -323,6 +335,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       timeoutMilliseconds: settings.SLOW_TRANSFER_TIMEOUT_MS,
     },
     inferenceBodyLimit: settings.INFERENCE_BODY_LIMIT,
+    mediaDomains: new Set(settings.INFERENCE_MEDIA_DOMAINS),
     inference: {
       timeouts: {
         connect: settings.INFERENCE_CONNECT_TIMEOUT_MS,

@@ -45,6 +45,8 @@ export interface KubernetesConfig {
   modelCache: { kind: 'claim'; name: string } | { kind: 'empty_dir'; sizeLimit: string | null }
   /** Address of an engine; `{service}` and `{namespace}` are replaced by those of its Service */
   engineAddress: string
+  /** Private networks in CIDR notation that engines may reach */
+  privateNetworks: string[]
   /** Milliseconds to wait for a node before trying the next instance type */
   capacityWaitMs: number
 }
@@ -122,6 +124,9 @@ export const runtimesSettings = {
       'must be an address with {service} in it, such as http://{service}.{namespace}.svc:8000',
     )
     .default('http://{service}.{namespace}.svc:8000'),
+  KUBERNETES_PRIVATE_NETWORKS: commaList
+    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()], 'must be networks such as 10.20.0.0/16')))
+    .default([]),
   KUBERNETES_CAPACITY_WAIT: wholeNumber(1, 3600).default(120),
 }
 
@@ -171,6 +176,7 @@ export function readKubernetes(settings: Settings): KubernetesConfig | null {
     },
     modelCache: kind === 'emptydir' ? { kind: 'empty_dir', sizeLimit } : { kind: 'claim', name: cache },
     engineAddress: settings.KUBERNETES_ENGINE_ADDRESS,
+    privateNetworks: settings.KUBERNETES_PRIVATE_NETWORKS,
     capacityWaitMs: settings.KUBERNETES_CAPACITY_WAIT * 1000,
   }
 }

@@ -93,6 +93,7 @@ function openRuntime(
     vllmCommand: config.localEngine.vllmCommand,
     gpuMemoryShare: config.engineLimits.gpuMemoryShare,
     expectedEngines: config.localEngine.expectedEngines,
+    mediaDomains: [...config.mediaDomains],
     proxy: config.proxy,
     environment: process.env,
     logger: log,
@@ -100,7 +101,7 @@ function openRuntime(
 }
 
 async function openKubernetes(
-  { catalogFile, huggingFace, proxy, engineLimits: { gpuMemoryShare } }: Config,
+  { catalogFile, huggingFace, proxy, mediaDomains, engineLimits: { gpuMemoryShare } }: Config,
   kubernetes: KubernetesConfig,
   instanceTypes: readonly InstanceType[],
   logger: Logger,
@@ -116,6 +117,7 @@ async function openKubernetes(
     catalogDirectory,
     huggingFace,
     proxy,
+    mediaDomains: [...mediaDomains],
     logger,
   }
   return createKubernetesRuntime(settings)

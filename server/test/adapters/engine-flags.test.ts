@@ -26,6 +26,7 @@ const settings = {
   gpusPerNode: 8,
   gpuMemoryShare: 0.9,
   huggingFace: { endpoint: 'https://hf.co', token: null },
+  mediaDomains: [],
 }
 const formats = ['pytorch', 'awq', 'gptq', 'fp8', 'ggufv2']
 const offers = mergeOffers(
@@ -62,6 +63,7 @@ const vllmOptions: Record<string, RegExp> = {
   'max-num-seqs': count,
   'tensor-parallel-size': /^[1248]$/,
   'gpu-memory-utilization': /^0\.\d+$/,
+  'allowed-media-domains': /^none\.invalid$/,
   dtype: /^half$/,
   quantization: /^fp8$/,
   runner: /^pooling$/,

@@ -15,6 +15,7 @@ const { values, positionals } = parseArgs({
     'max-num-seqs': text,
     'tensor-parallel-size': text,
     'gpu-memory-utilization': text,
+    'allowed-media-domains': text,
     dtype: text,
     quantization: text,
   },

@@ -42,6 +42,8 @@ const openRuntime = () =>
     capacityWaitMs: 60_000,
     huggingFace: { endpoint: 'https://huggingface.co', token: null },
     proxy: { http: null, https: null, exceptions: null },
+    mediaDomains: [],
+    privateNetworks: [],
     logger: { info() {}, warn() {} },
   })
 

@@ -63,6 +63,7 @@ export function generateLikeVllm(spec: EngineSpec): Generated {
     gpus: 1,
     computeCapability: 9,
     memoryShare: 0.9,
+    mediaDomains: [],
   })
   const parser = parsers[args[args.indexOf('--reasoning-parser') + 1] ?? '']
   const marks = marksOf(spec)

@@ -20,7 +20,7 @@ export const vllmReasoningParsers: readonly string[] =
 /** Options that Berth sets itself, by section. */
 const ownOptions = {
   vllm: `model revision tokenizer-revision served-model-name host port api-key max-model-len max-num-seqs tensor-parallel-size
-    pipeline-parallel-size nnodes node-rank master-addr headless gpu-memory-utilization runner enable-auto-tool-choice tool-call-parser
+    pipeline-parallel-size nnodes node-rank master-addr headless gpu-memory-utilization allowed-media-domains runner enable-auto-tool-choice tool-call-parser
     reasoning-parser chat-template`.split(/\s+/),
   llama_cpp:
     `model model-url hf-repo hf-file mmproj mmproj-url no-mmproj alias ctx-size parallel n-gpu-layers threads host port api-key

@@ -6,6 +6,7 @@ import type { MemberNames, MemberValue } from '../../gateway/json-walk.ts'
 import type { TimeSlices } from '../../gateway/time-slices.ts'
 import { editBytes, editText } from './body-edits.ts'
 import type { Edit, ReadBody } from './body-edits.ts'
+import { MediaWalk, mayHaveMediaUrls } from './media-urls.ts'
 import type { MemberValues, Protocol } from './protocols/protocol.ts'
 
 /** What the gateway knows about a request. All other fields are forwarded unread. */
@@ -40,13 +41,16 @@ const stepBytes = 64 * 1024
 /** A shorter body is sent as one string together with the head, which costs less than writing several pieces. */
 const maxTextBytes = 12 * 1024
 
-/** Returns the reader for a protocol. */
-export function createRequestReader(format: RequestFormat): RequestReader {
+/** Returns the reader for a protocol. Engines may fetch media from the hosts in `mediaDomains`. */
+export function createRequestReader(
+  format: RequestFormat,
+  mediaDomains: ReadonlySet<string> = new Set(),
+): RequestReader {
   const names = memberNames(['model', 'stream', ...format.members])
   return (bytes, slices) => {
     const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
     if (body.length > maxWholeBytes) {
-      return readInSlices(body, names, format, slices).catch((error: unknown) => {
+      return readInSlices(body, { names, format, mediaDomains }, slices).catch((error: unknown) => {
         freeBuffer(bytes)
         throw error
       })
@@ -54,20 +58,31 @@ export function createRequestReader(format: RequestFormat): RequestReader {
     if (!isUtf8(body)) throw notUtf8()
     const walk = new MemberWalk(body, names)
     advance(walk, body.length)
+    if (mayHaveMediaUrls(body)) new MediaWalk(body, mediaDomains).advance(body.length)
     return toRequest(walk, format)
   }
 }
 
+/** What a reader looks for. */
+interface ReaderRules {
+  names: MemberNames
+  format: RequestFormat
+  mediaDomains: ReadonlySet<string>
+}
+
 async function readInSlices(
   body: Buffer,
-  names: MemberNames,
-  format: RequestFormat,
+  { names, format, mediaDomains }: ReaderRules,
   slices: TimeSlices,
 ): Promise<InferenceRequest> {
   let checked = 0
   await slices.run(() => (checked = checkUtf8(body, checked)) === body.length)
   const walk = new MemberWalk(body, names)
   await slices.run(() => advance(walk, walk.position + stepBytes))
+  if (mayHaveMediaUrls(body)) {
+    const media = new MediaWalk(body, mediaDomains)
+    await slices.run(() => media.advance(media.position + stepBytes))
+  }
   return toRequest(walk, format)
 }
 

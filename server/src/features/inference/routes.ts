@@ -92,7 +92,7 @@ function sendErrorsAs(format: ErrorFormat) {
 function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBodyParser): void {
   const { path, description, errors } = protocol
   const { operationId, summary, request: body, response, events } = description
-  const read = createRequestReader(protocol)
+  const read = createRequestReader(protocol, deps.config.mediaDomains)
   const access = { permission: 'useOwnDeployments' } as const
   app.post(
     path,

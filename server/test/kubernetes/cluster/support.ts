@@ -51,6 +51,8 @@ export async function openTestBed(): Promise<TestBed> {
       capacityWaitMs: 1500,
       huggingFace: { endpoint: 'https://huggingface.co', token: 'hf_secret' },
       proxy: { http: null, https: null, exceptions: null },
+      mediaDomains: [],
+      privateNetworks: [],
       logger: { info() {}, warn() {} },
       ...changes,
     })

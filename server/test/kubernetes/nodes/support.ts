@@ -104,6 +104,8 @@ export async function openNodeTestBed(): Promise<NodeTestBed> {
     capacityWaitMs: 60_000,
     huggingFace: { endpoint: weights.url, token: 'hf_secret' },
     proxy: { http: null, https: null, exceptions: null },
+    mediaDomains: [],
+    privateNetworks: [],
     logger: { info() {}, warn() {} },
   }
   const open: NodeTestBed['open'] = async (changes = {}) =>

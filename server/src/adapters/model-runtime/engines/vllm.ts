@@ -16,6 +16,8 @@ export interface VllmLaunch {
   computeCapability: number | null
   /** The share of each GPU's memory that vLLM may use, above 0 and at most 1 */
   memoryShare: number
+  /** Hosts from which vLLM may fetch media */
+  mediaDomains: readonly string[]
   /** This process's place among several nodes; the one with rank 0 serves. Undefined for a single node. */
   node?: { count: number; rank: string; leaderAddress: string; isWorker: boolean } | undefined
 }
@@ -68,6 +70,8 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
           headless: node.isWorker,
         }),
     'gpu-memory-utilization': launch.memoryShare,
+    // Without a domain vLLM would allow all of them.
+    'allowed-media-domains': launch.mediaDomains.length === 0 ? ['none.invalid'] : launch.mediaDomains,
     dtype: isOldGpu ? 'half' : undefined,
     quantization: quantizesOnLoad(spec, model) ? 'fp8' : undefined,
     ...chat,

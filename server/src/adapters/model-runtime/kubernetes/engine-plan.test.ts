@@ -11,6 +11,8 @@ const settings = {
   modelCache: { kind: 'claim' as const, name: 'weights' },
   huggingFace: { endpoint: 'https://huggingface.co', token: 'hf_secret' },
   proxy: { http: null, https: 'http://u:p@proxy:3128', exceptions: 'svc' },
+  mediaDomains: ['images.example'],
+  privateNetworks: [],
 }
 const l4: InstanceType = {
   name: 'l4-x1',
@@ -91,7 +93,7 @@ describe('arguments', () => {
     })
     expect(args.join(' ')).toBe(
       'Qwen/Qwen3 --revision main --tokenizer-revision main --served-model-name my-model --host 0.0.0.0 --port 8000 --max-model-len 8192 ' +
-        '--max-num-seqs 4 --tensor-parallel-size 2 --gpu-memory-utilization 0.9 --enable-auto-tool-choice --tool-call-parser hermes ' +
+        '--max-num-seqs 4 --tensor-parallel-size 2 --gpu-memory-utilization 0.9 --allowed-media-domains images.example --enable-auto-tool-choice --tool-call-parser hermes ' +
         '--reasoning-parser qwen3 --seed 1',
     )
   })

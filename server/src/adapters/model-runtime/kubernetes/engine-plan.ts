@@ -103,7 +103,7 @@ export function planEngine(
 
 type PlanSettings = Pick<
   KubernetesRuntimeSettings,
-  'images' | 'gpusPerNode' | 'gpuMemoryShare' | 'huggingFace'
+  'images' | 'gpusPerNode' | 'gpuMemoryShare' | 'huggingFace' | 'mediaDomains'
 >
 
 /** A spec on an instance type, with the part of its plan that is the same for all engines. */
@@ -136,6 +136,7 @@ function planVllm({ spec, type, settings, shape }: PlacedEngine): PlanResult {
       gpus: gpusPerPod,
       computeCapability: type.computeCapability,
       memoryShare: settings.gpuMemoryShare,
+      mediaDomains: settings.mediaDomains,
       node: nodes === 1 ? undefined : { ...lwsNode, count: nodes, isWorker },
     })
   const shared = getSharedMemoryBytes({ engine: 'vllm', gpusPerPod })

@@ -1,3 +1,5 @@
+import type { EngineSpec } from '../../../ports/model-runtime.ts'
+
 /** Port of every engine. */
 export const enginePort = 8000
 /** Name of the engine's container in its pod. */
@@ -36,4 +38,9 @@ export function weightPartName(deploymentId: string, index: number): string {
 
 export function selectorOf(deploymentId: string): string {
   return `${labels.managedBy}=berth,${labels.deploymentId}=${deploymentId}`
+}
+
+/** The labels of all pods of a deployment. */
+export function podLabels({ deploymentId }: EngineSpec) {
+  return { [labels.managedBy]: 'berth', [labels.deploymentId]: deploymentId }
 }

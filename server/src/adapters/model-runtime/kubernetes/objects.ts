@@ -11,11 +11,15 @@ import type {
 import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
 import { weightPartBytes } from './engine-plan.ts'
 import type { EnginePlan } from './engine-plan.ts'
-import { enginePort, labels, objectNameOf, weightPartName } from './names.ts'
+import { enginePort, labels, objectNameOf, podLabels, weightPartName } from './names.ts'
+import { buildPolicySpec } from './network-policy.ts'
 import { buildPodTemplate } from './pod-template.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
-type Settings = Pick<KubernetesRuntimeSettings, 'namespace' | 'modelCache' | 'huggingFace' | 'proxy'>
+type Settings = Pick<
+  KubernetesRuntimeSettings,
+  'namespace' | 'modelCache' | 'huggingFace' | 'proxy' | 'privateNetworks'
+>
 
 export const workloadKinds = {
   deployment: { apiVersion: 'apps/v1', kind: 'Deployment' },
@@ -69,14 +73,15 @@ export function buildObjects(
         ...(weights === undefined ? [] : buildWeightParts(spec, owned, weights)),
         buildSecret(spec, owned, settings),
         buildService(spec, owned, plan),
-        buildNetworkPolicy(spec, owned, plan, settings),
+        {
+          apiVersion: 'networking.k8s.io/v1',
+          kind: 'NetworkPolicy',
+          metadata: owned,
+          spec: buildPolicySpec(spec, plan.nodes, settings),
+        },
       ]
     },
   }
-}
-
-function podLabels({ deploymentId }: EngineSpec) {
-  return { [labels.managedBy]: 'berth', [labels.deploymentId]: deploymentId }
 }
 
 function buildDeployment(
@@ -174,48 +179,4 @@ function buildService(spec: EngineSpec, metadata: V1ObjectMeta, plan: EnginePlan
       ports: [{ name: 'http', port: enginePort, targetPort: enginePort, protocol: 'TCP' }],
     },
   }
-}
-
-/** Allows traffic from Berth's pods to the engine, and from the engine to DNS, HTTPS, the hub, and the configured proxies. */
-function buildNetworkPolicy(
-  spec: EngineSpec,
-  metadata: V1ObjectMeta,
-  plan: EnginePlan,
-  { huggingFace, proxy }: Settings,
-): V1NetworkPolicy {
-  const own = { podSelector: { matchLabels: podLabels(spec) } }
-  const downloads = [huggingFace.endpoint, proxy.http, proxy.https].flatMap((address) =>
-    address === null ? [] : [portOf(new URL(address))],
-  )
-  const ports = [...new Set([443, ...downloads])]
-  return {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'NetworkPolicy',
-    metadata,
-    spec: {
-      ...own,
-      policyTypes: ['Ingress', 'Egress'],
-      ingress: [
-        {
-          _from: [{ podSelector: { matchLabels: { [labels.name]: 'berth' } } }],
-          ports: [{ port: enginePort, protocol: 'TCP' }],
-        },
-        ...(plan.nodes > 1 ? [{ _from: [own] }] : []),
-      ],
-      egress: [
-        {
-          ports: [
-            { port: 53, protocol: 'UDP' },
-            { port: 53, protocol: 'TCP' },
-          ],
-        },
-        { ports: ports.map((port) => ({ port, protocol: 'TCP' })) },
-        ...(plan.nodes > 1 ? [{ to: [own] }] : []),
-      ],
-    },
-  }
-}
-
-function portOf({ port, protocol }: URL): number {
-  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
 }

@@ -167,6 +167,7 @@ function buildEnvironment(spec: EngineSpec, plan: EnginePlan, settings: Settings
           { name: 'VLLM_CACHE_ROOT', value: `${cacheFolder}/vllm` },
           { name: 'TRITON_CACHE_DIR', value: `${cacheFolder}/vllm/triton` },
           { name: 'VLLM_NO_USAGE_STATS', value: '1' },
+          { name: 'VLLM_MEDIA_URL_ALLOW_REDIRECTS', value: '0' },
           { name: 'DO_NOT_TRACK', value: '1' },
         ]
       : [

@@ -29,5 +29,9 @@ export interface KubernetesRuntimeSettings {
   huggingFace: { endpoint: string; token: string | null }
   /** Proxies for downloads; `exceptions` lists hosts that bypass them, separated by commas */
   proxy: { http: string | null; https: string | null; exceptions: string | null }
+  /** Hosts from which engines may fetch media */
+  mediaDomains: readonly string[]
+  /** Private networks in CIDR notation that engines may reach, such as that of a mirror */
+  privateNetworks: readonly string[]
   logger: RuntimeLogger
 }

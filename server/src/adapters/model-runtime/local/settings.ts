@@ -49,6 +49,8 @@ export interface LocalRuntimeSettings {
   vllmCommand?: Command | null | undefined
   /** The share of a GPU's memory that an engine may use; default 0.9 */
   gpuMemoryShare?: number | undefined
+  /** Hosts from which engines may fetch media; default none */
+  mediaDomains?: readonly string[] | undefined
   /** Capacity of engines that share the memory of this host; default Berth's */
   sharedCapacity?: ServingCapacity | undefined
   /** Expected number of busy engines, which share the cores; default 2 */

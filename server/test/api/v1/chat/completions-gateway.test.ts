@@ -19,7 +19,10 @@ let id: string
 let embeddingId: string
 beforeAll(async () => {
   engine = await startRecordingEngine()
-  server = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
+  server = await startTestServer({
+    runtime: createScriptedRuntime(engine.url),
+    settings: { INFERENCE_MEDIA_DOMAINS: 'images.example' },
+  })
   client = await registerClient(server.url)
   id = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body.id
   const embedding = { model_name: 'berth-tiny-embedding' }
@@ -60,6 +63,33 @@ test.each([
     expect(engine.last()).toMatchObject({ path: each, body: `{"model": "dep-${id}"${rest}` })
   },
 )
+
+test.each([
+  ['/v1/chat/completions', () => id],
+  ['/v1/embeddings', () => embeddingId],
+])('POST %s: an engine is never asked to fetch media from a host that is not allowed', async (each, toId) => {
+  const received = engine.requests.length
+  const ask = (url: string, size = 0) => {
+    const parts = [{ type: 'image_url', image_url: { url } }]
+    const messages = [{ role: 'user', content: [{ type: 'text', text: 'a'.repeat(size) }, ...parts] }]
+    return client.post(each, { model: toId(), messages })
+  }
+  for (const size of [0, 700_000]) {
+    for (const url of ['http://169.254.169.254/', 'https://other.example/a.png', 'file:///etc/passwd']) {
+      const answer = await ask(url, size)
+      expect(answer.status).toBe(400)
+      expect(answer.body.error).toMatchObject({
+        code: 'invalid_request_error',
+        message: expect.stringMatching(/only from images\.example\. Send images.*`data:` URLs/),
+      })
+    }
+  }
+  expect(engine.requests).toHaveLength(received)
+  for (const url of ['data:image/png;base64,AAAA', 'https://images.example/a.png']) {
+    expect((await ask(url)).status).toBe(200)
+    expect(engine.last().body).toContain(url)
+  }
+})
 
 test('embeddings of a chat model and chat with an embedding model: 400 before anything reaches the engine', async () => {
   const received = engine.requests.length

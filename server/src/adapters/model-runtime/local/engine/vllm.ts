@@ -42,6 +42,7 @@ async function buildVllm(
     gpus: Math.max(1, spec.gpuCount),
     computeCapability,
     memoryShare: settings.gpuMemoryShare ?? 0.9,
+    mediaDomains: settings.mediaDomains ?? [],
   })
   const device = (gpuModel ?? 'cpu').toLowerCase().replace(/[^a-z0-9]+/g, '-')
   const cache = join(settings.dataDirectory, 'compile-cache', `vllm-${version ?? 'unknown'}`, device)
@@ -52,6 +53,7 @@ async function buildVllm(
     TRITON_CACHE_DIR: join(cache, 'triton'),
     HF_HUB_OFFLINE: '1',
     VLLM_NO_USAGE_STATS: '1',
+    VLLM_MEDIA_URL_ALLOW_REDIRECTS: '0',
     ...(gpus === null
       ? { VLLM_CPU_KVCACHE_SPACE: String(Math.max(1, Math.floor(spec.memoryBytes / 2 ** 30))) }
       : {}),

@@ -1,0 +1,82 @@
+import { isIP } from 'node:net'
+import type {
+  V1NetworkPolicyEgressRule,
+  V1NetworkPolicyPeer,
+  V1NetworkPolicySpec,
+} from '@kubernetes/client-node'
+import type { EngineSpec } from '../../../ports/model-runtime.ts'
+import { enginePort, labels, podLabels } from './names.ts'
+import type { KubernetesRuntimeSettings } from './settings.ts'
+
+type Settings = Pick<KubernetesRuntimeSettings, 'huggingFace' | 'proxy' | 'privateNetworks'>
+
+/** Networks that no public server is in: private, link-local (with the metadata of clouds), shared and reserved ones (RFC 6890) */
+const privateV4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+]
+const privateV6 = ['::1/128', 'fc00::/7', 'fe80::/10']
+
+/**
+ * Allows traffic from Berth's pods to the engine, and from the engine to DNS, to public servers for downloads, and to the private
+ * networks that the operator lists. A hub or proxy whose URL has an IP address is also allowed. An engine that spans nodes may reach
+ * its own pods.
+ */
+export function buildPolicySpec(spec: EngineSpec, nodes: number, settings: Settings): V1NetworkPolicySpec {
+  const own = { podSelector: { matchLabels: podLabels(spec) } }
+  return {
+    ...own,
+    policyTypes: ['Ingress', 'Egress'],
+    ingress: [
+      {
+        _from: [{ podSelector: { matchLabels: { [labels.name]: 'berth' } } }],
+        ports: [{ port: enginePort, protocol: 'TCP' }],
+      },
+      ...(nodes > 1 ? [{ _from: [own] }] : []),
+    ],
+    egress: [
+      {
+        ports: [
+          { port: 53, protocol: 'UDP' },
+          { port: 53, protocol: 'TCP' },
+        ],
+      },
+      allowDownloads(settings),
+      ...(nodes > 1 ? [{ to: [own] }] : []),
+    ],
+  }
+}
+
+function allowDownloads({ huggingFace, proxy, privateNetworks }: Settings): V1NetworkPolicyEgressRule {
+  const urls = [huggingFace.endpoint, proxy.http, proxy.https].flatMap((address) =>
+    address === null ? [] : [new URL(address)],
+  )
+  const ports = [...new Set([443, ...urls.map(portOf)])]
+  const addresses = urls.flatMap(({ hostname }) => toNetwork(hostname.replace(/^\[|\]$/g, '')))
+  const networks = [...new Set([...privateNetworks, ...addresses])]
+  return {
+    to: [
+      { ipBlock: { cidr: '0.0.0.0/0', except: privateV4 } },
+      { ipBlock: { cidr: '::/0', except: privateV6 } },
+      ...networks.map((cidr): V1NetworkPolicyPeer => ({ ipBlock: { cidr } })),
+    ],
+    ports: ports.map((port) => ({ port, protocol: 'TCP' })),
+  }
+}
+
+function portOf({ port, protocol }: URL): number {
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+}
+
+/** The network of one address; nothing for a name. */
+function toNetwork(host: string): string[] {
+  const version = isIP(host)
+  return version === 0 ? [] : [`${host}/${version === 4 ? 32 : 128}`]
+}

@@ -1,0 +1,169 @@
+/** Engines fetch images, audio and video from the addresses in a request. The gateway allows only those that the operator trusts. */
+
+import { ApplicationError } from '../../base/errors.ts'
+
+const quote = 0x22
+const backslash = 0x5c
+const colon = 0x3a
+const comma = 0x2c
+const open = { brace: 0x7b, bracket: 0x5b }
+const close = { brace: 0x7d, bracket: 0x5d }
+
+/** Members at the top level whose values are JSON Schemas, which engines don't follow */
+const schemaMembers: ReadonlySet<string> = new Set(['tools', 'functions', 'response_format'])
+/** Longest name of a member that is decoded, escapes included */
+const maxNameBytes = 512
+/** Longest address */
+const maxAddressBytes = 8192
+
+const mediaSuffix = Buffer.from('_url')
+/** In each escape of a letter or an underscore, and rare elsewhere: the search skips quickly to its first byte */
+const zeros = Buffer.from('00')
+/** An escape that stands for an underscore or a letter, which may hide a name */
+const escapedLetter = /^\\u00(?:5f|[67])/i
+
+/** True if a body may have an address of media. Quick, because most bodies don't. */
+export function mayHaveMediaUrls(body: Buffer): boolean {
+  return body.includes(mediaSuffix) || hasEscapedLetter(body)
+}
+
+function hasEscapedLetter(body: Buffer): boolean {
+  for (let at = body.indexOf(zeros, 2); at >= 0; at = body.indexOf(zeros, at + 1)) {
+    if (escapedLetter.test(body.toString('latin1', at - 2, at + 4))) return true
+  }
+  return false
+}
+
+/**
+ * True for a `data:` URL and for an http or https URL whose host is one of `domains`, in lowercase. Only plain URLs count: programs
+ * read credentials, backslashes and unencoded characters in different ways.
+ */
+export function isAllowedMediaUrl(url: string, domains: ReadonlySet<string>): boolean {
+  if (/^data:/i.test(url)) return true
+  const host = /^https?:\/\/([a-z0-9.-]+)(?::\d{1,5})?(?:\/[!-[\]-~]*)?$/i.exec(url)?.[1]
+  return host !== undefined && domains.has(host.toLowerCase())
+}
+
+/**
+ * Finds the addresses of media in a body that is valid JSON, and throws the caller's 400 for the first one that isn't allowed. They are
+ * the texts of members whose names end in `_url`, in their arrays, and of members `url` inside them, at any depth. It builds no objects, and can stop after any
+ * number of bytes and continue later.
+ */
+export class MediaWalk {
+  readonly body: Buffer
+  readonly domains: ReadonlySet<string>
+  position = 0
+  depth = 0
+  /** Offset after the opening quote of the current string; -1 outside of strings */
+  start = -1
+  /** The last string, until it turns out to be a name or a value */
+  text: { start: number; end: number } | null = null
+  /** The name whose value comes next, '' for one that doesn't matter; null if a name or an element comes next */
+  name: string | null = null
+  /** Depth of the outermost object or array below a name that ends in `_url` */
+  mediaDepth = Infinity
+  isSchema = false
+
+  constructor(body: Buffer, domains: ReadonlySet<string>) {
+    this.body = body
+    this.domains = domains
+  }
+
+  /** Walks to the offset `to`, or to the end. Returns true at the end. */
+  advance(to: number): boolean {
+    const { body } = this
+    const end = Math.min(to, body.length)
+    while (this.position < end) {
+      if (this.start >= 0) this.walkString(end)
+      else {
+        this.walkStructure(body[this.position]!)
+        this.position += 1
+      }
+    }
+    return this.position >= body.length
+  }
+
+  walkString(end: number): void {
+    const { body } = this
+    let { position } = this
+    while (position < end && body[position] !== quote) position += body[position] === backslash ? 2 : 1
+    this.position = position
+    if (position >= end) return
+    this.endString(this.start, position)
+    this.start = -1
+    this.position += 1
+  }
+
+  endString(start: number, end: number): void {
+    if (this.name === null) {
+      this.text = { start, end }
+      return
+    }
+    if (this.isMedia(this.name)) this.check(start, end)
+    this.name = null
+  }
+
+  isMedia(name: string): boolean {
+    return name.endsWith('_url') || (name === 'url' && this.depth >= this.mediaDepth)
+  }
+
+  walkStructure(byte: number): void {
+    if (byte === quote) this.start = this.position + 1
+    else if (byte === colon) this.startValue()
+    else if (byte === open.brace || byte === open.bracket) this.enter()
+    else if (byte === close.brace || byte === close.bracket) this.leave()
+    else if (byte === comma) this.endElement()
+  }
+
+  /** Ends a member, or an element of an array. */
+  endElement(): void {
+    if (this.text !== null && this.depth >= this.mediaDepth) this.check(this.text.start, this.text.end)
+    this.text = null
+    this.name = null
+  }
+
+  startValue(): void {
+    const name = this.text === null ? '' : this.decode(this.text.start, this.text.end, maxNameBytes)
+    this.text = null
+    if (this.depth === 1) this.isSchema = schemaMembers.has(name ?? '')
+    this.name = this.isSchema ? '' : (name ?? '')
+  }
+
+  enter(): void {
+    this.depth += 1
+    if (this.name?.endsWith('_url') === true && this.mediaDepth === Infinity) this.mediaDepth = this.depth
+    this.name = null
+  }
+
+  leave(): void {
+    this.endElement()
+    this.depth -= 1
+    if (this.depth < this.mediaDepth) this.mediaDepth = Infinity
+  }
+
+  check(start: number, end: number): void {
+    // The data of an image is long and needs no decoding.
+    if (/^data:/i.test(this.body.toString('latin1', start, Math.min(end, start + 5)))) return
+    const url = this.decode(start, end, maxAddressBytes)
+    if (url !== null && isAllowedMediaUrl(url, this.domains)) return
+    throw new ApplicationError('invalid_request_error', refuse(this.domains))
+  }
+
+  /** The text of a string; null if it is longer than `limit` bytes or has an invalid escape. */
+  decode(start: number, end: number, limit: number): string | null {
+    if (end - start > limit) return null
+    try {
+      return String(JSON.parse(this.body.toString('utf8', start - 1, end + 1)))
+    } catch {
+      return null
+    }
+  }
+}
+
+function refuse(domains: ReadonlySet<string>): string {
+  const allowed =
+    domains.size === 0
+      ? 'This server fetches no media.'
+      : `This server fetches media only from ${[...domains].join(', ')}.`
+  return `${allowed} Send images, audio and video as \`data:\` URLs.`
+}
