@@ -27,3 +27,19 @@ COMMENT ON COLUMN invitations.token_hash IS 'SHA-256 of the link''s token; the t
 COMMENT ON COLUMN invitations.mail_id IS 'The newest email of this invitation; null only within the transaction that creates the invitation';
 COMMENT ON COLUMN invitations.resent_at IS 'When the invitation was last resent; null if it was sent once';
 COMMENT ON COLUMN invitations.link_copied_at IS 'When an admin first copied the current link; from then on the link does not prove that its user owns the email address';
+
+CREATE TABLE replaced_invitation_links (
+  token_hash    bytea PRIMARY KEY,
+  invitation_id bigint NOT NULL REFERENCES invitations (id) ON DELETE CASCADE
+);
+CREATE INDEX replaced_invitation_links_invitation_idx ON replaced_invitation_links (invitation_id);
+COMMENT ON TABLE replaced_invitation_links IS 'Links of earlier emails, so that whoever opens one hears that there is a newer email';
+
+CREATE FUNCTION keep_replaced_invitation_link() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO replaced_invitation_links (token_hash, invitation_id) VALUES (OLD.token_hash, OLD.id);
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER invitations_keep_replaced_link AFTER UPDATE ON invitations
+  FOR EACH ROW WHEN (OLD.token_hash <> NEW.token_hash) EXECUTE FUNCTION keep_replaced_invitation_link();

@@ -100,8 +100,9 @@ export const auth = {
   expiredTitle: 'This invitation has expired',
   expired: (organization: string) => `Ask an admin of ${organization} to send a new one.`,
   unknownTitle: 'Invitation not found',
-  unknown:
-    'The link may be incomplete, or a newer email replaced it. Open the newest email, or ask for a new invitation.',
+  unknown: 'The link may be incomplete. Open it from the email again, or ask for a new invitation.',
+  replacedTitle: 'There is a newer email',
+  replaced: 'A newer invitation email replaced this link. Open the link in that one.',
 }
 
 /** Reasons for a failed SSO sign-in, by the code in the URL. */

@@ -101,6 +101,7 @@ export const errorCodes = {
   invitation_pending: { kind: 'conflict', meaning: 'This email has a pending invitation.' },
   invitation_answered: { kind: 'conflict', meaning: 'The invitation was accepted, rejected or cancelled.' },
   invitation_expired: { kind: 'gone', meaning: 'The invitation has expired.' },
+  invitation_replaced: { kind: 'gone', meaning: 'A newer email replaced the link of the invitation.' },
   invitation_email_mismatch: { kind: 'forbidden', meaning: 'The invitation is for another email.' },
   link_emailed: { kind: 'conflict', meaning: 'The link was emailed, so it is not shown.' },
 

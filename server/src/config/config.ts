@@ -81,7 +81,12 @@ export interface Config {
   instanceTypesFile: string
   huggingFace: { endpoint: string; token: string | null }
   /** `url` is null to write emails to files in `dataDirectory` */
-  mail: { url: string | null; from: { name: string; address: string } }
+  mail: {
+    url: string | null
+    from: { name: string; address: string }
+    /** How long a response waits for the first attempt at its email */
+    patienceMilliseconds: number
+  }
   localEngine: LocalEngineConfig
   engineLimits: EngineLimitsConfig
   /** null unless `runtime` is xinference */
@@ -363,6 +368,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     mail: {
       url: settings.MAIL_URL ?? null,
       from: settings.MAIL_FROM ?? { name: 'Berth', address: `berth@${publicUrl.hostname}` },
+      patienceMilliseconds: 2_000,
     },
     localEngine: readLocalEngine(settings),
     engineLimits: readEngineLimits(settings),

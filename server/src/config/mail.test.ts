@@ -5,7 +5,7 @@ const publicUrl = 'https://berth.example.com/models'
 
 test('without MAIL_URL emails go to files, from an address at the host of PUBLIC_URL', () => {
   const from = { name: 'Berth', address: 'berth@berth.example.com' }
-  expect(readConfig({ PUBLIC_URL: publicUrl }).mail).toEqual({ url: null, from })
+  expect(readConfig({ PUBLIC_URL: publicUrl }).mail).toMatchObject({ url: null, from })
 })
 
 test.each([

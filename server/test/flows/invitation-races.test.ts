@@ -89,7 +89,7 @@ test('POST …/resend racing POST …/accept: accepted with the old link, or sti
       expect(status).toBe('accepted')
       expect(count([resent!])).toEqual({ '409 invitation_answered': 1 })
     } else {
-      expect(count([accepted!, resent!])).toEqual({ '404 not_found': 1, '200': 1 })
+      expect(count([accepted!, resent!])).toEqual({ '410 invitation_replaced': 1, '200': 1 })
       expect(status).toBe('pending')
       const newToken = await readInvitationToken(server, invitation.id)
       expect((await accept(guest, newToken)).status).toBe(200)

@@ -44,6 +44,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     BILLING_TRIAL_MAX_ACTIVE: '1000',
     ...settings,
   })
+  // Nobody sends emails then.
+  if (!withWorker) config.mail.patienceMilliseconds = 0
   const application = await createApplication(config, { log, ...overrides })
   const worker = withWorker ? await startWorker(application) : null
   const app = await buildServer(application)

@@ -23,9 +23,14 @@ export function InvitationPage() {
   const preview = useQuery(invitationPreviewQuery(token))
   const session = useQuery(sessionQuery)
 
-  if (preview.error instanceof ApiError && preview.error.status === 404) {
+  const code = preview.error instanceof ApiError ? preview.error.code : null
+  if (code === 'not_found' || code === 'invitation_replaced') {
+    const [title, words] =
+      code === 'not_found'
+        ? [text.auth.unknownTitle, text.auth.unknown]
+        : [text.auth.replacedTitle, text.auth.replaced]
     return (
-      <AuthLayout title={text.auth.unknownTitle} description={<p>{text.auth.unknown}</p>}>
+      <AuthLayout title={title} description={<p>{words}</p>}>
         <HomeButton />
       </AuthLayout>
     )

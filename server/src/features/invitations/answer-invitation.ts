@@ -8,12 +8,13 @@ import { switchOrganization } from '../accounts/switch-organization.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { addMember } from '../organizations/memberships.ts'
 import { invitationAnswered, invitationExpired, invitationNotFound } from './errors.ts'
-import { answerPendingInvitation, findInvitation } from './store.ts'
+import { requireInvitation } from './require-open-invitation.ts'
+import { answerPendingInvitation, findInvitation, getInvitation } from './store.ts'
 import type { Invitation, InvitationKey } from './store.ts'
 
 /**
  * Answers an invitation exactly once: of several concurrent answers, one succeeds and the others throw `invitation_answered`.
- * Also throws `invitation_expired` and `not_found`. The account is locked before the invitation, as during an SSO sign-in, to
+ * Also throws `invitation_expired`, `invitation_replaced` and `not_found`. The account is locked before the invitation, as during an SSO sign-in, to
  * avoid a deadlock.
  */
 export async function claimInvitation(
@@ -28,8 +29,10 @@ export async function claimInvitation(
     if (answer.status === 'accepted' && !claimed.is_allowed) throw invitationAnswered({ status: 'cancelled' })
     return claimed
   }
-  const invitation = await findInvitation(transaction, key)
-  if (invitation === undefined) throw invitationNotFound()
+  const invitation =
+    'id' in key
+      ? await getInvitation(transaction, key.id)
+      : await requireInvitation(transaction, key.tokenHash)
   throw invitation.status === 'pending' ? invitationExpired() : invitationAnswered(invitation)
 }
 
@@ -113,8 +116,7 @@ export async function recordAnswer(
 }
 
 async function requireInvitee(db: Services['db'], userId: number, tokenHash: Buffer): Promise<void> {
-  const invitation = await findInvitation(db, { tokenHash })
-  if (invitation === undefined) throw invitationNotFound()
+  const invitation = await requireInvitation(db, tokenHash)
   if (invitation.invitee_user_id !== userId) {
     throw new ApplicationError(
       'invitation_email_mismatch',

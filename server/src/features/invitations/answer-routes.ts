@@ -6,8 +6,9 @@ import { assertPasswordsAllowed, assertPasswordUncommon } from '../accounts/acce
 import { sessionBody, toSessionBody } from '../sessions/schemas.ts'
 import { startPasswordSession } from '../sign-in/start-password-session.ts'
 import { acceptInvitation, rejectInvitation, rejectInvitationByToken } from './answer-invitation.ts'
-import { answerErrors, invitationNotFound } from './errors.ts'
+import { answerErrors, linkErrors } from './errors.ts'
 import { registerInvitee } from './register-invitee.ts'
+import { requireInvitation } from './require-open-invitation.ts'
 import {
   invitationBody,
   invitationParams,
@@ -18,7 +19,7 @@ import {
   toInvitationPreview,
   tokenParams,
 } from './schemas.ts'
-import { findInvitation, listInvitationsTo } from './store.ts'
+import { listInvitationsTo } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
 
@@ -50,12 +51,11 @@ function previewRoute(app: App, deps: Deps): void {
         security: [],
         params: tokenParams,
         response: { 200: invitationPreviewBody },
-        errors: ['not_found'],
+        errors: linkErrors,
       },
     },
     async ({ params }) => {
-      const invitation = await findInvitation(deps.db, { tokenHash: hashToken(params.token) })
-      if (invitation === undefined) throw invitationNotFound()
+      const invitation = await requireInvitation(deps.db, hashToken(params.token))
       return toInvitationPreview(invitation, deps.clock())
     },
   )
@@ -75,7 +75,13 @@ function registerRoute(app: App, deps: Deps): void {
         body: inviteeBody,
         responseHeaders: { 'Set-Cookie': 'The session cookie' },
         response: { 200: sessionBody },
-        errors: ['password_sign_in_disabled', ...answerErrors, 'email_taken', 'invalid_credentials'],
+        errors: [
+          'password_sign_in_disabled',
+          ...answerErrors,
+          'invitation_replaced',
+          'email_taken',
+          'invalid_credentials',
+        ],
       },
     },
     async (request, reply) => {
@@ -130,7 +136,7 @@ function acceptRoute(app: App, deps: Deps): void {
         tags,
         params: tokenParams,
         response: { 200: invitationBody },
-        errors: [...answerErrors, 'invitation_email_mismatch'],
+        errors: [...answerErrors, 'invitation_replaced', 'invitation_email_mismatch'],
       },
     },
     async ({ params, viewer }) =>
@@ -149,7 +155,7 @@ function rejectByTokenRoute(app: App, deps: Deps): void {
         tags,
         params: tokenParams,
         response: { 200: invitationBody },
-        errors: [...answerErrors, 'invitation_email_mismatch'],
+        errors: [...answerErrors, 'invitation_replaced', 'invitation_email_mismatch'],
       },
     },
     async ({ params, viewer }) =>

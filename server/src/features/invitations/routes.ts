@@ -36,7 +36,7 @@ function inviteRoute(app: App, deps: Deps): void {
         operationId: 'inviteToOrganization',
         summary: 'Invite a person to your current organization',
         description:
-          'Emails a link. Admins invite viewers and members; a super_admin also invites admins. If an earlier invitation to the same email has expired, it is renewed: it keeps its id, gets a new ' +
+          'Emails a link. The response waits up to two seconds for the mail server, so that `email_status` shows whether it took the email. Admins invite viewers and members; a super_admin also invites admins. If an earlier invitation to the same email has expired, it is renewed: it keeps its id, gets a new ' +
           'link, role, inviter and `created_at`, and its old link is invalid. An answered invitation stays, and a new one is created.',
         tags,
         body: inviteBody,
@@ -76,7 +76,9 @@ function resendRoute(app: App, deps: Deps): void {
       schema: {
         operationId: 'resendInvitation',
         summary: 'Resend an unanswered invitation with a new link',
-        description: 'Invalidates the previous link. Limited to one resend per minute.',
+        description:
+          'Invalidates the previous link, which then answers 410 `invitation_replaced`. The response waits up to two seconds for the mail server; ' +
+          '`email_sent_at` stays that of the previous email until then. Limited to one resend per minute.',
         tags,
         params: invitationParams,
         response: { 200: invitationBody },

@@ -47,7 +47,7 @@ export const invitationBody = z
     role: invitationRole.describe('The role that the invitee gets'),
     status: z.enum(invitationStatuses).describe('`expired` if nobody answered in time'),
     email_status: z.enum(['pending', 'sent', 'failed']).describe('Delivery of the email'),
-    email_sent_at: timestamp.nullable().describe('null until the email is sent'),
+    email_sent_at: timestamp.nullable().describe('When an email was last sent; null before the first'),
     email_last_error: z.string().nullable().describe('Why the email was not sent; null if nothing failed'),
     created_at: timestamp.describe('Creation or renewal of the invitation'),
     expires_at: timestamp.describe('End of the link'),

@@ -5,6 +5,7 @@ import type { InvitationRole } from '../../base/roles.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
+import { waitForAttempt } from '../mail/wait-for-attempt.ts'
 import { isMemberEmail } from '../organizations/memberships.ts'
 import { assertMayAssign } from './assert-may-assign.ts'
 import { invitationAnswered, invitationNotFound } from './errors.ts'
@@ -21,8 +22,8 @@ import type { Invitation } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
 
-/** Invites a person to the viewer's organization. Throws `forbidden`, and the conflicts `already_member` and `invitation_pending`. */
-export function inviteToOrganization(
+/** Invites a person to the viewer's organization, and waits a moment for the email to be sent. Throws `forbidden`, and the conflicts `already_member` and `invitation_pending`. */
+export async function inviteToOrganization(
   deps: Deps,
   viewer: Viewer,
   { email, role }: { email: string; role: InvitationRole },
@@ -30,7 +31,7 @@ export function inviteToOrganization(
   const at = deps.clock()
   const { organizationId, userId } = viewer
   const link = issueInvitationLink(deps.secretKey, at)
-  return deps.db.transaction().execute(async (transaction) => {
+  const queued = await deps.db.transaction().execute(async (transaction) => {
     await assertMayAssign(transaction, viewer, role)
     const invitation = { organizationId, email, invitedByUserId: userId, role, at }
     const id = await insertInvitation(transaction, invitation, link)
@@ -47,16 +48,17 @@ export function inviteToOrganization(
     await recordAction(transaction, viewer, 'invitation.created', { target, details: { role } })
     return queueInvitationMail(deps, transaction, viewer, { id, recipient: email })
   })
+  return withDelivery(deps, queued)
 }
 
 /**
- * Resends an unanswered invitation of the viewer's organization with a new link that is valid for 7 days. The old link becomes
- * invalid. At most once a minute. Throws `forbidden`.
+ * Resends an unanswered invitation of the viewer's organization with a new link that is valid for 7 days, and waits a moment for the
+ * email to be sent. The old link becomes invalid. At most once a minute. Throws `forbidden`.
  */
-export function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promise<Invitation> {
+export async function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promise<Invitation> {
   const at = deps.clock()
   const link = issueInvitationLink(deps.secretKey, at)
-  return deps.db.transaction().execute(async (transaction) => {
+  const queued = await deps.db.transaction().execute(async (transaction) => {
     const before = await findInvitation(transaction, { id })
     if (before?.organization_id !== viewer.organizationId) throw invitationNotFound()
     await assertMayAssign(transaction, viewer, before.role)
@@ -73,6 +75,13 @@ export function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promis
     await recordAction(transaction, viewer, 'invitation.resent', { target })
     return queueInvitationMail(deps, transaction, viewer, { id, recipient: before.invitee_email })
   })
+  return withDelivery(deps, queued)
+}
+
+/** The invitation after the first attempt at its newest email, so that an inviter sees at once whether the mail server took it. */
+async function withDelivery(deps: Deps, { id, mail_id }: Invitation): Promise<Invitation> {
+  if (mail_id !== null) await waitForAttempt(deps, mail_id)
+  return getInvitation(deps.db, id)
 }
 
 async function queueInvitationMail(

@@ -22,6 +22,10 @@ function allowsRole(role: RoleName) {
   return sql`(memberships.role = ${role} AND invitations.role = ANY(${managedRoles(role)}))`
 }
 
+/** When an email of the invitation was last sent, which may be an earlier one than the newest */
+const lastSentAt = sql<Date | null>`(SELECT max(sent.sent_at) FROM mails AS sent
+  WHERE sent.kind = 'invitation' AND sent.subject_id = invitations.id)`
+
 /** Selects from the table, or from rows that the same statement changes: `db.with('invitations', …)` hides the table. */
 function selectInvitations(db: Pick<Database, 'selectFrom'>) {
   return db
@@ -46,7 +50,6 @@ function selectInvitations(db: Pick<Database, 'selectFrom'>) {
       'invitations.token_hash',
       'invitations.mail_id',
       'mails.status as mail_status',
-      'mails.sent_at as mail_sent_at',
       'mails.last_error as mail_last_error',
       'invitations.created_at',
       'invitations.expires_at',
@@ -54,7 +57,7 @@ function selectInvitations(db: Pick<Database, 'selectFrom'>) {
       'invitations.responded_at',
       'invitations.link_copied_at',
     ])
-    .select(isAllowed.as('is_allowed'))
+    .select([isAllowed.as('is_allowed'), lastSentAt.as('mail_sent_at')])
 }
 
 export function getInvitation(db: Database, id: number) {
@@ -66,6 +69,16 @@ export function findInvitation(db: Database, key: InvitationKey): Promise<Invita
   return 'id' in key
     ? selected.where('invitations.id', '=', key.id).executeTakeFirst()
     : selected.where('invitations.token_hash', '=', key.tokenHash).executeTakeFirst()
+}
+
+/** True for the link of an earlier email of an invitation */
+export async function isReplacedLink(db: Database, tokenHash: Buffer): Promise<boolean> {
+  const row = await db
+    .selectFrom('replaced_invitation_links')
+    .select('invitation_id')
+    .where('token_hash', '=', tokenHash)
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** Lists an organization's invitations, newest first. */

@@ -4,6 +4,7 @@ import type { InvitationRole } from '../../base/roles.ts'
 declare module '../../database/tables.ts' {
   interface Tables {
     invitations: InvitationsTable
+    replaced_invitation_links: ReplacedInvitationLinksTable
   }
 }
 
@@ -23,4 +24,10 @@ export interface InvitationsTable {
   link_copied_at: Date | null
   responded_at: Date | null
   responded_by_user_id: number | null
+}
+
+/** A trigger inserts the rows */
+export interface ReplacedInvitationLinksTable {
+  token_hash: Buffer
+  invitation_id: number
 }

@@ -35,6 +35,16 @@ export function leaseMail(db: Database, id: number, leaseSeconds: number): Promi
     .executeTakeFirst()
 }
 
+/** True after the first attempt at an email */
+export async function isAttempted(db: Database, id: number): Promise<boolean> {
+  const mail = await db
+    .selectFrom('mails')
+    .select(['status', 'last_error'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return mail === undefined || mail.status !== 'pending' || mail.last_error !== null
+}
+
 /** Records a delivery, even if another attempt has leased the email since. */
 export async function markSent(db: Database, id: number, at: Date): Promise<void> {
   await db

@@ -150,6 +150,7 @@ function toRefusal(error: unknown): unknown {
   if (!(error instanceof ApplicationError)) return error
   switch (error.code) {
     case 'not_found':
+    case 'invitation_replaced':
       return new SsoRefusal('invitation_not_found')
     case 'account_disabled':
     case 'registration_closed':

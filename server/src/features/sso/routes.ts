@@ -5,6 +5,7 @@ import { readSessionToken, setSessionCookie, toVisitor } from '../../http/curren
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
 import type { Services } from '../../services.ts'
 import { hashToken } from '../../base/hash-token.ts'
+import { answerErrors } from '../invitations/errors.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
 import { startSession } from '../sessions/start-session.ts'
 import { beginSignIn, flowSeconds } from './begin-sign-in.ts'
@@ -142,7 +143,7 @@ function startInvitationRoute(app: App, deps: Deps): void {
         body: startBody,
         responseHeaders: { 'Set-Cookie': 'A cookie for the callback' },
         response: { 200: startedBody },
-        errors: ['not_found', 'invitation_answered', 'invitation_expired', 'sso_unavailable'],
+        errors: [...answerErrors, 'invitation_replaced', 'sso_unavailable'],
       },
     },
     async (request, reply) => {

@@ -43,11 +43,41 @@ test('POST …/resend: works right after the invitation, with a new link for 7 d
   const answer = await resend()
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({ ...invitation, expires_at: new Date(now + 7 * day).toISOString() })
-  expect((await preview(token)).status).toBe(404)
-  expect((await guest.post(`/v1/invitations/by-token/${token}/accept`)).status).toBe(404)
+  const replaced = { status: 410, body: { code: 'invitation_replaced' } }
+  expect(await preview(token)).toMatchObject(replaced)
+  for (const verb of ['accept', 'reject']) {
+    expect(await guest.post(`/v1/invitations/by-token/${token}/${verb}`)).toMatchObject(replaced)
+  }
+  const registration = { token, password: 'correct horse battery' }
+  expect(await createClient(server.url).post('/v1/invitations/register', registration)).toMatchObject(
+    replaced,
+  )
   const newToken = await readInvitationToken(server, invitation.id)
   expect((await preview(newToken)).body).toMatchObject({ status: 'pending', invitee_email: guest.email })
   expect((await guest.post(`/v1/invitations/by-token/${newToken}/accept`)).status).toBe(200)
+})
+
+test('POST …/resend: email_sent_at stays that of the previous email until the new one is sent', async () => {
+  const { db } = server.application
+  const sentAt = new Date(now)
+  await db
+    .updateTable('mails')
+    .set({ status: 'sent', sent_at: sentAt })
+    .where('subject_id', '=', invitation.id)
+    .execute()
+  const expected = { email_status: 'pending', email_sent_at: sentAt.toISOString() }
+  expect((await resend()).body).toMatchObject(expected)
+  expect((await owner.get('/v1/organization/invitations')).body[0]).toMatchObject(expected)
+})
+
+test('a link of a renewed invitation that had expired is replaced, too', async () => {
+  await server.application.db
+    .updateTable('invitations')
+    .set({ expires_at: new Date(now - 1) })
+    .where('id', '=', invitation.id)
+    .execute()
+  await invite(server, owner, { email: guest.email })
+  expect(await preview(token)).toMatchObject({ status: 410, body: { code: 'invitation_replaced' } })
 })
 
 test('POST …/resend: queues another email and returns its status', async () => {

@@ -172,7 +172,7 @@ test('POST /v1/organization/invitations: a new invitation to the email of an exp
     created_at: new Date(now).toISOString(),
     expires_at: new Date(now + 7 * day).toISOString(),
   })
-  expect((await createClient(server.url).get(`/v1/invitations/by-token/${token}`)).status).toBe(404)
+  expect((await createClient(server.url).get(`/v1/invitations/by-token/${token}`)).status).toBe(410)
   const pending = (await owner.get(path)).body.filter(
     ({ status }: { status: string }) => status === 'pending',
   )
