@@ -20,10 +20,10 @@ export interface DataDirectoryLock {
 }
 
 export interface LockEvents {
-  /** Called at most once, when the lock is lost for good: the server must stop. */
-  onLost: (error: Error) => void
-  /** Called when the session ends and after each failed attempt to reacquire the lock. Without it, the end of the session is a loss. */
-  onInterrupted?: ((error: unknown) => void) | undefined
+  /** Called at most once, when another server has taken the lock: this one must stop. */
+  onLost: (error: DataDirectoryInUseError) => void
+  /** Called when the session ends and after each failed attempt to reacquire the lock */
+  onInterrupted: (error: unknown) => void
 }
 
 const timeoutMs = 5_000
@@ -33,9 +33,9 @@ const longestPauseMs = 5_000
 
 /**
  * Locks a DATA_DIR of this host for one server. The advisory lock belongs to a database session, so the database releases it when
- * the server is killed. Throws `DataDirectoryInUseError` if another server holds the lock for 5 seconds. With `onInterrupted`, a
- * lost session is replaced with backoff until the database is back, and only another server's lock is a loss. Doesn't work through
- * a connection pooler in transaction mode.
+ * the server is killed. Throws `DataDirectoryInUseError` if another server holds the lock for 5 seconds. A lost session is replaced with
+ * backoff until the database is back, and only another server's lock is a loss. Doesn't work through a connection pooler in transaction
+ * mode.
  */
 export async function lockDataDirectory(
   databaseUrl: string,
@@ -48,12 +48,11 @@ export async function lockDataDirectory(
 
   function onSessionEnd(error: Error): void {
     if (closing.signal.aborted) return
-    if (onInterrupted === undefined) return onLost(error)
     onInterrupted(error)
-    reacquiring = reacquire(onInterrupted)
+    reacquiring = reacquire()
   }
 
-  async function reacquire(report: (error: unknown) => void): Promise<void> {
+  async function reacquire(): Promise<void> {
     for (let pause = 100; !closing.signal.aborted; pause = Math.min(pause * 2, longestPauseMs)) {
       try {
         await delay(pause, undefined, { signal: closing.signal })
@@ -68,7 +67,7 @@ export async function lockDataDirectory(
       } catch (error) {
         if (closing.signal.aborted) return
         if (error instanceof DataDirectoryInUseError) return onLost(error)
-        report(error)
+        onInterrupted(error)
       }
     }
   }

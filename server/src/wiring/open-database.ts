@@ -46,15 +46,20 @@ async function lockDirectory(
   databaseUrl: string,
   database: EmbeddedDatabase | null,
 ): Promise<void> {
+  let isInUse = false
   const lock = await lockDataDirectory(databaseUrl, config.dataDirectory, {
-    onLost: (cause) => lost.abort(new Error('The lock on DATA_DIR was lost.', { cause })),
-    // A server of the operator's comes back; the end of the embedded one ends Berth.
-    onInterrupted:
-      database === null
-        ? (error) => log.warn({ err: error }, 'the lock on DATA_DIR is interrupted; reacquiring it')
-        : undefined,
+    onLost: (cause) => {
+      isInUse = true
+      lost.abort(new Error('The lock on DATA_DIR was lost.', { cause }))
+    },
+    onInterrupted: (error) =>
+      void Promise.resolve(database?.findCrash()).then((postgresql) =>
+        log.warn({ err: error, postgresql }, 'the lock on DATA_DIR is interrupted; reacquiring it'),
+      ),
   })
-  opened.defer(async () => database?.stop())
+  opened.defer(async () => {
+    if (!isInUse) await database?.stop()
+  })
   opened.defer(() => lock.release())
 }
 
@@ -74,9 +79,12 @@ function runsWorker({ role }: Config): boolean {
 }
 
 function openEmbeddedDatabase({ config, log, lost }: Opening): Promise<EmbeddedDatabase> {
+  const keepRunning = (error: Error) =>
+    log.error({ err: error }, 'the embedded PostgreSQL is interrupted; starting it again')
   return startEmbeddedDatabase({
     dataDirectory: config.dataDirectory,
     log: (message) => log.info(message),
     onExit: (error) => lost.abort(error),
+    onInterrupted: runsWorker(config) ? keepRunning : undefined,
   })
 }

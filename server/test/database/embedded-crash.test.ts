@@ -165,3 +165,43 @@ test('a PostgreSQL started by hand is refused and keeps running', async () => {
   await expect(start(dataDirectory)).rejects.toThrow(`(process ${byHand.pid}). Stop it.`)
   expect((await readPidFile(data))?.pid).toBe(byHand.pid)
 })
+
+test('with onInterrupted, a killed PostgreSQL starts again on its port, whether started or adopted', async () => {
+  const dataDirectory = join(await createScratch(), 'data')
+  const home = join(dataDirectory, 'postgres')
+  const first = await launch(dataDirectory)
+  await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer')
+  await killHard(first.process)
+  const onInterrupted = vi.fn<(error: Error) => void>()
+  const onExit = vi.fn<() => void>()
+  const database = await start(dataDirectory, { onInterrupted, onExit })
+  expect(database.adopted).toBe(true)
+  for (const _origin of ['adopted', 'started']) {
+    const pid = await postmasterPid(home)
+    process.kill(pid!, 'SIGKILL')
+    await expect
+      .poll(() => query(database.url, 'SELECT answer FROM kept').catch(() => 'gone'), patient)
+      .toBe('gone')
+    await expect
+      .poll(() => query(database.url, 'SELECT answer FROM kept').catch(() => 'gone'), patient)
+      .toEqual([{ answer: 42 }])
+    expect(await postmasterPid(home)).not.toBe(pid)
+  }
+  const [adopted, started] = onInterrupted.mock.calls.map(([{ message }]) => message)
+  expect(adopted).toContain('exited unexpectedly')
+  expect(started).toMatch(/\(SIGKILL\)\. Its log .*postgresql\.log ends with/)
+  await database.stop()
+  expect(await postmasterPid(home)).toBeUndefined()
+  expect(onExit).not.toHaveBeenCalled()
+})
+
+test('a stop during a restart leaves no PostgreSQL behind', async () => {
+  const dataDirectory = join(await createScratch(), 'data')
+  const home = join(dataDirectory, 'postgres')
+  const interrupted = Promise.withResolvers<void>()
+  const database = await start(dataDirectory, { onInterrupted: () => interrupted.resolve() })
+  process.kill((await postmasterPid(home))!, 'SIGKILL')
+  await interrupted.promise
+  await database.stop()
+  expect(await postmasterPid(home)).toBeUndefined()
+})

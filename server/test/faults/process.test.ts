@@ -184,13 +184,39 @@ test('kill -9: the next server adopts PostgreSQL and the engine, and sessions st
   expect(await readEvents()).toEqual(events)
 })
 
-test('a server whose PostgreSQL is killed exits with code 1 and the reason; the next one recovers', async () => {
-  signal((await findPostmaster(dataDirectory))!, 'SIGKILL')
-  expect(await server.exited).toBe(1)
-  expect(server.output()).toMatch(/Berth can't run: .+/)
+test('a server starts its killed PostgreSQL again, and its log names the signal and PostgreSQL’s log', async () => {
+  const isReady = async () => (await (await client()).get('/readyz')).status
+  // The server has adopted the first PostgreSQL and starts the second one itself.
+  for (const what of [/exited unexpectedly/, /exited unexpectedly \(SIGKILL\)/]) {
+    const postmaster = (await findPostmaster(dataDirectory))!
+    signal(postmaster, 'SIGKILL')
+    await expect.poll(() => findPostmaster(dataDirectory)).not.toBe(postmaster)
+    await expect.poll(() => findPostmaster(dataDirectory)).not.toBeNull()
+    await expect.poll(isReady).toBe(200)
+    expect(server.output()).toMatch(what)
+    await expectAnswer()
+  }
+  expect(server.output()).toMatch(/Its log \S+postgresql\.log ends with/)
   expect(server.output()).not.toContain('connectionParameters')
-  server = start()
+  expect(server.child.exitCode).toBeNull()
+})
+
+test('a server survives the end of one PostgreSQL process, and its log names the signal', async () => {
+  const postmaster = (await findPostmaster(dataDirectory))!
+  const children = (await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8'))
+    .trim()
+    .split(' ')
+  const commands = await Promise.all(
+    children.map(async (pid) => ({ pid, command: await readFile(`/proc/${pid}/cmdline`, 'utf8') })),
+  )
+  signal(Number(commands.find(({ command }) => command.includes('berth berth'))!.pid), 'SIGKILL')
+  await expect
+    .poll(() => server.output())
+    .toMatch(/terminated by signal 9.*the lock on DATA_DIR is interrupted/)
+  await expect.poll(async () => (await (await client()).get('/readyz')).status).toBe(200)
   await expectAnswer()
+  expect(await findPostmaster(dataDirectory)).toBe(postmaster)
+  expect(server.child.exitCode).toBeNull()
 })
 
 test('no log contains a password, cookie, key or prompt', async () => {
