@@ -41,6 +41,7 @@ const badValues: Record<string, string[]> = {
   DRAIN_DELAY: [...notNumbers, '601'],
   RUNTIME: ['cloud'],
   LOG_LEVEL: ['loud'],
+  LOG_FORMAT: ['xml'],
   METRICS_PORT: [...notNumbers, '65536', '8080'],
   TRUST_PROXY: [
     'true',
@@ -194,6 +195,7 @@ test('defaults', () => {
     databaseUrl: null,
     runtime: 'local',
     logLevel: 'info',
+    logFormat: 'auto',
     metricsPort: null,
     trustProxy: false,
     sessionCookie: { name: 'session', secure: false, sameSite: 'lax' },

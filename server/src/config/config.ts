@@ -45,6 +45,8 @@ export interface Config {
   auditRetentionDays: number
   runtime: 'local' | 'xinference' | 'kubernetes'
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  /** Lines for people or JSON; `auto` is the former on a terminal */
+  logFormat: 'auto' | 'json' | 'text'
   /** null to serve `/metrics` on `port` */
   metricsPort: number | null
   /** Addresses of reverse proxies whose `X-Forwarded-*` headers are trusted; false for none */
@@ -199,6 +201,7 @@ const environment = z.object({
   DRAIN_DELAY: wholeNumber(0, 600).optional(),
   AUDIT_RETENTION: wholeNumber(1, 36_500).default(400),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  LOG_FORMAT: oneOf(['auto', 'json', 'text']).default('auto'),
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
   TRUST_PROXY: proxyAddresses.optional(),
   SESSION_COOKIE_NAME: z
@@ -327,6 +330,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     auditRetentionDays: settings.AUDIT_RETENTION,
     runtime: settings.RUNTIME,
     logLevel: settings.LOG_LEVEL,
+    logFormat: settings.LOG_FORMAT,
     metricsPort: settings.METRICS_PORT ?? null,
     trustProxy: settings.TRUST_PROXY ?? false,
     sessionCookie: { name: cookieName, secure, sameSite: settings.SESSION_COOKIE_SAMESITE },

@@ -9,6 +9,7 @@ import type { App } from '../http/app.ts'
 import { prepareClose } from '../http/graceful-close.ts'
 import { differOnlyInLoopbackName } from '../http/loopback.ts'
 import { openLog } from '../base/log.ts'
+import type { Ready } from '../base/readable-log.ts'
 import { isSupervisor, reportListening, superviseProcesses, supervisedStop } from './processes.ts'
 import { buildServer } from './server.ts'
 import { checkEnvironment } from './startup-checks.ts'
@@ -71,7 +72,8 @@ async function listen(application: Application, config: Config): Promise<Part> {
   const isSameServer = differOnlyInLoopbackName(new URL(listenAddress), publicUrl)
   const address = isSameServer ? publicUrl.origin : listenAddress
   const closeMetrics = metricsPort === null ? null : await serveMetrics(app, host, metricsPort)
-  if (config.apiProcesses === 1) application.log.info(`listening on ${address}`)
+  if (config.apiProcesses === 1)
+    application.log.info(describeReady(application, address), `listening on ${address}`)
   else reportListening(address)
   return {
     async stop() {
@@ -82,6 +84,13 @@ async function listen(application: Application, config: Config): Promise<Part> {
       await closeMetrics?.()
     },
   }
+}
+
+function describeReady({ config, runtime }: Application, address: string): { ready: Ready } {
+  const engines = runtime.engines.map(({ title, versionPrefix, version }) =>
+    version === null ? title : `${title} ${versionPrefix}${version}`,
+  )
+  return { ready: { address, dataDirectory: config.dataDirectory, engines } }
 }
 
 /** Serves the metrics on their own port, and returns a function that stops it. */

@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
@@ -15,6 +16,7 @@ import {
   findEngineProcesses,
   removeDataDirectory,
   spawnServer,
+  startFlags,
 } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
@@ -145,6 +147,53 @@ test('the printed address is PUBLIC_URL where the listen address differs from it
   const server = start({ ...settings, PORT })
   expect(await server.listening).toBe(`http://localhost:${PORT}`)
 })
+
+test('on a terminal, or with LOG_FORMAT=text, the log has lines for people; LOG_FORMAT=json and pipes get JSON', async () => {
+  const settings = await createSettings()
+  const onTerminal = spawnOnTerminal(settings)
+  const output = await onTerminal.listening
+  expect(output).toMatch(/^\d\d:\d\d:\d\d listening on http:\/\/127\.0\.0\.1:\d+/m)
+  expect(output).toContain(`Data     ${settings.DATA_DIR}`)
+  expect(output).toContain('Engines  Berth')
+  expect(output).not.toContain('"level"')
+  await onTerminal.stop()
+  const asJson = spawnOnTerminal({ ...settings, LOG_FORMAT: 'json' })
+  expect(await asJson.listening).toMatch(/^\{.*"ready":\{"address".*"msg":"listening on http/m)
+  await asJson.stop()
+  const piped = start({ ...settings, LOG_FORMAT: 'text' })
+  await registerClient(await piped.listening)
+  await expect
+    .poll(() => piped.output())
+    .toMatch(/^\d\d:\d\d:\d\d POST \/v1\/user\/register 200 in \d+ ms\s*$/m)
+})
+
+/** Starts a server in a terminal of its own. `listening` resolves to its output until then. */
+function spawnOnTerminal(settings: Record<string, string>) {
+  const command = [process.execPath, ...startFlags, resolve(root, 'server/bin/berth.mjs')].join(' ')
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn('script', ['--quiet', '--flush', '--command', command, '/dev/null'], {
+    env: { PATH, HOME, TERM: 'xterm', NO_COLOR: '1', PORT: '0', ...settings },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'close')
+  const { promise: listening, resolve: listens, reject } = Promise.withResolvers<string>()
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text.replaceAll('\r\n', '\n')
+    if (/listening on [^\n]*\n(?:[^]*Stop|\{|$)/.test(output)) listens(output)
+  })
+  void exited.then(() => reject(new Error(`The server exited:\n${output}`)))
+  const stop = async () => {
+    child.stdin.write('\u0003')
+    await exited
+  }
+  // The end of the terminal ends the server.
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  return { listening, stop }
+}
 
 test('ROLE=migrate migrates the database and exits 0, also when repeated', async () => {
   const settings = await createSettings()
