@@ -1,11 +1,22 @@
 import { pino } from 'pino'
 import type { Logger, LoggerOptions } from 'pino'
 import type { Config } from '../config/config.ts'
+import { createOutageFilter } from './repeated-outages.ts'
 import { formatForPeople, paintStdout } from './readable-log.ts'
 
-/** Creates a log that passes each line of JSON to `write`. */
+/** Creates a log that passes each line of JSON to `write`. In an outage it writes one line for each cause and minute. */
 export function createLog(options: LoggerOptions, write: (line: string) => void): Logger {
-  return pino(options, { write })
+  const judge = createOutageFilter()
+  const hooks: LoggerOptions['hooks'] = {
+    logMethod(args, method) {
+      const [fields, ...rest] = args as [unknown, ...string[]]
+      if (typeof fields !== 'object' || fields === null || !('err' in fields)) return method.apply(this, args)
+      const { isWritten, leftOut } = judge(fields.err)
+      if (!isWritten) return
+      method.apply(this, [leftOut === 0 ? fields : { ...fields, left_out: leftOut }, ...rest])
+    },
+  }
+  return pino({ ...options, hooks }, { write })
 }
 
 /** Creates the log of a process on stdout: lines for people on a terminal, otherwise JSON, unless `LOG_FORMAT` says which. */

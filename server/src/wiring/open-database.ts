@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import type { Logger } from 'pino'
+import { createOutageFilter } from '../base/repeated-outages.ts'
 import type { Config } from '../config/config.ts'
 import { connectDatabase } from '../database/connect.ts'
 import type { DatabaseConnection } from '../database/connect.ts'
@@ -47,15 +48,20 @@ async function lockDirectory(
   database: EmbeddedDatabase | null,
 ): Promise<void> {
   let isInUse = false
+  // Its own filter: the line is written although others have the same cause.
+  const judge = createOutageFilter()
+  const explainInterruption = async (error: unknown) => {
+    if (!judge(error).isWritten) return
+    const postgresql = (await database?.findCrash()) ?? null
+    const reason = error instanceof Error ? error.message : String(error)
+    log.warn({ reason, postgresql }, 'the lock on DATA_DIR is interrupted; reacquiring it')
+  }
   const lock = await lockDataDirectory(databaseUrl, config.dataDirectory, {
     onLost: (cause) => {
       isInUse = true
       lost.abort(new Error('The lock on DATA_DIR was lost.', { cause }))
     },
-    onInterrupted: (error) =>
-      void Promise.resolve(database?.findCrash()).then((postgresql) =>
-        log.warn({ err: error, postgresql }, 'the lock on DATA_DIR is interrupted; reacquiring it'),
-      ),
+    onInterrupted: (error) => void explainInterruption(error),
   })
   opened.defer(async () => {
     if (!isInUse) await database?.stop()

@@ -2,7 +2,7 @@ import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { DataDirectoryInUseError, lockDataDirectory } from '../../src/database/data-directory-lock.ts'
-import { createScratch, patient, postmasterPid, query, start } from './scratch.ts'
+import { createScratch, patient, query, start } from './scratch.ts'
 
 const ignore = { onLost: () => undefined, onInterrupted: () => undefined }
 

@@ -280,11 +280,22 @@ test.each(['worker', 'all'])(
     expect(await heldLocks()).toHaveLength(1)
 
     await gate.shut()
-    await expect.poll(() => server.output()).toMatch(/ECONNREFUSED.*"msg":"the lock on DATA_DIR/)
+    await expect
+      .poll(() => server.output())
+      .toMatch(/"reason":"[^"]*ECONNREFUSED.*"msg":"the lock on DATA_DIR/)
     expect(await heldLocks()).toEqual([])
     await gate.open()
     await expect.poll(heldLocks).toHaveLength(1)
     expect(server.child.exitCode).toBeNull()
+    const lines = server
+      .output()
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+    const errors = lines.flatMap((line) => JSON.parse(line).err ?? [])
+    // One line for each cause, although a pool of connections was lost
+    const causes = errors.map(({ code, message }) => code ?? message.slice(0, 'Connection terminated'.length))
+    expect(causes).toContain('ECONNREFUSED')
+    expect(causes).toEqual([...new Set(causes)])
     server.child.kill('SIGTERM')
     expect(await server.exited, server.output()).toBe(0)
   },

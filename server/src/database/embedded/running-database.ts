@@ -140,7 +140,7 @@ export class RunningDatabase {
   }
 
   async #stop(): Promise<void> {
-    const { cluster, directory, lockPath, log } = this.#instance
+    const { cluster, directory, lockPath } = this.#instance
     const { pid, child } = this.#postmaster
     for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
       const alive = child ? exitOf(child) === undefined : await isPostmaster(pid, cluster.data)
@@ -148,7 +148,7 @@ export class RunningDatabase {
       const lock = await lockFile(lockPath, alive ? stopTimeoutSeconds : 5)
       await lock?.close()
       if (lock || !alive) return
-      log(`PostgreSQL did not stop on ${signal} within ${stopTimeoutSeconds} seconds`)
+      this.#instance.log(`PostgreSQL did not stop on ${signal} within ${stopTimeoutSeconds} seconds`)
     }
     throw new EmbeddedDatabaseError(`PostgreSQL in ${directory} (process ${pid}) could not be stopped.`)
   }

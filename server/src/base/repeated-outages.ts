@@ -1,0 +1,41 @@
+/** Codes of Node and PostgreSQL for connections that are lost or refused */
+const outageCodes =
+  /^(08...|57P0[123]|53300|ECONN[A-Z]+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
+/** What the PostgreSQL driver says without a code */
+const outageMessages =
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|the database did not respond|Query read timeout)/
+const quietMilliseconds = 60_000
+
+/** What decides whether a line of an outage is written. */
+interface Verdict {
+  isWritten: boolean
+  /** Lines with this cause that were left out since the last one */
+  leftOut: number
+}
+
+/**
+ * Returns a function that judges the error of a log line. An outage fails everything that uses a connection, dozens of times a second,
+ * with the same cause: only the first line of each cause is written in a minute. Other errors are always written.
+ */
+export function createOutageFilter(now: () => number = () => performance.now()): (error: unknown) => Verdict {
+  const causes = new Map<string, { since: number; leftOut: number }>()
+  return (error) => {
+    const cause = findCause(error)
+    if (cause === null) return { isWritten: true, leftOut: 0 }
+    const known = causes.get(cause)
+    if (known !== undefined && now() - known.since < quietMilliseconds) {
+      known.leftOut += 1
+      return { isWritten: false, leftOut: 0 }
+    }
+    causes.set(cause, { since: now(), leftOut: 0 })
+    return { isWritten: true, leftOut: known?.leftOut ?? 0 }
+  }
+}
+
+/** Names the cause of an outage; null for other errors. */
+function findCause(error: unknown): string | null {
+  if (typeof error !== 'object' || error === null) return null
+  const { code, message, address, port } = error as Record<string, unknown>
+  if (typeof code === 'string' && outageCodes.test(code)) return [code, address, port].join(' ')
+  return typeof message === 'string' ? (outageMessages.exec(message)?.[0] ?? null) : null
+}
