@@ -190,7 +190,8 @@ test('Xinference separates the thoughts of the models whose tags it knows', () =
   // Families of Xinference with reasoning_start_tag and reasoning_end_tag.
   const known = new Set(
     `qwq-32b qwen3 qwen3-thinking qwen3.5 qwen3.6 deepseek-r1-distill-qwen deepseek-r1-distill-llama deepseek-r1-0528-qwen3
-     deepseek-r1-0528 deepseek-v3.1 deepseek-v4-pro gpt-oss glm-4.5 seed-oss`.split(/\s+/),
+     deepseek-r1-0528 deepseek-v3.1 deepseek-v4-flash deepseek-v4-pro gpt-oss glm-4.5 glm-4.7-flash glm-5 seed-oss
+     qwen3-vl-thinking qwen3-next-thinking minimax-m2.5 minimax-m2.7 minimax-m3`.split(/\s+/),
   )
   for (const { variant } of variants) {
     const spec = makeSpec(variant, 'h200-x8', 8)
