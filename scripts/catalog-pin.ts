@@ -7,7 +7,7 @@ import type { YAMLMap } from 'yaml'
 import { ConfigError, readConfig } from '../server/src/config/config.ts'
 import { readCatalogFile } from '../server/src/features/catalog/sources/file.ts'
 import type { CatalogVariant } from '../server/src/features/catalog/model.ts'
-import { isCommit } from '../server/src/features/catalog/pins.ts'
+import { isCommit } from '../server/src/features/catalog/is-commit.ts'
 import { Hub, describeMissingFiles } from './hub.ts'
 
 interface Edit {

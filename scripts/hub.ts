@@ -2,7 +2,7 @@
 
 import pRetry, { AbortError } from 'p-retry'
 import { z } from 'zod'
-import { isCommit } from '../server/src/features/catalog/pins.ts'
+import { isCommit } from '../server/src/features/catalog/is-commit.ts'
 import type { CatalogVariant } from '../server/src/features/catalog/model.ts'
 
 const timeoutMs = 30_000

@@ -6,6 +6,7 @@ const featuresFolder = join(import.meta.dirname, '../features')
 
 /** Tables that a feature reads although another feature owns them. ARCHITECTURE.md explains each. */
 const sharedReads: Readonly<Record<string, readonly string[]>> = {
+  audit: ['memberships'],
   billing: ['deployments', 'usage_buckets'],
   deployments: ['memberships'],
   installation: ['deployments'],

@@ -1,6 +1,7 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { ApplicationError } from '../base/errors.ts'
+import { readAddress } from '../base/network.ts'
 import { roleCan } from '../base/roles.ts'
 import type { Permission } from '../base/roles.ts'
 import type { Actor, Viewer } from '../base/viewer.ts'
@@ -65,7 +66,7 @@ const userAgentLength = 500
 
 /** Where a request comes from, for the audit log. */
 function originOf({ ip, headers }: FastifyRequest): Origin {
-  return { address: ip, userAgent: headers['user-agent']?.slice(0, userAgentLength) ?? null }
+  return { address: readAddress(ip), userAgent: headers['user-agent']?.slice(0, userAgentLength) ?? null }
 }
 
 /** A caller without a session. */

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
 import { createRegistry, openMetrics } from './cluster-metrics.ts'
-import { isLoopbackAddress } from './loopback.ts'
+import { isLoopbackAddress, isLoopbackHost } from './loopback.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -89,8 +89,33 @@ export async function measureRequests(
   )
 }
 
-/** Whether a program on this machine sent the request. A proxy on this machine forwards requests of others. */
-function isLocal({ socket, headers }: FastifyRequest): boolean {
-  const isForwarded = headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined
-  return !isForwarded && isLoopbackAddress(socket.remoteAddress ?? '')
+/** Headers that proxies add, next to `x-forwarded-…` */
+const proxyHeaders = new Set([
+  'forwarded',
+  'via',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-original-forwarded-for',
+  'x-original-host',
+  'x-envoy-external-address',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'fastly-client-ip',
+])
+
+/**
+ * Whether a program on this machine sent the request. A proxy on this machine forwards requests of others: nginx without a header, but by
+ * HTTP/1.0, unless it is told otherwise. A page in a browser on this machine may reach it by a name of its own (DNS rebinding).
+ */
+function isLocal({ socket, headers, hostname, raw }: FastifyRequest): boolean {
+  const isForwarded = Object.keys(headers).some(
+    (name) => name.startsWith('x-forwarded') || proxyHeaders.has(name),
+  )
+  return (
+    !isForwarded &&
+    raw.httpVersion !== '1.0' &&
+    isLoopbackHost(hostname) &&
+    isLoopbackAddress(socket.remoteAddress ?? '')
+  )
 }

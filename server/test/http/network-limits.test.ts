@@ -78,3 +78,11 @@ test('a refused request is neither read nor counted in the database', async () =
   expect((await call(operation, '198.51.100.7', '{"this is": not JSON')).status).toBe(429)
   expect(await read()).toEqual(before)
 })
+
+test('ports and other texts in X-Forwarded-For make no networks of their own', async () => {
+  const login = 'GET /v1/sso/login/oidc'
+  for (let attempt = 0; attempt < limit; attempt += 1) await call(login, `198.51.100.9:${50_000 + attempt}`)
+  expect((await call(login, '198.51.100.9:60000')).status).toBe(429)
+  for (let attempt = 0; attempt < limit; attempt += 1) await call(login, `any text ${attempt}`)
+  expect((await call(login, 'another text')).status).toBe(429)
+})

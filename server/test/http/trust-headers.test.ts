@@ -1,4 +1,5 @@
 import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient, registerClient } from '../support/client.ts'
 import { startTestServer } from '../support/server.ts'
@@ -65,8 +66,8 @@ test('once PUBLIC_URL is set, a host that is not its own, loopback or listed is 
     expect((await get(server.url, '/v1/auth/session', { host })).status, host).toBe(401)
 })
 
-test('health checks and scrapers may use any host', async () => {
-  for (const path of ['/healthz', '/readyz', '/metrics']) {
+test('health checks may use any host', async () => {
+  for (const path of ['/healthz', '/readyz']) {
     expect((await get(server.url, path, { host: '10.244.0.7:8080' })).status).toBe(200)
   }
 })
@@ -108,7 +109,21 @@ test('GET /metrics on PORT: only for this machine, unless METRICS_PUBLIC opens i
   const forwarded = { host: 'localhost', 'x-forwarded-for': '192.0.2.1' }
   expect((await get(plain.url, '/metrics', { host: 'localhost' })).status).toBe(200)
   // A proxy on this machine forwards requests of others.
-  expect((await get(plain.url, '/metrics', forwarded)).status).toBe(403)
+  for (const header of [
+    'x-forwarded-for',
+    'x-forwarded-proto',
+    'x-forwarded-anything',
+    'forwarded',
+    'x-real-ip',
+    'via',
+    'cf-connecting-ip',
+  ]) {
+    const headers = { host: 'localhost', [header]: '192.0.2.1' }
+    expect((await get(plain.url, '/metrics', headers)).status, header).toBe(403)
+  }
+  // DNS rebinding: a browser on this machine reaches it by a name of another site.
+  expect((await get(plain.url, '/metrics', { host: 'evil.test' })).status).toBe(403)
+  expect(await askByHttp10(plain.url, '/metrics')).toContain(' 403 ')
   const open = await startTestServer({ worker: false, settings: { METRICS_PUBLIC: 'true' } })
   try {
     expect((await get(open.url, '/metrics', forwarded)).status).toBe(200)
@@ -116,3 +131,13 @@ test('GET /metrics on PORT: only for this machine, unless METRICS_PUBLIC opens i
     await open.close()
   }
 })
+
+/** The status line of a response to HTTP/1.0, which nginx speaks to its upstreams by default. */
+async function askByHttp10(url: string, path: string): Promise<string> {
+  const { port, hostname } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.end(`GET ${path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+  const chunks: Buffer[] = []
+  for await (const chunk of socket) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString().split('\r\n', 1)[0]!
+}

@@ -8,6 +8,7 @@ export const auditActions = [
   'user.password_reset_requested',
   'user.password_reset',
   'user.password_changed',
+  'user.data_exported',
   'user.deleted',
   'user.disabled',
   'user.enabled',
@@ -27,6 +28,7 @@ export const auditActions = [
   'organization.resumed',
   'organization.limit_changed',
   'organization.closed',
+  'organization.audit_log_exported',
   'member.role_changed',
   'member.removed',
   'member.left',
@@ -50,3 +52,14 @@ export const auditActions = [
 ] as const
 
 export type AuditAction = (typeof auditActions)[number]
+
+const concernOneOrganization: readonly AuditAction[] = [
+  'user.registered',
+  'user.updated',
+  'user.email_verification_requested',
+]
+
+/** Whether an action concerns how a person signs in, or their data: the admins of all their organizations may read it. */
+export function isPersonal(action: AuditAction): boolean {
+  return /^(user|session)\./.test(action) && !concernOneOrganization.includes(action)
+}

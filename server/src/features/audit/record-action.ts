@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import type { Actor } from '../../base/viewer.ts'
+import { isPersonal } from './actions.ts'
 import type { AuditAction } from './actions.ts'
 
 /** What an action changed. `name` is what people call it, such as an email. */
@@ -27,29 +28,45 @@ export interface RecordedAction {
   result?: 'succeeded' | 'refused' | undefined
 }
 
-/** Adds a row to the audit log. Call it in the transaction of the change, so that neither exists without the other. */
+/**
+ * Adds a row to the audit log, for a personal action one in each organization of the person. Call it in the transaction of the change, so
+ * that neither exists without the other.
+ */
 export async function recordAction(
   db: Database,
   actor: Actor,
   action: AuditAction,
   { target, details = {}, organizationId = actor.organizationId, result = 'succeeded' }: RecordedAction = {},
 ): Promise<void> {
+  const row = {
+    actor_user_id: actor.userId,
+    actor_email: actor.email,
+    action,
+    target_type: target?.type ?? null,
+    target_id: target === undefined ? null : String(target.id),
+    target_name: target?.name ?? null,
+    address: actor.address,
+    user_agent: actor.userAgent,
+    result,
+    details: JSON.stringify(details),
+  }
+  const person = target?.type === 'user' ? Number(target.id) : actor.userId
+  const others = isPersonal(action) && person !== null ? await listOrganizationIds(db, person) : []
+  const ids = [...new Set([organizationId, ...others])]
+  const readers = ids.length > 1 ? ids.filter((id) => id !== null) : ids
   await db
     .insertInto('audit_log')
-    .values({
-      organization_id: organizationId,
-      actor_user_id: actor.userId,
-      actor_email: actor.email,
-      action,
-      target_type: target?.type ?? null,
-      target_id: target === undefined ? null : String(target.id),
-      target_name: target?.name ?? null,
-      address: actor.address,
-      user_agent: actor.userAgent,
-      result,
-      details: JSON.stringify(details),
-    })
+    .values(readers.map((id) => ({ organization_id: id, ...row })))
     .execute()
+}
+
+async function listOrganizationIds(db: Database, userId: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('memberships')
+    .select('organization_id')
+    .where('user_id', '=', userId)
+    .execute()
+  return rows.map((row) => row.organization_id)
 }
 
 /** More refusals a minute say nothing new, and a caller in a loop must not fill the table. */

@@ -2,6 +2,7 @@ import type { App } from '../../http/app.ts'
 import { sendCsv, wantsCsv } from '../../http/csv.ts'
 import { jsonOrCsv } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
+import { recordAction } from './record-action.ts'
 import { auditCsvColumns, auditLogBody, auditQuery, toAuditCsvRow, toAuditItem, toFilter } from './schemas.ts'
 import { exportActions, listActions } from './store.ts'
 
@@ -25,6 +26,12 @@ export function auditRoutes(app: App, { db }: Pick<Services, 'db'>): void {
       const { query, viewer } = request
       const filter = toFilter(query, viewer.organizationId)
       if (wantsCsv(request)) {
+        const target = {
+          type: 'organization',
+          id: viewer.organizationId,
+          name: viewer.organizationName,
+        } as const
+        await recordAction(db, viewer, 'organization.audit_log_exported', { target })
         return sendCsv(reply, 'audit-log.csv', auditCsvColumns, exportActions(db, filter), toAuditCsvRow)
       }
       const { items, total } = await listActions(db, filter, query)

@@ -100,7 +100,7 @@ describe('rejected with the place', () => {
   test('valid engines', () => {
     expect(
       mistakesOf({
-        vllm: { minimum_version: '0.17.0', tool_parser: 'hermes', options: { 'trust-remote-code': true } },
+        vllm: { minimum_version: '0.17.0', tool_parser: 'hermes', options: { seed: 1 } },
         llama_cpp: { minimum_build: 9128, projector: 'mmproj.gguf' },
         xinference: { model_name: 'Chat-A', separates_reasoning: true },
       }),
@@ -121,6 +121,31 @@ describe('rejected with the place', () => {
     [{ tgi: {} }, /^engines\.tgi: is not a known field/],
   ])('%o', (engines, message) => {
     expect(mistakesOf(engines)).toEqual([expect.stringMatching(message)])
+  })
+
+  const commit = '0123456789abcdef0123456789abcdef01234567'
+  test.each<[string, object, object, RegExp | null]>([
+    ['a branch', {}, {}, /^sizes\.0\.variants\.0\.weights: must have a commit as revision/],
+    ['a tag', {}, { revision: 'v1.0' }, /must have a commit/],
+    ['one quantization without a commit', {}, { revision: { Int4: commit } }, /must have a commit/],
+    ['the option as a text', { 'trust-remote-code': 'true' }, {}, /must have a commit/],
+    ['another tokenizer', { tokenizer: 'c/d' }, { revision: commit }, /can't be combined with tokenizer/],
+    ['a commit', {}, { revision: commit }, null],
+    ['a commit of each', {}, { revision: { Int4: commit, Int8: commit } }, null],
+    ['the option turned off', { 'trust-remote-code': false }, {}, null],
+    ['local files', {}, { huggingface: undefined, file: 'model-{quantization}' }, null],
+  ])('trust-remote-code with %s', (_what, options, source, message) => {
+    const variant = {
+      format: 'gptq',
+      quantizations: ['Int4', 'Int8'],
+      weights: JSON.parse(JSON.stringify({ huggingface: 'a/b-{quantization}', ...source })),
+    }
+    const changes = {
+      sizes: [{ billions: 1, variants: [variant] }],
+      default: { format: 'gptq', billions: 1, quantization: 'Int4' },
+    }
+    const mistakes = mistakesOf({ vllm: { options: { 'trust-remote-code': true, ...options } } }, changes)
+    expect(mistakes).toEqual(message === null ? [] : [expect.stringMatching(message)])
   })
 
   test('a reasoning model for vLLM without a reasoning parser', () => {

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import type { Mistake } from '../../base/yaml-file.ts'
 import type { EngineProfiles } from '../../ports/model-runtime.ts'
+import { isCommit } from './is-commit.ts'
 
 /** Values of `--tool-call-parser` in vLLM 0.28. */
 export const vllmToolParsers: readonly string[] =
@@ -135,8 +136,40 @@ interface ProfiledModel {
   engines?: EnginesEntry | undefined
   sizes: readonly {
     engines?: EnginesEntry | undefined
-    variants: readonly { format: string; weights: object }[]
+    variants: readonly {
+      format: string
+      quantizations: readonly string[]
+      weights:
+        | { file: string }
+        | { url: string }
+        | { huggingface: string; revision: string | Readonly<Record<string, string>> }
+    }[]
   }[]
+}
+
+/** Options of vLLM that take files from a repository whose commit Berth doesn't set. */
+const unpinnedSources = ['tokenizer', 'hf-config-path', 'code-revision']
+
+/** Variants whose repository runs code beside the GPU from a branch or tag, which its owner can change. */
+function findUnpinnedCode(
+  options: Readonly<Record<string, unknown>> = {},
+  variants: ProfiledModel['sizes'][number]['variants'],
+): Mistake[] {
+  const trust = options['trust-remote-code']
+  if (trust === undefined || trust === false || trust === 'false') return []
+  return variants.flatMap(({ format, quantizations, weights }, index) => {
+    if (!formats.vllm.includes(format) || !('huggingface' in weights)) return []
+    const { revision } = weights
+    const commits =
+      typeof revision === 'string' ? [revision] : quantizations.map((each) => revision[each] ?? 'main')
+    const messages = unpinnedSources
+      .filter((option) => options[option] !== undefined)
+      .map((option) => `trust-remote-code can't be combined with ${option}, whose files have no commit`)
+    if (!commits.every(isCommit)) {
+      messages.push('must have a commit as revision, because trust-remote-code runs code of the repository')
+    }
+    return messages.map((message) => ({ path: ['variants', index, 'weights'], message }))
+  })
 }
 
 /** Sizes whose variants need something that the sections of their engines don't say. */
@@ -154,8 +187,10 @@ export function findProfileMistakes({ tags, engines, sizes }: ProfiledModel): Mi
         'must have engines.vllm.reasoning_parser, because the model has the tag reasoning',
       hasFilesElsewhere && llamaCpp.projector !== undefined && 'a projector requires weights on Hugging Face',
     ]
-    return messages
-      .filter((message) => message !== false)
-      .map((message) => ({ path: ['sizes', index], message }))
+    const mistakes = messages.filter((message) => message !== false).map((message) => ({ path: [], message }))
+    return [...mistakes, ...findUnpinnedCode(vllm.options, size.variants)].map(({ path, message }) => ({
+      path: ['sizes', index, ...path],
+      message,
+    }))
   })
 }

@@ -1,10 +1,6 @@
 import type { Services } from '../../services.ts'
 import { listDeployableModels } from './find-variant.ts'
-
-/** True for a commit of the Hub, which never changes, unlike a branch or a tag. */
-export function isCommit(revision: string): boolean {
-  return /^[0-9a-f]{40}$/.test(revision)
-}
+import { isCommit } from './is-commit.ts'
 
 /** The Hub repositories of enabled models: how many there are, and the names of those that aren't pinned to a commit. */
 export async function listUnpinnedRepositories(

@@ -2,12 +2,15 @@ import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 
 /**
  * Everything that Berth stores about the viewer, column by column. Secrets are not among it: the password's hash, the secrets of second
  * factors, and tokens. Berth does not store inference requests.
  */
-export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, { userId }: Viewer) {
+export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, viewer: Viewer) {
+  const { userId, email, requiresEmailVerification } = viewer
+  await recordAction(db, viewer, 'user.data_exported', { target: { type: 'user', id: userId, name: email } })
   const [account, memberships, identities, sessions, second_factors, deployments, invitations, actions] =
     await Promise.all([
       readAccount(db, userId),
@@ -16,7 +19,8 @@ export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, 
       listSessions(db, userId),
       listSecondFactors(db, userId),
       listDeployments(db, userId),
-      listInvitations(db, userId),
+      // Whoever registered the address may not be the invitee.
+      requiresEmailVerification ? [] : listInvitations(db, userId),
       listActions(db, userId),
     ])
   return {

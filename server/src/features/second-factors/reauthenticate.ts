@@ -2,6 +2,7 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { countAttempt, refundAttempt } from '../accounts/rate-limits.ts'
+import type { CountedAttempt } from '../accounts/rate-limits.ts'
 import { verifyOwnPassword } from '../accounts/verify-own-password.ts'
 import type { AuditAction } from '../audit/actions.ts'
 import { recordAction } from '../audit/record-action.ts'
@@ -14,11 +15,21 @@ export type Reauthentication = { password: string } | { code: string }
 
 type Deps = Pick<Services, 'db' | 'clock' | 'secretKey'>
 
-const limit = {
-  attempts: 10,
-  windowMilliseconds: 15 * 60_000,
-  message: 'Too many wrong codes. Try again later.',
-}
+/** Three of a million codes are right at any time. The day's limit is that of sign-ins, for somebody with a stolen session. */
+const limits = [
+  {
+    name: 'own-code',
+    attempts: 10,
+    windowMilliseconds: 15 * 60_000,
+    message: 'Too many wrong codes. Try again later.',
+  },
+  {
+    name: 'own-code-day',
+    attempts: 20,
+    windowMilliseconds: 24 * 3_600_000,
+    message: 'Too many wrong codes today. Use your password, or try again tomorrow.',
+  },
+]
 
 /**
  * Checks the viewer's password or code before `action`. Returns a function that consumes the code in the transaction of the action. Throws
@@ -46,10 +57,13 @@ export async function countOwnCode<Result>(
   action: AuditAction,
   check: () => Promise<Result>,
 ): Promise<Result> {
-  const attempt = await countAttempt(db, `own-code:${viewer.userId}`, limit, clock())
+  const attempts: CountedAttempt[] = []
+  for (const { name, ...limit } of limits) {
+    attempts.push(await countAttempt(db, `${name}:${viewer.userId}`, limit, clock()))
+  }
   try {
     const result = await check()
-    await refundAttempt(db, attempt)
+    await Promise.all(attempts.map((attempt) => refundAttempt(db, attempt)))
     return result
   } catch (error) {
     if (isInvalidFactor(error)) {

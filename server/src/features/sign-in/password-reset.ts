@@ -4,7 +4,7 @@ import type { Actor } from '../../base/viewer.ts'
 import { hashToken } from '../../base/hash-token.ts'
 import { resetPassword } from '../accounts/account-password.ts'
 import { identifyActor } from '../accounts/identify-actor.ts'
-import { forgetNetworks } from '../accounts/known-networks.ts'
+import { forgetNetworks, rememberNetwork } from '../accounts/known-networks.ts'
 import { lockAccount, lockAccountByEmail } from '../accounts/lock-account.ts'
 import { hashPassword } from '../accounts/passwords.ts'
 import { recordAction } from '../audit/record-action.ts'
@@ -82,6 +82,8 @@ export async function confirmPasswordReset(
     await deleteSessions(transaction, reset.user_id)
     const mail = { kind: 'password_changed', subjectId: reset.user_id, recipient: user.email } as const
     await forgetNetworks(transaction, reset.user_id)
+    // Otherwise wrong passwords from elsewhere would lock the owner out of the account that they just recovered.
+    await rememberNetwork(transaction, reset.user_id, visitor.address, at)
     await queueMail(deps, transaction, mail)
     const actor = await identifyActor(transaction, visitor, reset.user_id)
     const target = { type: 'user', id: reset.user_id, name: user.email } as const

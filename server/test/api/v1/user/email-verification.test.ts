@@ -141,3 +141,11 @@ test('EMAIL_CONFIRMATION is off where REGISTRATION lists domains: an account dep
     await trusting.close()
   }
 })
+
+test('GET /v1/user/export: omits invitations until the address is proven', async () => {
+  const inviter = await registerProven(server)
+  await invite(server, inviter, { email: client.email })
+  expect((await client.get('/v1/user/export')).body.invitations).toEqual([])
+  await client.post(confirm, { token: await mails.waitForVerification(client.email) })
+  expect((await client.get('/v1/user/export')).body.invitations).toHaveLength(1)
+})

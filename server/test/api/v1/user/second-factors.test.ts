@@ -170,6 +170,20 @@ test('ten wrong codes within a session are a 429 there, and sign-ins go on', asy
   expect((await signIn(server.url, account, { code: app.code() })).status).toBe(200)
 })
 
+test('twenty wrong codes a day within a session are a 429 until the next day; the password still works', async () => {
+  const app = await addTotp(account, clock.now)
+  const renew = async (proof: object) => (await account.post(`${route}/recovery-codes`, proof)).status
+  for (let count = 0; count < 20; count += 1) {
+    if (count === 10) clock.advance(15 * minute)
+    expect(await renew({ code: '000000' })).toBe(401)
+  }
+  clock.advance(15 * minute)
+  expect(await renew({ code: app.code() })).toBe(429)
+  expect(await renew({ password: account.password })).toBe(200)
+  clock.advance(24 * 60 * minute)
+  expect(await renew({ code: app.code() })).toBe(200)
+})
+
 test('export has the second factor without its secret; deletion of the account removes it', async () => {
   await addTotp(account, clock.now)
   const data = (await account.get('/v1/user/export')).body

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient } from '../../../support/client.ts'
 import { createTestClock, day } from '../../../support/clock.ts'
+import { insertReset } from '../../../support/password-resets.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
@@ -62,6 +63,21 @@ test('parallel guesses from a known network do not exceed the limit', async () =
   const guesses = Array.from({ length: 30 }, () => signIn(email, home, 'a wrong guess'))
   const statuses = await Promise.all(guesses)
   expect(statuses.filter((status) => status === 401)).toHaveLength(10)
+})
+
+test('after a reset from home, wrong passwords from elsewhere do not lock the owner out there', async () => {
+  const email = 'grace@example.com'
+  await register(email, home)
+  const { id } = await server.application.db
+    .selectFrom('users')
+    .select('id')
+    .where('email', '=', email)
+    .executeTakeFirstOrThrow()
+  const token = await insertReset(server, id)
+  expect((await post('/v1/auth/password-reset/confirm', { token, password }, home)).status).toBe(200)
+  await fail(email, elsewhere)
+  expect(await signIn(email, home)).toBe(200)
+  expect(await signIn(email, elsewhere)).toBe(429)
 })
 
 test('a network is forgotten 90 days after its last sign-in', async () => {
