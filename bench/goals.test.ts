@@ -13,6 +13,7 @@ function sample(round: number, target: string, cpu: number, errors = 0): Sample 
     helpersCpu: null,
     kilobytesPerStream: null,
     leftRunning: null,
+    steadyP99: null,
     load: {
       seconds: 1,
       answers: target === 'nginx' ? 1000 : 500,

@@ -42,21 +42,48 @@ function ratioToNginx(workload: WorkloadName, title: string, must: number, aim: 
   }
 }
 
+/** CPU time beside a program of node:http and undici that forwards without looking. */
+function ratioToUndici(workload: WorkloadName, title: string, most: number): Goal {
+  return {
+    title: `${title}: CPU, ours ÷ a blind node:http and undici`,
+    workload,
+    better: 'less',
+    must: most,
+    aim: most,
+    decimals: 2,
+    needs: [berth, 'undici'],
+    of: (round) => cpuPerAnswer(round(berth)) / cpuPerAnswer(round('undici')),
+  }
+}
+
+/** Requests beside the fastest of the other gateways for models. */
+function ratioToPeers(workload: WorkloadName, title: string, peers: readonly string[]): Goal {
+  return {
+    title: `${title}: requests, ours ÷ those of the fastest of ${peers.join(', ')}`,
+    workload,
+    better: 'more',
+    must: 1,
+    aim: 1,
+    decimals: 2,
+    needs: [berth, ...peers],
+    of: (round) => rate(round(berth)) / Math.max(...peers.map((peer) => rate(round(peer)))),
+  }
+}
+
+const peers = ['smg', 'vllm-router', 'portkey', 'litellm']
+
 export const goals: readonly Goal[] = [
   ratioToNginx('chat', '1 KB chat', 0.4, 0.55),
-  {
-    title: "1 KB chat: requests, ours ÷ Portkey's",
-    workload: 'chat',
-    better: 'more',
-    must: 7.5,
-    aim: 11,
-    decimals: 1,
-    needs: [berth, 'portkey'],
-    of: (round) => rate(round(berth)) / rate(round('portkey')),
-  },
+  ratioToUndici('chat', '1 KB chat', 1),
+  ratioToPeers('chat', '1 KB chat', peers),
   ratioToNginx('embeddings', '100 KB embeddings answer', 0.6, 0.9),
   ratioToNginx('prompt', '33 KB prompt', 0.25, 0.35),
+  ratioToUndici('prompt', '33 KB prompt', 1),
+  ratioToPeers('prompt', '33 KB prompt', peers),
+  ratioToUndici('document', '1 MB prompt', 1),
   ratioToNginx('stream', 'unpaced streams', 0.45, 1),
+  ratioToUndici('stream', 'unpaced streams', 0.55),
+  ratioToPeers('stream', 'unpaced streams', peers),
   {
     title: "500 requests/s: p50 over nginx's, ms",
     workload: 'rate',
@@ -93,11 +120,21 @@ export const goals: readonly Goal[] = [
     of: addedP99,
   },
   {
+    title: '1 KB chat after 12 s of silence: p99, ÷ before',
+    workload: 'burst',
+    better: 'less',
+    must: 1.5,
+    aim: 1.5,
+    decimals: 2,
+    needs: [berth],
+    of: (round) => round(berth).load.p99 / (round(berth).steadyP99 ?? Number.NaN),
+  },
+  {
     title: '2,000 idle streams: KB each',
     workload: 'idle',
     better: 'less',
-    must: 35,
-    aim: 20,
+    must: 24,
+    aim: 18,
     decimals: 1,
     needs: [berth],
     of: (round) => round(berth).kilobytesPerStream ?? Number.NaN,

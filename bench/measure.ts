@@ -23,6 +23,8 @@ export interface Sample {
   kilobytesPerStream: number | null
   /** Upstream requests still active one second after all callers disconnected, or null if not measured */
   leftRunning: number | null
+  /** The 99th percentile before the silence, in microseconds, or null if not measured */
+  steadyP99: number | null
 }
 
 export interface Bench {
@@ -72,7 +74,7 @@ export async function measure(
     core: cores.gateway,
     pids: [...running.pids, upstream.pid, ...(running.listHelpers?.() ?? [])],
   }
-  const { result, kilobytesPerStream, leftRunning } =
+  const { result, ...findings } =
     workload.load.mode === 'hold'
       ? await holdStreams(bench, workload, running, load)
       : await askForAnswers(bench, workload, target, running, load)
@@ -85,8 +87,7 @@ export async function measure(
     cpu: sum(result.cpu.slice(0, own)),
     upstreamCpu: result.cpu[own] ?? 0,
     helpersCpu: running.listHelpers === undefined ? null : sum(result.cpu.slice(own + 1)),
-    kilobytesPerStream,
-    leftRunning,
+    ...findings,
   }
 }
 
@@ -94,7 +95,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-interface Findings extends Pick<Sample, 'kilobytesPerStream' | 'leftRunning'> {
+interface Findings extends Pick<Sample, 'kilobytesPerStream' | 'leftRunning' | 'steadyP99'> {
   result: LoadResult
 }
 
@@ -106,8 +107,13 @@ async function askForAnswers(
   load: LoadOptions,
 ): Promise<Findings> {
   const expectFile = await probe(bench.folder, workload, target, load.port, running)
+  const none = { kilobytesPerStream: null, leftRunning: null, steadyP99: null }
   const result = await bench.native.runLoad({ ...load, expectFile })
-  return { result, kilobytesPerStream: null, leftRunning: null }
+  const { silence } = workload.load
+  if (silence === undefined) return { ...none, result }
+  await delay(silence * 1000)
+  const burst = await bench.native.runLoad({ ...load, expectFile, warmup: 0 })
+  return { ...none, result: burst, steadyP99: result.p99 }
 }
 
 async function holdStreams(
@@ -138,6 +144,7 @@ async function holdStreams(
     result,
     kilobytesPerStream: await kilobytesPerStream,
     leftRunning: await leftRunning,
+    steadyP99: null,
   }
   await endLeftRunning(upstream)
   return findings

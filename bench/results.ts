@@ -94,7 +94,7 @@ interface Column {
 
 const milliseconds = (microseconds: number) => microseconds / 1000
 
-const columns: Record<'closed' | 'rate' | 'hold' | 'idle', Column[]> = {
+const columns: Record<'closed' | 'rate' | 'hold' | 'burst' | 'idle', Column[]> = {
   closed: [
     { title: 'answers/s', decimals: 0, of: ({ load }) => load.answers / load.seconds },
     { title: 'CPU µs each', decimals: 1, of: ({ load, cpu }) => (cpu / load.answers) * 1e6 },
@@ -126,6 +126,16 @@ const columns: Record<'closed' | 'rate' | 'hold' | 'idle', Column[]> = {
     { title: 'p99 ms', decimals: 3, of: ({ load }) => milliseconds(load.p99) },
     { title: 'left running', decimals: 0, of: ({ leftRunning }) => leftRunning },
   ],
+  burst: [
+    { title: 'CPU µs each', decimals: 1, of: ({ load, cpu }) => (cpu / load.answers) * 1e6 },
+    { title: 'p99 ms', decimals: 2, of: ({ load }) => milliseconds(load.p99) },
+    {
+      title: 'p99 ms before',
+      decimals: 2,
+      of: ({ steadyP99 }) => (steadyP99 === null ? null : milliseconds(steadyP99)),
+    },
+    { title: 'max ms', decimals: 1, of: ({ load }) => milliseconds(load.max) },
+  ],
   idle: [
     { title: 'KB a stream', decimals: 1, of: ({ kilobytesPerStream }) => kilobytesPerStream },
     { title: 'left running', decimals: 0, of: ({ leftRunning }) => leftRunning },
@@ -133,7 +143,8 @@ const columns: Record<'closed' | 'rate' | 'hold' | 'idle', Column[]> = {
 }
 
 function renderWorkload(workload: Workload, samples: readonly Sample[]): string {
-  const shown = columns[workload.name === 'idle' ? 'idle' : workload.load.mode]
+  const { name } = workload
+  const shown = columns[name === 'idle' || name === 'burst' ? name : workload.load.mode]
   const saturating = workload.load.mode === 'closed'
   const rows = targets.flatMap(({ name, title }) => {
     const own = samples.filter((sample) => sample.workload === workload.name && sample.target === name)

@@ -8,6 +8,7 @@ import { startNginx } from './targets/nginx.ts'
 import { startPart } from './targets/part.ts'
 import { readPortkeyVersion, startPortkey } from './targets/portkey.ts'
 import { smgVersion, startSmg } from './targets/smg.ts'
+import { startVllmRouter, vllmRouterVersion } from './targets/vllm-router.ts'
 import type { WorkloadName } from './workloads.ts'
 
 const parts: readonly WorkloadName[] = ['chat', 'rate']
@@ -16,7 +17,7 @@ export const targets: readonly Target[] = [
   {
     name: 'direct',
     title: 'direct, no gateway',
-    workloads: ['chat', 'embeddings', 'prompt', 'stream', 'paced', 'rate'],
+    workloads: ['chat', 'embeddings', 'prompt', 'document', 'stream', 'paced', 'rate'],
     warmup: 1,
     prepare: async ({ upstreamPort }) => {
       const running = {
@@ -62,7 +63,7 @@ export const targets: readonly Target[] = [
     name: 'litellm',
     title: 'LiteLLM',
     // Within a minute, about 60 of the 500 streams of `paced` begin.
-    workloads: ['chat', 'embeddings', 'prompt', 'stream', 'rate', 'idle'],
+    workloads: ['chat', 'embeddings', 'prompt', 'document', 'stream', 'rate', 'idle'],
     warmup: 8,
     version: () => `litellm ${liteLlmVersion}`,
     explainMissing: explainMissingPython,
@@ -72,11 +73,19 @@ export const targets: readonly Target[] = [
     name: 'smg',
     title: 'SMG',
     // Its OpenAI backend has no embeddings.
-    workloads: ['chat', 'prompt', 'stream', 'paced', 'rate', 'idle'],
+    workloads: ['chat', 'prompt', 'document', 'stream', 'paced', 'rate', 'idle'],
     warmup: 1,
     version: () => `smg ${smgVersion}`,
     explainMissing: explainMissingPython,
     prepare: startSmg,
+  },
+  {
+    name: 'vllm-router',
+    title: 'vLLM’s router',
+    warmup: 1,
+    version: () => `vllm-router ${vllmRouterVersion}`,
+    explainMissing: explainMissingPython,
+    prepare: startVllmRouter,
   },
   {
     name: 'node-http',

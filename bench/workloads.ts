@@ -1,4 +1,13 @@
-export type WorkloadName = 'chat' | 'embeddings' | 'prompt' | 'stream' | 'paced' | 'rate' | 'idle'
+export type WorkloadName =
+  | 'chat'
+  | 'embeddings'
+  | 'prompt'
+  | 'document'
+  | 'stream'
+  | 'paced'
+  | 'rate'
+  | 'burst'
+  | 'idle'
 
 /** One kind of load, and how it is put on a target. */
 export interface Workload {
@@ -9,7 +18,8 @@ export interface Workload {
   requestBody: string
   /** What the upstream answers: a JSON document, or a stream of events */
   answer: { whole: string } | { events: number; everyMicroseconds: number }
-  load: { mode: 'closed' | 'rate' | 'hold'; connections: number; rate?: number }
+  /** `rate` is in requests per second, `silence` in seconds before the measurement */
+  load: { mode: 'closed' | 'rate' | 'hold'; connections: number; rate?: number; silence?: number }
 }
 
 const chatModel = 'berth-tiny'
@@ -42,14 +52,15 @@ const streamRequest = JSON.stringify({
 })
 
 // Code and dialogue: every message has quotes, newlines and non-ASCII characters.
-const promptRequest = JSON.stringify({
-  model: chatModel,
-  messages: Array.from({ length: 60 }, (_, index) => ({
-    role: index % 2 === 0 ? 'user' : 'assistant',
-    content: `"Line ${index}"\n\tconst path = "C:\\\\berth\\\\${index}"\n— ${sentences(460)}`,
-  })),
-  temperature: 0.7,
-})
+const composePrompt = (messages: number) =>
+  JSON.stringify({
+    model: chatModel,
+    messages: Array.from({ length: messages }, (_, index) => ({
+      role: index % 2 === 0 ? 'user' : 'assistant',
+      content: `"Line ${index}"\n\tconst path = "C:\\\\berth\\\\${index}"\n— ${sentences(460)}`,
+    })),
+    temperature: 0.7,
+  })
 
 const chatAnswer = JSON.stringify({
   id: 'chatcmpl-bench',
@@ -99,8 +110,15 @@ export const workloads: readonly Workload[] = [
     ...chat,
     name: 'prompt',
     title: '33 KB prompt of 60 messages',
-    requestBody: promptRequest,
+    requestBody: composePrompt(60),
     load: { mode: 'closed', connections: 32 },
+  },
+  {
+    ...chat,
+    name: 'document',
+    title: '1 MB prompt of 1,850 messages',
+    requestBody: composePrompt(1850),
+    load: { mode: 'closed', connections: 8 },
   },
   {
     ...streamed,
@@ -121,6 +139,12 @@ export const workloads: readonly Workload[] = [
     name: 'rate',
     title: '500 requests a second',
     load: { mode: 'rate', connections: 200, rate: 500 },
+  },
+  {
+    ...chat,
+    name: 'burst',
+    title: '1 KB chat after 12 s of silence',
+    load: { mode: 'closed', connections: 32, silence: 12 },
   },
   {
     ...streamed,

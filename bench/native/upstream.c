@@ -1,6 +1,6 @@
 // Replaces the engine in the benchmark: an HTTP/1.1 server on a free loopback port that sends the same prepared response to every
-// request. As engines do, it names the model of the request in the response. One thread, one epoll. It prints its port, then reads
-// one command per line from stdin:
+// request. As engines do, it names the model of the request in the response; a request without a model is a health check. One
+// thread, one epoll. It prints its port, then reads one command per line from stdin:
 //
 //   whole FILE               answer with the file as application/json; its "model":"engine" becomes the model of the request
 //   stream CHUNKS MICROS     answer with a stream of CHUNKS server-sent events and [DONE]; with MICROS 0 in one write,
@@ -66,6 +66,7 @@ static struct connection *first_due, *last_due; // all streams share one interva
 static int poller;
 
 static const char stream_head[] = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+static const char no_model[] = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
 static const char event_head[] =
     "data: {\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\",\"created\":1790000000,\"model\":\"";
 static const char usage_event[] = "\"choices\":[],\"usage\":{\"prompt_tokens\":200,\"completion_tokens\":200,\"total_tokens\":400}}\n\n";
@@ -250,10 +251,16 @@ static bool send_event(struct connection *c) {
 
 static bool answer(struct connection *c, const char *body, size_t length) {
     const struct model *model = find_model(body, length);
-    if (model == NULL) return count.refused++, false;
     count.requests++, count.live++;
     c->answering = true;
     c->wants_usage = memmem(body, length, "\"include_usage\":true", 20) != NULL;
+    if (model == NULL) {
+        // A health check of a gateway.
+        c->out = no_model, c->out_length = sizeof no_model - 1;
+        if (!flush(c, false)) return false;
+        if (c->out_length == 0) end_answer(c);
+        return true;
+    }
     if (interval > 0) {
         c->sent = 0, c->due = now() + interval;
         memcpy(c->model, model->name, sizeof c->model);
