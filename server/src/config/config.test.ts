@@ -42,6 +42,7 @@ const badValues: Record<string, string[]> = {
   RUNTIME: ['cloud'],
   LOG_LEVEL: ['loud'],
   LOG_FORMAT: ['xml'],
+  WORKER_PORT: [...notNumbers, '65536'],
   METRICS_PORT: [...notNumbers, '65536', '8080'],
   TRUST_PROXY: [
     'true',
@@ -197,6 +198,7 @@ test('defaults', () => {
     logLevel: 'info',
     logFormat: 'auto',
     metricsPort: null,
+    workerPort: null,
     trustProxy: false,
     sessionCookie: { name: 'session', secure: false, sameSite: 'lax' },
     csrfTrustedOrigins: [],

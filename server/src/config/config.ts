@@ -47,6 +47,8 @@ export interface Config {
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** Lines for people or JSON; `auto` is the former on a terminal */
   logFormat: 'auto' | 'json' | 'text'
+  /** Port of the health checks and metrics of a worker; null for the default, if it is free */
+  workerPort: number | null
   /** null to serve `/metrics` on `port` */
   metricsPort: number | null
   /** Addresses of reverse proxies whose `X-Forwarded-*` headers are trusted; false for none */
@@ -203,6 +205,7 @@ const environment = z.object({
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   LOG_FORMAT: oneOf(['auto', 'json', 'text']).default('auto'),
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
+  WORKER_PORT: wholeNumber(0, 65_535).optional(),
   TRUST_PROXY: proxyAddresses.optional(),
   SESSION_COOKIE_NAME: z
     .string()
@@ -332,6 +335,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     logLevel: settings.LOG_LEVEL,
     logFormat: settings.LOG_FORMAT,
     metricsPort: settings.METRICS_PORT ?? null,
+    workerPort: settings.WORKER_PORT ?? null,
     trustProxy: settings.TRUST_PROXY ?? false,
     sessionCookie: { name: cookieName, secure, sameSite: settings.SESSION_COOKIE_SAMESITE },
     csrfTrustedOrigins: settings.CSRF_TRUSTED_ORIGINS,

@@ -34,6 +34,8 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
     'memberships',
     'organizations',
     'secret_key_fingerprints',
+    'usage_anomalies',
+    'usage_reports',
     'users',
   ],
   organizations: ['invitations', 'users'],

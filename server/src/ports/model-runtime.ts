@@ -272,6 +272,8 @@ export interface EngineLogs {
   read(deploymentId: string, limit: number): Promise<LogLine[]>
   /** The last `tail` lines of the engine's log, then each new line until the signal aborts. */
   follow(deploymentId: string, tail: number, signal: AbortSignal): AsyncIterable<LogLine>
+  /** False if another process keeps the log where this one can't read it. Defined only if that is possible. */
+  isReadable?(deploymentId: string): Promise<boolean>
 }
 
 /** The weights that a runtime caches on its host. */

@@ -14,9 +14,11 @@ import { isSupervisor, reportListening, superviseProcesses, supervisedStop } fro
 import { buildServer } from './server.ts'
 import { checkEnvironment } from './startup-checks.ts'
 import { startWorker } from './worker.ts'
+import { buildWorkerServer } from './worker-server.ts'
 
 const drainMilliseconds = 30_000
 const exitMilliseconds = 15_000
+const defaultWorkerPort = 8081
 
 async function main(): Promise<void> {
   const config = readConfig(process.env)
@@ -32,7 +34,7 @@ async function main(): Promise<void> {
   try {
     if (config.role !== 'api') parts.push(await startWorker(application))
     if (config.role !== 'worker') parts.push(await listen(application, config))
-    else application.log.info('working')
+    else parts.push(await listenForProbes(application, config))
     if (!stopped.aborted) await new Promise((resolve) => stopped.addEventListener('abort', resolve))
     application.log.info('shutting down')
   } finally {
@@ -82,6 +84,31 @@ async function listen(application: Application, config: Config): Promise<Part> {
       await delay(config.drainDelaySeconds * 1000)
       await closeApp()
       await closeMetrics?.()
+    },
+  }
+}
+
+/** Serves the health checks and metrics of a worker. Another program on the default port doesn't stop the worker. */
+async function listenForProbes(application: Application, config: Config): Promise<Part> {
+  const { host, workerPort } = config
+  const { log } = application
+  const app = await buildWorkerServer(application)
+  const close = prepareClose(app, 5_000)
+  try {
+    const probes = await app.listen({ host, port: workerPort ?? defaultWorkerPort })
+    log.info({ probes }, 'working')
+  } catch (error) {
+    if (workerPort !== null) throw error
+    log.warn(
+      { err: error },
+      `port ${defaultWorkerPort} is not free, so no one can check this worker: set WORKER_PORT`,
+    )
+    log.info('working')
+  }
+  return {
+    async stop() {
+      app.shuttingDown.abort()
+      await close()
     },
   }
 }

@@ -19,6 +19,7 @@ import { ownInvitationRoutes, publicInvitationRoutes } from '../features/invitat
 import { invitationRoutes } from '../features/invitations/routes.ts'
 import { installationRoutes } from '../features/installation/routes.ts'
 import { ownDataRoutes } from '../features/members/account-routes.ts'
+import { measureOperations } from '../features/operators/operations-metrics.ts'
 import { memberRoutes } from '../features/members/routes.ts'
 import { organizationRoutes } from '../features/organizations/routes.ts'
 import { secondFactorRoutes } from '../features/second-factors/routes.ts'
@@ -88,6 +89,7 @@ export async function buildServer(application: Application): Promise<App> {
     return sendUnknownRoute(request, reply, allowed)
   })
   const { watchRate } = await addHooks(app, config)
+  measureOperations(app.metrics, application)
   openFastPath(app, {
     headers: config.publicUrl.protocol === 'https:' ? { ...everyResponse, ...httpsOnly } : everyResponse,
     isKnownHost: config.hosts === null ? () => true : knowHosts(config.hosts),
@@ -106,7 +108,8 @@ export async function buildServer(application: Application): Promise<App> {
   return app
 }
 
-function createHttpServer({ config, log }: Application): App {
+/** Creates an HTTP server without routes, whose log and errors are those of Berth. */
+export function createHttpServer({ config, log }: Application): App {
   const loggerInstance: FastifyBaseLogger = log
   const app: App = Fastify({
     loggerInstance,
@@ -170,7 +173,8 @@ async function addHooks(app: App, config: Config) {
 
 const everyResponse = { 'x-content-type-options': 'nosniff' }
 
-function announceShutdown(app: App): void {
+/** Adds the signals of a shutdown, and the headers of every response. */
+export function announceShutdown(app: App): void {
   const shuttingDown = new AbortController()
   const draining = new AbortController()
   app.decorate('shuttingDown', shuttingDown)

@@ -10,7 +10,7 @@ import type { Config } from '../config/config.ts'
  * with the setting and the remedy of everything that can't be used. Creates DATA_DIR and nothing else.
  */
 export async function checkEnvironment(config: Config): Promise<void> {
-  const { host, port, metricsPort, dataDirectory, databaseUrl } = config
+  const { host, port, metricsPort, workerPort, dataDirectory, databaseUrl } = config
   const listens = config.role === 'all' || config.role === 'api'
   const problems = await Promise.all([
     problemOf(checkDataDirectory(dataDirectory), (error) => describeDirectoryProblem(error, dataDirectory)),
@@ -19,6 +19,11 @@ export async function checkEnvironment(config: Config): Promise<void> {
       metricsPort !== null &&
       problemOf(tryListen(host, metricsPort), (error) =>
         describeListenProblem(error, host, metricsPort, 'METRICS_PORT'),
+      ),
+    config.role === 'worker' &&
+      workerPort !== null &&
+      problemOf(tryListen(host, workerPort), (error) =>
+        describeListenProblem(error, host, workerPort, 'WORKER_PORT'),
       ),
     databaseUrl !== null &&
       problemOf(tryConnect(databaseUrl), (error) => describeDatabaseProblem(error, databaseUrl)),
@@ -98,7 +103,7 @@ function describeListenProblem(
   { code, message }: SystemError,
   host: string,
   port: number,
-  setting: 'PORT' | 'METRICS_PORT',
+  setting: 'PORT' | 'METRICS_PORT' | 'WORKER_PORT',
 ): string {
   switch (code) {
     case 'EADDRINUSE':

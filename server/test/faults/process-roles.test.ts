@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { query } from '../database/scratch.ts'
-import { registerClient } from '../support/client.ts'
+import { createClient, registerClient } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startGate } from '../support/database-gate.ts'
 import { deploy } from '../support/deployments.ts'
@@ -148,6 +148,31 @@ test('the printed address is PUBLIC_URL where the listen address differs from it
   expect(await server.listening).toBe(`http://localhost:${PORT}`)
 })
 
+test('an API that has not the DATA_DIR of the worker says so instead of an empty engine log', async () => {
+  const settings = { ...(await createSettings()), SECRET_KEY: secretKey }
+  const other = await createDataDirectory()
+  onTestFinished(() => removeDataDirectory(other))
+  const api = start({ ...settings, ROLE: 'api', DATA_DIR: other })
+  const worker = start({ ...settings, ROLE: 'worker' })
+  const client = await registerClient(await api.listening)
+  const { id } = await deploy(client)
+  const read = () => client.get(`/api/v1/model-deployments/${id}/logs`)
+  expect(await read()).toMatchObject({
+    status: 503,
+    body: { code: 'runtime_unavailable', detail: expect.stringContaining('DATA_DIR') },
+  })
+  await expect.poll(() => api.output()).toContain('give the API the DATA_DIR of the worker')
+  api.child.kill('SIGTERM')
+  await api.exited
+  const together = start({ ...settings, ROLE: 'api' })
+  const again = createClient(await together.listening)
+  again.setCookie(client.cookie())
+  expect((await again.get(`/api/v1/model-deployments/${id}/logs`)).body.items.length).toBeGreaterThan(0)
+  await again.delete(`/api/v1/model-deployments/${id}`)
+  await expect.poll(() => findEngineProcesses(settings.DATA_DIR)).toEqual([])
+  expect(worker.child.exitCode).toBeNull()
+})
+
 test('on a terminal, or with LOG_FORMAT=text, the log has lines for people; LOG_FORMAT=json and pipes get JSON', async () => {
   const settings = await createSettings()
   const onTerminal = spawnOnTerminal(settings)
@@ -250,7 +275,20 @@ test('ROLE=api and ROLE=worker: the worker starts what the API was asked for, an
   const readFirst = async () =>
     (await client.get(`/api/v1/model-deployments/${requested.body.id}`)).body.status
   await expect.poll(readFirst).toBe('running')
-  expect(worker.output()).not.toContain('listening')
+  const [, probes = ''] = /"probes":"([^"]+)"/.exec(worker.output()) ?? []
+  const prober = createClient(probes)
+  for (const path of ['/healthz', '/readyz']) expect((await prober.get(path)).body).toEqual({ status: 'ok' })
+  const metrics = (await prober.get('/metrics')).body
+  const gauges = [
+    'deployments_overdue',
+    'jobs_overdue',
+    'jobs_failed',
+    'usage_unsent_since_timestamp_seconds',
+    'usage_anomalies_open',
+  ]
+  for (const gauge of gauges) expect(metrics).toMatch(new RegExp(`^berth_${gauge} 0$`, 'm'))
+  expect(metrics).toMatch(/^berth_usage_settled_timestamp_seconds \d/m)
+  expect(metrics).toMatch(/^berth_weight_cache_bytes \d+$/m)
 
   for (const each of [id, requested.body.id]) await client.delete(`/api/v1/model-deployments/${each}`)
   await expect.poll(() => findEngineProcesses(settings.DATA_DIR)).toEqual([])

@@ -34,7 +34,7 @@ export function spawnServer(
 ): ServerProcess {
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(node, [...startFlags, program, ...args], {
-    env: { PATH, HOME, PORT: '0', BILLING_TRIAL_MAX_ACTIVE: '1000', ...settings },
+    env: { PATH, HOME, PORT: '0', WORKER_PORT: '0', BILLING_TRIAL_MAX_ACTIVE: '1000', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const { promise: listening, resolve: listens, reject } = Promise.withResolvers<string>()

@@ -1,3 +1,4 @@
+import { ApplicationError } from '../../base/errors.ts'
 import type { Database } from '../../database/tables.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
@@ -15,6 +16,22 @@ const retentionDays = 30
 const endedStatuses: ReadonlySet<DeploymentStatus> = new Set(['failed', 'terminating', 'terminated'])
 
 type Deps = Pick<Services, 'db' | 'log' | 'runtime'>
+
+/** Throws `runtime_unavailable` if the engine runs and its log is out of this process's reach. */
+export async function requireReadableLog(
+  { log, runtime }: Pick<Deps, 'log' | 'runtime'>,
+  { id, status }: Deployment,
+): Promise<void> {
+  const mayHaveLog = status === 'deploying' || status === 'running'
+  if (!mayHaveLog || (await runtime.logs.isReadable?.(id)) !== false) return
+  log.warn(
+    { deployment: id },
+    'the log of an engine is in another DATA_DIR: give the API the DATA_DIR of the worker',
+  )
+  const message =
+    'This server can’t read the engine’s log: its operator must give the API the DATA_DIR of the worker.'
+  throw new ApplicationError('runtime_unavailable', message, 60)
+}
 
 /**
  * The last lines of the engine's log, oldest first: the saved lines of an ended deployment, otherwise the runtime's. Throws

@@ -10,7 +10,7 @@ import { watchSession } from '../sessions/watch-session.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
 import { hasAccess } from './access.ts'
 import { changeMinimums } from './change-minimums.ts'
-import { followEngineLog, maxLogLines, readEngineLog } from './engine-log.ts'
+import { followEngineLog, maxLogLines, readEngineLog, requireReadableLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get-own-deployment.ts'
 import { measureWeightCache } from './weight-cache-metrics.ts'
@@ -260,6 +260,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     async (request, reply) => {
       const { tail } = request.query
       const deployment = await getOwnDeployment(deps, request.viewer, request.params.deployment_id)
+      await requireReadableLog(deps, deployment)
       if (wantsEventStream(request)) {
         countStream(request.viewer.userId, reply)
         return sendEventStream(

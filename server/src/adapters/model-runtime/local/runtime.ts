@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -54,6 +55,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     logs: {
       read: async (deploymentId, limit) => readLog(logOf(deploymentId), limit),
       follow: (deploymentId, tail, signal) => followLog(logOf(deploymentId), tail, signal),
+      isReadable: async (deploymentId) => existsSync(folders.of(deploymentId)),
     },
     weightCache: { measure: () => weights.measure() },
     listOffers: async () => offers.map(({ offer }) => offer),

@@ -1,0 +1,93 @@
+import { sql } from 'kysely'
+import { Gauge } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { settlesWithin } from '../../database/settles-within.ts'
+import type { Database } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
+
+/** What an operator must know, as the database has it. Times are seconds since 1970. */
+interface OperationsRow {
+  deployments_overdue: number
+  jobs_overdue: number
+  jobs_failed: number
+  /** null before the first settlement */
+  settled_at: number | null
+  /** null if no usage waits */
+  unsent_since: number | null
+  anomalies_open: number
+}
+
+type Name = keyof OperationsRow
+
+const gauges: Record<Name, { name: string; help: string }> = {
+  deployments_overdue: {
+    name: 'berth_deployments_overdue',
+    help: 'Deployments that a worker should have looked at over a minute ago',
+  },
+  jobs_overdue: {
+    name: 'berth_jobs_overdue',
+    help: 'Background jobs that should have started over ten minutes ago',
+  },
+  jobs_failed: {
+    name: 'berth_jobs_failed',
+    help: 'Background jobs that failed in the last day, after all retries',
+  },
+  settled_at: {
+    name: 'berth_usage_settled_timestamp_seconds',
+    help: 'When a worker last settled usage; 0 before the first time',
+  },
+  unsent_since: {
+    name: 'berth_usage_unsent_since_timestamp_seconds',
+    help: 'Hour of the oldest sealed usage that the payment processor has not confirmed; 0 if there is none',
+  },
+  anomalies_open: { name: 'berth_usage_anomalies_open', help: 'Open anomalies of all organizations' },
+}
+
+const patienceMilliseconds = 2_000
+/** Gauges that are read together share one query. */
+const freshMilliseconds = 5_000
+
+/** Adds gauges of the work in the database to the metrics. Without a response of the database they keep no value. */
+export function measureOperations(register: Registry, { db }: Pick<Services, 'db'>): void {
+  let reading: Promise<OperationsRow | null> = Promise.resolve(null)
+  let readAt = -Infinity
+  const read = () => {
+    if (performance.now() - readAt > freshMilliseconds) {
+      readAt = performance.now()
+      reading = readInTime(db)
+    }
+    return reading
+  }
+  for (const [name, { name: metric, help }] of Object.entries(gauges) as [Name, (typeof gauges)[Name]][]) {
+    const gauge = new Gauge({
+      name: metric,
+      help,
+      registers: [],
+      async collect() {
+        const row = await read()
+        if (row === null) this.reset()
+        else this.set(row[name] ?? 0)
+      },
+    })
+    register.registerMetric(gauge)
+  }
+}
+
+/** Resolves to null if the database is unavailable or doesn't respond: `/metrics` must. */
+async function readInTime(db: Database): Promise<OperationsRow | null> {
+  const reading = readOperations(db).catch(() => null)
+  return (await settlesWithin(reading, patienceMilliseconds)) ? reading : null
+}
+
+async function readOperations(db: Database): Promise<OperationsRow> {
+  const { rows } = await sql<OperationsRow>`
+    SELECT
+      (SELECT count(*) FROM deployments WHERE reconcile_at < now() - interval '1 minute') AS deployments_overdue,
+      (SELECT count(*) FROM pgboss.job WHERE state = 'created' AND start_after < now() - interval '10 minutes') AS jobs_overdue,
+      (SELECT count(*) FROM pgboss.job WHERE state = 'failed' AND completed_on > now() - interval '1 day') AS jobs_failed,
+      (SELECT extract(epoch FROM max(completed_on))::float8 FROM pgboss.job
+        WHERE name = 'settle-usage' AND state = 'completed') AS settled_at,
+      (SELECT extract(epoch FROM min(hour))::float8 FROM usage_reports WHERE status <> 'sent') AS unsent_since,
+      (SELECT count(*) FROM usage_anomalies WHERE closed_at IS NULL) AS anomalies_open`.execute(db)
+  return rows[0]!
+}
