@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { open, rm } from 'node:fs/promises'
 import { Command, InvalidArgumentError } from 'commander'
 import type { Application } from '../wiring/application.ts'
 import { ConfigError, readConfig } from '../config/config.ts'
+import { exportDatabase } from '../database/export.ts'
 import { createApplication } from '../wiring/create-application.ts'
 import { ApplicationError } from '../base/errors.ts'
 import { closeOrganizationForGood } from '../features/operators/close-organization.ts'
@@ -140,6 +142,28 @@ user
     withApplication(async (application) => {
       await unlinkIdentitiesOf(application, operator, id)
       console.log('Unlinked. The next sign-in through the provider with the address of the user links again.')
+    }),
+  )
+
+program
+  .command('database')
+  .description('Move the database')
+  .command('export <file>')
+  .description('write all rows to a new file for psql')
+  .action((path: string) =>
+    withApplication(async ({ db }) => {
+      // The rows contain hashes of passwords.
+      const file = await open(path, 'wx', 0o600)
+      try {
+        await exportDatabase(db, (text) => file.appendFile(text))
+        await file.sync()
+      } catch (error) {
+        await rm(path, { force: true })
+        throw error
+      } finally {
+        await file.close()
+      }
+      console.log(`Exported to ${path}. docs/operations.md says how to import it.`)
     }),
   )
 
