@@ -3,13 +3,15 @@ CREATE TABLE token_usage (
   organization_id bigint NOT NULL REFERENCES organizations (id),
   model_name      text NOT NULL,
   hour            timestamptz NOT NULL,
+  before_charging boolean NOT NULL DEFAULT false,
   requests        bigint NOT NULL,
   input_tokens    bigint NOT NULL,
   output_tokens   bigint NOT NULL,
-  PRIMARY KEY (deployment_id, hour)
+  PRIMARY KEY (deployment_id, hour, before_charging)
 );
 CREATE INDEX token_usage_organization_idx ON token_usage (organization_id, hour);
 COMMENT ON TABLE token_usage IS 'Requests and tokens of the inference routes per deployment and UTC hour';
+COMMENT ON COLUMN token_usage.before_charging IS 'In the hour of usage_cursors.charged_since, the part before it';
 
 CREATE TABLE token_batches (
   id          uuid PRIMARY KEY,
@@ -21,9 +23,11 @@ COMMENT ON TABLE token_batches IS 'Token journal files already added to token_us
 CREATE TABLE usage_cursors (
   organization_id bigint PRIMARY KEY REFERENCES organizations (id),
   sealed_through  timestamptz NOT NULL DEFAULT 'epoch',
-  settled_at      timestamptz
+  settled_at      timestamptz,
+  charged_since   timestamptz
 );
 COMMENT ON TABLE usage_cursors IS 'How far an organization''s usage is settled. Writers of the ledger lock this row.';
+COMMENT ON COLUMN usage_cursors.charged_since IS 'From when on usage is charged; null during the trial. Its hour is cut into two parts.';
 COMMENT ON COLUMN usage_cursors.sealed_through IS 'A whole UTC hour: usage before it never changes again';
 
 CREATE TABLE instance_spans (
@@ -57,6 +61,7 @@ CREATE TABLE usage_buckets (
   deployment_id   uuid NOT NULL REFERENCES deployments (id),
   meter           text NOT NULL,
   hour            timestamptz NOT NULL CHECK (date_trunc('hour', hour, 'UTC') = hour),
+  before_charging boolean NOT NULL DEFAULT false,
   dimensions      jsonb NOT NULL,
   dimensions_key  text NOT NULL GENERATED ALWAYS AS (dimensions::text) STORED,
   quantity        numeric(20, 3) NOT NULL CHECK (quantity > 0),
@@ -66,13 +71,14 @@ CREATE TABLE usage_buckets (
   unit_amount     numeric,
   currency        text,
   sealed_at       timestamptz,
-  PRIMARY KEY (organization_id, deployment_id, meter, hour, dimensions_key),
+  PRIMARY KEY (organization_id, deployment_id, meter, hour, dimensions_key, before_charging),
   CHECK ((unit_amount IS NULL) = (currency IS NULL)),
   CHECK (sealed_at IS NULL OR unit_amount IS NOT NULL)
 );
 CREATE INDEX usage_buckets_hour_idx ON usage_buckets (organization_id, hour);
 CREATE INDEX usage_buckets_unsealed_idx ON usage_buckets (organization_id, hour) WHERE sealed_at IS NULL;
 COMMENT ON TABLE usage_buckets IS 'Priced usage per UTC hour; recomputed from spans and tokens until the hour is sealed';
+COMMENT ON COLUMN usage_buckets.before_charging IS 'In the hour of usage_cursors.charged_since, the part before it';
 COMMENT ON COLUMN usage_buckets.quantity IS 'Seconds with millisecond precision, or tokens';
 COMMENT ON COLUMN usage_buckets.unit_amount IS 'Price of one second or token in the currency''s main unit; null while the price is unknown, which keeps the hour unsealed';
 

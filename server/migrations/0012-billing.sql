@@ -29,7 +29,7 @@ CREATE TABLE billing_accounts (
 );
 COMMENT ON TABLE billing_accounts IS 'How an organization pays and how much it may use. The row is created on first use.';
 COMMENT ON COLUMN billing_accounts.subscription_status IS 'The processor''s last known status; none before the first subscription';
-COMMENT ON COLUMN billing_accounts.postpaid_since IS 'The whole UTC hour from which usage is reported to the processor';
+COMMENT ON COLUMN billing_accounts.postpaid_since IS 'From when on usage is reported to the processor, as in usage_cursors.charged_since';
 COMMENT ON COLUMN billing_accounts.max_active_resources IS 'Maximum number of deployments that are neither failed nor terminated';
 COMMENT ON COLUMN billing_accounts.usage_reported_through IS 'All sealed usage of earlier hours is in usage_reports; null before the first report';
 COMMENT ON COLUMN billing_accounts.usage_remainders IS 'Reported usage below one whole unit: {price key: thousandths of a unit}';

@@ -135,11 +135,15 @@ export interface PaymentProcessor {
   /** Sets the default of the customer and of the subscription, if any, because a subscription's own default takes precedence. */
   setDefaultCard(customerId: string, subscriptionId: string | null, cardId: string): Promise<void>
   detachCard(cardId: string): Promise<void>
-  /** Subscribes to all published prices, charged to the card. Creates one subscription per `idempotencyKey`. */
+  /**
+   * Subscribes to all published prices, charged to the card, from now on. Further periods begin with the UTC hour of `anchor`, on
+   * its day of the month. Creates one subscription per `idempotencyKey`.
+   */
   createSubscription(subscription: {
     customerId: string
     organizationId: number
     cardId: string
+    anchor: Date
     idempotencyKey: string
   }): Promise<SubscriptionResult>
   /** The customer's subscription that has not ended, else the newest one; null without one or for an unknown customer. */

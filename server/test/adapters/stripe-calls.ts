@@ -25,6 +25,7 @@ export async function callEverything(world: TestProcessor, payments: PaymentProc
     customerId,
     organizationId,
     cardId,
+    anchor: world.now(),
     idempotencyKey: 'key',
   })
   if (result.outcome !== 'created') throw new Error('the card was refused')

@@ -74,11 +74,13 @@ describe.skipIf(!secretKey.startsWith('sk_test_'))('with real test keys', () => 
     { timeout: 120_000 },
     async () => {
       const { customerId, cardId } = await createCustomerWithCard('pm_card_visa')
+      const startedAt = new Date()
       const subscribe = () =>
         payments.createSubscription({
           customerId,
           organizationId,
           cardId,
+          anchor: startedAt,
           idempotencyKey: `key-${organizationId}`,
         })
       const [first, second] = await Promise.all([subscribe(), subscribe()])

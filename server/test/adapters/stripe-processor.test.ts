@@ -122,7 +122,7 @@ test('a declined card can’t be attached', async () => {
   expect(await world.payments.listCards(customer)).toEqual([])
 })
 
-test('createSubscription: all prices, a period of one month from now, charged to the card', async () => {
+test('createSubscription: all prices, a period from now to a whole hour after a month, charged to the card', async () => {
   const customer = await world.createCustomerWithCard('pm_card_visa')
   const subscription = await subscribe(world, customer)
   expect(subscription).toEqual({
@@ -130,7 +130,7 @@ test('createSubscription: all prices, a period of one month from now, charged to
     status: 'active',
     collectionMethod: 'charge_automatically',
     currentPeriodStart: new Date('2026-11-10T09:30:00Z'),
-    currentPeriodEnd: new Date('2026-12-10T09:30:00Z'),
+    currentPeriodEnd: new Date('2026-12-10T09:00:00Z'),
     defaultPaymentMethodId: customer.cardId,
     prices: expect.arrayContaining(prices.map(({ key }) => ({ key, since: world.now() }))),
   })
@@ -171,6 +171,7 @@ test.each([
       customerId,
       organizationId,
       cardId,
+      anchor: world.now(),
       idempotencyKey: `refused-${customerId}`,
     })
     expect(result).toEqual({
@@ -191,6 +192,7 @@ test('createSubscription: an expired card is refused', async () => {
     customerId,
     organizationId,
     cardId,
+    anchor: world.now(),
     idempotencyKey: `late-${customerId}`,
   })
   world.setTime(before)
@@ -220,7 +222,13 @@ test.each([
     },
   })
   const { customerId, cardId } = await world.createCustomerWithCard('pm_card_visa')
-  const result = failing.createSubscription({ customerId, organizationId, cardId, idempotencyKey: 'x' })
+  const result = failing.createSubscription({
+    customerId,
+    organizationId,
+    cardId,
+    anchor: world.now(),
+    idempotencyKey: 'x',
+  })
   if (outcome === null) await expect(result).rejects.toMatchObject({ statusCode: status })
   else expect(await result).toMatchObject({ outcome })
 })

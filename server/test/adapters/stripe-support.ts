@@ -46,11 +46,17 @@ export function connect({ sandbox }: TestSandbox, options: Partial<StripeOptions
 
 /** Subscribes a customer to all prices. */
 export async function subscribe(
-  { payments }: TestProcessor,
+  world: TestProcessor,
   { customerId, cardId }: { customerId: string; cardId: string },
   idempotencyKey = `subscribe-${customerId}`,
 ) {
-  const result = await payments.createSubscription({ customerId, organizationId: 1, cardId, idempotencyKey })
+  const result = await world.payments.createSubscription({
+    customerId,
+    organizationId: 1,
+    cardId,
+    anchor: world.now(),
+    idempotencyKey,
+  })
   if (result.outcome === 'failed') throw result.error
   if (result.outcome !== 'created') throw new Error(`the card was refused: ${result.message}`)
   return result.subscription

@@ -9,11 +9,11 @@ import { usageReportChecks } from '../../src/features/billing/usage-report-check
 import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import { settleUsage } from '../../src/features/metering/settle.ts'
-import { lockLedger } from '../../src/features/metering/spans.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
 import { activate } from '../support/billing.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import { createTestClock, hour } from '../support/clock.ts'
+import { insertInstanceSpan } from '../support/instance-spans.ts'
 import { openSandboxTables } from '../support/sandbox.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -60,24 +60,8 @@ async function createPostpaid(): Promise<Organization> {
 }
 
 /** An instance of the organization that was used from `from` to `to`. */
-async function use({ client, id }: Organization, from: Date, to: Date): Promise<void> {
-  const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
-  await lockLedger(server.application.db, id)
-  await server.application.db
-    .insertInto('instance_spans')
-    .values({
-      organization_id: id,
-      deployment_id: body.id,
-      instance_type: 'local-cpu',
-      region: 'local',
-      started_at: from,
-      reported_start_at: from,
-      ended_at: to,
-      reported_end_at: to,
-      confirmed_at: from,
-    })
-    .execute()
-}
+const use = ({ client, id }: Organization, from: Date, to: Date) =>
+  insertInstanceSpan(server.application.db, client, id, { from, to })
 
 /** What the workers do in an hour. */
 async function work(): Promise<void> {
@@ -107,8 +91,9 @@ async function findAnomalies(organization: Organization) {
 /** The amounts of the usage page for the period, and the invoice for it. */
 async function readPeriod(organization: Organization) {
   const { id, account } = organization
-  const period = [account.current_period_start, account.current_period_end].map((text) => new Date(text))
-  const { usageTotals } = await summarizeUsage(server.application, id, period[0]!, period[1]!)
+  const start = new Date(account.current_period_start)
+  const period = { start, end: new Date(account.current_period_end), chargedSince: start }
+  const { usageTotals } = await summarizeUsage(server.application, id, period)
   const { body: invoices } = await (await signIn(organization)).get('/v1/billing/invoices')
   const invoice = invoices.find(({ period_end: end }: any) => end === account.current_period_end)
   return { invoice, amounts: usageTotals.map(({ estimatedAmount }) => estimatedAmount).toSorted() }

@@ -39,12 +39,11 @@ async function runChecks() {
     .where('closed_at', 'is', null)
     .orderBy('kind')
     .execute()
-  const { openAnomalies } = await summarizeUsage(
-    application,
-    organizationId,
-    now,
-    new Date(now.getTime() + 1),
-  )
+  const { openAnomalies } = await summarizeUsage(application, organizationId, {
+    start: now,
+    end: new Date(now.getTime() + 1),
+    chargedSince: null,
+  })
   expect(openAnomalies).toBe(rows.filter((row) => row.organization_id === organizationId).length)
   return rows
 }

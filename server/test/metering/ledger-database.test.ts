@@ -5,7 +5,6 @@ import { connectDatabase } from '../../src/database/connect.ts'
 import type { DatabaseConnection } from '../../src/database/connect.ts'
 import { migrateDatabase } from '../../src/database/migrate.ts'
 import { fromThousandths } from '../../src/features/metering/decimal.ts'
-import { floorHour } from '../../src/features/metering/hours.ts'
 import { recordTokens } from '../../src/features/metering/record-tokens.ts'
 import { settleOrganization } from '../../src/features/metering/settle.ts'
 import {
@@ -97,7 +96,7 @@ async function replay(
     } else {
       const usage = { inputTokens: write.input, outputTokens: write.output }
       const serving = { deploymentId: id, organizationId: organization, modelName: 'model' }
-      await recordTokens(db, [{ ...serving, ...usage, hour: floorHour(write.now), requests: 1 }])
+      await recordTokens(db, [{ ...serving, ...usage, at: write.now, requests: 1 }])
     }
   }
   return ids

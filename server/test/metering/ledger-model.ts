@@ -130,6 +130,7 @@ export function createLedgerModel(prices: readonly Price[]) {
     ]
     return {
       sealedThrough,
+      chargedSince: null,
       spans: spans
         .filter((span) => span.confirmed && isOpen(span))
         .map((span) => ({ ...span, deploymentId: String(span.deployment) })),
@@ -139,6 +140,7 @@ export function createLedgerModel(prices: readonly Price[]) {
           deploymentId: String(deployment),
           modelName: 'model',
           hour,
+          beforeCharging: false,
           inputTokens: input,
           outputTokens: output,
         })),

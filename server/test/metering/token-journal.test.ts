@@ -140,7 +140,7 @@ test('the file of a crashed process is recorded exactly once; truncated and malf
   journal = open()
   await journal.close()
   const [recorded, torn] = [randomUUID(), randomUUID()]
-  const total = { ...serving, ...usage, hour: new Date(hour), requests: 1 }
+  const total = { ...serving, ...usage, at: new Date(hour), requests: 1 }
   await recordTokenBatch(server.application.db, recorded, async () => [total])
   await writeAbandoned(recorded, line(hour))
   const foreign = line(hour).replace(serving.deploymentId, randomUUID())

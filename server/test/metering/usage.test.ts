@@ -50,7 +50,8 @@ function readBuckets() {
     .execute()
 }
 
-const summarize = (from: Date, to: Date) => summarizeUsage(server.application, organizationId, from, to)
+const summarize = (start: Date, end: Date) =>
+  summarizeUsage(server.application, organizationId, { start, end, chargedSince: null })
 const month = [new Date('2026-01-01T00:00:00Z'), new Date('2026-02-01T00:00:00Z')] as const
 const nextMonth = [month[1], new Date('2026-03-01T00:00:00Z')] as const
 

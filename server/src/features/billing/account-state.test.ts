@@ -43,7 +43,7 @@ function subscription(changes: Partial<ProcessorSubscription> = {}): ProcessorSu
 const statuses = subscriptionStatuses.filter((status) => status !== 'none')
 
 describe('deriveAccountState', () => {
-  test('the first live subscription makes a trial account postpaid, from the hour in which it began', () => {
+  test('the first live subscription makes a trial account postpaid, from its start', () => {
     expect(deriveAccountState(trial, subscription(), terms)).toEqual({
       billing_mode: 'postpaid',
       status: 'active',
@@ -52,7 +52,7 @@ describe('deriveAccountState', () => {
       collection_method: 'charge_automatically',
       current_period_start: new Date('2026-03-10T10:20:30Z'),
       current_period_end: new Date('2026-04-10T10:20:30Z'),
-      postpaid_since: new Date('2026-03-10T10:00:00Z'),
+      postpaid_since: new Date('2026-03-10T10:20:30Z'),
       max_active_resources: 20,
     })
   })

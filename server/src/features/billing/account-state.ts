@@ -3,7 +3,6 @@ import type {
   ProcessorSubscription,
   ProcessorSubscriptionStatus,
 } from '../../ports/payment-processor.ts'
-import { floorHour } from '../metering/hours.ts'
 
 /**
  * The allowed status transitions of a billing account. The processor moves it between `active` and `past_due`; only an operator
@@ -87,7 +86,7 @@ export function deriveAccountState(
   return {
     ...state,
     billing_mode: 'postpaid',
-    postpaid_since: floorHour(subscription.currentPeriodStart),
+    postpaid_since: subscription.currentPeriodStart,
     max_active_resources: terms.postpaidMaxActive,
   }
 }

@@ -120,6 +120,7 @@ async function runActivation(
       customerId,
       organizationId: account.organization_id,
       cardId,
+      anchor: activation.created_at,
       idempotencyKey: activation.id,
     })
   })

@@ -3,6 +3,7 @@ import type { Services } from '../../services.ts'
 import type { Database } from '../../database/tables.ts'
 import type { InvoicedUsage } from '../../ports/payment-processor.ts'
 import { add, formatDecimal, subtract } from '../metering/decimal.ts'
+import { floorHour } from '../metering/hours.ts'
 import { listPostpaidAccounts } from './store.ts'
 import type { BillingAccount } from './store.ts'
 
@@ -88,7 +89,7 @@ async function listBilledUsage(
     FROM usage_buckets AS bucket LEFT JOIN usage_reports AS report
       ON report.organization_id = bucket.organization_id AND report.price_key = bucket.price_key AND report.hour = bucket.hour
     WHERE bucket.organization_id = ${organizationId} AND bucket.sealed_at IS NOT NULL AND bucket.unit_amount > 0
-      AND bucket.hour >= ${since}::timestamptz AND coalesce(report.customer_id, ${customerId}) = ${customerId}
+      AND bucket.hour >= ${floorHour(since)}::timestamptz AND NOT bucket.before_charging AND coalesce(report.customer_id, ${customerId}) = ${customerId}
       AND coalesce(report.at, bucket.hour + interval '59 minutes 59 seconds') >= ${periodStart}::timestamptz
       AND coalesce(report.at, bucket.hour + interval '59 minutes 59 seconds') < ${periodEnd}::timestamptz
     GROUP BY bucket.price_key, bucket.unit_amount`.execute(db)

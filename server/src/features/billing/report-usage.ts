@@ -1,4 +1,5 @@
 import type { Services } from '../../services.ts'
+import { floorHour } from '../metering/hours.ts'
 import type { UsageEventPlan } from '../metering/ledger.ts'
 import { readUsageEvents } from '../metering/usage-events.ts'
 import { isLive } from './account-state.ts'
@@ -48,7 +49,7 @@ async function reportAccountUsage(deps: Deps, listed: BillingAccount): Promise<v
   const unconfirmed = await listUnconfirmedReports(db, organizationId)
   const reporter = createUsageReporter(deps, account, customerId)
   const position = {
-    from: account.usage_reported_through ?? since,
+    from: account.usage_reported_through ?? floorHour(since),
     remainders: account.usage_remainders,
   }
   for await (const { from, events, next } of readUsageEvents(deps, organizationId, position)) {

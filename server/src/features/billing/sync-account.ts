@@ -5,6 +5,7 @@ import type { ProcessorSubscription } from '../../ports/payment-processor.ts'
 import { serverActor } from '../../base/viewer.ts'
 import type { Actor } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { startCharging } from '../metering/spans.ts'
 import { leaseUnavailable, withLease } from './account-lease.ts'
 import { deriveAccountState, isReflected } from './account-state.ts'
 import type { SyncedState } from './account-state.ts'
@@ -31,6 +32,10 @@ export async function applySubscription(
     const account = await lockLeasedAccount(transaction, lease)
     if (account === undefined) throw leaseUnavailable()
     const state = deriveAccountState(account, subscription, config.billing)
+    if (account.postpaid_since === null && state.postpaid_since !== null) {
+      const { organization_id: organizationId } = account
+      state.postpaid_since = await startCharging(transaction, organizationId, state.postpaid_since)
+    }
     const changes = changesOf(account, {
       ...state,
       ...deriveAutoCharge(account, state, clock(), actor.userId),

@@ -41,7 +41,8 @@ export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>)
             FROM billing_accounts AS account JOIN usage_buckets AS bucket USING (organization_id)
             WHERE account.billing_mode = 'postpaid' AND bucket.sealed_at < ${clock()}::timestamptz - ${reportDeadline}
               AND bucket.unit_amount > 0
-              AND bucket.hour >= coalesce(account.usage_reported_through, account.postpaid_since)
+              AND bucket.hour >= coalesce(account.usage_reported_through, date_trunc('hour', account.postpaid_since, 'UTC'))
+              AND NOT bucket.before_charging
               AND NOT EXISTS (SELECT FROM usage_reports AS report WHERE report.organization_id = bucket.organization_id
                 AND report.price_key = bucket.price_key AND report.hour >= bucket.hour)
             GROUP BY account.id, bucket.price_key

@@ -41,9 +41,9 @@ function summaryRoute(app: App, deps: Deps): void {
     },
     async ({ viewer }) => {
       const { organizationId } = viewer
-      const { start, end } = await getCurrentPeriod(deps, organizationId)
+      const period = await getCurrentPeriod(deps, organizationId)
       const account = await ensureAccount(deps.db, deps.config, organizationId, deps.clock())
-      return toUsageSummaryBody(await summarizeUsage(deps, organizationId, start, end), {
+      return toUsageSummaryBody(await summarizeUsage(deps, organizationId, period), {
         max: account.max_active_resources,
         active: await countActiveDeployments(deps.db, organizationId),
       })

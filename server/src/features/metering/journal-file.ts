@@ -26,10 +26,10 @@ export function createJournalFile(directory: string, id: string): JournalFile {
   }
 }
 
-/** The start of an entry's line, shared by all entries of a deployment and hour. */
+/** The start of an entry's line, shared by all entries of a deployment and second. */
 export function toLineHead(entry: Omit<TokenEntry, keyof TokenUsage>): string {
-  const { deploymentId, organizationId, modelName, hour } = entry
-  return `${JSON.stringify([deploymentId, organizationId, modelName, hour.getTime()]).slice(0, -1)},`
+  const { deploymentId, organizationId, modelName, at } = entry
+  return `${JSON.stringify([deploymentId, organizationId, modelName, at.getTime()]).slice(0, -1)},`
 }
 
 export function toLine(head: string, { inputTokens, outputTokens }: TokenUsage): string {
@@ -62,11 +62,11 @@ export async function removeJournalFile(directory: string, id: string): Promise<
 
 function parseLine(line: string): TokenEntry[] {
   try {
-    const [deploymentId, organizationId, modelName, hour, inputTokens, outputTokens] = JSON.parse(line)
-    const counts = [organizationId, hour, inputTokens, outputTokens]
+    const [deploymentId, organizationId, modelName, at, inputTokens, outputTokens] = JSON.parse(line)
+    const counts = [organizationId, at, inputTokens, outputTokens]
     if (!counts.every(Number.isSafeInteger) || typeof modelName !== 'string') return []
     if (!/^[0-9a-f-]{36}$/.test(deploymentId)) return []
-    return [{ deploymentId, organizationId, modelName, hour: new Date(hour), inputTokens, outputTokens }]
+    return [{ deploymentId, organizationId, modelName, at: new Date(at), inputTokens, outputTokens }]
   } catch {
     return []
   }

@@ -20,7 +20,13 @@ function span(startedAt: string, endedAt: string | null): InstanceSpan {
 }
 
 describe('planSettlement', () => {
-  const open: OpenLedger = { sealedThrough: epoch, spans: [], tokens: [], undecidedSince: null }
+  const open: OpenLedger = {
+    sealedThrough: epoch,
+    chargedSince: null,
+    spans: [],
+    tokens: [],
+    undecidedSince: null,
+  }
   const settle = (ledger: Partial<OpenLedger>, now: Date) =>
     planSettlement({ ...open, ...ledger }, now, priced)
 
@@ -32,6 +38,21 @@ describe('planSettlement', () => {
     expect(buckets.map(({ hour, thousandths }) => [hour, thousandths])).toEqual([
       [at('10:00:00'), 599_999 + 2_400_000],
       [at('11:00:00'), 2],
+    ])
+  })
+
+  test('cuts the hour in which charging began, to the millisecond', () => {
+    const { buckets } = settle(
+      { chargedSince: at('10:20:00.250'), spans: [span('09:30:00', '11:00:01')] },
+      at('12:00:00'),
+    )
+    expect(
+      buckets.map(({ hour, beforeCharging, thousandths }) => [hour, beforeCharging, thousandths]),
+    ).toEqual([
+      [at('09:00:00'), false, 1_800_000],
+      [at('10:00:00'), true, 1_200_250],
+      [at('10:00:00'), false, 2_399_750],
+      [at('11:00:00'), false, 1000],
     ])
   })
 

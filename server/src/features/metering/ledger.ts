@@ -19,6 +19,8 @@ export interface TokenHour {
   deploymentId: string
   modelName: string
   hour: Date
+  /** In the hour in which charging began, the part before */
+  beforeCharging: boolean
   inputTokens: number
   outputTokens: number
 }
@@ -27,6 +29,8 @@ export interface TokenHour {
 export interface OpenLedger {
   /** The watermark: usage before it never changes */
   sealedThrough: Date
+  /** From when on usage is charged; null during the trial */
+  chargedSince: Date | null
   /** Billable spans that reach beyond `sealedThrough` */
   spans: readonly InstanceSpan[]
   /** From `sealedThrough` on */
@@ -43,11 +47,13 @@ export interface BucketPrice {
   unit: { amount: string; currency: string } | null
 }
 
-/** A deployment's usage in one hour for one meter and one combination of its dimensions. */
+/** A deployment's usage in one hour, or one part of it, for one meter and one combination of its dimensions. */
 export interface UsageBucket {
   deploymentId: string
   meter: MeterName
   hour: Date
+  /** In the hour in which charging began, the part before */
+  beforeCharging: boolean
   dimensions: Dimensions
   /** Thousandths of a second or token: a whole number, at most 2^53 */
   thousandths: number
@@ -77,7 +83,7 @@ export function toSpanEnd(now: Date, startedAt: Date, sealedThrough: Date): Date
  * with undecided usage stay open.
  */
 export function planSettlement(
-  { sealedThrough, spans, tokens, undecidedSince }: OpenLedger,
+  { sealedThrough, chargedSince, spans, tokens, undecidedSince }: OpenLedger,
   now: Date,
   findPrice: PriceFinder,
 ): { buckets: UsageBucket[]; sealedThrough: Date } {
@@ -87,29 +93,29 @@ export function planSettlement(
     meter: MeterName,
     deploymentId: string,
     dimensions: Dimensions,
-    hour: Date,
+    { hour, beforeCharging }: { hour: Date; beforeCharging: boolean },
     thousandths: number,
   ): void {
     if (thousandths === 0) return
-    const key = JSON.stringify([deploymentId, meter, hour.getTime(), dimensions])
+    const key = JSON.stringify([deploymentId, meter, hour.getTime(), beforeCharging, dimensions])
     const bucket = buckets.get(key)
     if (bucket !== undefined) bucket.thousandths += thousandths
     else {
       const price = findPrice(meter, dimensions, hour)
-      buckets.set(key, { deploymentId, meter, hour, dimensions, thousandths, price })
+      buckets.set(key, { deploymentId, meter, hour, beforeCharging, dimensions, thousandths, price })
     }
   }
 
   for (const { deploymentId, instanceType, region, startedAt, endedAt } of spans) {
     const dimensions = { instance_type: instanceType, region }
-    for (const { hour, milliseconds } of cutIntoHours(latest(startedAt, sealedThrough), endedAt ?? now)) {
-      count('gpu_instance_seconds', deploymentId, dimensions, hour, milliseconds)
+    for (const part of cutIntoHours(latest(startedAt, sealedThrough), endedAt ?? now, chargedSince)) {
+      count('gpu_instance_seconds', deploymentId, dimensions, part, part.milliseconds)
     }
   }
-  for (const { deploymentId, modelName, hour, inputTokens, outputTokens } of tokens) {
+  for (const { deploymentId, modelName, inputTokens, outputTokens, ...part } of tokens) {
     const dimensions = { model_name: modelName }
-    count('inference_input_tokens', deploymentId, dimensions, hour, inputTokens * 1000)
-    count('inference_output_tokens', deploymentId, dimensions, hour, outputTokens * 1000)
+    count('inference_input_tokens', deploymentId, dimensions, part, inputTokens * 1000)
+    count('inference_output_tokens', deploymentId, dimensions, part, outputTokens * 1000)
   }
 
   const unpriced = [...buckets.values()].flatMap(({ price, hour }) => (price.unit === null ? [hour] : []))
@@ -117,12 +123,18 @@ export function planSettlement(
   return { buckets: [...buckets.values()], sealedThrough: latest(sealedThrough, sealable) }
 }
 
-/** Splits [from, to) at the hours, in order; yields nothing for an empty or negative interval. */
-export function* cutIntoHours(from: Date, to: Date): Generator<{ hour: Date; milliseconds: number }> {
+/** Splits [from, to) at the hours and at `chargedSince`, in order; yields nothing for an empty or negative interval. */
+export function* cutIntoHours(
+  from: Date,
+  to: Date,
+  chargedSince: Date | null = null,
+): Generator<{ hour: Date; beforeCharging: boolean; milliseconds: number }> {
   for (let at = from; at < to;) {
     const hour = floorHour(at)
-    const end = earliest(addHours(hour, 1), to)
-    yield { hour, milliseconds: end.getTime() - at.getTime() }
+    const next = addHours(hour, 1)
+    const beforeCharging = chargedSince !== null && at < chargedSince && chargedSince < next
+    const end = earliest(next, to, beforeCharging ? chargedSince : null)
+    yield { hour, beforeCharging, milliseconds: end.getTime() - at.getTime() }
     at = end
   }
 }

@@ -8,12 +8,12 @@ export interface TokenUsage {
   outputTokens: number
 }
 
-/** The token usage of a deployment in one UTC hour. */
+/** The token usage of a deployment in one second. */
 export interface TokenTotal extends TokenUsage {
   deploymentId: string
   organizationId: number
   modelName: string
-  hour: Date
+  at: Date
   requests: number
 }
 
@@ -22,7 +22,7 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
   const rows = totals.map((total) => ({
     deployment_id: total.deploymentId,
     model_name: total.modelName,
-    hour: total.hour,
+    at: total.at,
     requests: total.requests,
     input_tokens: total.inputTokens,
     output_tokens: total.outputTokens,
@@ -32,20 +32,23 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
   await sql`
     WITH given AS (
       SELECT row.*, deployments.organization_id FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid,
-        model_name text, hour timestamptz, requests bigint, input_tokens bigint, output_tokens bigint)
+        model_name text, at timestamptz, requests bigint, input_tokens bigint, output_tokens bigint)
       JOIN deployments ON deployments.id = row.deployment_id
     ), cursors AS (
-      SELECT organization_id, sealed_through FROM usage_cursors
+      SELECT organization_id, sealed_through, charged_since FROM usage_cursors
       WHERE organization_id IN (SELECT organization_id FROM given)
       ORDER BY organization_id FOR KEY SHARE
     )
-    INSERT INTO token_usage AS tokens (deployment_id, organization_id, model_name, hour, requests, input_tokens, output_tokens)
-    SELECT deployment_id, organization_id, min(model_name), greatest(hour, sealed_through) AS open_hour, sum(requests),
-      sum(input_tokens), sum(output_tokens)
+    INSERT INTO token_usage AS tokens (deployment_id, organization_id, model_name, hour, before_charging, requests,
+      input_tokens, output_tokens)
+    SELECT deployment_id, organization_id, min(model_name), open_hour,
+      coalesce(at < charged_since AND date_trunc('hour', charged_since, 'UTC') = open_hour, false) AS is_before,
+      sum(requests), sum(input_tokens), sum(output_tokens)
     FROM given LEFT JOIN cursors USING (organization_id)
-    GROUP BY deployment_id, organization_id, open_hour
-    ORDER BY deployment_id, open_hour
-    ON CONFLICT (deployment_id, hour) DO UPDATE SET
+      CROSS JOIN LATERAL (SELECT greatest(date_trunc('hour', at, 'UTC'), sealed_through)) AS open (open_hour)
+    GROUP BY deployment_id, organization_id, open_hour, is_before
+    ORDER BY deployment_id, open_hour, is_before
+    ON CONFLICT (deployment_id, hour, before_charging) DO UPDATE SET
       requests = tokens.requests + excluded.requests,
       input_tokens = tokens.input_tokens + excluded.input_tokens,
       output_tokens = tokens.output_tokens + excluded.output_tokens`.execute(db)

@@ -1,4 +1,5 @@
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import { floorHour, latest } from './hours.ts'
 import { toSpanEnd, toSpanStart } from './ledger.ts'
 
 /** The columns of a deployment that its spans copy. */
@@ -73,6 +74,32 @@ export async function closeInstanceSpan(
     })
     .where('id', '=', span.id)
     .execute()
+}
+
+/**
+ * Charges an organization's usage from `at` on, or from its first unsealed hour, and returns that time. Its hour is cut into two
+ * parts, so that nothing before is charged.
+ */
+export async function startCharging(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+  at: Date,
+): Promise<Date> {
+  const since = latest(at, await lockLedger(transaction, organizationId))
+  await transaction
+    .updateTable('usage_cursors')
+    .set({ charged_since: since })
+    .where('organization_id', '=', organizationId)
+    .execute()
+  // Tokens of the last seconds, up to now, are free.
+  await transaction
+    .updateTable('token_usage')
+    .set({ before_charging: true })
+    .where('organization_id', '=', organizationId)
+    .where('hour', '=', floorHour(since))
+    .where('hour', '<', since)
+    .execute()
+  return since
 }
 
 /** Locks an organization's ledger until the transaction ends and returns its watermark. */

@@ -34,6 +34,16 @@ export async function findSealedThrough(db: Database, organizationId: number): P
   return cursor?.sealed_through ?? null
 }
 
+/** From when on an organization's usage is charged; null during the trial. */
+async function findChargedSince(db: Database, organizationId: number): Promise<Date | null> {
+  const cursor = await db
+    .selectFrom('usage_cursors')
+    .select('charged_since')
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirst()
+  return cursor?.charged_since ?? null
+}
+
 /** Loads the unsealed usage of an organization. The caller holds the ledger lock or reads from one snapshot. */
 export async function loadOpenLedger(
   db: Database,
@@ -69,6 +79,7 @@ export async function loadOpenLedger(
   ]
   return {
     sealedThrough,
+    chargedSince: await findChargedSince(db, organizationId),
     spans: spans.filter((span) => span.confirmed_at !== null).map(toSpan),
     tokens: tokens.map(toTokens),
     undecidedSince: undecided.length === 0 ? null : earliest(...undecided),
@@ -90,6 +101,7 @@ function toTokens(row: Selectable<TokenUsageTable>): OpenLedger['tokens'][number
     deploymentId: row.deployment_id,
     modelName: row.model_name,
     hour: row.hour,
+    beforeCharging: row.before_charging,
     inputTokens: row.input_tokens,
     outputTokens: row.output_tokens,
   }
@@ -106,18 +118,19 @@ export async function writeBuckets(
   await sql`
     WITH wanted AS (
       SELECT * FROM jsonb_to_recordset(${wanted}::jsonb) AS row (deployment_id uuid, meter text, hour timestamptz,
-        dimensions jsonb, quantity numeric, price_key text, service_key text, display_name text, unit_amount numeric,
+        before_charging boolean, dimensions jsonb, quantity numeric, price_key text, service_key text, display_name text, unit_amount numeric,
         currency text)
     ), dropped AS (
       DELETE FROM usage_buckets AS bucket
       WHERE organization_id = ${organizationId} AND sealed_at IS NULL AND NOT EXISTS (
         SELECT FROM wanted WHERE wanted.deployment_id = bucket.deployment_id AND wanted.meter = bucket.meter
-          AND wanted.hour = bucket.hour AND wanted.dimensions = bucket.dimensions)
+          AND wanted.hour = bucket.hour AND wanted.before_charging = bucket.before_charging
+          AND wanted.dimensions = bucket.dimensions)
     )
-    INSERT INTO usage_buckets AS bucket (organization_id, deployment_id, meter, hour, dimensions, quantity, price_key,
-      service_key, display_name, unit_amount, currency)
+    INSERT INTO usage_buckets AS bucket (organization_id, deployment_id, meter, hour, before_charging, dimensions, quantity,
+      price_key, service_key, display_name, unit_amount, currency)
     SELECT ${organizationId}, wanted.* FROM wanted
-    ON CONFLICT (organization_id, deployment_id, meter, hour, dimensions_key) DO UPDATE SET
+    ON CONFLICT (organization_id, deployment_id, meter, hour, dimensions_key, before_charging) DO UPDATE SET
       quantity = excluded.quantity, price_key = excluded.price_key, service_key = excluded.service_key,
       display_name = excluded.display_name, unit_amount = excluded.unit_amount, currency = excluded.currency
     WHERE (bucket.quantity, bucket.price_key, bucket.service_key, bucket.display_name, bucket.unit_amount, bucket.currency)
@@ -137,11 +150,12 @@ export async function writeBuckets(
     .execute()
 }
 
-function toRow({ deploymentId, meter, hour, dimensions, thousandths, price }: UsageBucket) {
+function toRow({ deploymentId, meter, hour, beforeCharging, dimensions, thousandths, price }: UsageBucket) {
   return {
     deployment_id: deploymentId,
     meter,
     hour,
+    before_charging: beforeCharging,
     dimensions,
     quantity: fromThousandths(thousandths),
     price_key: price.priceKey,
@@ -170,6 +184,8 @@ export interface UsageScope {
   from?: Date | undefined
   /** The hour after the last */
   to?: Date | undefined
+  /** Omits usage before charging began, in the hour in which it began */
+  chargedOnly?: boolean | undefined
   deploymentId?: string | undefined
 }
 
@@ -177,7 +193,7 @@ export interface UsageScope {
 export async function sumSealedUsage(
   db: Database,
   organizationId: number,
-  { from, to, deploymentId }: UsageScope,
+  { from, to, chargedOnly, deploymentId }: UsageScope,
 ): Promise<UsageSum[]> {
   let query = db
     .selectFrom('usage_buckets')
@@ -188,6 +204,7 @@ export async function sumSealedUsage(
     .groupBy(['meter', 'dimensions', 'service_key', 'display_name', 'unit_amount', 'currency'])
   if (from !== undefined) query = query.where('hour', '>=', from)
   if (to !== undefined) query = query.where('hour', '<', to)
+  if (chargedOnly === true) query = query.where('before_charging', '=', false)
   if (deploymentId !== undefined) query = query.where('deployment_id', '=', deploymentId)
   const rows = await query.execute()
   return rows.map(({ service_key: serviceKey, display_name: displayName, ...row }) => {
@@ -199,7 +216,7 @@ export async function sumSealedUsage(
 
 /**
  * A page of sealed usage by price key and hour, in order, in whole thousandths: the seven days from the first sealed hour at or
- * after `from`. Free usage counts as 0.
+ * after `from`, without usage before charging began. Free usage counts as 0.
  */
 export async function listSealedHours(
   db: Database,
@@ -222,6 +239,7 @@ export async function listSealedHours(
     .where('sealed_at', 'is not', null)
     .where('hour', '>=', first)
     .where('hour', '<', addHours(first, 7 * 24))
+    .where('before_charging', '=', false)
     .groupBy(['price_key', 'hour'])
     .orderBy('price_key')
     .orderBy('hour')

@@ -2,7 +2,7 @@ import type { Services } from '../../services.ts'
 import type { Database } from '../../database/tables.ts'
 import { countOpenAnomalies } from './anomalies.ts'
 import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
-import { floorHour } from './hours.ts'
+import { floorHour, latest } from './hours.ts'
 import { planSettlement } from './ledger.ts'
 import type { UsageBucket } from './ledger.ts'
 import { meters } from '../../base/meters.ts'
@@ -30,7 +30,6 @@ export interface UsageTotal {
 
 export interface UsageSummary {
   organizationId: number
-  /** Whole UTC hours: the hour in which a period begins is all its own, and no part of the period before */
   periodStart: Date
   periodEnd: Date
   currency: string
@@ -38,21 +37,23 @@ export interface UsageSummary {
   openAnomalies: number
 }
 
-/** Summarizes an organization's usage in the hours from `from` to `to`, both rounded down. Open spans count up to now. */
+/**
+ * Summarizes an organization's usage in a period. The usage of the period is that of its hours, both ends rounded down, without
+ * the part of the first hour in which usage was not charged yet. Open spans count up to now.
+ */
 export function summarizeUsage(
   deps: Deps,
   organizationId: number,
-  from: Date,
-  to: Date,
+  { start, end, chargedSince }: { start: Date; end: Date; chargedSince: Date | null },
 ): Promise<UsageSummary> {
-  const periodStart = floorHour(from)
-  const periodEnd = floorHour(to)
+  const from = floorHour(chargedSince === null ? start : latest(start, chargedSince))
+  const scope = { from, to: floorHour(end), chargedOnly: chargedSince !== null && chargedSince >= from }
   return readSnapshot(deps.db, async (db) => ({
     organizationId,
-    periodStart,
-    periodEnd,
+    periodStart: start,
+    periodEnd: end,
     currency: deps.config.billing.currency,
-    usageTotals: await listTotals(deps, db, organizationId, { from: periodStart, to: periodEnd }),
+    usageTotals: await listTotals(deps, db, organizationId, scope),
     openAnomalies: await countOpenAnomalies(db, organizationId),
   }))
 }
@@ -114,13 +115,14 @@ export async function listOpenBuckets(
   db: Database,
   organizationId: number,
   sealedThrough: Date,
-  { from, to, deploymentId }: UsageScope,
+  { from, to, chargedOnly, deploymentId }: UsageScope,
 ): Promise<UsageBucket[]> {
   const ledger = await loadOpenLedger(db, organizationId, sealedThrough)
   return planSettlement(ledger, clock(), createPriceFinder(prices)).buckets.filter(
     (bucket) =>
       (from === undefined || bucket.hour >= from) &&
       (to === undefined || bucket.hour < to) &&
+      !(chargedOnly === true && bucket.beforeCharging) &&
       (deploymentId === undefined || bucket.deploymentId === deploymentId),
   )
 }

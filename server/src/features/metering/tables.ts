@@ -18,6 +18,7 @@ export interface TokenUsageTable {
   organization_id: number
   model_name: string
   hour: Date
+  before_charging: Generated<boolean>
   requests: number
   input_tokens: number
   output_tokens: number
@@ -32,6 +33,7 @@ export interface UsageCursorsTable {
   organization_id: number
   sealed_through: DefaultedTimestamp
   settled_at: Date | null
+  charged_since: Date | null
 }
 
 export interface InstanceSpansTable {
@@ -53,6 +55,7 @@ export interface UsageBucketsTable {
   deployment_id: string
   meter: MeterName
   hour: Date
+  before_charging: Generated<boolean>
   dimensions: JSONColumnType<Record<string, string>>
   dimensions_key: GeneratedAlways<string>
   quantity: string

@@ -31,16 +31,17 @@ export interface TokenJournal {
 
 interface Batch {
   id: string
-  hour: number
   openedAt: number
-  totals: Map<string, TokenTotal & { head: string }>
+  totals: TokenTotal[]
+  /** The totals of the current second, by deployment */
+  second: { at: number; totals: Map<string, TokenTotal & { head: string }> }
   /** null when the file could not be created: the batch is only in memory */
   file: JournalFile | null
   /** Buffered lines: all requests that end in one turn of the event loop share one write */
   lines: string
 }
 
-const hourMilliseconds = 3_600_000
+const secondMilliseconds = 1000
 const flushMilliseconds = 1_000
 /** A file without a write for this long is abandoned: a live process would have rotated it. */
 const abandonedMilliseconds = 10_000
@@ -62,7 +63,7 @@ export function openTokenJournal(
   let flushing: Promise<void> = Promise.resolve()
   let ticks = 0
 
-  function begin(hour: number): Batch {
+  function begin(): Batch {
     const id = randomUUID()
     let file: JournalFile | null = null
     try {
@@ -70,7 +71,7 @@ export function openTokenJournal(
     } catch (error) {
       log.error({ err: error }, 'the token journal can’t be written')
     }
-    return { id, hour, openedAt: Date.now(), totals: new Map(), file, lines: '' }
+    return { id, openedAt: Date.now(), totals: [], second: { at: 0, totals: new Map() }, file, lines: '' }
   }
 
   function rotate(): void {
@@ -98,7 +99,7 @@ export function openTokenJournal(
 
   async function writeClosed(): Promise<void> {
     for (let batch = closed[0]; batch !== undefined; batch = closed[0]) {
-      await recordTokenBatch(db, batch.id, async () => [...batch.totals.values()])
+      await recordTokenBatch(db, batch.id, async () => batch.totals)
       closed.shift()
       batch.file?.remove()
       await deleteTokenBatch(db, batch.id)
@@ -138,17 +139,19 @@ export function openTokenJournal(
   return {
     record(deployment, usage) {
       const now = clock().getTime()
-      const hour = now - (now % hourMilliseconds)
+      const at = now - (now % secondMilliseconds)
       // After a long pause another process may have adopted the file.
-      if (open !== null && (open.hour !== hour || Date.now() - open.openedAt > longestOpenMilliseconds))
-        rotate()
-      open ??= begin(hour)
-      let total = open.totals.get(deployment.deploymentId)
+      if (open !== null && Date.now() - open.openedAt > longestOpenMilliseconds) rotate()
+      open ??= begin()
+      if (open.second.at !== at) open.second = { at, totals: new Map() }
+      const { totals } = open.second
+      let total = totals.get(deployment.deploymentId)
       if (total === undefined) {
         const { deploymentId, organizationId, modelName } = deployment
-        const entry = { deploymentId, organizationId, modelName, hour: new Date(hour) }
+        const entry = { deploymentId, organizationId, modelName, at: new Date(at) }
         total = { ...entry, requests: 0, inputTokens: 0, outputTokens: 0, head: toLineHead(entry) }
-        open.totals.set(deploymentId, total)
+        totals.set(deploymentId, total)
+        open.totals.push(total)
       }
       if (open.lines === '') setImmediate(write)
       open.lines += toLine(total.head, usage)

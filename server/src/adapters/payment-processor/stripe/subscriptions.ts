@@ -16,7 +16,7 @@ export function subscriptionOperations({
   'createSubscription' | 'findSubscription' | 'claimSubscription' | 'setCollectionMethod'
 > {
   return {
-    async createSubscription({ customerId, organizationId, cardId, idempotencyKey }) {
+    async createSubscription({ customerId, organizationId, cardId, anchor, idempotencyKey }) {
       const prices = await findMeteredPrices(stripe, installation)
       if (prices.length === 0)
         throw new Error('No prices are published. For Stripe, run npm run stripe:setup')
@@ -25,6 +25,13 @@ export function subscriptionOperations({
           {
             customer: customerId,
             items: prices.map(({ id }) => ({ price: id })),
+            // Periods of whole hours, so that no hour belongs to two of them.
+            billing_cycle_anchor_config: {
+              day_of_month: anchor.getUTCDate(),
+              hour: anchor.getUTCHours(),
+              minute: 0,
+              second: 0,
+            },
             collection_method: 'charge_automatically',
             default_payment_method: cardId,
             off_session: true,
