@@ -30,6 +30,16 @@ COMMENT ON TABLE usage_cursors IS 'How far an organization''s usage is settled. 
 COMMENT ON COLUMN usage_cursors.charged_since IS 'From when on usage is charged; null during the trial. Its hour is cut into two parts.';
 COMMENT ON COLUMN usage_cursors.sealed_through IS 'A whole UTC hour: usage before it never changes again';
 
+CREATE TABLE settlement_clock (
+  id                    integer PRIMARY KEY CHECK (id = 1),
+  trusted_at            timestamptz NOT NULL,
+  observed_at           timestamptz NOT NULL,
+  observed_milliseconds bigint
+);
+COMMENT ON TABLE settlement_clock IS 'One row: guards the seals against a clock that steps';
+COMMENT ON COLUMN settlement_clock.trusted_at IS 'Hours before this time of a settlement may be sealed';
+COMMENT ON COLUMN settlement_clock.observed_milliseconds IS 'How long the time after a pause has been observed; null if it is trusted';
+
 CREATE TABLE instance_spans (
   id                bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   organization_id   bigint NOT NULL REFERENCES organizations (id),

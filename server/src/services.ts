@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { ObservedTime } from './base/observed-time.ts'
 import type { Price } from './base/price.ts'
 import type { Config } from './config/config.ts'
 import type { Notifications } from './database/notifications.ts'
@@ -14,6 +15,7 @@ export interface Services {
   config: Config
   log: Logger
   clock: () => Date
+  observedTime: ObservedTime
   prices: readonly Price[]
   db: Database
   notifications: Notifications

@@ -1,5 +1,6 @@
 import { fromKysely, PgBoss } from 'pg-boss'
 import type { Database } from '../database/tables.ts'
+import { steadyClock } from './steady-clock.ts'
 
 /** What a job of each name carries. Each feature adds its own jobs in its `jobs.ts`. */
 export interface JobPayloads {}
@@ -47,6 +48,7 @@ export async function openQueue(
     ...timeouts,
     connectionString: url,
     application_name: 'berth jobs',
+    clock: steadyClock,
     max: 4,
     supervise: runsSchedule,
     schedule: runsSchedule,

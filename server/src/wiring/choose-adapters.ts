@@ -11,6 +11,7 @@ import { withWarmUp } from '../adapters/model-runtime/warm-up.ts'
 import { createXinferenceRuntime } from '../adapters/model-runtime/xinference/runtime.ts'
 import { installationOf } from '../adapters/payment-processor/installation.ts'
 import { createStripeProcessor } from '../adapters/payment-processor/stripe/processor.ts'
+import type { ObservedTime } from '../base/observed-time.ts'
 import type { Config } from '../config/config.ts'
 import type { KubernetesConfig } from '../config/runtimes.ts'
 import type { Database } from '../database/tables.ts'
@@ -66,14 +67,16 @@ export async function createRuntime(
   config: Config,
   instanceTypes: readonly InstanceType[],
   log: Logger,
+  observedTime: ObservedTime,
 ): Promise<ModelRuntime> {
-  return withWarmUp(await openRuntime(config, instanceTypes, log), mainProtocols)
+  return withWarmUp(await openRuntime(config, instanceTypes, log, observedTime), mainProtocols)
 }
 
 function openRuntime(
   config: Config,
   instanceTypes: readonly InstanceType[],
   log: Logger,
+  observedTime: ObservedTime,
 ): Promise<ModelRuntime> {
   if (config.xinference !== null) {
     const { gpuMemoryShare } = config.engineLimits
@@ -96,6 +99,7 @@ function openRuntime(
     mediaDomains: [...config.mediaDomains],
     proxy: config.proxy,
     environment: process.env,
+    observedTime,
     logger: log,
   })
 }

@@ -22,6 +22,7 @@ import type { Logger } from 'pino'
 import type { ModelRuntime } from '../ports/model-runtime.ts'
 import type { Database } from '../database/tables.ts'
 import { openDatabase } from './open-database.ts'
+import { ObservedTime } from '../base/observed-time.ts'
 import { readOrCreateSecretKey } from './secret-key.ts'
 
 export interface Overrides {
@@ -37,6 +38,8 @@ export async function createApplication(config: Config, overrides: Overrides = {
   const log = overrides.log ?? openLog(config)
   const clock = overrides.clock ?? (() => new Date())
   const opened = new AsyncDisposableStack()
+  const observedTime = new ObservedTime()
+  opened.defer(() => observedTime.close())
   const lost = new AbortController()
   try {
     const { databaseUrl, connection } = await openDatabase({ config, log, opened, lost })
@@ -64,7 +67,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
         : null
     opened.defer(async () => paymentSandbox?.close())
     const payments = createPaymentProcessor(config, paymentSandbox, secretKey)
-    const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log))
+    const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log, observedTime))
     opened.defer(() => runtime.close())
     const inference = await openInference({ db, clock, log, notifications }, config.inference)
     opened.defer(() => inference.close())
@@ -74,6 +77,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       config,
       log,
       clock,
+      observedTime,
       db,
       prices,
       notifications,

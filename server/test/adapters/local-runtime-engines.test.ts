@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { access, appendFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import { ObservedTime } from '../../src/base/observed-time.ts'
 import type { EngineSpec, LogLine, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import { findEngines } from '../../src/adapters/model-runtime/local/engine/engine-process.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
@@ -274,6 +275,27 @@ describe('a broken engine', () => {
     expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
     await vi.waitUntil(() => runtime.release(spec.deploymentId), patient)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
+  })
+
+  test('does not fail when the clock steps ahead while it loads the model', async () => {
+    const folder = await makeFolder()
+    const source = `${engineDouble} console.log('loading: 41 %'); writeRecord({ phase: 'loading' })`
+    const observedTime = new ObservedTime()
+    const runtime = await openRuntime(
+      makeSettings(folder, { engineProgram: await writeProgram(folder, source), observedTime }),
+    )
+    const spec = await deploy(runtime)
+    await runtime.ensureEngine(spec)
+    await expect
+      .poll(() => runtime.observeEngine(spec.deploymentId))
+      .toEqual({ phase: 'starting', message: 'The engine is loading the model: 41 %.' })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 21 * 60_000 })
+    try {
+      expect(await runtime.observeEngine(spec.deploymentId)).toMatchObject({ phase: 'starting' })
+    } finally {
+      vi.useRealTimers()
+      observedTime.close()
+    }
   })
 
   test('counts as unreachable only after several failed health checks', async () => {

@@ -3,12 +3,12 @@ import { publishSandboxPrices } from '../../src/features/billing/publish-prices.
 import { reportUsage } from '../../src/features/billing/report-usage.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import { recordTokens } from '../../src/features/metering/record-tokens.ts'
-import { settleUsage } from '../../src/features/metering/settle.ts'
 import { activate } from '../support/billing.ts'
 import { registerClient } from '../support/client.ts'
 import { createTestClock, hour } from '../support/clock.ts'
 import { insertInstanceSpan } from '../support/instance-spans.ts'
 import { openSandboxTables } from '../support/sandbox.ts'
+import { settleTrusted } from '../support/settle.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -78,7 +78,7 @@ test('trial usage in the hour of the activation is not charged, and the billing 
     ['inference_output_tokens', '1'],
   ]
   expect(await readQuantities(client)).toEqual(charged)
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   expect(await readQuantities(client)).toEqual(charged)
   await reportUsage(server.application)
   expect(await listMeterEvents(account.processor_customer_id)).toEqual([14])
@@ -115,7 +115,7 @@ test('an activation that is applied after its hour was sealed charges from the f
   const { body: account } = await client.get('/v1/billing/account')
   clock.advance(6 * hour)
   expect(await readQuantities(client)).toEqual([['gpu_instance_seconds', '2']])
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   await reportUsage(server.application)
   expect(await listMeterEvents(account.processor_customer_id)).toEqual([2])
 })

@@ -313,7 +313,13 @@ describe('when the processor fails', () => {
     expect(await listReports(organization)).toMatchObject([{ status: 'unknown' }, { status: 'unknown' }])
     const check = () => runUsageChecks(server.application, usageReportChecks(server.application))
     await check()
-    expect((await client.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(2)
+    // One for all hours of a price.
+    expect((await client.get('/v1/billing/anomalies')).body).toMatchObject([
+      {
+        kind: 'unsent_usage',
+        message: expect.stringMatching(/^2 reports of 100 units of .+ in the hours from .+ to /),
+      },
+    ])
     await server.application.db
       .updateTable('usage_reports')
       .set({ status: 'sent', sent_at: clock.now() })

@@ -8,13 +8,13 @@ import { reportUsage } from '../../src/features/billing/report-usage.ts'
 import { usageReportChecks } from '../../src/features/billing/usage-report-checks.ts'
 import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
-import { settleUsage } from '../../src/features/metering/settle.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
 import { activate } from '../support/billing.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import { createTestClock, hour } from '../support/clock.ts'
 import { insertInstanceSpan } from '../support/instance-spans.ts'
 import { openSandboxTables } from '../support/sandbox.ts'
+import { settleTrusted } from '../support/settle.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -66,7 +66,7 @@ const use = ({ client, id }: Organization, from: Date, to: Date) =>
 /** What the workers do in an hour. */
 async function work(): Promise<void> {
   await server.application.paymentSandbox!.tick(() => Promise.resolve())
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   await reportUsage(server.application)
   await compareInvoices(server.application)
 }

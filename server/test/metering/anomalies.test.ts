@@ -3,12 +3,12 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { orphanCheck } from '../../src/features/deployments/orphan-check.ts'
 import { checkLedger, checkUsage } from '../../src/features/metering/checks.ts'
-import { settleUsage } from '../../src/features/metering/settle.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { settleTrusted } from '../support/settle.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -53,7 +53,7 @@ const kinds = async () => (await runChecks()).map(({ kind }) => kind)
 
 test('a running deployment causes no anomaly', async () => {
   now = new Date('2026-03-01T13:30:00Z')
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   expect(await runChecks()).toEqual([])
 })
 
@@ -160,7 +160,7 @@ test('a clock steps back: the span ends at the watermark, with an anomaly', asyn
   const { id: other } = await deploy(client)
   const started = now
   now = new Date(started.getTime() + 4 * 3_600_000)
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   now = new Date(started.getTime() + 60_000)
   await client.delete(`${path}/${other}`)
   await waitForStatus(client, other, 'terminated')
@@ -171,24 +171,24 @@ test('a clock steps back: the span ends at the watermark, with an anomaly', asyn
     .executeTakeFirstOrThrow()
   expect(span).toEqual({ ended_at: new Date('2026-03-01T17:00:00Z'), reported_end_at: now })
   now = new Date(started.getTime() + 5 * 3_600_000)
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   const seen = await runChecks()
   expect(seen.map(({ kind }) => kind)).toEqual(['impossible_span', 'provider_disagrees'])
   expect(seen[0]!.message).toMatch(/ending in hours that were already sealed/)
   now = new Date('2026-04-20T00:00:00Z')
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   expect(await runChecks()).toEqual([])
 })
 
 test('usage without a price stays unsealed until it has one', async () => {
   const withoutPrices = { ...server.application, prices: [] }
   now = new Date('2026-04-20T03:00:00Z')
-  await settleUsage(withoutPrices)
+  await settleTrusted(withoutPrices)
   expect(await kinds()).toEqual(['missing_price'])
   now = new Date('2026-04-22T03:00:00Z')
-  await settleUsage(withoutPrices)
+  await settleTrusted(withoutPrices)
   expect(await kinds()).toEqual(['missing_price', 'unsettled_usage'])
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   expect(await runChecks()).toEqual([])
 })
 

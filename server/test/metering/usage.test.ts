@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { checkLedger, checkUsage } from '../../src/features/metering/checks.ts'
-import { settleUsage } from '../../src/features/metering/settle.ts'
 import { sumAmount, summarizeUsage } from '../../src/features/metering/summary.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { listAllUsageEvents } from '../support/sealed-usage.ts'
+import { settleTrusted } from '../support/settle.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -60,7 +60,7 @@ test('a span across midnight and the end of a month is cut into hours, to the mi
   pass({ hours: 3, milliseconds: 123 })
   await terminate(id)
   pass({ hours: 2 })
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   const buckets = await readBuckets()
   expect(buckets.map(({ hour, quantity }) => [hour.toISOString(), quantity])).toEqual([
     ['2026-01-31T21:00:00.000Z', '1799.750'],
@@ -299,7 +299,7 @@ test('a summary counts open spans up to now, before and after settlement', async
   })
   pass({ hours: 1, minutes: 50 })
   for (const settled of [false, true]) {
-    if (settled) await settleUsage(server.application)
+    if (settled) await settleTrusted(server.application)
     const { usageTotals } = await summarize(...month)
     expect(usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['6600.005'])
     expect(await sumAmount(server.application, organizationId)).toBe('6.600005')
@@ -313,7 +313,7 @@ test('a deployment’s cost includes only its own usage, sealed or not', async (
   const { id: second } = await deploy(client)
   pass({ minutes: 30, milliseconds: 1 })
   for (const settled of [false, true]) {
-    if (settled) await settleUsage(server.application)
+    if (settled) await settleTrusted(server.application)
     expect(await readCost(first)).toBe('5.400001')
     expect(await readCost(second)).toBe('1.800001')
   }
@@ -322,10 +322,10 @@ test('a deployment’s cost includes only its own usage, sealed or not', async (
 test('an hour is sealed 15 minutes after its end and can never change again', async () => {
   await deploy(client)
   now = new Date('2026-01-31T22:14:59.999Z')
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   expect((await readBuckets()).map((bucket) => bucket.sealed_at)).toEqual([null, null])
   now = new Date('2026-01-31T22:15:00.000Z')
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   expect((await readBuckets()).map((bucket) => bucket.sealed_at)).toEqual([now, null])
   const { db } = server.application
   const own = ['organization_id', '=', organizationId] as const
@@ -350,12 +350,12 @@ test('a machine whose clock is ahead of the database’s seals no hours', async 
   const isSealed = async () => (await readBuckets()).some((bucket) => bucket.sealed_at !== null)
   const machine = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 6 * 60_000)
   try {
-    await settleUsage(server.application)
+    await settleTrusted(server.application)
   } finally {
     machine.mockRestore()
   }
   expect(await isSealed()).toBe(false)
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   expect(await isSealed()).toBe(true)
   await terminate(id)
 })
@@ -364,12 +364,12 @@ test('a deployment that takes hours to start is billed from the provider’s sta
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Loading.' }) })
   const { id } = await deploy(client, 'berth-tiny', 'deploying')
   pass({ hours: 5 })
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   expect((await summarize(...nextMonth)).usageTotals).toEqual([])
   expect(await readBuckets()).toEqual([])
   runtime.reset()
   await waitForStatus(client, id, 'running')
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   const all = await summarize(month[0], nextMonth[1])
   expect(all.usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['18000'])
 })
@@ -401,7 +401,7 @@ test('a deployment that failed before it was ready is not billed; one that faile
     [late, false],
   ])
   pass({ hours: 5 })
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   const all = await summarize(month[0], nextMonth[1])
   expect(all.usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['3660'])
 })
@@ -431,7 +431,7 @@ test('tokens are counted by model, free, and not reported to the processor', asy
   ]
   expect(await tokens()).toEqual(expected)
   pass({ hours: 2 })
-  await settleUsage(server.application)
+  await settleTrusted(server.application)
   expect(await tokens()).toEqual(expected)
   const events = await listAllUsageEvents(server.application.db, organizationId, month[0])
   expect(new Set(events.map(({ priceKey }) => priceKey))).toEqual(

@@ -23,12 +23,14 @@ export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>)
       kind: 'unsent_usage',
       async find() {
         const { rows } = await sql<{ organization_id: number; subject: string; message: string }>`
-          SELECT organization_id, identifier AS subject,
-            format('The report of %s units of %s in the hour of %s %s: %s.', quantity, price_key, hour,
-              CASE attempts WHEN 0 THEN 'waits' ELSE format('is not confirmed after %s attempts', attempts) END,
-              rtrim(coalesce(last_error, 'the process ended'), '.')) AS message
+          SELECT organization_id, format('%s %s', organization_id, price_key) AS subject,
+            format('%s %s of %s units of %s in the hours from %s to %s %s: %s.', count(*),
+              CASE count(*) WHEN 1 THEN 'report' ELSE 'reports' END, sum(quantity), price_key, min(hour), max(hour),
+              CASE max(attempts) WHEN 0 THEN 'not sent yet' ELSE 'not confirmed' END,
+              rtrim(coalesce((array_agg(last_error ORDER BY hour DESC))[1], 'the process ended'), '.')) AS message
           FROM usage_reports
           WHERE status <> 'sent' AND first_attempt_at < ${clock()}::timestamptz - ${confirmationDeadline}
+          GROUP BY organization_id, price_key
           UNION ALL
           SELECT organization_id,
             organization_id || CASE WHEN is_live THEN ' unsent' ELSE ' without subscription' END AS subject,

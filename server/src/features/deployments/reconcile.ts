@@ -72,7 +72,7 @@ async function retryLater(context: ReconcileContext): Promise<StepResult> {
   const { deployment, deps } = context
   const isReported = deployment.waiting_for === 'retry'
   // Nothing else is written while the error lasts, so `updated_at` is the time of the first failure.
-  const elapsed = isReported ? deps.clock().getTime() - deployment.updated_at.getTime() : 0
+  const elapsed = isReported ? deps.observedTime.between(deployment.updated_at, deps.clock()) : 0
   if (deployment.status === 'provisioning' && elapsed > provisioningTimeout) {
     return failDeployment(context, {
       stage: 'provisioning',

@@ -144,8 +144,9 @@ const providerDisagreements = (organizationId: number, now: Date) => sql<Row>`
     format('Deployment %s has %s metered seconds, but %s seconds since the provider''s start.', deployment_id, ours, theirs)
       AS message
   FROM (
-    SELECT *, extract(epoch FROM coalesce(ended_at, ${now}::timestamptz) - started_at) AS ours,
-      extract(epoch FROM coalesce(reported_end_at, ${now}::timestamptz) - reported_start_at) AS theirs
+    SELECT *, extract(epoch FROM greatest(coalesce(ended_at, ${now}::timestamptz), started_at) - started_at) AS ours,
+      extract(epoch FROM greatest(coalesce(reported_end_at, ${now}::timestamptz), reported_start_at) - reported_start_at)
+        AS theirs
     FROM instance_spans
     WHERE organization_id = ${organizationId} AND ${isRecent('instance_spans', now)} AND voided_at IS NULL
   ) AS span

@@ -79,13 +79,14 @@ export function toSpanEnd(now: Date, startedAt: Date, sealedThrough: Date): Date
 }
 
 /**
- * Cuts unsealed usage into hourly buckets, open spans up to `now`, and returns the new watermark. Hours without a price and hours
- * with undecided usage stay open.
+ * Cuts unsealed usage into hourly buckets, open spans up to `now`, and returns the new watermark. Hours without a price, hours
+ * with undecided usage and hours from `sealLimit` on stay open.
  */
 export function planSettlement(
   { sealedThrough, chargedSince, spans, tokens, undecidedSince }: OpenLedger,
   now: Date,
   findPrice: PriceFinder,
+  sealLimit: Date | null = null,
 ): { buckets: UsageBucket[]; sealedThrough: Date } {
   const buckets = new Map<string, UsageBucket>()
 
@@ -119,7 +120,7 @@ export function planSettlement(
   }
 
   const unpriced = [...buckets.values()].flatMap(({ price, hour }) => (price.unit === null ? [hour] : []))
-  const sealable = floorHour(earliest(addHours(now, -graceHours), undecidedSince, ...unpriced))
+  const sealable = floorHour(earliest(addHours(now, -graceHours), undecidedSince, sealLimit, ...unpriced))
   return { buckets: [...buckets.values()], sealedThrough: latest(sealedThrough, sealable) }
 }
 

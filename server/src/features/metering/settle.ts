@@ -4,7 +4,8 @@ import { planSettlement } from './ledger.ts'
 import type { PriceFinder } from './ledger.ts'
 import { findPrice } from './prices.ts'
 import type { Price } from '../../base/price.ts'
-import { lockLedger } from './spans.ts'
+import { recordSettlement } from './settlement-clock.ts'
+import { lockLedger, moveFutureSpans } from './spans.ts'
 import { listUnsettledOrganizations, loadOpenLedger, writeBuckets } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'prices'>
@@ -22,27 +23,42 @@ export async function settleUsage(deps: Deps & Pick<Services, 'log'>): Promise<v
     )
     return
   }
+  const sealLimit = await findSealLimit(deps)
   for (const organizationId of await listUnsettledOrganizations(deps.db)) {
     try {
-      await settleOrganization(deps, organizationId)
+      await moveFutureSpans(deps.db, organizationId, deps.clock())
+      await settleOrganization(deps, organizationId, sealLimit)
     } catch (error) {
       deps.log.error({ err: error, organization: organizationId }, 'usage could not be settled')
     }
   }
 }
 
-/** Settles the usage of one organization in one transaction. */
-export function settleOrganization({ db, clock, prices }: Deps, organizationId: number): Promise<void> {
+/** Only hours before this time may be sealed; null for no limit. */
+async function findSealLimit({ db, clock, log }: Deps & Pick<Services, 'log'>): Promise<Date | null> {
+  const now = clock()
+  const { clock: state, hasBegunToWait } = await recordSettlement(db, now)
+  if (hasBegunToWait) {
+    log.warn(
+      { now, lastSettlement: state.trusted_at },
+      'the last settlement was long ago, because no worker ran or because a clock was set: no usage is sealed for an hour',
+    )
+  }
+  return state.observed_milliseconds === null ? null : state.trusted_at
+}
+
+/** Settles the usage of one organization in one transaction. Hours from `sealLimit` on stay open. */
+export function settleOrganization(
+  { db, clock, prices }: Deps,
+  organizationId: number,
+  sealLimit: Date | null = null,
+): Promise<void> {
   return db.transaction().execute(async (transaction) => {
     const sealedThrough = await lockLedger(transaction, organizationId)
-    const ledger = await loadOpenLedger(transaction, organizationId, sealedThrough)
     const now = clock()
-    await writeBuckets(
-      transaction,
-      organizationId,
-      planSettlement(ledger, now, createPriceFinder(prices)),
-      now,
-    )
+    const ledger = await loadOpenLedger(transaction, organizationId, sealedThrough)
+    const plan = planSettlement(ledger, now, createPriceFinder(prices), sealLimit)
+    await writeBuckets(transaction, organizationId, plan, now)
   })
 }
 

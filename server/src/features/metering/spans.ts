@@ -51,6 +51,24 @@ export async function confirmInstanceSpan(
     .execute()
 }
 
+/** Two clocks may differ by this much: the grace period of a seal. */
+const clockDifference = 15 * 60_000
+
+/** Open spans that start in the future, because a clock was set back, start at `now` instead: they are metered from then on. */
+export async function moveFutureSpans(db: Database, organizationId: number, now: Date): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    const sealedThrough = await lockLedger(transaction, organizationId)
+    const start = latest(now, sealedThrough)
+    await transaction
+      .updateTable('instance_spans')
+      .set({ started_at: start })
+      .where('organization_id', '=', organizationId)
+      .where('ended_at', 'is', null)
+      .where('started_at', '>', new Date(start.getTime() + clockDifference))
+      .execute()
+  })
+}
+
 /** Closes the open span, if any, after the instance's release; the span of a deployment that never became ready is voided. */
 export async function closeInstanceSpan(
   transaction: DatabaseTransaction,

@@ -7,6 +7,7 @@ declare module '../../database/tables.ts' {
     token_usage: TokenUsageTable
     token_batches: TokenBatchesTable
     usage_cursors: UsageCursorsTable
+    settlement_clock: SettlementClockTable
     instance_spans: InstanceSpansTable
     usage_buckets: UsageBucketsTable
     usage_anomalies: UsageAnomaliesTable
@@ -34,6 +35,13 @@ export interface UsageCursorsTable {
   sealed_through: DefaultedTimestamp
   settled_at: Date | null
   charged_since: Date | null
+}
+
+export interface SettlementClockTable {
+  id: number
+  trusted_at: Date
+  observed_at: Date
+  observed_milliseconds: number | null
 }
 
 export interface InstanceSpansTable {

@@ -1,3 +1,4 @@
+import type { ObservedTime } from '../../../base/observed-time.ts'
 import type { InstanceType, ServingCapacity } from '../../../ports/model-runtime.ts'
 import type { RuntimeLogger } from '../runtime-logger.ts'
 
@@ -60,6 +61,8 @@ export interface LocalRuntimeSettings {
   retry?: RetrySettings | undefined
   /** Milliseconds before loading a model counts as failed; default 20 minutes */
   loadingTimeoutMs?: number | undefined
+  /** Measures how long engines load; default by the time of day */
+  observedTime?: Pick<ObservedTime, 'between'> | undefined
   /** The engine script, run with the same Node; default `engine/src/main.ts` */
   engineProgram?: string | undefined
 }

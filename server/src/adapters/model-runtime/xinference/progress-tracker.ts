@@ -18,8 +18,10 @@ export function createProgressTracker(stallMs: number): ProgressTracker {
   function measure(deploymentId: string, observation: ModelObservation): number {
     const text = JSON.stringify(observation)
     const last = unchanged.get(deploymentId)
-    if (last?.text === text) return Date.now() - last.since
-    unchanged.set(deploymentId, { text, since: Date.now() })
+    // Not the time of day: neither a step of the clock nor a suspended machine makes a model stall.
+    const now = performance.now()
+    if (last?.text === text) return now - last.since
+    unchanged.set(deploymentId, { text, since: now })
     return 0
   }
 

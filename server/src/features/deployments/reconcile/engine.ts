@@ -158,7 +158,7 @@ async function waitForRuntime(context: ReconcileContext, message: string): Promi
       ? { next: undefined }
       : waitForRuntime({ ...context, deployment }, message)
   }
-  if (status === 'deploying' && now.getTime() - since.getTime() > unreachableTimeout) {
+  if (status === 'deploying' && context.deps.observedTime.between(since, now) > unreachableTimeout) {
     return failDeployment(context, { stage: 'engine_startup', code: 'engine_unreachable', message })
   }
   const stage = status === 'deploying' ? 'engine_startup' : 'runtime'
@@ -172,7 +172,7 @@ function getStartDelay({ deployment, deps }: ReconcileContext): number {
     deployment.status === 'running'
       ? deployment.updated_at
       : (deployment.engine_restarted_at ?? deployment.status_changed_at)
-  const elapsed = deps.clock().getTime() - since.getTime()
+  const elapsed = deps.observedTime.between(since, deps.clock())
   return Math.min(Math.max(elapsed / 20, pollDelay.starting), pollDelay.running)
 }
 

@@ -8,7 +8,10 @@ import type { Deployment } from '../store.ts'
 import { describeWaiting, toWaitingColumns } from '../waiting.ts'
 import type { Waiting } from '../waiting.ts'
 
-export type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime' | 'config' | 'secretKey' | 'prices'>
+export type Deps = Pick<
+  Services,
+  'db' | 'clock' | 'observedTime' | 'log' | 'runtime' | 'config' | 'secretKey' | 'prices'
+>
 
 /** Milliseconds between two polls of the runtime, by what the deployment waits for. */
 export const pollDelay = { starting: 500, stopping: 250, running: 5_000 }
@@ -36,9 +39,9 @@ export interface DeploymentFailure {
   message: string
 }
 
-/** Milliseconds since the deployment entered its current status. */
+/** Observed milliseconds since the deployment entered its current status. */
 export function timeInStatus({ deployment, deps }: ReconcileContext): number {
-  return deps.clock().getTime() - deployment.status_changed_at.getTime()
+  return deps.observedTime.between(deployment.status_changed_at, deps.clock())
 }
 
 /** Moves a deployment to `failed`. The following steps release its instance. */

@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkUsage } from '../../../../src/features/metering/checks.ts'
-import { settleUsage } from '../../../../src/features/metering/settle.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { deploy } from '../../../support/deployments.ts'
 import { createCast } from '../../../support/organizations.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
+import { settleTrusted } from '../../../support/settle.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
@@ -78,7 +78,7 @@ describe('GET /v1/billing/usage', () => {
       ],
     }
     for (const settled of [false, true]) {
-      if (settled) await settleUsage(server.application)
+      if (settled) await settleTrusted(server.application)
       const answer = await client.get(`${path}?from=2026-01-30&to=2026-02-02`)
       expect(answer.status).toBe(200)
       expect(answer.body).toEqual(expected)

@@ -53,6 +53,7 @@ export function createEngineControl(settings: LocalRuntimeSettings, program: str
     launching: new Set(),
     unhealthy: new Map(),
     loadingTimeoutMs: settings.loadingTimeoutMs ?? loadingTimeoutMs,
+    observedTime: settings.observedTime ?? { between: (since, now) => now.getTime() - since.getTime() },
     terminatedAt: new Map(),
   }
   return {

@@ -1,3 +1,4 @@
+import type { ObservedTime } from '../../../../base/observed-time.ts'
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
@@ -24,6 +25,7 @@ export interface EngineMemory {
   unhealthy: Map<string, { failures: number; at: number }>
   /** Milliseconds before loading a model counts as failed */
   loadingTimeoutMs: number
+  observedTime: Pick<ObservedTime, 'between'>
 }
 
 /** The state of the engine of a folder; `absent` if none was launched since this host booted. */
@@ -100,11 +102,11 @@ function describeEnd(
 }
 
 async function observeLoading(
-  { loadingTimeoutMs: timeout }: EngineMemory,
+  { loadingTimeoutMs: timeout, observedTime }: EngineMemory,
   directory: string,
   record: LaunchRecord,
 ): Promise<EngineObservation> {
-  if (Date.now() - record.launchedAt > timeout) {
+  if (observedTime.between(new Date(record.launchedAt), new Date()) > timeout) {
     const message = `${record.title} was not ready within ${Math.round(timeout / 60_000)} minutes.`
     return { phase: 'failed', stage: 'model_launch', code: 'readiness_timeout', message }
   }
