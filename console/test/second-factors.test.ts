@@ -55,8 +55,15 @@ test('a person sets up an app, signs in with its code and with a recovery code, 
   await page.getByRole('button', { name: 'Download' }).click()
   const file = await (await downloading).path()
   expect((await readFile(file, 'utf8')).trim().split('\n')).toEqual(codes)
-  await page.getByRole('button', { name: 'I have saved them' }).click()
+  // The codes are not shown again, so neither Escape nor a click outside closes them.
+  const shown = page.getByRole('dialog', { name: 'Save your recovery codes' })
+  await page.keyboard.press('Escape')
+  await page.mouse.click(5, 5)
+  await see(shown.getByText(codes[0]!))
+  // Behind the dialog the page says already that the factor is set.
   await see(page.getByText('10 recovery codes are left.'))
+  await shown.getByRole('button', { name: 'I have saved them' }).click()
+  await seeGone(shown)
 
   const { page: phone, allowPageErrors: allow } = await site.visit({ viewport: { width: 390, height: 800 } })
   allow(/401/)

@@ -15,15 +15,26 @@ interface DialogProps {
   /** The buttons of the footer, with the primary one last. */
   actions?: ReactNode
   wide?: boolean
+  /** Whether only a button of the content closes it, because what it shows can't be opened again. */
+  locked?: boolean
 }
 
 const fieldSelector = 'input:enabled:not([type=hidden]), select:enabled, textarea:enabled'
 
 /**
- * A modal dialog that traps the focus and closes on Escape. It focuses its first field when it opens, and its opener when it closes,
+ * A modal dialog that traps the focus and closes on Escape unless it is locked. It focuses its first field when it opens, and its opener when it closes,
  * or the page's main content if the opener is gone.
  */
-export function Dialog({ open, onOpenChange, title, description, children, actions, wide }: DialogProps) {
+export function Dialog({
+  open,
+  onOpenChange,
+  title,
+  description,
+  children,
+  actions,
+  wide,
+  locked,
+}: DialogProps) {
   const opener = useRef<Element>(null)
   const focusFirstField = (event: Event) => {
     opener.current = document.activeElement === document.body ? null : document.activeElement
@@ -39,6 +50,7 @@ export function Dialog({ open, onOpenChange, title, description, children, actio
     const target = opener.current?.isConnected ? opener.current : document.getElementById('content')
     if (target instanceof HTMLElement) target.focus()
   }
+  const keepOpen = (event: Event) => locked && event.preventDefault()
   return (
     <Primitive.Root open={open} onOpenChange={onOpenChange}>
       <Primitive.Portal>
@@ -47,6 +59,8 @@ export function Dialog({ open, onOpenChange, title, description, children, actio
           {...(description ? {} : { 'aria-describedby': undefined })}
           onOpenAutoFocus={focusFirstField}
           onCloseAutoFocus={restoreFocus}
+          onEscapeKeyDown={keepOpen}
+          onInteractOutside={keepOpen}
           className={classNames(
             'fixed top-1/2 left-1/2 z-50 flex max-h-[calc(100dvh-2rem)] w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2',
             'flex-col rounded-xl border bg-raised shadow-xl focus:outline-none',
@@ -60,11 +74,13 @@ export function Dialog({ open, onOpenChange, title, description, children, actio
                 <Primitive.Description className="text-muted">{description}</Primitive.Description>
               )}
             </div>
-            <Primitive.Close asChild>
-              <Button variant="quiet" size="tiny" aria-label={text.common.close}>
-                <X />
-              </Button>
-            </Primitive.Close>
+            {!locked && (
+              <Primitive.Close asChild>
+                <Button variant="quiet" size="tiny" aria-label={text.common.close}>
+                  <X />
+                </Button>
+              </Primitive.Close>
+            )}
           </header>
           <div className="overflow-y-auto px-5 py-4">{children}</div>
           {actions && (
@@ -80,6 +96,8 @@ interface ConfirmDialogProps extends Omit<DialogProps, 'actions' | 'wide'> {
   confirmLabel: string
   onConfirm: () => void
   busy?: boolean
+  /** Whether the confirm button is disabled, because a choice is missing. */
+  disabled?: boolean
   /** Styles the confirm button as destructive. */
   dangerous?: boolean
 }
@@ -89,6 +107,7 @@ export function ConfirmDialog({
   confirmLabel,
   onConfirm,
   busy = false,
+  disabled = false,
   dangerous,
   ...dialog
 }: ConfirmDialogProps) {
@@ -98,7 +117,12 @@ export function ConfirmDialog({
       actions={
         <>
           <Button onClick={() => dialog.onOpenChange(false)}>{text.common.cancel}</Button>
-          <Button variant={dangerous ? 'danger' : 'primary'} busy={busy} onClick={onConfirm}>
+          <Button
+            variant={dangerous ? 'danger' : 'primary'}
+            busy={busy}
+            disabled={disabled}
+            onClick={onConfirm}
+          >
             {confirmLabel}
           </Button>
         </>

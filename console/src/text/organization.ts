@@ -22,10 +22,15 @@ export const organization = {
   leaveTitle: (organization: string) => `Leave ${organization}?`,
   leaveDescription: 'You lose access at once. Its admins can invite you again.',
   left: (organization: string) => `You left ${organization}.`,
-  deploymentsActive: 'Some deployments are active. Choose what happens to them.',
+  deploymentsActive: (count: number) =>
+    count === 1
+      ? 'This deployment is active. Choose what happens to it.'
+      : `These ${count} deployments are active. Choose what happens to them.`,
   deploymentsChoice: 'Deployments',
-  endDeployments: 'Terminate them',
-  transferTo: (name: string) => `Transfer them to ${name}`,
+  choose: 'Choose…',
+  endDeployments: (count: number) => (count === 1 ? 'Terminate it' : `Terminate all ${count}`),
+  transferTo: (count: number, name: string) =>
+    count === 1 ? `Transfer it to ${name}` : `Transfer all ${count} to ${name}`,
 
   invite: 'Invite',
   inviteTitle: 'Invite a member',

@@ -40,7 +40,7 @@ export const secondFactors = {
   codeHint: 'The six digits that the app shows now.',
   confirm: 'Turn on',
 
-  recoveryTitle: 'Keep your recovery codes',
+  recoveryTitle: 'Save your recovery codes',
   recoveryDescription:
     'Each code replaces your second factor once, for example when you lose your phone. Keep them where you keep passwords: they are not shown again.',
   recoveryCodes: 'Recovery codes',

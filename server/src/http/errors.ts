@@ -81,6 +81,17 @@ export const problemSchema = z
       .array(z.string())
       .optional()
       .describe('With `deployments_active`: the deployments in question'),
+    active_deployments: z
+      .array(
+        z.object({
+          id: z.string().describe('Id of the deployment'),
+          model_name: z.string().describe('Name of the model'),
+          selected_instance_type: z.string().nullable().describe('null until an instance type is chosen'),
+          created_at: z.string().meta({ format: 'date-time' }).describe('The request of the deployment'),
+        }),
+      )
+      .optional()
+      .describe('With `deployments_active`: what the deployments in question are'),
     second_factors: z
       .array(z.string())
       .optional()

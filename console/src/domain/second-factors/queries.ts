@@ -29,16 +29,20 @@ export function useStartTotp() {
   })
 }
 
-/** Takes the authenticator app into use. The caller reloads the factors after showing the recovery codes. */
-export function useConfirmTotp() {
+/** Shows the recovery codes of a first factor, which the server sends once, and reloads the factors. */
+export type OnFactorAdded = (recoveryCodes: string[] | null) => void
+
+/** Takes the authenticator app into use. Reports it even if the form is gone by then. */
+export function useConfirmTotp(onAdded: OnFactorAdded) {
   return useMutation({
     mutationFn: (confirmation: TotpConfirmationInput) =>
       callApi('POST', '/v1/user/second-factors/totp/confirm', { body: confirmation }),
+    onSuccess: (added) => onAdded(added.recovery_codes),
   })
 }
 
-/** Adds a passkey. The caller reloads the factors after showing the recovery codes. */
-export function useAddPasskey() {
+/** Adds a passkey. Reports it even if the form is gone by then. */
+export function useAddPasskey(onAdded: OnFactorAdded) {
   return useMutation({
     mutationFn: async ({ name, password }: { name: string; password: string }) => {
       const { options } = await callApi('POST', '/v1/user/second-factors/passkeys/start', {
@@ -47,6 +51,7 @@ export function useAddPasskey() {
       const body: NewPasskeyInput = { name, response: await createPasskey(options) }
       return callApi('POST', '/v1/user/second-factors/passkeys', { body })
     },
+    onSuccess: (added) => onAdded(added.recovery_codes),
   })
 }
 
@@ -65,9 +70,11 @@ export function useRemoveFactor(factor: 'totp' | number) {
   })
 }
 
-export function useRenewRecoveryCodes() {
+/** Replaces the recovery codes. Reports the new ones even if the form is gone by then. */
+export function useRenewRecoveryCodes(onRenewed: OnFactorAdded) {
   return useMutation({
     mutationFn: (proof: ReauthenticationInput) =>
       callApi('POST', '/v1/user/second-factors/recovery-codes', { body: proof }),
+    onSuccess: (renewed) => onRenewed(renewed.recovery_codes),
   })
 }

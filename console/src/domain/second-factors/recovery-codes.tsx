@@ -1,5 +1,6 @@
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
+import { Dialog } from '../../components/dialog.tsx'
 import { saveFile } from '../../components/save-file.ts'
 import { text } from '../../text/index.ts'
 
@@ -19,5 +20,14 @@ export function RecoveryCodesView({ codes, onDone }: { codes: string[]; onDone: 
         </Button>
       </div>
     </div>
+  )
+}
+
+/** New recovery codes in a dialog, which only the confirmation closes: the codes are not shown again. */
+export function RecoveryCodesDialog({ codes, onDone }: { codes: string[]; onDone: () => void }) {
+  return (
+    <Dialog open locked onOpenChange={onDone} title={text.secondFactors.recoveryTitle}>
+      <RecoveryCodesView codes={codes} onDone={onDone} />
+    </Dialog>
   )
 }

@@ -7,29 +7,21 @@ import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { PasswordField } from '../session/password-field.tsx'
 import { CodeField } from './code-field.tsx'
-import { useConfirmTotp, useReloadFactors, useStartTotp } from './queries.ts'
-import { RecoveryCodesView } from './recovery-codes.tsx'
+import { useConfirmTotp, useStartTotp } from './queries.ts'
+import type { OnFactorAdded } from './queries.ts'
 
 const QrCode = lazyPart(() => import('./qr-code.tsx').then((module) => module.QrCode))
 
 export interface SetupProps {
-  onDone: () => void
-  /** A link to another set-up, shown below the first step only: the recovery codes are not shown again. */
+  onAdded: OnFactorAdded
+  /** A link to another set-up, shown below the first step only. */
   alternative?: ReactNode
 }
 
-/** Sets up an authenticator app: the password, the first code, and the recovery codes. */
-export function TotpSetup({ onDone, alternative }: SetupProps) {
+/** Sets up an authenticator app: the password and the first code. */
+export function TotpSetup({ onAdded, alternative }: SetupProps) {
   const start = useStartTotp()
-  const confirm = useConfirmTotp()
-  const reload = useReloadFactors()
-  const finish = () => {
-    void reload()
-    onDone()
-  }
-  if (confirm.data?.recovery_codes) {
-    return <RecoveryCodesView codes={confirm.data.recovery_codes} onDone={finish} />
-  }
+  const confirm = useConfirmTotp(onAdded)
   if (!start.data) {
     return (
       <div className="grid gap-4">
@@ -52,9 +44,7 @@ export function TotpSetup({ onDone, alternative }: SetupProps) {
       submitLabel={text.secondFactors.confirm}
       busy={confirm.isPending}
       error={confirm.error}
-      onSubmit={({ code }) =>
-        confirm.mutate({ code }, { onSuccess: (added) => added.recovery_codes === null && finish() })
-      }
+      onSubmit={({ code }) => confirm.mutate({ code })}
     >
       <p>{text.secondFactors.scan}</p>
       <Suspense fallback={<Skeleton className="size-[200px] justify-self-center" />}>

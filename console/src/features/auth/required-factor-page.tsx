@@ -6,6 +6,8 @@ import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { PasskeySetup } from '../../domain/second-factors/passkey-setup.tsx'
 import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
+import { useReloadFactors } from '../../domain/second-factors/queries.ts'
+import { RecoveryCodesView } from '../../domain/second-factors/recovery-codes.tsx'
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
 import {
   organizationsQuery,
@@ -36,10 +38,16 @@ export function RequiredFactorPage() {
   )
 }
 
-/** Sets up an authenticator app or a passkey. The page leaves when the session has been reloaded. */
+/** Sets up an authenticator app or a passkey. Reloads the session, which leaves the page, after the recovery codes. */
 function Setup() {
   const [byPasskey, setByPasskey] = useState(false)
-  const stay = () => undefined
+  const [codes, setCodes] = useState<string[] | null>(null)
+  const reload = useReloadFactors()
+  const onAdded = (added: string[] | null) => {
+    setCodes(added)
+    if (added === null) void reload()
+  }
+  if (codes) return <RecoveryCodesView codes={codes} onDone={() => void reload()} />
   const alternative = supportsPasskeys() && (
     <button
       type="button"
@@ -50,9 +58,9 @@ function Setup() {
     </button>
   )
   return byPasskey ? (
-    <PasskeySetup onDone={stay} alternative={alternative} />
+    <PasskeySetup onAdded={onAdded} alternative={alternative} />
   ) : (
-    <TotpSetup onDone={stay} alternative={alternative} />
+    <TotpSetup onAdded={onAdded} alternative={alternative} />
   )
 }
 

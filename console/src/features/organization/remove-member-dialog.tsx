@@ -1,6 +1,6 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Member } from '../../contract.ts'
+import type { Member, Problem } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { organizationQuery } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
@@ -8,6 +8,7 @@ import { SelectField } from '../../components/field.tsx'
 import { ErrorMessage, Notice } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { useLeaveOrganization } from '../../domain/session/organizations.ts'
+import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { membersQuery, useRemoveMember } from './queries.ts'
 
@@ -18,20 +19,24 @@ interface RemoveMemberDialogProps {
   onClose: () => void
 }
 
+type ActiveDeployment = NonNullable<Problem['active_deployments']>[number]
+
 const words = text.organization
 
-/** Removes a member, or leaves. If deployments are active, asks what happens to them. */
+/** Removes a member, or leaves. If deployments are active, names them and asks what happens to them. */
 export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialogProps) {
   const { data: organization } = useSuspenseQuery(organizationQuery)
   const leave = useLeaveOrganization()
   const remove = useRemoveMember()
   const { error, isPending } = isOwn ? leave : remove
   const toasts = useToasts()
-  const [choice, setChoice] = useState('end')
-  const active = error instanceof ApiError && error.code === 'deployments_active'
-  const [mustChoose, setMustChoose] = useState(false)
-  if (active && !mustChoose) setMustChoose(true)
-  const handOver = !mustChoose
+  // Neither ending nor transferring is a default: each affects what is in production.
+  const [choice, setChoice] = useState('')
+  const isActive = error instanceof ApiError && error.code === 'deployments_active'
+  const reported = isActive ? (error.facts.active_deployments ?? []) : null
+  const [deployments, setDeployments] = useState<ActiveDeployment[] | null>(null)
+  if (reported && reported !== deployments) setDeployments(reported)
+  const handOver = !deployments
     ? {}
     : choice === 'end'
       ? { deployments: 'end' as const }
@@ -49,6 +54,7 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
       confirmLabel={isOwn ? words.leave : words.remove}
       dangerous
       busy={isPending}
+      disabled={deployments !== null && choice === ''}
       onConfirm={() =>
         isOwn
           ? leave.mutate(handOver, { onSuccess })
@@ -56,39 +62,66 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
       }
     >
       <div className="grid gap-3">
-        {mustChoose && <DeploymentsChoice member={member} value={choice} onChange={setChoice} />}
-        {!active && <ErrorMessage error={error} />}
+        {deployments && (
+          <>
+            <ActiveDeployments deployments={deployments} />
+            <DeploymentsChoice
+              member={member}
+              count={deployments.length}
+              value={choice}
+              onChange={setChoice}
+            />
+          </>
+        )}
+        {!isActive && <ErrorMessage error={error} />}
       </div>
     </ConfirmDialog>
   )
 }
 
+function ActiveDeployments({ deployments }: { deployments: ActiveDeployment[] }) {
+  return (
+    <Notice tone="warn">
+      <p>{words.deploymentsActive(deployments.length)}</p>
+      <ul className="mt-1 grid max-h-40 gap-0.5 overflow-y-auto">
+        {deployments.map(({ id, model_name, selected_instance_type, created_at }) => (
+          <li key={id}>
+            {[model_name, selected_instance_type, formatRelative(created_at)].filter(Boolean).join(' · ')}
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  )
+}
+
 function DeploymentsChoice({
   member,
+  count,
   value,
   onChange,
 }: {
   member: Member
+  count: number
   value: string
   onChange: (value: string) => void
 }) {
   const { data: members = [] } = useQuery(membersQuery)
   const recipients = members.filter(({ id, role }) => id !== member.id && role !== 'viewer')
   return (
-    <>
-      <Notice tone="warn">{words.deploymentsActive}</Notice>
-      <SelectField
-        label={words.deploymentsChoice}
-        value={value}
-        onChange={({ target }) => onChange(target.value)}
-      >
-        <option value="end">{words.endDeployments}</option>
-        {recipients.map(({ user_id, name }) => (
-          <option key={user_id} value={user_id}>
-            {words.transferTo(name)}
-          </option>
-        ))}
-      </SelectField>
-    </>
+    <SelectField
+      label={words.deploymentsChoice}
+      value={value}
+      onChange={({ target }) => onChange(target.value)}
+    >
+      <option value="" disabled>
+        {words.choose}
+      </option>
+      {recipients.map(({ user_id, name }) => (
+        <option key={user_id} value={user_id}>
+          {words.transferTo(count, name)}
+        </option>
+      ))}
+      <option value="end">{words.endDeployments(count)}</option>
+    </SelectField>
   )
 }

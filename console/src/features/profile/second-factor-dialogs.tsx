@@ -1,12 +1,7 @@
 import { Dialog } from '../../components/dialog.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { useToasts } from '../../components/toast.tsx'
-import {
-  useReloadFactors,
-  useRemoveFactor,
-  useRenewRecoveryCodes,
-} from '../../domain/second-factors/queries.ts'
-import { RecoveryCodesView } from '../../domain/second-factors/recovery-codes.tsx'
+import { useRemoveFactor, useRenewRecoveryCodes } from '../../domain/second-factors/queries.ts'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { text } from '../../text/index.ts'
 
@@ -40,25 +35,19 @@ export function RemoveFactorDialog({
   )
 }
 
-/** Replaces the recovery codes after the password, and shows the new ones. */
-export function RenewCodesDialog({ onClose }: { onClose: () => void }) {
-  const renewal = useRenewRecoveryCodes()
-  const reload = useReloadFactors()
-  const close = () => {
-    if (renewal.isSuccess) void reload()
-    onClose()
-  }
-  if (renewal.data) {
-    return (
-      <Dialog open onOpenChange={close} title={text.secondFactors.recoveryTitle}>
-        <RecoveryCodesView codes={renewal.data.recovery_codes} onDone={close} />
-      </Dialog>
-    )
-  }
+/** Replaces the recovery codes after the password. */
+export function RenewCodesDialog({
+  onClose,
+  onRenewed,
+}: {
+  onClose: () => void
+  onRenewed: (codes: string[] | null) => void
+}) {
+  const renewal = useRenewRecoveryCodes(onRenewed)
   return (
     <Dialog
       open
-      onOpenChange={close}
+      onOpenChange={onClose}
       title={text.secondFactors.renewTitle}
       description={text.secondFactors.renewDescription}
     >

@@ -7,7 +7,8 @@ import { Section } from '../../components/page.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { PasskeySetup } from '../../domain/second-factors/passkey-setup.tsx'
 import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
-import { secondFactorsQuery } from '../../domain/second-factors/queries.ts'
+import { secondFactorsQuery, useReloadFactors } from '../../domain/second-factors/queries.ts'
+import { RecoveryCodesDialog } from '../../domain/second-factors/recovery-codes.tsx'
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
 import { formatDay, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -29,11 +30,22 @@ export function SecondFactorSection() {
   )
 }
 
-type Open = 'app' | 'passkey' | 'renew' | { factor: 'totp' | number; title: string } | null
+type Open =
+  | 'app'
+  | 'passkey'
+  | 'renew'
+  | { factor: 'totp' | number; title: string }
+  | { codes: string[] }
+  | null
 
 function Factors({ factors: { totp, passkeys, recovery_codes_left: left } }: { factors: SecondFactors }) {
   const [open, setOpen] = useState<Open>(null)
+  const reload = useReloadFactors()
   const close = () => setOpen(null)
+  const showCodes = (codes: string[] | null) => {
+    void reload()
+    setOpen(codes && { codes })
+  }
   return (
     <div className="grid gap-4">
       {totp && (
@@ -73,13 +85,18 @@ function Factors({ factors: { totp, passkeys, recovery_codes_left: left } }: { f
         )}
       </div>
       <Dialog open={open === 'app'} onOpenChange={close} title={text.secondFactors.setUp}>
-        <TotpSetup onDone={close} />
+        <TotpSetup onAdded={showCodes} />
       </Dialog>
       <Dialog open={open === 'passkey'} onOpenChange={close} title={text.secondFactors.addPasskey}>
-        <PasskeySetup onDone={close} />
+        <PasskeySetup onAdded={showCodes} />
       </Dialog>
-      {open === 'renew' && <RenewCodesDialog onClose={close} />}
-      {open !== null && typeof open === 'object' && <RemoveFactorDialog {...open} onClose={close} />}
+      {open === 'renew' && <RenewCodesDialog onClose={close} onRenewed={showCodes} />}
+      {open !== null && typeof open === 'object' && 'factor' in open && (
+        <RemoveFactorDialog {...open} onClose={close} />
+      )}
+      {open !== null && typeof open === 'object' && 'codes' in open && (
+        <RecoveryCodesDialog codes={open.codes} onDone={close} />
+      )}
     </div>
   )
 }

@@ -23,10 +23,10 @@ function listUnterminated(db: Database, { organizationId, userId }: DeploymentSc
     .execute()
 }
 
-/** The ids of deployments that are running or starting. */
-export async function listActiveDeployments(db: Database, scope: DeploymentScope): Promise<string[]> {
+/** The deployments that are running or starting. */
+export async function listActiveDeployments(db: Database, scope: DeploymentScope): Promise<Deployment[]> {
   const rows = await listUnterminated(db, scope)
-  return rows.filter(({ status }) => isActive(status)).map(({ id }) => id)
+  return rows.filter(({ status }) => isActive(status))
 }
 
 /** Terminates deployments, failed ones included. `reason` is a sentence for their histories. */

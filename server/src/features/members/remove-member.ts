@@ -91,7 +91,15 @@ async function handOverDeployments(
     const message =
       'Some deployments of this member are active. Set `deployments` to `end` or `transfer` to choose what happens to them.'
     throw new ApplicationError('deployments_active', message, {
-      facts: { deployment_ids: active },
+      facts: {
+        deployment_ids: active.map(({ id }) => id),
+        active_deployments: active.map(({ id, model_name, selected_instance_type, created_at }) => ({
+          id,
+          model_name,
+          selected_instance_type,
+          created_at: created_at.toISOString(),
+        })),
+      },
     })
   }
   await terminateDeployments(transaction, actor, scope, {

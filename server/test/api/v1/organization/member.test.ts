@@ -104,7 +104,14 @@ test('two super_admins who demote each other at once: one remains', async () => 
 test('DELETE member: active deployments are a 409 deployments_active with their ids, and nothing changes', async () => {
   const id = await deploy(cast.member)
   const answer = await cast.admin.delete(await pathOf(cast.member))
-  expect(answer).toMatchObject({ status: 409, body: { code: 'deployments_active', deployment_ids: [id] } })
+  expect(answer).toMatchObject({
+    status: 409,
+    body: {
+      code: 'deployments_active',
+      deployment_ids: [id],
+      active_deployments: [{ id, selected_instance_type: null, created_at: expect.any(String) }],
+    },
+  })
   expect(await readStatus(id)).toMatchObject({ status: 'requested' })
   expect((await cast.member.get('/v1/organization')).body.name).toBe('Acme')
 })
