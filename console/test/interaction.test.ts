@@ -172,6 +172,33 @@ async function terminateOnPage(page: Page): Promise<void> {
   await page.getByRole('dialog').getByRole('button', { name: 'Switch and terminate' }).click()
 }
 
+test('removing a member names their active deployments and presets no choice', async () => {
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/409/)
+  await registerByApi(page, createPerson())
+  const { page: other } = await site.visit()
+  const mary = createPerson('Mary Somerville', 'Mechanisms')
+  await registerByApi(other, mary)
+  await callByApi(page.request, 'POST', '/v1/organization/invitations', { email: mary.email })
+  await other.goto(await site.server.waitForMailedLink(mary.email, 'Analytical Engines'))
+  await other.getByRole('button', { name: 'Accept' }).click()
+  await see(other.getByText('You joined Analytical Engines.'))
+  const id = await deployByApi(other)
+
+  await page.goto('/organization')
+  await page.getByRole('button', { name: 'Actions for Mary Somerville' }).click()
+  await page.getByRole('menuitem', { name: 'Remove' }).click()
+  const dialog = page.getByRole('dialog')
+  const remove = dialog.getByRole('button', { name: 'Remove' })
+  await remove.click()
+  await see(dialog.getByRole('listitem').filter({ hasText: /^berth-tiny · local-cpu · / }))
+  expect(await remove.isDisabled()).toBe(true)
+  await dialog.getByLabel('Deployments').selectOption('Transfer it to Ada Lovelace')
+  await remove.click()
+  await see(page.getByText('Mary Somerville was removed.'))
+  await waitForStatus(page.request, id, 'running')
+})
+
 test('the invite dialog offers only the roles that the person may give', async () => {
   const { page: owner } = await site.visit()
   await registerByApi(owner, createPerson())
