@@ -103,8 +103,23 @@ test('rejects a prompt that does not fit and names both sizes', async () => {
   await expect(long).rejects.toMatchObject({
     status: 400,
     code: 'context_length_exceeded',
-    message: expect.stringMatching(/21\d\d tokens.* 2048/) as string,
+    message: expect.stringMatching(
+      /maximum context length is 2048 tokens, but the messages have 21\d\d tokens/,
+    ) as string,
   })
+})
+
+test.each([
+  ['logit_bias', { 42: -100 }, {}],
+  ['modalities', ['text', 'audio'], ['text']],
+  ['audio', { voice: 'alloy', format: 'mp3' }, null],
+  ['guided_json', { type: 'object' }, null],
+  ['ignore_eos', true, false],
+  ['min_tokens', 5, 0],
+])('%s that asks for something is a 400 that names it', async (field, asks, nothing) => {
+  const refused = complete({ [field]: asks, max_tokens: 2 })
+  await expect(refused).rejects.toMatchObject({ status: 400, code: 'unsupported_parameter', param: field })
+  expect((await complete({ [field]: nothing, max_tokens: 2, top_k: -1 } as never)).choices).toHaveLength(1)
 })
 
 describe('n', () => {
@@ -214,6 +229,20 @@ describe('tools', () => {
     expect(calls).toHaveLength(1)
     expect(['one', 'two']).toContain(calls[0]!.function.name)
     expectWeatherCall(calls[0]!)
+  })
+
+  test('a tool without strict may have keywords that no grammar has; with strict it is rejected by name', async () => {
+    const { function: one } = tool('one') as OpenAI.ChatCompletionFunctionTool
+    const parameters = { ...one.parameters, minProperties: 1 }
+    const loose = (strict: boolean): OpenAI.ChatCompletionTool => ({
+      type: 'function',
+      function: { ...one, parameters, strict },
+    })
+    const { choices } = await complete({ tools: [loose(false)], tool_choice: 'required' })
+    const [call] = choices[0]!.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[]
+    expectWeatherCall(call!)
+    const refused = complete({ tools: [loose(true)], tool_choice: 'required' })
+    await expect(refused).rejects.toMatchObject({ status: 400, code: 'invalid_json_schema' })
   })
 
   test('a named tool_choice calls that tool, streamed', async () => {

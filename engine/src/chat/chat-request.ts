@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { invalid } from '../base/errors.ts'
 
 const content = z.union([
   z.string(),
@@ -31,13 +32,56 @@ const functionDefinition = z.object({
   name: functionName,
   description: z.string().nullish(),
   parameters: z.record(z.string(), z.unknown()).nullish(),
+  /** true to refuse parameters that the grammar can't enforce */
+  strict: z.boolean().nullish(),
 })
 
 const tool = z.object({ type: z.literal('function'), function: functionDefinition })
 
+const namedFunction = z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) })
+
+const toolChoice = z.union(
+  [
+    z.enum(['auto', 'none', 'required']),
+    namedFunction,
+    z.object({
+      type: z.literal('allowed_tools'),
+      allowed_tools: z.object({
+        mode: z.enum(['auto', 'required']),
+        tools: z.array(namedFunction).min(1).max(128),
+      }),
+    }),
+  ],
+  'must be auto, none, required, a function or allowed_tools',
+)
+
 const stopString = z.string().min(1, 'must not be empty').max(1000)
 
-/** The body of POST /v1/chat/completions. Unknown fields are dropped, and null means the default. */
+/** Fields that change what an answer means, and that this engine can't honor, with the values that ask for nothing. */
+const unsupportedFields: Readonly<Record<string, (value: unknown) => boolean>> = {
+  logit_bias: (value) => typeof value === 'object' && Object.keys(value ?? {}).length === 0,
+  modalities: (value) => Array.isArray(value) && value.every((modality) => modality === 'text'),
+  audio: () => false,
+  guided_json: () => false,
+  guided_regex: () => false,
+  guided_choice: () => false,
+  guided_grammar: () => false,
+  structured_outputs: () => false,
+  ignore_eos: (value) => value === false,
+  min_tokens: (value) => value === 0,
+}
+
+/** Rejects a request whose answer would silently mean something else. Throws a RequestError (400). */
+export function refuseUnsupported(body: unknown): void {
+  if (typeof body !== 'object' || body === null) return
+  for (const [name, value] of Object.entries(body)) {
+    if (value === null || !Object.hasOwn(unsupportedFields, name)) continue
+    if (unsupportedFields[name]!(value)) continue
+    throw invalid(name, `${name} is not supported by this engine. Omit it.`, 'unsupported_parameter')
+  }
+}
+
+/** The body of POST /v1/chat/completions. Other unknown fields are dropped, and null means the default. */
 export const chatRequestBody = z.object({
   model: z.string(),
   messages: z.array(message).min(1, 'must hold at least one message').max(10_000),
@@ -45,7 +89,13 @@ export const chatRequestBody = z.object({
   max_completion_tokens: z.int().min(1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
-  top_k: z.int().min(0).max(1_000_000).nullish(),
+  /** -1 turns it off, as in vLLM */
+  top_k: z
+    .int()
+    .min(-1)
+    .max(1_000_000)
+    .transform((count) => Math.max(count, 0))
+    .nullish(),
   min_p: z.number().min(0).max(1).nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
@@ -62,12 +112,7 @@ export const chatRequestBody = z.object({
     ])
     .nullish(),
   tools: z.array(tool).max(128).nullish(),
-  tool_choice: z
-    .union([
-      z.enum(['auto', 'none', 'required']),
-      z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) }),
-    ])
-    .nullish(),
+  tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   functions: z.array(functionDefinition).min(1).max(128).nullish(),
   function_call: z.union([z.enum(['auto', 'none']), z.object({ name: z.string() })]).nullish(),

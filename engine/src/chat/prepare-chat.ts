@@ -42,7 +42,7 @@ function checkLength({ messages }: ChatRequest, contextSize: number): void {
   if (length <= limit) return
   throw invalid(
     'messages',
-    `The messages have ${length} characters, too many for the model's context of ${contextSize} tokens. Shorten the messages.`,
+    `This model's maximum context length is ${contextSize} tokens, but the messages have ${length} characters. Shorten the messages.`,
     'context_length_exceeded',
   )
 }
@@ -100,7 +100,8 @@ function limitTokens(request: ChatRequest, promptTokens: number, contextSize: nu
   if (room < 1) {
     throw invalid(
       'messages',
-      `The prompt has ${promptTokens} tokens, but the model's context holds ${contextSize}. Shorten the messages.`,
+      // Clients such as LiteLLM recognize OpenAI's words.
+      `This model's maximum context length is ${contextSize} tokens, but the messages have ${promptTokens} tokens. Shorten the messages.`,
       'context_length_exceeded',
     )
   }

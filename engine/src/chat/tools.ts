@@ -1,11 +1,11 @@
 import type { ChatModelFunctions, ChatWrapper, GbnfJsonSchema } from 'node-llama-cpp'
 import { invalid } from '../base/errors.ts'
-import { toGrammar } from '../grammar/grammar.ts'
 import type { Grammar } from '../grammar/grammar.ts'
 import type { Schema } from '../grammar/schema/json-schema.ts'
 import { constraintsOf } from '../grammar/schema/keywords.ts'
 import type { AnswerPiece } from './answer.ts'
 import type { ChatRequest } from './chat-request.ts'
+import { createToolGrammars } from './tool-grammars.ts'
 
 const maxParallelCalls = 16
 
@@ -24,21 +24,21 @@ export interface SelectedTools {
 /** Selects the tools that the answer may call, or null. Throws a RequestError for an unsupported combination. */
 export function selectTools(request: ChatRequest, supported: boolean): SelectedTools | null {
   const tools = request.tools ?? []
-  const choice = request.tool_choice ?? 'auto'
-  if (choice === 'none') return null
+  const { mode, only } = readChoice(request.tool_choice ?? 'auto')
+  if (mode === 'none') return null
   if (tools.length === 0) {
-    if (choice !== 'auto') throw invalid('tool_choice', 'tool_choice requires tools.')
+    if (mode !== 'auto' || only !== null) throw invalid('tool_choice', 'tool_choice requires tools.')
     return null
   }
   if (!supported)
     throw invalid('tools', "This model's chat template does not support tools.", 'tools_not_supported')
   const names = tools.map((tool) => tool.function.name)
   if (new Set(names).size !== names.length) throw invalid('tools', 'Tool names must be unique.')
-  const only = typeof choice === 'object' ? choice.function.name : null
-  if (only !== null && !names.includes(only)) {
+  if (only !== null && !only.every((name) => names.includes(name))) {
     throw invalid('tool_choice', 'tool_choice names a function that is not in tools.')
   }
 
+  const toToolGrammar = createToolGrammars()
   const callable: [string, ChatModelFunctions[string]][] = []
   const described: [string, ChatModelFunctions[string]][] = []
   for (const [index, { function: tool }] of tools.entries()) {
@@ -47,22 +47,30 @@ export function selectTools(request: ChatRequest, supported: boolean): SelectedT
     const given = tool.parameters ?? {}
     if ((given['type'] ?? 'object') !== 'object')
       throw invalid(param, `${param}: must have the type "object".`)
-    const grammar = toGrammar({ type: 'object', properties: {}, ...given }, param)
+    const grammar = toToolGrammar({ type: 'object', properties: {}, ...given }, param, tool.strict === true)
     const params = takesNothing(given) ? {} : { params: toParams(grammar) }
     described.push([
       tool.name,
       { ...description, ...(tool.parameters == null ? {} : { params: given as never }) },
     ])
-    if (only === null || only === tool.name) callable.push([tool.name, { ...description, ...params }])
+    if (only === null || only.includes(tool.name)) callable.push([tool.name, { ...description, ...params }])
   }
   // After a forced call node-llama-cpp forces the next one too, so parallel calls must be requested explicitly.
-  const several = request.parallel_tool_calls ?? choice === 'auto'
+  const several = request.parallel_tool_calls ?? mode === 'auto'
   return {
     callable: Object.fromEntries(callable),
     described: Object.fromEntries(described),
-    mustCall: choice !== 'auto',
-    maxCalls: several && only === null ? maxParallelCalls : 1,
+    mustCall: mode === 'required',
+    maxCalls: several && only?.length !== 1 ? maxParallelCalls : 1,
   }
+}
+
+/** How `tool_choice` restricts the calls: `only` lists the callable functions; null for all. */
+function readChoice(choice: NonNullable<ChatRequest['tool_choice']>) {
+  if (typeof choice === 'string') return { mode: choice, only: null }
+  if (choice.type === 'function') return { mode: 'required' as const, only: [choice.function.name] }
+  const { mode, tools } = choice.allowed_tools
+  return { mode, only: tools.map((tool) => tool.function.name) }
 }
 
 /** True when the only call has no arguments. */

@@ -81,7 +81,7 @@ function checkLengths(lengths: readonly number[], limit: number): void {
   for (const [index, length] of lengths.entries()) {
     if (length < limit) continue
     const param = lengths.length > 1 ? `input.${index}` : 'input'
-    const message = `${param} is too long: this model accepts fewer than ${limit} tokens per input.`
+    const message = `This model's maximum context length is ${limit - 1} tokens, but ${param} has more. Shorten it.`
     throw invalid(param, message, 'context_length_exceeded')
   }
 }

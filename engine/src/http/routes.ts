@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { overloaded } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { parseBody } from '../base/parse-body.ts'
-import { chatRequestBody } from '../chat/chat-request.ts'
+import { chatRequestBody, refuseUnsupported } from '../chat/chat-request.ts'
 import { toToolRequest } from '../chat/legacy-functions.ts'
 import { prepareChat } from '../chat/prepare-chat.ts'
 import { maxWaiting } from '../model/limits.ts'
@@ -30,6 +30,7 @@ export function registerRoutes(
 
   fastify.post('/v1/chat/completions', async (request, reply) => {
     const body = toToolRequest(parseBody(chatRequestBody, request.body))
+    refuseUnsupported(request.body)
     const model = findModel(body.model)
     await answerChat(model, await prepareChat(model, body), { request, reply, log })
     return reply

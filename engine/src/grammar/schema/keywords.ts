@@ -48,6 +48,11 @@ const constraints = new Set([
 ])
 const jsonTypes = new Set(['string', 'number', 'integer', 'boolean', 'null', 'object', 'array'])
 
+/** True for a keyword that constrains or describes, and that the grammar can have */
+export function isKnownKeyword(keyword: string): boolean {
+  return annotations.has(keyword) || constraints.has(keyword)
+}
+
 /** Rejects unknown keywords by name and keywords with values of the wrong type. */
 export function checkKeywords(schema: Schema, path: string, refuse: Refuse): void {
   for (const [keyword, value] of Object.entries(schema)) {

@@ -1,0 +1,40 @@
+import { RequestError } from '../base/errors.ts'
+import { toGrammar } from '../grammar/grammar.ts'
+import type { Grammar } from '../grammar/grammar.ts'
+import type { Schema } from '../grammar/schema/json-schema.ts'
+import { loosenSchema } from '../grammar/schema/loosen-schema.ts'
+
+/** Converting takes this long at most before the remaining tools get their shape only: it blocks the engine. */
+const budgetMilliseconds = 500
+
+/**
+ * Returns a function that converts the parameters of one tool after another. With `strict`, the grammar matches the schema, or it throws
+ * a RequestError that names the keyword. Otherwise what the grammar can't enforce is left out of it: the model still sees all of the
+ * schema, as with OpenAI.
+ */
+export function createToolGrammars(): (parameters: Schema, param: string, strict: boolean) => Grammar {
+  const deadline = performance.now() + budgetMilliseconds
+  return (parameters, param, strict) => {
+    if (strict) return toGrammar(parameters, param)
+    const isLate = performance.now() > deadline
+    const attempts = [
+      ...(isLate ? [] : [() => parameters, () => loosenSchema(parameters, 'known')]),
+      () => loosenSchema(parameters, 'shape'),
+    ]
+    for (const attempt of attempts) {
+      const grammar = tryGrammar(attempt(), param)
+      if (grammar !== null) return grammar
+    }
+    return toGrammar({ type: 'object' }, param)
+  }
+}
+
+/** null for a schema that has no grammar */
+function tryGrammar(schema: unknown, param: string): Grammar | null {
+  try {
+    return toGrammar(schema, param)
+  } catch (error) {
+    if (error instanceof RequestError) return null
+    throw error
+  }
+}
