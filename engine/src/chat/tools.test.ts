@@ -38,7 +38,7 @@ test.each<[string, Record<string, unknown>]>([
   ['not', property({ not: { type: 'string' } })],
   ['minProperties', property({ type: 'object', minProperties: 1 })],
   ['patternProperties', property({ type: 'object', patternProperties: { '^x-': {} } })],
-  ['if', property({ if: { type: 'string' }, then: { minLength: 1 } })],
+  ['if', property({ if: { type: 'string' }, else: { minLength: 1 } })],
   ['dependentRequired', { ...property({}), dependentRequired: { one: ['kind'] } }],
   ['unevaluatedProperties', { ...property({}), unevaluatedProperties: false }],
   ['an extension', property({ 'x-order': 1, type: 'string' })],

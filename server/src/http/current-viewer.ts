@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { ApplicationError } from '../base/errors.ts'
@@ -83,7 +84,7 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
     const { cachesViewer } = request.routeOptions.config
     const origin = originOf(request)
     const found = await (cachesViewer ? source.findAndCache(token, origin) : source.find(token, origin))
-    if (found === null) throw notAuthenticated()
+    if (found === null) throw notAuthenticated(request.headers)
     const { viewer, renewed } = found
     if (renewed) {
       // Set directly: routes that write raw responses only copy these headers.
@@ -104,7 +105,7 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
 
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     const token = readSessionToken(request, cookie)
-    if (token === null) return done(notAuthenticated())
+    if (token === null) return done(notAuthenticated(request.headers))
     const cached = request.routeOptions.config.cachesViewer ? source.findCached(token) : null
     if (cached === null) {
       // oxlint-disable-next-line promise/no-callback-in-promise -- callbacks are faster than promises on the hot routes
@@ -154,6 +155,11 @@ export function requireAccess(
   }
 }
 
-export function notAuthenticated(): ApplicationError {
-  return new ApplicationError('not_authenticated', 'Sign in first.')
+/** A 401. Whoever sent a key learns why it is of no use. */
+export function notAuthenticated(headers: IncomingHttpHeaders): ApplicationError {
+  const hasKey = headers.authorization !== undefined || headers['x-api-key'] !== undefined
+  const message =
+    'Berth has no API keys: requests carry the session cookie. Sign in with POST /v1/user/signin, and send the cookie of the response as ' +
+    'the header Cookie. The documentation at /docs has examples.'
+  return new ApplicationError('not_authenticated', hasKey ? message : 'Sign in first.')
 }

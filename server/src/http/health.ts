@@ -43,6 +43,25 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
     },
   )
 
+  // Load tools for vLLM ask here first, and give up after a 404.
+  app.get(
+    '/health',
+    {
+      config: { anyHost: true },
+      schema: {
+        operationId: 'probeHealth',
+        summary: 'Check that the server is healthy, where clients of vLLM expect it',
+        tags,
+        security: [],
+        response: { 200: okBody },
+      },
+    },
+    async () => {
+      await checkDatabase()
+      return { status: 'ok' as const }
+    },
+  )
+
   app.get(
     '/readyz',
     {

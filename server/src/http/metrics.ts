@@ -31,6 +31,8 @@ interface MeasuredRequest {
   route: string
   status: number
   milliseconds: number
+  /** Of a request for the API that no route serves */
+  path?: string | undefined
 }
 
 /** Measures and logs every request. Also serves `/metrics`, to those for whom it is `exposed`. */
@@ -50,9 +52,9 @@ export async function measureRequests(
   const readMetrics = openMetrics(metrics)
   app.decorate('metrics', metrics)
   app.decorate('readMetrics', readMetrics)
-  app.decorate('measureRequest', ({ method, route, status, milliseconds }, log) => {
+  app.decorate('measureRequest', ({ method, route, status, milliseconds, path }, log) => {
     duration.observe({ method, route, status }, milliseconds / 1000)
-    log.info({ method, route, status, ms: Math.round(milliseconds) }, 'request')
+    log.info({ method, route, path, status, ms: Math.round(milliseconds) }, 'request')
   })
   app.decorateRequest('hasOwnAccessLog', false)
   app.addHook('onResponse', (request, reply, done) => {
@@ -60,7 +62,9 @@ export async function measureRequests(
     if (request.hasOwnAccessLog) return
     const { method, routeOptions, log } = request
     const { statusCode: status, elapsedTime: milliseconds } = reply
-    app.measureRequest({ method, route: routeOptions.url ?? 'none', status, milliseconds }, log)
+    const route = routeOptions.url ?? 'none'
+    const path = route === 'none' ? toUnknownPath(request.url) : undefined
+    app.measureRequest({ method, route, path, status, milliseconds }, log)
   })
   if (exposed === 'nobody') return
   app.get(
@@ -118,4 +122,14 @@ function isLocal({ socket, headers, hostname, raw }: FastifyRequest): boolean {
     isLoopbackHost(hostname) &&
     isLoopbackAddress(socket.remoteAddress ?? '')
   )
+}
+
+/**
+ * The path of a request for the API, so that an operator sees which routes people try; undefined for other paths, such as pages of the
+ * console. Segments that may be an id or a token are masked.
+ */
+function toUnknownPath(url: string): string | undefined {
+  const path = url.split('?', 1)[0]!.slice(0, 200)
+  if (!/^\/(v1|api)\//.test(path)) return undefined
+  return path.replaceAll(/[^/]{25,}|[^/]*[\d%][^/]*/g, (segment) => (segment === 'v1' ? segment : '*'))
 }

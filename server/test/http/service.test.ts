@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test.each(['/healthz', '/readyz'])('GET %s: {"status": "ok"} without a session', async (path) => {
+test.each(['/healthz', '/health', '/readyz'])('GET %s: {"status": "ok"} without a session', async (path) => {
   const answer = await client.get(path)
   expect(answer.status).toBe(200)
   expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
@@ -33,6 +33,32 @@ test('GET /metrics: Prometheus’s text format, by route and never by URL', asyn
   expect(answer.body).not.toContain('a-secret-id')
   expect(answer.body).toMatch(/^berth_weight_cache_bytes \d+$/m)
   expect(answer.body).toMatch(/^berth_weight_cache_limit_bytes [1-9]\d*$/m)
+})
+
+test('the log names the path of unknown routes of the API, without ids, tokens and query', async () => {
+  const token = 'q0Hf3Wk9sVb2nXz7LmYtR5cJ8uPaDgE1oI4hB6xKvTM'
+  await client.post('/v1/audio/transcriptions?key=xylophone', {})
+  await client.get(`/v1/invitations/by-token/${token}/unknown`)
+  await client.get(`/invitations/${token}`)
+  const lines = () =>
+    server.logs
+      .filter((line) => line.includes('"route":"none"'))
+      .map((line) => (JSON.parse(line) as { path?: string }).path)
+  await expect.poll(lines).toContain('/v1/audio/transcriptions')
+  await expect.poll(lines).toContain('/v1/invitations/by-token/*/unknown')
+  expect(server.logs.filter((line) => line.includes(token) || line.includes('xylophone'))).toEqual([])
+})
+
+test.each([
+  ['authorization', 'Bearer sk-anything'],
+  ['x-api-key', 'anything'],
+])('a key in %s without a session: 401 that says that there are no keys', async (name, value) => {
+  for (const path of ['/v1/models', '/api/v1/model-deployments']) {
+    const answer = await client.request('GET', path, undefined, { [name]: value })
+    expect(answer.status).toBe(401)
+    expect(JSON.stringify(answer.body)).toContain('Berth has no API keys')
+    expect(JSON.stringify((await client.get(path)).body)).toContain('Sign in first.')
+  }
 })
 
 test('every response disables MIME sniffing', async () => {

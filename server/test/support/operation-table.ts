@@ -28,6 +28,7 @@ interface OperationRow {
 export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
                                                                 anonymous  viewer  member  admin  super_admin  stranger  audit
   GET    /healthz                                               200        200     200     200    200          200       -
+  GET    /health                                                200        200     200     200    200          200       -
   GET    /readyz                                                200        200     200     200    200          200       -
   GET    /metrics                                               200        200     200     200    200          200       -
   GET    /v1/installation                                       200        200     200     200    200          200       -

@@ -19,6 +19,8 @@ export interface ServingDeployment {
   createdAt: Date
   /** Base URL of the engine; null while it is not ready */
   engineUrl: string | null
+  /** The longest request, in tokens; null before an instance is chosen */
+  contextTokens: number | null
   /** Requests that the engine processes at the same time; null before an instance is chosen */
   parallelSequences: number | null
 }
@@ -71,6 +73,7 @@ function toServing(row: Deployment): ServingDeployment {
     failureReason: row.failure_reason,
     createdAt: row.created_at,
     engineUrl: row.engine_url,
+    contextTokens: row.context_tokens,
     parallelSequences: row.parallel_sequences,
   }
 }

@@ -16,6 +16,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     failureReason: null,
     createdAt: new Date(0),
     engineUrl: 'http://127.0.0.1:1',
+    contextTokens: 2048,
     parallelSequences,
     origin: 'http://127.0.0.1:1',
     basePath: '',

@@ -59,7 +59,16 @@ function toModel(id: string, deployments: readonly ServingDeployment[], viewer: 
     id,
     object: 'model' as const,
     created: Math.floor(Math.min(...deployments.map(({ createdAt }) => createdAt.getTime())) / 1000),
+    type: deployments[0]!.modelType === 'embedding' ? ('embedding' as const) : ('chat' as const),
+    // A request may reach any of them.
+    max_model_len: leastOf(deployments.map(({ contextTokens }) => contextTokens)),
     owned_by: viewer.organizationName,
     deployments: deployments.map(({ deploymentId }) => deploymentId),
   }
+}
+
+/** The least of the known numbers; null if none is known */
+function leastOf(numbers: readonly (number | null)[]): number | null {
+  const known = numbers.filter((each) => each !== null)
+  return known.length === 0 ? null : Math.min(...known)
 }

@@ -21,7 +21,7 @@ export interface InferenceRequest {
   edits: readonly Edit[]
 }
 
-type RequestFormat = Pick<Protocol, 'members' | 'edit'>
+type RequestFormat = Pick<Protocol, 'members' | 'unparsed' | 'edit'>
 
 /**
  * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it, unless it is a JSON object
@@ -46,7 +46,7 @@ export function createRequestReader(
   format: RequestFormat,
   mediaDomains: ReadonlySet<string> = new Set(),
 ): RequestReader {
-  const names = memberNames(['model', 'stream', ...format.members])
+  const names = memberNames(['model', 'stream', ...format.members, ...(format.unparsed ?? [])])
   return (bytes, slices) => {
     const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
     if (body.length > maxWholeBytes) {
@@ -106,7 +106,7 @@ function advance(walk: MemberWalk, to: number): boolean {
 
 function toRequest({ body: bytes, members, isObject }: MemberWalk, format: RequestFormat): InferenceRequest {
   if (!isObject) throw malformed('The body must be a JSON object.')
-  const values = parseMembers(bytes, members)
+  const values = parseMembers(bytes, members, format.unparsed)
   const { model, stream } = values
   if (typeof model !== 'string' || model === '') {
     throw malformed('`model` is required: the id of a deployment, or the name of its model.')
@@ -124,9 +124,14 @@ function toRequest({ body: bytes, members, isObject }: MemberWalk, format: Reque
   }
 }
 
-function parseMembers(body: Buffer, members: readonly MemberValue[]): Record<string, unknown> {
+function parseMembers(
+  body: Buffer,
+  members: readonly MemberValue[],
+  unparsed: readonly string[] = [],
+): Record<string, unknown> {
   const values: Record<string, unknown> = {}
   for (const { name, start, end } of members) {
+    if (unparsed.includes(name)) continue
     try {
       values[name] = JSON.parse(body.toString('utf8', start, end))
     } catch {

@@ -5,6 +5,11 @@ export const modelBody = z
     id: z.string().describe('Value for `model` in a request'),
     object: z.literal('model').describe('Always `model`'),
     created: z.int().describe('Unix time in seconds'),
+    type: z.enum(['chat', 'embedding']).describe('What the model does'),
+    max_model_len: z
+      .int()
+      .nullable()
+      .describe('The longest request that each of the deployments accepts, in tokens, as vLLM calls it'),
     owned_by: z.string().describe('Name of your organization'),
     deployments: z.array(z.string()).describe('Ids of the running deployments that serve the model'),
   })

@@ -61,7 +61,7 @@ function updateRoute(app: App, deps: Deps): void {
       })
       const token = readSessionToken(request, deps.config.sessionCookie)
       const found = token === null ? null : await findViewer(deps, token)
-      if (found === null) throw notAuthenticated()
+      if (found === null) throw notAuthenticated(request.headers)
       return toSessionBody(found.viewer)
     },
   )

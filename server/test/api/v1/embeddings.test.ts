@@ -85,3 +85,20 @@ test('POST /v1/embeddings: a validation error from the engine reaches the caller
     message: expect.stringContaining('input'),
   })
 })
+
+test.each([[1, 2, 3], [[464, 286], [290]], '[ [\n 7, 8]]', '[[[[5'])(
+  'POST /v1/embeddings: the token ids %j are refused with a way out',
+  async (input) => {
+    const text = typeof input === 'string' ? input : JSON.stringify(input)
+    const body = `{"model":"berth-tiny-embedding","input":${text}}`
+    const answer = await client.post('/v1/embeddings', body)
+    expect(answer.status).toBe(400)
+    if (text !== '[[[[5') expect(answer.body.error.message).toContain('check_embedding_ctx_length=False')
+  },
+)
+
+test('POST /v1/embeddings: texts that look like token ids are texts', async () => {
+  const input = ['[1]', '1', '[[2']
+  const answer = await client.post('/v1/embeddings', { model: 'berth-tiny-embedding', input })
+  expect(answer).toMatchObject({ status: 200, body: { data: [{}, {}, {}] } })
+})

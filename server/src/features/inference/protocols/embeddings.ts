@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { ApplicationError } from '../../../base/errors.ts'
+import type { Edit, ReadBody } from '../body-edits.ts'
 import { EmbeddingEncoder } from './base64-embeddings.ts'
 import {
   forwardedFields,
@@ -15,7 +17,11 @@ import type { MainProtocol } from './protocol.ts'
 const embeddingsBody = z
   .looseObject({
     model: modelField,
-    input: z.unknown().describe('A text, or a list of texts or of token lists'),
+    input: z
+      .unknown()
+      .describe(
+        'A text, or a list of texts. Token ids are refused, because they may be those of another tokenizer',
+      ),
     encoding_format: z.enum(['float', 'base64']).optional().describe('`float` by default'),
   })
   .meta({
@@ -43,6 +49,26 @@ const embeddingsResponse = z
   })
   .meta({ id: 'Embeddings', description: responseOfEngine })
 
+/** `[1` or `[[1`, with any spaces */
+const tokenList = /^\[[\s[]*\d/
+
+/**
+ * Refuses token ids. Clients such as LangChain send those of OpenAI's tokenizer by default, which mean other text to this model: the
+ * engine would answer with wrong vectors.
+ */
+function refuseTokens({ bytes, members }: ReadBody): Edit[] {
+  for (const { name, start, end } of members) {
+    if (name !== 'input' || !tokenList.test(bytes.toString('latin1', start, Math.min(end, start + 64))))
+      continue
+    throw new ApplicationError(
+      'invalid_request_error',
+      '`input` holds token ids, which may be those of another model’s tokenizer. Send texts. In LangChain, set ' +
+        'check_embedding_ctx_length=False.',
+    )
+  }
+  return []
+}
+
 /** OpenAI's embeddings. Berth encodes them in base64 for engines that can't. */
 export const embeddings: MainProtocol = {
   path: '/v1/embeddings',
@@ -56,7 +82,8 @@ export const embeddings: MainProtocol = {
   operation: 'embeddings',
   modelTypes: ['embedding'],
   members: ['encoding_format'],
-  edit: () => [],
+  unparsed: ['input'],
+  edit: refuseTokens,
   bodies: {
     modelAt,
     usageAt: ['usage'],

@@ -15,7 +15,9 @@ export interface Protocol {
   readonly modelTypes: readonly ModelType[]
   /** Top-level members of a request that the protocol reads, next to `model` and `stream`. Lowercase letters and underscores. */
   readonly members: readonly string[]
-  /** Returns the changes to a request for the engine. The model's name is replaced in any case. */
+  /** Top-level members that `edit` looks at in the bytes. They may be long, so they are not parsed. */
+  readonly unparsed?: readonly string[]
+  /** Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The model's name is replaced in any case. */
   readonly edit: (body: ReadBody) => Edit[]
   readonly bodies: BodyFormat
   /** null if engines never respond with events */
