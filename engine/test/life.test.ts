@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { endlessFormat, startEngine, tinyModel } from './support/engine.ts'
 import type { TestEngine } from './support/engine.ts'
 
@@ -42,6 +42,35 @@ test.each([
   engine = startEngine({ launchNonce })
   expect(await engine.ended()).toBe(3)
   expect(engine.state()).toBeNull()
+})
+
+test('the queue of a sequence holds more requests than an API process sends; requests beyond it get a 429', async () => {
+  engine = startEngine({ flags: { '--parallel': '1' } })
+  await engine.ready()
+  const leaving = new AbortController()
+  const running = await engine.chat({ stream: true, response_format: endlessFormat }, leaving)
+  await running.body!.getReader().read()
+  const waiting = Array.from({ length: 64 }, () =>
+    engine.chat({ stream: true, max_tokens: 1 }, leaving).catch(() => null),
+  )
+  const refused = await vi.waitUntil(
+    async () => {
+      const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(1000)])
+      const answer = await engine.chat({ max_tokens: 1 }, { signal }).catch(() => null)
+      return answer?.status === 429 && answer
+    },
+    { timeout: 30_000 },
+  )
+  expect(refused.headers.get('retry-after')).toBe('5')
+  expect(await refused.json()).toMatchObject({
+    error: {
+      type: 'rate_limit_error',
+      code: 'rate_limited',
+      message: expect.stringContaining('64') as string,
+    },
+  })
+  leaving.abort()
+  await Promise.all(waiting)
 })
 
 test('exits when its launch.json is removed', async () => {

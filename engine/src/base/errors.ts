@@ -27,10 +27,10 @@ export function invalid(param: string, message: string, code = 'invalid_value'):
   return new RequestError(400, message, param === '' ? { code } : { code, param })
 }
 
-/** A 503 for a request that the full queue cannot take. */
+/** A 429 for a request that the full queue cannot take. */
 export function overloaded(waiting: number): RequestError {
   const message = `The engine is busy and its queue of ${waiting} requests is full. Try again in a few seconds.`
-  return new RequestError(503, message, { code: 'overloaded', retryAfter: 5 })
+  return new RequestError(429, message, { code: 'rate_limited', retryAfter: 5 })
 }
 
 /** A 503 for requests that a shutdown interrupts. */
@@ -42,6 +42,7 @@ export function shuttingDown(): RequestError {
 export function errorType(status: number): string {
   if (status === 401) return 'authentication_error'
   if (status === 404) return 'not_found_error'
+  if (status === 429) return 'rate_limit_error'
   if (status === 503) return 'unavailable_error'
   return status >= 500 ? 'server_error' : 'invalid_request_error'
 }

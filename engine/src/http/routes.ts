@@ -5,7 +5,6 @@ import { parseBody } from '../base/parse-body.ts'
 import { chatRequestBody, refuseUnsupported } from '../chat/chat-request.ts'
 import { toToolRequest } from '../chat/legacy-functions.ts'
 import { prepareChat } from '../chat/prepare-chat.ts'
-import { maxWaiting } from '../model/limits.ts'
 import type { LoadedModel } from '../model/load-model.ts'
 import { answerChat } from './chat-completions.ts'
 import { computeEmbeddings, embeddingsRequestBody, toEmbeddingList } from './embeddings.ts'
@@ -21,7 +20,7 @@ export function registerRoutes(
   fastify.post('/v1/embeddings', async (request) => {
     const body = parseBody(embeddingsRequestBody, request.body)
     const model = findModel(body.model)
-    if (embedding >= maxWaiting) throw overloaded(embedding)
+    if (embedding >= model.maxEmbeddings) throw overloaded(embedding)
     embedding++
     const computed = await computeEmbeddings(model, body, request.left).finally(() => embedding--)
     request.used = `prompt=${computed.promptTokens} inputs=${computed.vectors.length}`

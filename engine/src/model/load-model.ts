@@ -12,7 +12,7 @@ import type {
 import type { Log } from '../base/log.ts'
 import type { Settings } from '../base/settings.ts'
 import { chooseAttention } from './attention.ts'
-import { maxWaiting } from './limits.ts'
+import { waitingPerSequence } from './limits.ts'
 import { LoadError, toLoadError } from './load-error.ts'
 import { createSequencePool } from './sequences.ts'
 import type { SequencePool } from './sequences.ts'
@@ -31,6 +31,8 @@ export interface LoadedModel {
   embeddings: () => Promise<LlamaEmbeddingContext>
   /** Exclusive upper bound on the tokens of one embeddings input */
   embeddingContextSize: number
+  /** Embeddings requests at the same time */
+  maxEmbeddings: number
 }
 
 /** Loads the model, creates its context and runs one warm-up evaluation. Rejects only with a LoadError. */
@@ -84,6 +86,7 @@ async function load(
     model,
     chat: null,
     embeddingContextSize: contextSize,
+    maxEmbeddings: waitingPerSequence * settings.parallel,
     embeddings: () => {
       // Pooling is correct only if the whole input fits into one batch.
       embeddings ??= model.createEmbeddingContext({ contextSize, batchSize: contextSize, threads })
@@ -132,7 +135,7 @@ async function createChat(
       `${wrapper.wrapperName}, tools ${canCallTools ? 'supported' : 'not supported'}`,
   )
   const states = await createStateCache(stateCacheBytes, log)
-  const pool = createSequencePool(context, { maxWaiting, states })
+  const pool = createSequencePool(context, { maxWaiting: waitingPerSequence * parallel, states })
   return { wrapper, pool, contextSize: context.contextSize, canCallTools }
 }
 

@@ -55,7 +55,7 @@ test('rejects a request when the queue is full and accepts it later', async () =
   const pool = createSequencePool(fakeContext([0]), { maxWaiting: 1, states: null })
   const slot = await pool.acquire(prompt, never)
   const waiting = pool.acquire(prompt, never)
-  await expect(pool.acquire(prompt, never)).rejects.toMatchObject({ status: 503, retryAfter: 5 })
+  await expect(pool.acquire(prompt, never)).rejects.toMatchObject({ status: 429, retryAfter: 5 })
   pool.release(slot)
   pool.release(await waiting)
   expect(await pool.acquire(prompt, never)).toBe(slot)

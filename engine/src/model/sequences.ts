@@ -27,7 +27,7 @@ export interface Slot {
 export interface SequencePool {
   /**
    * Resolves to the free slot that shares the longest prefix with the prompt, or the first one if others share little more. Rejects with
-   * the signal's reason when the caller disconnects while waiting, and with a 503 when the queue is full.
+   * the signal's reason when the caller disconnects while waiting, and with a 429 when the queue is full.
    */
   acquire: (prompt: readonly Token[], signal: AbortSignal) => Promise<Slot>
   release: (slot: Slot) => void

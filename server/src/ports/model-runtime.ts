@@ -258,8 +258,10 @@ export interface EngineErrorResponse {
   modelUid: string
 }
 
-/** What an error response means: the engine has lost the model, or `message` for the caller. */
-export type EngineError = { isModelLost: true } | { isModelLost: false; message: string }
+/** What an error response means: the engine has lost the model or has no room for the request, or `message` for the caller. */
+export type EngineError =
+  | { isModelLost: true }
+  | { isModelLost: false; isOverloaded?: boolean | undefined; message: string }
 
 export interface LogLine {
   at: Date

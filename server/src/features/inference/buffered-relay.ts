@@ -11,6 +11,8 @@ import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
 import { StreamRelay } from './stream-relay.ts'
 import { edgeLength, readEdgeUsage, readUsageAt } from './usage.ts'
 
+/** When to repeat a request that an engine had no room for, unless the engine says so */
+const overloadRetrySeconds = '5'
 /** Responses up to this size are sent as one string together with their heads. */
 const maxTextBytes = 16 * 1024
 
@@ -137,9 +139,12 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
       errors: arrival.protocol.errors,
     })
     if (translated === 'model_lost') return owner.onModelLost()
-    if (translated === bytes) return this.send(head, body)
-    const headers = { ...head.headers, 'content-type': 'application/json' }
-    this.send({ ...head, headers }, translated)
+    const { status } = translated
+    const headers = { ...head.headers }
+    if (status === 429) headers['retry-after'] ??= overloadRetrySeconds
+    if (translated.body === bytes) return this.send({ ...head, headers }, body)
+    headers['content-type'] = 'application/json'
+    this.send({ ...head, status, headers }, translated.body)
   }
 
   send(head: ResponseHead, body: string | Buffer): void {

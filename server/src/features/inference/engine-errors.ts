@@ -8,19 +8,28 @@ interface FailedRequest {
   errors: ErrorFormat
 }
 
+/** An error response of an engine, as its caller gets it. */
+export interface CallerError {
+  status: number
+  /** `bytes` if the engine's own body is forwarded */
+  body: Buffer
+}
+
 /**
- * Translates an error response of an engine: `model_lost` when the engine no longer has the model, otherwise the body for the
- * caller. A body that the runtime reads becomes the protocol's shape. Any other body is returned unchanged.
+ * Translates an error response of an engine: `model_lost` when the engine no longer has the model. A body that the runtime reads becomes
+ * the protocol's shape, and a 429 if the engine has no room. Any other body is returned unchanged.
  */
 export function translateEngineError(
   runtime: Pick<ModelRuntime, 'readEngineError'>,
   status: number,
   bytes: Buffer,
   { modelUid, requestId, errors }: FailedRequest,
-): Buffer | 'model_lost' {
+): CallerError | 'model_lost' {
   const error = runtime.readEngineError?.({ status, body: bytes.toString(), modelUid }) ?? null
-  if (error === null) return bytes
+  if (error === null) return { status, body: bytes }
   if (error.isModelLost) return 'model_lost'
-  const code = status < 500 ? 'invalid_request_error' : 'engine_error'
-  return Buffer.from(JSON.stringify(errors.compose({ status, detail: error.message, code }, requestId).body))
+  const isOverloaded = error.isOverloaded === true || status === 429
+  const code = isOverloaded ? 'rate_limited' : status < 500 ? 'invalid_request_error' : 'engine_error'
+  const facts = { status: isOverloaded ? 429 : status, detail: error.message, code }
+  return { status: facts.status, body: Buffer.from(JSON.stringify(errors.compose(facts, requestId).body)) }
 }

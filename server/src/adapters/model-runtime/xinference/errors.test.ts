@@ -17,12 +17,19 @@ test('an error that names the uid as not found means that the engine lost the mo
 test('a FastAPI detail becomes a message, without the address at its start', () => {
   expect(read(400, '{"detail":"[address=10.0.0.1:3, pid=7] too long"}')).toEqual({
     isModelLost: false,
+    isOverloaded: false,
     message: 'too long',
   })
   expect(read(429, '{"detail":[{"loc":["body"]}]}')).toEqual({
     isModelLost: false,
+    isOverloaded: false,
     message: '[{"loc":["body"]}]',
   })
+})
+
+test('a full queue of SGLang means that the engine has no room', () => {
+  expect(read(503, '{"detail":"The request queue is full."}')).toMatchObject({ isOverloaded: true })
+  expect(read(503, '{"detail":"No available worker"}')).toMatchObject({ isOverloaded: false })
 })
 
 test.each([

@@ -35,7 +35,10 @@ export function readEngineError(response: EngineErrorResponse): EngineError | nu
   const isNotFound = (status === 400 || status === 404) && /not found/i.test(body)
   if (isNotFound && body.includes(modelUid)) return { isModelLost: true }
   const error = readFastApiError(response)
-  return error === null || error.isModelLost ? error : { ...error, message: withoutAddress(error.message) }
+  if (error === null || error.isModelLost) return error
+  // SGLang refuses requests beyond its queue.
+  const isOverloaded = status === 503 && /queue is full/i.test(body)
+  return { ...error, isOverloaded, message: withoutAddress(error.message) }
 }
 
 /** Removes the address inside the cluster that Xinference puts in front of a text. */

@@ -91,6 +91,20 @@ test.each([
   }
 })
 
+test('POST /v1/chat/completions: an engine without room is a 429 with Retry-After', async () => {
+  const body = JSON.stringify({ error: { message: 'Full.', type: 'rate_limit_error', code: 'rate_limited' } })
+  for (const retryAfter of [null, '7']) {
+    engine.answer((response) => {
+      if (retryAfter !== null) response.setHeader('retry-after', retryAfter)
+      response.writeHead(429, { 'content-type': 'application/json' }).end(body)
+    })
+    const answer = await client.post(path, { model: id, messages: [] })
+    expect(answer.status).toBe(429)
+    expect(answer.headers.get('retry-after')).toBe(retryAfter ?? '5')
+    expect(answer.body.error.code).toBe('rate_limited')
+  }
+})
+
 test('embeddings of a chat model and chat with an embedding model: 400 before anything reaches the engine', async () => {
   const received = engine.requests.length
   for (const [each, model, right] of [
