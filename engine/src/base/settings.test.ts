@@ -24,7 +24,9 @@ function mistakesOf(args: string[], key: string | undefined = validKey): string 
 }
 
 test('parses a complete command line', () => {
-  expect(parseSettings(toArgs({ '--gpu-layers': '7', '--state-cache-mib': '64' }), validKey)).toEqual({
+  expect(
+    parseSettings(toArgs({ '--gpu-layers': '7', '--state-cache-mib': '64', '--device': 'gpu' }), validKey),
+  ).toEqual({
     ok: true,
     key: validKey,
     settings: {
@@ -37,6 +39,7 @@ test('parses a complete command line', () => {
       parallel: 4,
       threads: 2,
       gpuLayers: 7,
+      requiresGpu: true,
       stateCacheBytes: 64 * 2 ** 20,
     },
   })

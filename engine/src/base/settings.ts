@@ -18,6 +18,8 @@ export interface Settings {
   threads: number
   /** Layers offloaded to the GPU; 0 uses the CPU alone */
   gpuLayers: 'auto' | number
+  /** True if the engine must fail where it can't use a GPU */
+  requiresGpu: boolean
   /** Host memory for the states of conversations that have no sequence at the moment; 0 keeps none */
   stateCacheBytes: number
 }
@@ -39,6 +41,7 @@ const flags = [
   'parallel',
   'threads',
   'gpu-layers',
+  'device',
   'state-cache-mib',
 ] as const
 
@@ -74,6 +77,7 @@ export function parseSettings(args: readonly string[], key: string | undefined):
       values['gpu-layers'] === undefined || values['gpu-layers'] === 'auto'
         ? 'auto'
         : integer('gpu-layers', 0, 10_000),
+    requiresGpu: values.device !== undefined && text('device', /^(any|gpu)$/, '"any" or "gpu"') === 'gpu',
     stateCacheBytes:
       (values['state-cache-mib'] === undefined
         ? defaultStateCacheMib

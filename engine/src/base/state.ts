@@ -2,7 +2,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Why an engine could not start. The codes equal a deployment's failure codes. */
-export type FailureCode = 'out_of_memory' | 'launch_rejected' | 'engine_crashed'
+export type FailureCode = 'out_of_memory' | 'launch_rejected' | 'provider_error' | 'engine_crashed'
 
 /** The contents of engine.json, which the server reads to find its engines again. */
 export interface EngineState {

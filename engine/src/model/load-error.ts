@@ -12,6 +12,15 @@ export class LoadError extends Error {
   }
 }
 
+/** The failure of an engine on a GPU that llama.cpp can't use. Berth must not charge a GPU for an engine on the CPU. */
+export function noGpu(complaints: readonly string[]): LoadError {
+  const reason = complaints.slice(-3).join(' / ').slice(0, 1000) || 'llama.cpp found no usable GPU'
+  return new LoadError(
+    'provider_error',
+    `The GPU can't be used: ${reason}. Check the driver and its libraries.`,
+  )
+}
+
 /** Finds the cause of a failed load in the error and in llama.cpp's complaints. */
 export function toLoadError(error: unknown, complaints: readonly string[]): LoadError {
   if (error instanceof LoadError) return error

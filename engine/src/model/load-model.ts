@@ -13,7 +13,7 @@ import type { Log } from '../base/log.ts'
 import type { Settings } from '../base/settings.ts'
 import { chooseAttention } from './attention.ts'
 import { waitingPerSequence } from './limits.ts'
-import { LoadError, toLoadError } from './load-error.ts'
+import { LoadError, noGpu, toLoadError } from './load-error.ts'
 import { createSequencePool } from './sequences.ts'
 import type { SequencePool } from './sequences.ts'
 import { createStateCache } from './state-cache.ts'
@@ -56,8 +56,11 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
       },
     })
     log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu}`)
+    if (settings.requiresGpu && llama.gpu === false) throw noGpu(complaints)
     const attention = llama.gpu === false ? chooseAttention(file, settings.type) : {}
-    return await load(llama, { ...settings, threads }, attention, log)
+    const loaded = await load(llama, { ...settings, threads }, attention, log)
+    if (settings.requiresGpu && loaded.model.gpuLayers === 0) throw noGpu(complaints)
+    return loaded
   } catch (error) {
     throw toLoadError(error, complaints)
   }

@@ -17,11 +17,14 @@ const options = {
   'state-dir': { type: 'string' },
   nonce: { type: 'string' },
   port: { type: 'string' },
+  /** A regular expression: a line of the server's log that means that it doesn't use its GPU */
+  'no-gpu': { type: 'string' },
 } as const
 const { values, positionals } = parseArgs({ options, allowPositionals: true })
 const key = process.env['BERTH_ENGINE_KEY'] ?? ''
 delete process.env['BERTH_ENGINE_KEY']
 const { 'state-dir': stateDirectory = '', nonce = '' } = values
+const noGpu = values['no-gpu'] === undefined ? null : new RegExp(values['no-gpu'], 'i')
 const port = Number(values.port)
 const [command, ...args] = positionals
 if (command === undefined || stateDirectory === '' || nonce === '' || key === '' || !(port > 0)) {
@@ -52,10 +55,20 @@ const child = spawn(program, rest, {
 })
 
 function logLines(output: Readable): void {
-  createInterface({ input: output }).on('line', (line) => log(line.replaceAll(key, '[key]')))
+  createInterface({ input: output }).on('line', (line) => {
+    const shown = line.replaceAll(key, '[key]')
+    log(shown)
+    if (noGpu?.test(line) === true) refuseCpu(shown)
+  })
 }
 logLines(child.stdout)
 logLines(child.stderr)
+/** Ends a server that would use the CPU at the price of a GPU. */
+function refuseCpu(line: string): void {
+  const message = `The GPU can't be used. Log: ${line.trim().slice(0, 300)}`
+  writeState({ phase: 'failed', error: { code: 'provider_error', message } })
+  stop('the server does not use its GPU')
+}
 function failToStart(reason: string): never {
   log(`failed: could not start ${command}: ${reason}`)
   const message = `The program ${command} could not be started: ${reason}.`
@@ -107,5 +120,6 @@ async function isReady(): Promise<boolean> {
 
 const started = performance.now()
 while (!(await isReady())) await new Promise((resolve) => setTimeout(resolve, probeMs))
+if (isStopping) await new Promise(() => {})
 writeState({ port, phase: 'ready' })
 log(`ready in ${Math.round(performance.now() - started)} ms`)

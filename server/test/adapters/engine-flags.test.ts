@@ -94,6 +94,7 @@ const llamaServerOptions: Record<string, RegExp> = {
   'ctx-size': count,
   parallel: count,
   'n-gpu-layers': count,
+  device: /^CUDA0(,CUDA[1-7])*$/,
   host: /^0\.0\.0\.0$/,
   port: count,
   metrics: bare,

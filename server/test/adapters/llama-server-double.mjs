@@ -19,6 +19,7 @@ const { values } = parseArgs({
     'ctx-size': text,
     parallel: text,
     'n-gpu-layers': text,
+    device: text,
     threads: text,
     host: text,
     port: text,
@@ -43,6 +44,9 @@ if (values.model.endsWith('/stubborn.gguf')) process.on('SIGTERM', () => {})
 if (values.model.endsWith('/worker.gguf')) {
   const worker = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { env: {}, stdio: 'ignore' })
   process.stderr.write(`worker ${worker.pid}\n`)
+}
+if (values.model.endsWith('/no-gpu.gguf')) {
+  process.stderr.write('warning: no usable GPU found, --gpu-layers option will be ignored\n')
 }
 let isLoading = true
 setTimeout(() => (isLoading = false), 100)

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
@@ -103,6 +104,32 @@ test('an engine sees only its own GPUs, which stay allocated until the engine ha
   expect(await runtime.provision(other)).toMatchObject({ code: 'no_capacity' })
   await vi.waitUntil(() => runtime.release(spec.deploymentId), patient)
   expect(await runtime.provision(other)).toMatchObject({ instance: { gpuAllocationId: 'GPU-a,GPU-b' } })
+})
+
+const llamaDouble = fileURLToPath(new URL('llama-server-double.mjs', import.meta.url))
+const cpuServer = [process.execPath, llamaDouble] as const
+
+test.each([
+  { name: "Berth's engine", changes: {}, reason: /^The GPU can't be used: .+ Check the driver/ },
+  {
+    name: 'llama-server',
+    changes: { llamaServerCommand: cpuServer },
+    reason: /^The GPU can't be used\. Log: warning: no usable GPU found/,
+  },
+])('$name on a GPU that it cannot use fails instead of running on the CPU', async ({ changes, reason }) => {
+  const { folder, settings } = await makeGpuHost(['GPU-a'])
+  const runtime = await openRuntime({ ...settings, ...changes })
+  const model = join(folder, 'no-gpu.gguf')
+  await copyFile(tinyModel, model)
+  const spec = makeSpec(makeVariant({ kind: 'file', path: model }), onGpu)
+  await runtime.provision(spec)
+  const failed = await vi.waitUntil(async () => {
+    const seen = await runtime.ensureEngine(spec)
+    expect(seen.phase).not.toBe('ready')
+    return seen.phase === 'failed' && seen
+  }, patient)
+  expect(failed).toMatchObject({ stage: 'engine_startup', code: 'provider_error' })
+  expect(failed.message).toMatch(reason)
 })
 
 test('a GPU is never assigned twice by a server that is killed at any moment', async () => {

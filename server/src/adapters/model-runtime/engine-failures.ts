@@ -104,7 +104,7 @@ const failureRules: FailureRule[] = [
   },
   {
     pattern:
-      /cuda driver version is insufficient|no cuda-capable device|failed to infer device type|nvml.*(not found|can't communicate)/i,
+      /cuda driver version is insufficient|no cuda-capable device|failed to infer device type|no usable gpu found|invalid device: |nvml.*(not found|can't communicate)/i,
     appliesTo: 'log',
     stage: 'engine_startup',
     code: 'provider_error',

@@ -12,6 +12,8 @@ export interface LlamaServerLaunch {
   port: number
   /** Layers on the GPU; 0 runs on the CPU */
   gpuLayers: number
+  /** Devices that llama-server must use, such as `CUDA0`. Without one of them it fails; undefined for any, or the CPU */
+  devices?: readonly string[] | undefined
   /** Threads on the CPU; undefined for llama-server's default */
   threads?: number | undefined
   /** Host memory for states of idle conversations, in MiB */
@@ -45,6 +47,7 @@ export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
     'ctx-size': spec.contextTokens * spec.parallelSequences,
     parallel: spec.parallelSequences,
     'n-gpu-layers': launch.gpuLayers,
+    device: launch.devices?.join(','),
     threads: launch.threads,
     host: launch.host,
     port: launch.port,

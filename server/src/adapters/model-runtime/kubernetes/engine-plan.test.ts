@@ -132,7 +132,7 @@ describe('arguments', () => {
 
   test('llama.cpp: slots share the context, and a split file is loaded from its first part', () => {
     expect(plan(gguf()).args.join(' ')).toBe(
-      '--hf-repo o/m-GGUF --hf-file m-1.gguf --no-mmproj --alias my-model --ctx-size 32768 --parallel 4 --n-gpu-layers 999 ' +
+      '--hf-repo o/m-GGUF --hf-file m-1.gguf --no-mmproj --alias my-model --ctx-size 32768 --parallel 4 --n-gpu-layers 999 --device CUDA0 ' +
         '--host 0.0.0.0 --port 8000 --metrics --cache-ram 8192 --jinja --reasoning-format deepseek',
     )
   })

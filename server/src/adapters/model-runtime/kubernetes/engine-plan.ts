@@ -173,6 +173,8 @@ function planLlamaCpp({ spec, settings, localFileBytes, shape }: PlacedEngine): 
         host: '0.0.0.0',
         port: enginePort,
         gpuLayers: allLayers,
+        // Without CUDA, llama-server would go on with the CPU, at the price of the GPUs.
+        devices: Array.from({ length: shape.gpusPerPod }, (_, index) => `CUDA${index}`),
         promptCacheMebibytes: llamaCppMemory.promptCache / 2 ** 20,
       }),
       workerArgs: [],

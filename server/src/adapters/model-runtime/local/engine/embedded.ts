@@ -4,7 +4,7 @@ import { llamaCpp } from '../../engines/llama-cpp.ts'
 import { defaultStateCacheBytes } from '../settings.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import { countThreads, mebibyte } from './local-engine.ts'
-import type { EngineCommand, LocalEngine, LocalWeights } from './local-engine.ts'
+import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
 
 /** Berth's own engine over llama.cpp, which sees no images. */
 export const embedded: RuntimeEngine = {
@@ -16,13 +16,17 @@ export const embedded: RuntimeEngine = {
 
 /** Needs no program of the operator. */
 export function openEmbedded(settings: LocalRuntimeSettings): LocalEngine {
-  return { facts: embedded, build: async (spec, weights) => buildEmbedded(settings, spec, weights) }
+  return {
+    facts: embedded,
+    build: async (spec, weights, place) => buildEmbedded(settings, spec, weights, place),
+  }
 }
 
 function buildEmbedded(
   settings: LocalRuntimeSettings,
   spec: EngineSpec,
   { model }: LocalWeights,
+  { gpus }: EnginePlace,
 ): EngineCommand {
   const options = {
     model,
@@ -31,6 +35,7 @@ function buildEmbedded(
     context: spec.contextTokens,
     parallel: spec.parallelSequences,
     threads: countThreads(settings),
+    device: gpus === null ? 'any' : 'gpu',
     'state-cache-mib': (settings.stateCacheBytes ?? defaultStateCacheBytes) / mebibyte,
   }
   return {

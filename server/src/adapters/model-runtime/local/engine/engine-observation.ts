@@ -57,7 +57,9 @@ async function observeExit(
       code: 'engine_crashed',
       message: 'The engine stopped after an unknown error.',
     }
-    return { phase: 'failed', stage: 'model_launch', code, message }
+    // An engine without a usable GPU fails before it loads the model.
+    const stage = code === 'provider_error' ? 'engine_startup' : 'model_launch'
+    return { phase: 'failed', stage, code, message }
   }
   const started = children.get(directory)
   const child = started?.nonce === record.nonce ? started.child : undefined

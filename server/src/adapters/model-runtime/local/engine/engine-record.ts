@@ -54,9 +54,11 @@ export async function readEngineRecord(directory: string, nonce: string): Promis
   return { pid, phase, port: typeof port === 'number' ? port : null, error: readError(error) }
 }
 
+/** The failures that an engine tells apart. Every other code is a crash. */
+const reportedCodes: readonly FailureCode[] = ['out_of_memory', 'launch_rejected', 'provider_error']
+
 function readError(error: unknown): EngineRecord['error'] {
   if (typeof error !== 'object' || error === null || !('message' in error) || !('code' in error)) return null
-  const code =
-    error.code === 'out_of_memory' || error.code === 'launch_rejected' ? error.code : 'engine_crashed'
+  const code = reportedCodes.find((each) => each === error.code) ?? 'engine_crashed'
   return { code, message: String(error.message) }
 }

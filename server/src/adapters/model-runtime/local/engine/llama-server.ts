@@ -12,6 +12,8 @@ import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './lo
 const run = promisify(execFile)
 
 const allLayers = 999
+/** llama-server says so and goes on without its GPU. */
+const usesCpu = /no usable GPU found|offloaded 0\/\d+ layers to GPU/
 /** Share of the host's memory that engines on GPUs may use for states of idle conversations */
 const promptCacheShare = 0.1
 const maxPromptCacheMebibytes = 8192
@@ -61,5 +63,11 @@ async function buildLlamaServer(
     promptCacheMebibytes:
       gpus === null ? stateCacheBytes / mebibyte : Math.min(maxPromptCacheMebibytes, share),
   })
-  return supervise('llama-server', port, [...command, ...args], {})
+  return supervise({
+    title: 'llama-server',
+    port,
+    command: [...command, ...args],
+    variables: {},
+    noGpu: gpus === null ? null : usesCpu,
+  })
 }

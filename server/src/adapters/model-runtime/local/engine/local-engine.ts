@@ -47,12 +47,19 @@ const supervisorProgram = fileURLToPath(
   new URL('../../../../../../engine/src/supervisor/main.ts', import.meta.url),
 )
 
+/** A server that knows no launch files. */
+interface SupervisedServer {
+  title: string
+  port: number
+  command: readonly string[]
+  variables: Record<string, string>
+  /** Matches a line of its log which means that it uses the CPU. Set for an engine with GPUs, which then fails. */
+  noGpu: RegExp | null
+}
+
 /** Runs a server that knows no launch files. */
-export function supervise(
-  title: string,
-  port: number,
-  command: readonly string[],
-  variables: Record<string, string>,
-): EngineCommand {
-  return { program: supervisorProgram, title, args: ['--port', String(port), '--', ...command], variables }
+export function supervise({ title, port, command, variables, noGpu }: SupervisedServer): EngineCommand {
+  const required = noGpu === null ? [] : ['--no-gpu', noGpu.source]
+  const args = ['--port', String(port), ...required, '--', ...command]
+  return { program: supervisorProgram, title, args, variables }
 }

@@ -11,6 +11,9 @@ import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './lo
 
 const run = promisify(execFile)
 
+/** A vLLM that was built for the CPU */
+const usesCpu = /detected platform cpu/
+
 interface Installation {
   command: Command
   /** null when unknown */
@@ -46,7 +49,7 @@ async function buildVllm(
   })
   const device = (gpuModel ?? 'cpu').toLowerCase().replace(/[^a-z0-9]+/g, '-')
   const cache = join(settings.dataDirectory, 'compile-cache', `vllm-${version ?? 'unknown'}`, device)
-  return supervise('vLLM', port, [...command, 'serve', ...args], {
+  const variables = {
     // Compiled kernels outlive the engine, so that its next start doesn't compile.
     VLLM_CACHE_ROOT: join(cache, 'vllm'),
     TORCHINDUCTOR_CACHE_DIR: join(cache, 'inductor'),
@@ -57,6 +60,13 @@ async function buildVllm(
     ...(gpus === null
       ? { VLLM_CPU_KVCACHE_SPACE: String(Math.max(1, Math.floor(spec.memoryBytes / 2 ** 30))) }
       : {}),
+  }
+  return supervise({
+    title: 'vLLM',
+    port,
+    command: [...command, 'serve', ...args],
+    variables,
+    noGpu: gpus === null ? null : usesCpu,
   })
 }
 
