@@ -68,6 +68,10 @@ const bodies: Record<string, Buffer> = {
   'random brackets': inList(randomBrackets()),
   'random values': inList(randomValues()),
   spaces: inList(' '),
+  zeros: inText('0'),
+  'names of media in a text': inText('_url'),
+  'short names beside media': inObject('"a":{"b_url":0},"c":0,'),
+  'media without addresses': inObject('"a_url":0,'),
   incomplete: inList('0,').subarray(0, -2),
 }
 

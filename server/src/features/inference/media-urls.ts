@@ -11,6 +11,9 @@ const close = { brace: 0x7d, bracket: 0x5d }
 
 /** Members at the top level whose values are JSON Schemas, which engines don't follow */
 const schemaMembers: ReadonlySet<string> = new Set(['tools', 'functions', 'response_format'])
+const schemaLengths: ReadonlySet<number> = new Set([...schemaMembers].map(({ length }) => length))
+/** The last letter of `url` */
+const lastOfUrl = 0x6c
 /** Longest name of a member that is decoded, escapes included */
 const maxNameBytes = 512
 /** Longest address */
@@ -19,17 +22,27 @@ const maxAddressBytes = 8192
 const mediaSuffix = Buffer.from('_url')
 /** In each escape of a letter or an underscore, and rare elsewhere: the search skips quickly to its first byte */
 const zeros = Buffer.from('00')
+const escapeLength = 6
 /** An escape that stands for an underscore or a letter, which may hide a name */
 const escapedLetter = /^\\u00(?:5f|[67])/i
 
-/** True if a body may have an address of media. Quick, because most bodies don't. */
+/** After so many places that only look like an escape, the walk is quicker */
+const maxCandidates = 500
+
+/** Bytes that two parts of a body share, so that no name is missed between them */
+export const mediaOverlap = escapeLength
+
+/** True if a body, or a part of one, may have an address of media. Quick, because most bodies don't. */
 export function mayHaveMediaUrls(body: Buffer): boolean {
   return body.includes(mediaSuffix) || hasEscapedLetter(body)
 }
 
 function hasEscapedLetter(body: Buffer): boolean {
+  let candidates = 0
   for (let at = body.indexOf(zeros, 2); at >= 0; at = body.indexOf(zeros, at + 1)) {
     if (escapedLetter.test(body.toString('latin1', at - 2, at + 4))) return true
+    candidates += 1
+    if (candidates === maxCandidates) return true
   }
   return false
 }
@@ -56,6 +69,8 @@ export class MediaWalk {
   depth = 0
   /** Offset after the opening quote of the current string; -1 outside of strings */
   start = -1
+  /** The current string, or the last one, has an escape */
+  isEscaped = false
   /** The last string, until it turns out to be a name or a value */
   text: { start: number; end: number } | null = null
   /** The name whose value comes next, '' for one that doesn't matter; null if a name or an element comes next */
@@ -86,7 +101,11 @@ export class MediaWalk {
   walkString(end: number): void {
     const { body } = this
     let { position } = this
-    while (position < end && body[position] !== quote) position += body[position] === backslash ? 2 : 1
+    while (position < end && body[position] !== quote) {
+      const escapes = body[position] === backslash
+      if (escapes) this.isEscaped = true
+      position += escapes ? 2 : 1
+    }
     this.position = position
     if (position >= end) return
     this.endString(this.start, position)
@@ -108,8 +127,10 @@ export class MediaWalk {
   }
 
   walkStructure(byte: number): void {
-    if (byte === quote) this.start = this.position + 1
-    else if (byte === colon) this.startValue()
+    if (byte === quote) {
+      this.start = this.position + 1
+      this.isEscaped = false
+    } else if (byte === colon) this.startValue()
     else if (byte === open.brace || byte === open.bracket) this.enter()
     else if (byte === close.brace || byte === close.bracket) this.leave()
     else if (byte === comma) this.endElement()
@@ -123,10 +144,18 @@ export class MediaWalk {
   }
 
   startValue(): void {
-    const name = this.text === null ? '' : this.decode(this.text.start, this.text.end, maxNameBytes)
+    const { text } = this
+    const name =
+      text !== null && this.mayMatter(text) ? this.decode(text.start, text.end, maxNameBytes) : null
     this.text = null
     if (this.depth === 1) this.isSchema = schemaMembers.has(name ?? '')
     this.name = this.isSchema ? '' : (name ?? '')
+  }
+
+  /** False for most names, without decoding them: a body can have millions. */
+  mayMatter({ start, end }: { start: number; end: number }): boolean {
+    if (this.isEscaped || this.body[end - 1] === lastOfUrl) return true
+    return this.depth === 1 && schemaLengths.has(end - start)
   }
 
   enter(): void {

@@ -6,7 +6,7 @@ import type { MemberNames, MemberValue } from '../../gateway/json-walk.ts'
 import type { TimeSlices } from '../../gateway/time-slices.ts'
 import { editBytes, editText } from './body-edits.ts'
 import type { Edit, ReadBody } from './body-edits.ts'
-import { MediaWalk, mayHaveMediaUrls } from './media-urls.ts'
+import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
 import type { MemberValues, Protocol } from './protocols/protocol.ts'
 
 /** What the gateway knows about a request. All other fields are forwarded unread. */
@@ -79,7 +79,14 @@ async function readInSlices(
   await slices.run(() => (checked = checkUtf8(body, checked)) === body.length)
   const walk = new MemberWalk(body, names)
   await slices.run(() => advance(walk, walk.position + stepBytes))
-  if (mayHaveMediaUrls(body)) {
+  let seen = 0
+  let hasMedia = false
+  await slices.run(() => {
+    hasMedia = mayHaveMediaUrls(body.subarray(seen, seen + stepBytes + mediaOverlap))
+    seen += stepBytes
+    return hasMedia || seen >= body.length
+  })
+  if (hasMedia) {
     const media = new MediaWalk(body, mediaDomains)
     await slices.run(() => media.advance(media.position + stepBytes))
   }
