@@ -15,30 +15,37 @@ export async function replaceCatalog(db: Database, models: readonly CatalogModel
       .where('enabled', '=', true)
       .where(sql<boolean>`(id, model_name) NOT IN (${sql.join(kept)})`)
       .execute()
-    for (const model of models) {
-      const row = {
-        model_name: model.modelName,
-        model_type: model.modelType,
-        provider: model.provider,
-        enabled: model.enabled,
-        sort_order: model.sortOrder,
-        entry: serializeModel(model),
-      }
-      await transaction
-        .insertInto('deployable_models')
-        .values({ id: model.id, ...row })
-        .onConflict((conflict) =>
-          conflict
-            .column('id')
-            .doUpdateSet({ ...row, updated_at: sql`now()` })
-            .where((where) =>
-              where.or([
-                where('deployable_models.entry', 'is distinct from', sql`excluded.entry`),
-                where('deployable_models.enabled', 'is distinct from', sql<boolean>`excluded.enabled`),
-              ]),
-            ),
-        )
-        .execute()
-    }
+    // One statement: a round trip for each model would take a third of a start.
+    const columns = ['model_name', 'model_type', 'provider', 'enabled', 'sort_order', 'entry'] as const
+    await transaction
+      .insertInto('deployable_models')
+      .values(models.map(toRow))
+      .onConflict((conflict) =>
+        conflict
+          .column('id')
+          .doUpdateSet((set) => ({
+            ...Object.fromEntries(columns.map((column) => [column, set.ref(`excluded.${column}`)])),
+            updated_at: sql`now()`,
+          }))
+          .where((where) =>
+            where.or([
+              where('deployable_models.entry', 'is distinct from', sql`excluded.entry`),
+              where('deployable_models.enabled', 'is distinct from', sql<boolean>`excluded.enabled`),
+            ]),
+          ),
+      )
+      .execute()
   })
+}
+
+function toRow(model: CatalogModel) {
+  return {
+    id: model.id,
+    model_name: model.modelName,
+    model_type: model.modelType,
+    provider: model.provider,
+    enabled: model.enabled,
+    sort_order: model.sortOrder,
+    entry: serializeModel(model),
+  }
 }
