@@ -33,7 +33,7 @@ export interface TestServerOptions extends Omit<Overrides, 'log'> {
 /** Starts a complete server on a free loopback port, with its own database and DATA_DIR. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { settings, worker: withWorker = true, ...overrides } = options
-  const database = await createTestDatabase()
+  const database = await createTestDatabase('migrated')
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-server-'))
   const logs: string[] = []
   const log = createLog({ level: 'debug' }, (line) => void logs.push(line))
