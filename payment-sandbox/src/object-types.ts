@@ -51,6 +51,7 @@ export interface CheckoutSession {
   mode: 'setup'
   payment_status: 'no_payment_required'
   return_url: string
+  setup_intent: { id: string; object: 'setup_intent'; payment_method: string } | null
   status: 'open' | 'complete' | 'expired'
 }
 

@@ -27,13 +27,27 @@ export async function createCheckoutSession(
     mode: 'setup',
     payment_status: 'no_payment_required',
     return_url: input.return_url,
+    setup_intent: null,
     status: 'open',
   } satisfies Wire<Stripe.Checkout.Session>
   return insertObject(change, session, new Date(expiresAt * 1000))
 }
 
-export async function completeSession(change: Change, session: CheckoutSession): Promise<void> {
-  const completed = await saveObject(change, { ...session, status: 'complete' as const }, null)
+export async function completeSession(
+  change: Change,
+  session: CheckoutSession,
+  cardId: string,
+): Promise<void> {
+  const setupIntent = {
+    id: newId('seti'),
+    object: 'setup_intent' as const,
+    payment_method: cardId,
+  } satisfies Wire<Stripe.SetupIntent>
+  const completed = await saveObject(
+    change,
+    { ...session, setup_intent: setupIntent, status: 'complete' as const },
+    null,
+  )
   await recordEvent(change, 'checkout.session.completed', completed)
 }
 

@@ -104,10 +104,18 @@ export async function updateSubscription(
   return updated
 }
 
-export async function cancelSubscription(change: Change, id: string): Promise<Subscription> {
+/** Ends a subscription now. Its usage since the last invoice is charged only with `invoiceNow`. */
+export async function cancelSubscription(
+  change: Change,
+  id: string,
+  invoiceNow: boolean,
+): Promise<Subscription> {
   const subscription = await getLive(change, id)
   const canceled = { ...subscription, status: 'canceled' as const, ended_at: change.second }
   await saveObject(change, canceled, null)
+  const { start } = periodOf(subscription.items.data)
+  if (invoiceNow && change.second > start)
+    await createInvoice(change, subscription, { start, end: change.second })
   await recordEvent(change, 'customer.subscription.deleted', canceled)
   return canceled
 }

@@ -50,6 +50,16 @@ CREATE TABLE billing_activations (
 CREATE UNIQUE INDEX billing_activations_pending_idx ON billing_activations (billing_account_id) WHERE status = 'pending';
 COMMENT ON TABLE billing_activations IS 'Requests to switch to a subscription, inserted before the processor is called. The id is the idempotency key.';
 
+CREATE TABLE billing_checkouts (
+  session_id          text PRIMARY KEY,
+  billing_account_id  bigint NOT NULL REFERENCES billing_accounts (id),
+  user_id             bigint NOT NULL REFERENCES users (id),
+  created_at          timestamptz NOT NULL,
+  finished_at         timestamptz
+);
+CREATE INDEX billing_checkouts_open_idx ON billing_checkouts (billing_account_id) WHERE finished_at IS NULL;
+COMMENT ON TABLE billing_checkouts IS 'Checkouts at the processor that activate billing with the card that they save';
+
 CREATE TABLE billing_events (
   id           text PRIMARY KEY,
   type         text NOT NULL,

@@ -58,7 +58,9 @@ function addRoutes(app: FastifyInstance, store: Store, links: PageLinks): void {
       url: route.path,
       handler: async (request, reply) => {
         const { id = '' } = request.params as { id?: string }
-        const input = parseParameters(route.parameters, request.body ?? {})
+        // Stripe's clients send the parameters of a DELETE in the query.
+        const given = request.method === 'DELETE' ? request.query : (request.body ?? {})
+        const input = parseParameters(route.parameters, given)
         const { status, body } = await store.changeOnce(
           idempotencyKeyOf(request),
           [request.method, request.url, JSON.stringify(request.body ?? {})],

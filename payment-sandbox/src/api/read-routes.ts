@@ -54,6 +54,11 @@ export const readRoutes: readonly ReadRoute[] = [
   readRoute('/v1/customers/:id/payment_methods/:child', none, ({ db }, _input, { id, child }) =>
     requireCardOf(db, id, child, 'payment_method'),
   ),
+  readRoute(
+    '/v1/checkout/sessions/:id',
+    z.strictObject({ expand: z.tuple([z.literal('setup_intent')]) }),
+    async ({ db, links }, _input, { id }) => present(await getObject(db, 'checkout.session', id), links),
+  ),
   getRoute('/v1/payment_methods', 'payment_method'),
   getRoute('/v1/products', 'product'),
   readRoute(

@@ -154,5 +154,10 @@ export const writeRoutes: readonly WriteRoute[] = [
     }),
     (change, input, id) => updateSubscription(change, id, input),
   ),
-  writeRoute('DELETE', '/v1/subscriptions/:id', none, (change, _input, id) => cancelSubscription(change, id)),
+  writeRoute(
+    'DELETE',
+    '/v1/subscriptions/:id',
+    z.strictObject({ invoice_now: z.literal('true').optional() }),
+    (change, input, id) => cancelSubscription(change, id, input.invoice_now !== undefined),
+  ),
 ]

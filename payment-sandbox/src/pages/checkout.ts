@@ -74,7 +74,7 @@ async function saveCard(change: Change, sessionId: string, submitted: SubmittedC
     await saveObject(change, { ...card, metadata: { ...card.metadata, verified: 'yes' } })
   }
   await attachCard(change, card.id, session.customer)
-  await completeSession(change, session)
+  await completeSession(change, session, card.id)
   return { outcome: 'done' }
 }
 

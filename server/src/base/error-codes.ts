@@ -138,7 +138,6 @@ export const errorCodes = {
   card_declined: { kind: 'conflict', meaning: 'The card was declined.' },
   authentication_required: { kind: 'conflict', meaning: 'The card needs its owner’s authentication.' },
   payment_method_required: { kind: 'conflict', meaning: 'Automatic charging needs a default card.' },
-  payment_method_in_use: { kind: 'conflict', meaning: 'The subscription is charged to this card.' },
   billing_busy: { kind: 'unavailable', meaning: 'Another change to the billing account is in progress.' },
   payment_processor_unavailable: { kind: 'unavailable', meaning: 'The payment processor is unreachable.' },
   invalid_date_range: { kind: 'invalid', meaning: 'The range is reversed or too long.' },

@@ -43,6 +43,9 @@ export interface SetupSession {
   expiresAt: Date
 }
 
+/** The outcome of a setup session: the card that it saved, or whether it can still save one. */
+export type SetupResult = { status: 'open' | 'expired' } | { status: 'complete'; cardId: string }
+
 export interface ProcessorInvoice {
   id: string
   status: string
@@ -128,6 +131,8 @@ export interface PaymentProcessor {
     purpose: 'payment_method_setup' | 'postpaid_activation'
     returnUrl: string
   }): Promise<SetupSession>
+  /** Whether a setup session has saved a card; null for an unknown session. */
+  findSetupResult(sessionId: string): Promise<SetupResult | null>
   /** Empty for an unknown customer. */
   listCards(customerId: string): Promise<SavedCard[]>
   /** null for an unknown card and for one of another customer. */
@@ -150,13 +155,15 @@ export interface PaymentProcessor {
   findSubscription(customerId: string): Promise<ProcessorSubscription | null>
   /** Assigns a subscription to this installation, which then updates its prices. */
   claimSubscription(subscriptionId: string): Promise<void>
+  /** Ends a subscription now and charges its usage since the last invoice; does nothing if it has ended. */
+  cancelSubscription(subscriptionId: string): Promise<void>
   setCollectionMethod(
     subscriptionId: string,
     method: CollectionMethod,
     cardId: string | null,
   ): Promise<ProcessorSubscription>
   createPortalSession(customerId: string, returnUrl: string): Promise<string>
-  /** Newest first, without drafts; empty for an unknown customer. */
+  /** Newest first, without drafts and invoices of zero; empty for an unknown customer. */
   listInvoices(customerId: string): Promise<ProcessorInvoice[]>
   /** The usage on the invoice of the period that ended at `periodEnd`; null without one. A draft counts the usage so far. */
   findInvoicedUsage(customerId: string, periodEnd: Date): Promise<InvoicedUsage | null>

@@ -9,7 +9,7 @@ export async function callEverything(world: TestProcessor, payments: PaymentProc
   const organizationId = 1
   const customerId = await payments.createCustomer({ organizationId, email: 'a@example.com', name: 'Acme' })
   expect(await payments.hasCustomer(customerId)).toBe(true)
-  await payments.createSetupSession({
+  const session = await payments.createSetupSession({
     customerId,
     organizationId,
     currency: 'usd',
@@ -39,13 +39,17 @@ export async function callEverything(world: TestProcessor, payments: PaymentProc
   await payments.setDefaultCard(customerId, id, cardId)
   await payments.detachCard(other.id)
   await payments.detachCard(other.id)
+  await payments.findSetupResult(session.id)
   await payments.createPortalSession(customerId, 'http://localhost:8080/billing')
   await payments.listInvoices(customerId)
   const [{ key: priceKey }] = prices as [(typeof prices)[0]]
   const at = new Date('2026-11-10T08:00:00Z')
   await payments.sendUsage({ priceKey, customerId, identifier: 'org:meter:hour', at, quantity: 3600 })
   await payments.countUsage(priceKey, customerId, at, new Date('2026-11-10T09:00:00Z'))
-  await payments.findInvoicedUsage(customerId, new Date('2026-12-10T09:30:00Z'))
+  world.advance(60_000)
+  await payments.cancelSubscription(id)
+  await payments.cancelSubscription(id)
+  expect(await payments.findInvoicedUsage(customerId, world.now())).toMatchObject({ isFinal: false })
   await Array.fromAsync(payments.listEvents(new Date(world.now().getTime() - 86_400_000)))
   await payments.publishPrices(prices.map((price) => ({ ...price, unitAmountDecimal: '0.25' })))
 }

@@ -25,7 +25,10 @@ const operations: Record<string, string> = {
   'GET /v1/subscriptions': 'SubscriptionListParams',
   'POST /v1/subscriptions': 'SubscriptionCreateParams',
   'POST /v1/subscriptions/:id': 'SubscriptionUpdateParams',
+  'DELETE /v1/subscriptions/:id': 'SubscriptionCancelParams',
   'GET /v1/invoices': 'InvoiceListParams',
+  'GET /v1/invoices/:id/lines': 'InvoiceListLineItemsParams',
+  'GET /v1/checkout/sessions/:id': 'Checkout.SessionRetrieveParams',
   'GET /v1/events': 'EventListParams',
   'GET /v1/billing/meters': 'Billing.MeterListParams',
   'POST /v1/billing/meters': 'Billing.MeterCreateParams',
@@ -87,7 +90,7 @@ export async function generateRequestSchemas(): Promise<RequestSchemas> {
       const validate = validators.get(nameOf(call))
       if (validate === undefined) throw new Error(`${nameOf(call)} has no schema`)
       const query = call.path.split('?')[1] ?? ''
-      validate(qs.parse(call.method === 'GET' ? query : call.body, { depth: 10, arrayLimit: 100 }))
+      validate(qs.parse(call.method === 'POST' ? call.body : query, { depth: 10, arrayLimit: 100 }))
       return (validate.errors ?? []).map(
         ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
       )

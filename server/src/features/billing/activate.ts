@@ -1,7 +1,7 @@
 import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../base/errors.ts'
 import { serverActor } from '../../base/viewer.ts'
-import type { Actor, Viewer } from '../../base/viewer.ts'
+import type { Actor } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
@@ -25,6 +25,9 @@ const resumeSeconds = 60
 /** Idempotency keys expire after 24 hours at the processor; older activations are refused, because a retry could subscribe twice. */
 const staleMilliseconds = 23 * 3_600_000
 
+/** The person who activates billing, and for which organization. */
+type Activator = Actor & { userId: number; organizationId: number }
+
 type Outcome =
   | { outcome: 'activated'; account: BillingAccount }
   | { outcome: 'refused'; error: ApplicationError }
@@ -33,7 +36,11 @@ type Outcome =
  * Subscribes an organization to all prices, charged to a card, or returns its live subscription. The activation is stored before
  * the first call to the processor, so a retry after a crash ends in the same subscription.
  */
-export async function activatePostpaid(deps: Deps, viewer: Viewer, cardId: string): Promise<BillingAccount> {
+export async function activatePostpaid(
+  deps: Deps,
+  viewer: Activator,
+  cardId: string,
+): Promise<BillingAccount> {
   const { db, config, clock, log, payments } = deps
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
   return withLease(deps, id, async (account, lease) => {
@@ -57,7 +64,7 @@ export async function activatePostpaid(deps: Deps, viewer: Viewer, cardId: strin
 
 function createActivation(
   { db, clock, jobs }: Deps,
-  viewer: Viewer,
+  viewer: Activator,
   { id: accountId }: BillingAccount,
   cardId: string,
 ): Promise<Activation> {

@@ -1,6 +1,7 @@
 import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../base/errors.ts'
 import type { ProcessorEvent } from '../../ports/payment-processor.ts'
+import { finishActivationCheckouts } from './activation-checkouts.ts'
 import { finishEvent, getEvent, insertEvent } from './event-store.ts'
 import { syncAccount } from './sync-account.ts'
 import { findAccountByCustomer } from './store.ts'
@@ -30,15 +31,21 @@ export async function storeEvent(
   })
 }
 
-/** Applies an event by syncing its account with the processor; the event's content is ignored. Skips events before the last sync. */
+/**
+ * Applies an event by syncing its account with the processor; the event's content is ignored. Skips events before the last sync.
+ * A completed checkout may activate billing.
+ */
 export async function applyBillingEvent(
-  deps: Pick<Services, 'db' | 'config' | 'clock' | 'payments'>,
+  deps: Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'jobs' | 'payments'>,
   eventId: string,
 ): Promise<void> {
   const { db } = deps
   const event = await getEvent(db, eventId)
   if (event.handled_at !== null) return
   const account = event.customer_id === null ? undefined : await findAccountByCustomer(db, event.customer_id)
-  if (account !== undefined) await syncAccount(deps, account.id, event.received_at)
+  if (account !== undefined) {
+    await syncAccount(deps, account.id, event.received_at)
+    await finishActivationCheckouts(deps, account)
+  }
   await finishEvent(db, eventId, account === undefined ? 'ignored' : 'applied')
 }

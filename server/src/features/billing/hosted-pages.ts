@@ -2,6 +2,7 @@ import type { Services } from '../../services.ts'
 import type { SetupSession } from '../../ports/payment-processor.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { insertActivationCheckout } from './activation-checkouts.ts'
 import { withLease } from './account-lease.ts'
 import { ensureCustomer } from './customer.ts'
 import { callProcessor } from './errors.ts'
@@ -10,14 +11,14 @@ import { ensureAccount } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
-/** Creates a checkout session: a page at the processor for saving a card. */
+/** Creates a checkout session: a page at the processor for saving a card, which can also activate billing. */
 export async function createSetupSession(
   deps: Deps,
   viewer: Viewer,
   setup: { purpose: 'payment_method_setup' | 'postpaid_activation'; returnUrl: string | undefined },
 ): Promise<SetupSession> {
   const { config, log, payments } = deps
-  const { customerId, currency } = await prepareCustomer(deps, viewer)
+  const { accountId, customerId, currency } = await prepareCustomer(deps, viewer)
   // The processor replaces the placeholder with the session's id.
   const fallback = `${new URL('/billing', config.publicUrl).href}?checkout_session={CHECKOUT_SESSION_ID}`
   const session = await callProcessor(log, () =>
@@ -29,6 +30,14 @@ export async function createSetupSession(
       returnUrl: setup.returnUrl ?? fallback,
     }),
   )
+  if (setup.purpose === 'postpaid_activation') {
+    await insertActivationCheckout(deps.db, {
+      sessionId: session.id,
+      accountId,
+      userId: viewer.userId,
+      at: deps.clock(),
+    })
+  }
   await recordAction(deps.db, viewer, 'checkout.started', { details: { purpose: setup.purpose } })
   return session
 }
@@ -50,7 +59,7 @@ export async function createPortalSession(
 async function prepareCustomer(
   deps: Deps,
   viewer: Viewer,
-): Promise<{ customerId: string; currency: string }> {
+): Promise<{ accountId: number; customerId: string; currency: string }> {
   const { db, config, clock } = deps
   const { id, currency } = await ensureAccount(db, config, viewer.organizationId, clock())
   const customerId = await withLease(deps, id, async (account, lease) => {
@@ -60,5 +69,5 @@ async function prepareCustomer(
     if (known !== null && known !== current) await applySubscription(deps, lease, null)
     return current
   })
-  return { customerId, currency }
+  return { accountId: id, customerId, currency }
 }

@@ -1,6 +1,7 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
 import { resumeActivation } from './activate.ts'
+import { cancelClosedSubscriptions } from './cancel-closed-subscriptions.ts'
 import { compareInvoices } from './compare-invoices.ts'
 import { applyBillingEvent } from './events.ts'
 import { publishSandboxPrices } from './publish-prices.ts'
@@ -15,7 +16,7 @@ declare module '../../jobs/queue.ts' {
     'resume-activation': { activationId: string }
     /** Fetches events that never arrived from the processor and requeues unhandled ones */
     'sweep-billing-events': null
-    /** Reports the usage of sealed hours to the processor and compares its invoices with the ledger */
+    /** Reports the usage of sealed hours to the processor, compares invoices with the ledger, cancels subscriptions of closed accounts */
     'report-usage': null
   }
 }
@@ -49,6 +50,7 @@ export function billingJobs(deps: Deps): Job[] {
       async run() {
         await reportUsage(deps)
         await compareInvoices(deps)
+        await cancelClosedSubscriptions(deps)
       },
     },
   ]

@@ -1,6 +1,5 @@
 import type { Services } from '../../services.ts'
-import { ApplicationError } from '../../base/errors.ts'
-import type { SavedCard } from '../../ports/payment-processor.ts'
+import type { ProcessorSubscription, SavedCard } from '../../ports/payment-processor.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { withLease } from './account-lease.ts'
@@ -45,7 +44,7 @@ export async function setDefaultPaymentMethod(
   })
 }
 
-/** Removes a saved card; throws `payment_method_in_use` for the card that the subscription is charged to. */
+/** Removes a saved card. If the subscription is charged to it, the newest other card takes its place, if there is one. */
 export async function detachPaymentMethod(deps: Deps, viewer: Viewer, cardId: string): Promise<void> {
   const { db, config, clock, log, payments } = deps
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
@@ -54,23 +53,23 @@ export async function detachPaymentMethod(deps: Deps, viewer: Viewer, cardId: st
     const subscription = await callProcessor(log, () =>
       payments.findSubscription(account.processor_customer_id!),
     )
-    if (
-      subscription !== null &&
-      isLive(subscription.status) &&
-      subscription.collectionMethod === 'charge_automatically' &&
-      (subscription.defaultPaymentMethodId === null
-        ? card.isDefault
-        : subscription.defaultPaymentMethodId === card.id)
-    ) {
-      throw new ApplicationError(
-        'payment_method_in_use',
-        'The subscription is charged to this card. Make another card the default first.',
-      )
-    }
     await callProcessor(log, () => payments.detachCard(card.id))
     await recordAction(db, viewer, 'payment_method.removed', { target: toTarget(card) })
-    await callProcessor(log, () => makeOnlyCardDefault(deps, account.processor_customer_id!))
+    const customerId = account.processor_customer_id!
+    if (subscription === null || !isCharged(card, subscription)) {
+      await callProcessor(log, () => makeOnlyCardDefault(deps, customerId))
+      return
+    }
+    const [next] = await callProcessor(log, () => payments.listCards(customerId))
+    if (next === undefined) return
+    await callProcessor(log, () => payments.setDefaultCard(customerId, subscription.id, next.id))
   })
+}
+
+function isCharged(card: SavedCard, subscription: ProcessorSubscription): boolean {
+  const { status, collectionMethod, defaultPaymentMethodId: cardId } = subscription
+  if (!isLive(status) || collectionMethod !== 'charge_automatically') return false
+  return cardId === null ? card.isDefault : cardId === card.id
 }
 
 function toTarget({ id, brand, last4 }: SavedCard) {

@@ -85,11 +85,11 @@ function detachPaymentMethodRoute(app: App, deps: Deps): void {
         operationId: 'detachPaymentMethod',
         summary: 'Remove a saved card',
         description:
-          'A card that the subscription is charged to can’t be removed: 409 `payment_method_in_use`.',
+          'If the subscription is charged to the card, the newest other card takes its place. Without another card the next automatic charge fails.',
         tags,
         params: z.object({ payment_method_id: z.string().describe('Id of a saved card') }),
         response: { 204: noContent },
-        errors: [...changeErrors, 'not_found', 'payment_method_in_use'],
+        errors: [...changeErrors, 'not_found'],
       },
     },
     async ({ params, viewer }, reply) => {
@@ -125,6 +125,8 @@ function setupRoute(app: App, deps: Deps): void {
       schema: {
         operationId: 'createSetupSession',
         summary: 'Create a checkout session for saving a card',
+        description:
+          'With the purpose `postpaid_activation`, completing the checkout activates billing with the card. `activatePostpaid` may be called too.',
         tags,
         body: setupSessionBody(returnOrigins(deps.config)),
         response: { 200: checkoutSessionBody },
@@ -146,6 +148,7 @@ function invoicesRoute(app: App, deps: Deps): void {
       schema: {
         operationId: 'listInvoices',
         summary: 'List the invoices of your current organization, newest first',
+        description: 'Drafts and invoices of zero are omitted.',
         tags,
         response: { 200: invoicesBody },
         errors: ['payment_processor_unavailable'],

@@ -7,6 +7,7 @@ declare module '../../database/tables.ts' {
   interface Tables {
     billing_accounts: BillingAccountsTable
     billing_activations: BillingActivationsTable
+    billing_checkouts: BillingCheckoutsTable
     billing_events: BillingEventsTable
     billing_event_sweeps: BillingEventSweepsTable
     usage_reports: UsageReportsTable
@@ -47,6 +48,14 @@ export interface BillingActivationsTable {
   processor_payment_method_id: string
   user_id: number
   status: Generated<'pending' | 'done' | 'refused'>
+  created_at: Date
+  finished_at: Date | null
+}
+
+export interface BillingCheckoutsTable {
+  session_id: string
+  billing_account_id: number
+  user_id: number
   created_at: Date
   finished_at: Date | null
 }

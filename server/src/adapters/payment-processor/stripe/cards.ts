@@ -6,7 +6,10 @@ import { toSavedCard, toSetupSession } from './objects.ts'
 /** The cards of a customer, and the form that adds one. */
 export function cardOperations(
   context: StripeContext,
-): Pick<PaymentProcessor, 'createSetupSession' | 'listCards' | 'findCard' | 'setDefaultCard' | 'detachCard'> {
+): Pick<
+  PaymentProcessor,
+  'createSetupSession' | 'findSetupResult' | 'listCards' | 'findCard' | 'setDefaultCard' | 'detachCard'
+> {
   const { stripe, installation } = context
   return {
     async createSetupSession({ customerId, organizationId, currency, purpose, returnUrl }) {
@@ -21,6 +24,18 @@ export function cardOperations(
         setup_intent_data: { metadata },
       })
       return toSetupSession(session)
+    },
+
+    async findSetupResult(sessionId) {
+      const session = await nullIfMissing(
+        stripe.checkout.sessions.retrieve(sessionId, { expand: ['setup_intent'] }),
+      )
+      if (session === null) return null
+      const { setup_intent: intent, status } = session
+      if (status !== 'complete') return { status: status === 'expired' ? 'expired' : 'open' }
+      const cardId = typeof intent === 'object' ? idOf(intent?.payment_method ?? null) : null
+      if (cardId === null) throw new Error(`The setup session ${sessionId} has no payment method`)
+      return { status: 'complete', cardId }
     },
 
     async listCards(customerId) {

@@ -40,7 +40,7 @@ export function customerOperations({
       const invoices = await nullIfMissing(
         Array.fromAsync(stripe.invoices.list({ customer: customerId, limit: 100 })),
       )
-      return (invoices ?? []).filter(({ status }) => status !== 'draft').map(toInvoice)
+      return (invoices ?? []).filter(({ status, total }) => status !== 'draft' && total !== 0).map(toInvoice)
     },
   }
 }

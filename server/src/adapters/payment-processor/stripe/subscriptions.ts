@@ -13,7 +13,11 @@ export function subscriptionOperations({
   installation,
 }: StripeContext): Pick<
   PaymentProcessor,
-  'createSubscription' | 'findSubscription' | 'claimSubscription' | 'setCollectionMethod'
+  | 'createSubscription'
+  | 'findSubscription'
+  | 'claimSubscription'
+  | 'cancelSubscription'
+  | 'setCollectionMethod'
 > {
   return {
     async createSubscription({ customerId, organizationId, cardId, anchor, idempotencyKey }) {
@@ -59,6 +63,10 @@ export function subscriptionOperations({
 
     async claimSubscription(subscriptionId) {
       await stripe.subscriptions.update(subscriptionId, { metadata: { installation } })
+    },
+
+    async cancelSubscription(subscriptionId) {
+      await nullIfMissing(stripe.subscriptions.cancel(subscriptionId, { invoice_now: true }))
     },
 
     async setCollectionMethod(subscriptionId, method, cardId) {

@@ -4,6 +4,7 @@ import { syncAccount } from '../../../../src/features/billing/sync-account.ts'
 import { activate, cardNumbers, saveCard } from '../../../support/billing.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
+import { callSandbox } from '../../../support/sandbox.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
@@ -147,18 +148,31 @@ describe('DELETE /v1/billing/payment-methods/{payment_method_id}', () => {
     expect((await owner.get(path)).body).toHaveLength(1)
   })
 
-  test('the card that the subscription is charged to is a 409 until another card is the default', async () => {
+  test('the card that the subscription is charged to: another card takes its place', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const other = await saveCard(server.url, client, cardNumbers.worksToo)
+    const { body: cards } = await client.get(path)
+    const charged = cards.find((card: { is_default: boolean }) => card.is_default)
+    expect((await client.delete(`${path}/${charged.id}`)).status).toBe(204)
+    expect((await client.get(path)).body).toMatchObject([{ id: other.id, is_default: true }])
+    const { body: account } = await client.get('/v1/billing/account')
+    const { data } = await callSandbox(
+      server.application,
+      'GET',
+      `/v1/subscriptions?customer=${account.processor_customer_id}`,
+    )
+    expect(data[0].default_payment_method).toBe(other.id)
+  })
+
+  test('the only card that the subscription is charged to is removed too', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const {
       body: [card],
     } = await client.get(path)
-    const remove = () => client.delete(`${path}/${card.id}`)
-    expect(await remove()).toMatchObject({ status: 409, body: { code: 'payment_method_in_use' } })
-    const other = await saveCard(server.url, client, cardNumbers.worksToo)
-    expect((await remove()).status).toBe(409)
-    await setDefault(client, other.id)
-    expect((await remove()).status).toBe(204)
+    expect((await client.delete(`${path}/${card.id}`)).status).toBe(204)
+    expect((await client.get(path)).body).toEqual([])
   })
 
   test('every card can be removed while invoices are sent', async () => {
