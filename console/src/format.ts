@@ -25,7 +25,7 @@ const moment = lazily(() => new Intl.DateTimeFormat(locale, { dateStyle: 'medium
 const clock = lazily(
   () => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' }),
 )
-const hourAndMinute = lazily(() => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit' }))
+const hourAndMinute = lazily(() => new Intl.DateTimeFormat(locale, { hour: 'numeric', minute: '2-digit' }))
 const relative = lazily(() => new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' }))
 
 export const formatNumber = (value: number) => whole().format(value)

@@ -51,6 +51,20 @@ test('stopping an answer keeps the received text and cancels the request at the 
   expect(await page.getByText('Once upon a time').count()).toBe(0)
 })
 
+test('a long conversation scrolls inside its box, never the page', async () => {
+  const { page, send } = await openPlayground()
+  const message = page.getByRole('textbox', { name: 'Message' })
+  for (let turn = 1; turn <= 10; turn += 1) {
+    const answer = Array.from({ length: 10 }, (_, line) => `Line ${line} of answer ${turn}.`).join('\n\n')
+    engine.answer((socket) => socket.write(streamHead + piece(answer) + lastChunk))
+    await message.fill(`Question ${turn}`)
+    await send()
+    await see(page.getByText(`Line 9 of answer ${turn}.`))
+  }
+  const overflow = await page.evaluate(() => document.documentElement.scrollHeight - innerHeight)
+  expect(overflow).toBe(0)
+})
+
 test('an answer that ends early keeps the received text and offers a retry', async () => {
   const { page, send, allowPageErrors } = await openPlayground()
   allowPageErrors(/ERR_INCOMPLETE_CHUNKED_ENCODING|status of 50\d/)

@@ -187,11 +187,20 @@ function drawDots(values: readonly (number | null)[], top: number): string {
   return values.map((value, place) => (value === null ? '' : `M${toPoint(value, place, top)}h0`)).join('')
 }
 
-/** About six labels; every second one has no room on a phone. */
+/**
+ * Hides labels that have no room: a time such as "10:25 PM" takes a sixth of 26 rem and a third of 14 rem. Six labels become every
+ * second one, then the first and the middle one.
+ */
+function fitLabel(order: number): string {
+  if (order % 2 === 1) return order === 3 ? '@min-[14rem]:@max-[26rem]:hidden' : '@max-[26rem]:hidden'
+  return order === 0 ? '' : '@max-[14rem]:hidden'
+}
+
+/** At most six labels below the chart. */
 function PlaceLabels({ places }: { places: readonly string[] }) {
   const step = Math.ceil(places.length / 6)
   return (
-    <div aria-hidden className="relative col-start-2 h-6 text-xs text-muted">
+    <div aria-hidden className="@container relative col-start-2 h-6 text-xs text-muted">
       {places.map(
         (label, index) =>
           index % step === 0 && (
@@ -199,7 +208,7 @@ function PlaceLabels({ places }: { places: readonly string[] }) {
               key={index}
               className={classNames(
                 'absolute top-1.5 -translate-x-1/2 whitespace-nowrap',
-                (index / step) % 2 === 1 && 'max-sm:hidden',
+                fitLabel(index / step),
               )}
               style={{ left: `${((index + 0.5) / places.length) * 100}%` }}
             >

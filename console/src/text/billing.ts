@@ -47,7 +47,7 @@ export const billing = {
   creditLeft: (remaining: string, granted: string) => `${remaining} of ${granted} left`,
   creditEnds: (remaining: string) =>
     `Your remaining trial credit of ${remaining} ends when you activate billing.`,
-  creditUsed: 'Trial credit used',
+  creditRemaining: 'Trial credit left',
 
   notices: {
     past_due: {

@@ -82,12 +82,12 @@ export const catalog = {
   parallel: 'Requests at the same time',
   contextLimits: {
     model: 'The context of the model',
-    ceiling: 'Limited by the operator',
+    ceiling: 'A setting of this server',
     memory: 'Limited by the memory',
   },
   sequenceLimits: {
     engine: 'The most its engine handles well',
-    ceiling: 'Limited by the operator',
+    ceiling: 'A setting of this server',
     memory: 'Limited by the memory',
   },
   cheaper: 'Next cheaper',

@@ -19,6 +19,8 @@ export async function launchBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath,
     env: { ...process.env, ...env },
+    // Most people see scrollbars that take room, and only they see one that should not be there.
+    ignoreDefaultArgs: ['--hide-scrollbars'],
     args: [
       '--no-sandbox',
       '--disable-gpu',
@@ -30,7 +32,7 @@ export async function launchBrowser(): Promise<Browser> {
   })
 }
 
-/** Opens a browser context; by default in the light theme, 1280 by 800 pixels. */
+/** Opens a browser context; by default in US English and the light theme, 1280 by 800 pixels. */
 export async function openVisitor(
   browser: Browser,
   url: string,
@@ -38,7 +40,7 @@ export async function openVisitor(
 ): Promise<Visitor> {
   const context = await browser.newContext({
     baseURL: url,
-    locale: 'en-GB',
+    locale: 'en-US',
     timezoneId: 'UTC',
     colorScheme: 'light',
     viewport: { width: 1280, height: 800 },

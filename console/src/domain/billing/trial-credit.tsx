@@ -5,14 +5,14 @@ import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { billingAccountQuery, billingConfigQuery } from './queries.ts'
 
-/** The used share of the trial credit; renders nothing for a paying organization. Requires the `manageBilling` permission. */
+/** What is left of the trial credit; renders nothing for a paying organization. Requires the `manageBilling` permission. */
 export function TrialCredit() {
   const { data: config } = useQuery(billingConfigQuery)
   const { data: account } = useQuery(billingAccountQuery)
   if (config?.features.trial === false) return null
   if (account === undefined) return <Skeleton className="h-8.5" />
   if (account.trial_credit === null) return null
-  const { granted, used, remaining } = account.trial_credit
+  const { granted, remaining } = account.trial_credit
   const money = (amount: string) => formatMoney(amount, account.currency)
   return (
     <div className="grid gap-2">
@@ -23,8 +23,8 @@ export function TrialCredit() {
         </span>
       </div>
       <Progress
-        value={Number(granted) > 0 ? Number(used) / Number(granted) : 1}
-        label={text.billing.creditUsed}
+        value={Number(granted) > 0 ? Number(remaining) / Number(granted) : 0}
+        label={text.billing.creditRemaining}
       />
     </div>
   )

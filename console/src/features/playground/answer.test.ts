@@ -6,7 +6,7 @@ const delta = (delta: object, finish_reason: string | null = null): ChatChunk =>
   choices: [{ delta, finish_reason }],
 })
 const addAll = (chunks: ChatChunk[]) =>
-  chunks.reduce((answer, chunk, place) => addChunk(answer, chunk, (place + 1) * 100), pendingAnswer)
+  chunks.reduce((answer, chunk, place) => addChunk(answer, chunk, (place + 1) * 500), pendingAnswer)
 
 it('concatenates chunks and records when the first and the last token arrived', () => {
   const answer = addAll([
@@ -23,10 +23,10 @@ it('concatenates chunks and records when the first and the last token arrived', 
     reasoning: 'hm',
     finishReason: 'length',
     usage: { promptTokens: 5, completionTokens: 3 },
-    firstTokenMs: 200,
-    lastTokenMs: 400,
+    firstTokenMs: 1_000,
+    lastTokenMs: 2_000,
   })
-  expect(tokensPerSecond(answer)).toBe(10)
+  expect(tokensPerSecond(answer)).toBe(2)
 })
 
 it('reads reasoning from both of its fields, and once if an engine sends both', () => {
@@ -56,4 +56,19 @@ it('accepts chunks without any field, and has no rate when everything arrived at
   const answer = addAll([{}, { choices: null, usage: null }, { choices: [{}] }, delta({ content: 'x' })])
   expect(answer.content).toBe('x')
   expect(tokensPerSecond(answer)).toBeNull()
+})
+
+it('has no rate for a stream that is too short to measure one', () => {
+  const chunks = [
+    delta({ content: 'A ' }),
+    delta({ content: 'ship' }),
+    { usage: { prompt_tokens: 5, completion_tokens: 53 } },
+  ]
+  const after = (milliseconds: number) =>
+    chunks.reduce(
+      (answer, chunk, place) => addChunk(answer, chunk, 263 + place * milliseconds),
+      pendingAnswer,
+    )
+  expect(tokensPerSecond(after(7.5))).toBeNull()
+  expect(tokensPerSecond(after(520))).toBe(100)
 })

@@ -102,12 +102,17 @@ function join(call: ToolCall, piece: { name?: string; arguments?: string } = {})
   return { name: call.name + (piece.name ?? ''), arguments: call.arguments + (piece.arguments ?? '') }
 }
 
+/** In seconds. Below it, chunks that arrive together would give thousands of tokens per second. */
+const shortestStream = 0.5
+
 /**
  * Tokens per second from the first to the last token. The first token is not counted, because it belongs to the time to first token.
- * Null before the usage arrives and when all tokens arrived at once.
+ * Null before the usage arrives, and when the stream was too short to tell a rate from the batches of the network.
  */
 export function tokensPerSecond({ usage, firstTokenMs, lastTokenMs }: Answer): number | null {
   if (!usage || firstTokenMs === null || lastTokenMs === null) return null
   const seconds = (lastTokenMs - firstTokenMs) / 1_000
-  return usage.completionTokens < 2 || seconds <= 0 ? null : (usage.completionTokens - 1) / seconds
+  return usage.completionTokens < 2 || seconds < shortestStream
+    ? null
+    : (usage.completionTokens - 1) / seconds
 }

@@ -32,7 +32,8 @@ export function Transcript({ modelName, names, readyIds, many, busy }: Transcrip
         role="region"
         aria-label={text.playground.conversation}
         tabIndex={0}
-        className="@container h-full overflow-y-auto focus-visible:-outline-offset-2"
+        // Positioned, so that what is hidden visually inside does not make the whole page longer.
+        className="@container relative h-full overflow-y-auto focus-visible:-outline-offset-2"
       >
         <div className="flex min-h-full flex-col gap-8 px-4 py-4 sm:px-8">
           {turns.length === 0 && <EmptyTranscript modelName={modelName} many={many} />}

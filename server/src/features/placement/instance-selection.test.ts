@@ -94,7 +94,7 @@ test('refused instance types are skipped, and the reason says so', () => {
       offer: { instanceType: '24' },
       memoryBytes: 14 * GiB,
       reason: expect.stringMatching(
-        /^Needs at least 14\.0 GiB \(.*\)\. 24 provides 24\.0 GiB and is the only instance type that fits\. It serves requests of up to 4096 tokens \(the limit that the operator has set\), 2 at a time \(the limit that the operator has set\)\. Ruled out: 16: no capacity\.$/,
+        /^Needs at least 14\.0 GiB \(.*\)\. 24 provides 24\.0 GiB and is the only instance type that fits\. It serves requests of up to 4096 tokens, 2 at a time \(a setting of this server\)\. Ruled out: 16: no capacity\.$/,
       ),
     },
   })

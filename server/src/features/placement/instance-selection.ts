@@ -125,18 +125,18 @@ function findBounds(model: ServedModel, offer: InstanceOffer, rules: SelectionRu
 
 const factors = {
   model: 'the context of the model',
-  ceiling: 'the limit that the operator has set',
+  ceiling: 'a setting of this server',
   memory: 'as its memory allows',
   engine: 'the most that its engine handles well',
 }
 
-/** One sentence with both numbers and what limits them. */
+/** One sentence with both numbers and what limits them; a common limit stands once. */
 export function describeSizing({ capacity, limitedBy }: Sizing): string {
   const { contextTokens, parallelSequences } = capacity
-  return (
-    `It serves requests of up to ${contextTokens} tokens (${factors[limitedBy.context]}), ` +
-    `${parallelSequences} at a time (${factors[limitedBy.sequences]}).`
-  )
+  const [first, second] = [factors[limitedBy.context], factors[limitedBy.sequences]]
+  const context = `It serves requests of up to ${contextTokens} tokens`
+  const sequences = `${parallelSequences} at a time (${second}).`
+  return first === second ? `${context}, ${sequences}` : `${context} (${first}), ${sequences}`
 }
 
 /** The order in which offers are preferred. */

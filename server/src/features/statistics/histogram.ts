@@ -39,13 +39,13 @@ export function addBuckets(histogram: Histogram, buckets: Buckets): void {
   }
 }
 
-/** The quantile at `fraction` (0 to 1), in milliseconds with three significant digits; null for an empty histogram. */
+/** The quantile at `fraction` (0 to 1) by nearest rank, in milliseconds with three significant digits; null for an empty histogram. */
 export function findQuantile(histogram: Histogram, fraction: number): number | null {
   const total = histogram.reduce((sum, number) => sum + number, 0)
   if (total === 0) return null
-  const rank = fraction * (total - 1)
+  const rank = Math.max(1, Math.ceil(fraction * total))
   let through = 0
-  const index = histogram.findIndex((number) => (through += number) > rank)
+  const index = histogram.findIndex((number) => (through += number) >= rank)
   const middle = (shortest * 2 * gamma ** index) / (gamma + 1)
   return Number(middle.toPrecision(3))
 }

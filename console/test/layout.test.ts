@@ -1,0 +1,39 @@
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { useConsole } from './support/console.ts'
+import { startConsoleServer } from './support/server.ts'
+import { callByApi, createPerson, deployByApi, registerByApi, see } from './support/steps.ts'
+
+const site = useConsole(startConsoleServer)
+
+/** The labels below the charts that touch their neighbor. */
+const findTouchingLabels = (page: Page) =>
+  page.getByRole('application').evaluateAll((charts) =>
+    charts.flatMap((chart) => {
+      const labels = [...(chart.lastElementChild?.children ?? [])].filter((label) => label.checkVisibility())
+      const boxes = labels.map((label) => label.getBoundingClientRect())
+      const isTouching = (index: number) => index > 0 && boxes[index]!.left - boxes[index - 1]!.right < 4
+      const count = labels.length < 2 ? ['fewer than two labels'] : []
+      return [...count, ...labels.filter((_, index) => isTouching(index)).map((label) => label.textContent)]
+    }),
+  )
+
+test('at each width, tab bars have no scrollbar and the labels of charts do not touch', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  const id = await deployByApi(page)
+  const body = { model: id, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 4 }
+  await callByApi(page.request, 'POST', '/v1/chat/completions', body)
+  await page.goto(`/deployments/${id}?tab=metrics`)
+  await see(page.getByRole('application').first())
+  for (const width of [1440, 1024, 768, 390]) {
+    await page.setViewportSize({ width, height: 900 })
+    const bar = page.getByRole('tablist')
+    const sizes = await bar.evaluate((list) => ({
+      hasScrollbar: list.getBoundingClientRect().height > list.clientHeight,
+      scrolls: list.scrollHeight > list.clientHeight,
+    }))
+    expect(sizes, `tab bar at ${width} pixels`).toEqual({ hasScrollbar: false, scrolls: false })
+    expect(await findTouchingLabels(page), `labels at ${width} pixels`).toEqual([])
+  }
+})
