@@ -26,3 +26,15 @@ COMMENT ON COLUMN sso_flows.state_hash IS 'SHA-256 of the state parameter that t
 COMMENT ON COLUMN sso_flows.code_verifier IS 'PKCE secret; useless without the code, the cookie and the client secret';
 COMMENT ON COLUMN sso_flows.return_to IS 'Path on this site that the browser returns to';
 COMMENT ON COLUMN sso_flows.invitation_token_hash IS 'The invitation to accept on sign-in; null without an invitation';
+
+CREATE TABLE sso_sessions (
+  session_id bigint PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+  user_id    bigint NOT NULL,
+  issuer     text NOT NULL,
+  subject    text NOT NULL,
+  sid        text
+);
+CREATE INDEX sso_sessions_subject_idx ON sso_sessions (subject);
+CREATE INDEX sso_sessions_sid_idx ON sso_sessions (sid);
+COMMENT ON TABLE sso_sessions IS 'Sessions that began at the identity provider, which can end them (OpenID Connect Back-Channel Logout 1.0)';
+COMMENT ON COLUMN sso_sessions.sid IS 'The provider''s id of its own session; null if it sends none';

@@ -78,6 +78,10 @@ export const errorCodes = {
     kind: 'unavailable',
     meaning: 'The server lost the key of the authenticator app; a recovery code still works.',
   },
+  invalid_logout_token: {
+    kind: 'malformed',
+    meaning: 'The provider’s logout token is missing, invalid or too old.',
+  },
   sso_unavailable: { kind: 'unavailable', meaning: 'The identity provider is unreachable.' },
 
   // Organizations

@@ -31,7 +31,7 @@ test('the three OIDC settings are enough for SSO', () => {
     clientSecret: complete.OIDC_CLIENT_SECRET,
     scopes: 'openid email profile',
     only: false,
-    sessionMilliseconds: null,
+    sessionMilliseconds: 8 * 3_600_000,
   })
 })
 
@@ -81,7 +81,7 @@ test('SSO_ONLY requires a provider', () => {
   expect(problemOf({ SSO_ONLY: 'true' })).toContain('SSO_ONLY: ')
   expect(readConfig({ ...complete, SSO_ONLY: 'true' }).sso).toMatchObject({
     only: true,
-    sessionMilliseconds: null,
+    sessionMilliseconds: 8 * 3_600_000,
   })
 })
 

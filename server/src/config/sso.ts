@@ -19,6 +19,9 @@ export interface SsoConfig {
   sessionMilliseconds: number | null
 }
 
+/** With `only`: the lifetime of a session unless the operator or the provider says otherwise */
+export const defaultSessionMilliseconds = 8 * 3_600_000
+
 const loopbackHost = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 /** The settings of SSO. */
@@ -53,7 +56,7 @@ export const ssoSettings = {
       [oneOf(['provider']).transform(() => null), duration],
       'must be provider, or a duration such as 12h',
     )
-    .default(null),
+    .default(defaultSessionMilliseconds),
 }
 
 type Settings = z.output<z.ZodObject<typeof ssoSettings>>

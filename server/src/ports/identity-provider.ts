@@ -26,17 +26,25 @@ export interface Identity {
 }
 
 /**
- * The result of an authorization. `expiresAt`: of the ID token. `denied`: by the person or by the provider's policy. `unavailable`: the provider is
+ * The result of an authorization. `expiresAt`: of the ID token. `sessionId`: of the provider's own session, null if it has none. `denied`: by the person or by the provider's policy. `unavailable`: the provider is
  * unreachable. `failed`: an invalid response. `detail` is for the log and contains no codes or tokens. `providerError` is what
  * the provider reported (RFC 6749, sections 4.1.2.1 and 5.2), each field a single line.
  */
 export type AuthorizationResult =
-  | { outcome: 'identified'; identity: Identity; expiresAt: Date }
+  | { outcome: 'identified'; identity: Identity; expiresAt: Date; sessionId: string | null }
   | {
       outcome: 'denied' | 'failed' | 'unavailable'
       detail: string
       providerError?: { error: string | null; error_description: string | null } | undefined
     }
+
+/**
+ * What the provider reports of a sign-out: the end of one of its sessions, or, with `sessionId` null, of all sessions of a person. At least
+ * one of the ids is not null. `detail` is for the log.
+ */
+export type LogoutResult =
+  | { outcome: 'verified'; issuer: string; subject: string | null; sessionId: string | null }
+  | { outcome: 'invalid' | 'unavailable'; detail: string }
 
 export interface IdentityProvider {
   /** Starts an authorization; null when the provider is unreachable. */
@@ -46,4 +54,6 @@ export interface IdentityProvider {
     query: string,
     pending: { state: string; nonce: string; codeVerifier: string },
   ): Promise<AuthorizationResult>
+  /** Verifies a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6). */
+  verifyLogout(token: string): Promise<LogoutResult>
 }

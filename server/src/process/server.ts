@@ -31,6 +31,7 @@ import { emailVerificationRoutes } from '../features/sign-in/email-verification-
 import { changePasswordRoute, passwordResetRoutes } from '../features/sign-in/password-routes.ts'
 import { signInRoutes } from '../features/sign-in/routes.ts'
 import { identityRoutes } from '../features/sso/identity-routes.ts'
+import { backChannelLogoutRoute } from '../features/sso/logout-routes.ts'
 import { ssoRoutes } from '../features/sso/routes.ts'
 import { readDefaults } from '../features/placement/plan.ts'
 import { statisticsRoutes } from '../features/statistics/routes.ts'
@@ -68,6 +69,7 @@ const accountBodyLimit = 64 * 1024
  * | `visitors`  | without a session          | 64 KiB                 | no caching; requests of a visitor take turns   |
  * | `open`      | without a session          | 64 KiB                 | no caching                                     |
  * | `webhook`   | the payment processor      | its route's            | its route checks the signature of the raw body |
+ * | `logout`    | the identity provider      | 64 KiB                 | its route checks the signature of the token    |
  * | `own`       | signed in                  | 64 KiB                 | session, entity tag, no caching                |
  * | `account`   | signed in                  | 64 KiB                 | session, entity tag                            |
  * | `signedIn`  | signed in                  | 1 MiB                  | session, entity tag                            |
@@ -101,6 +103,7 @@ export async function buildServer(application: Application): Promise<App> {
   })
   await app.register(async (open: App) => addPublicRoutes(open, application))
   await app.register(async (webhook: App) => billingWebhookRoute(webhook, application))
+  await app.register(async (logout: App) => backChannelLogoutRoute(logout, application))
   await app.register(async (signedIn: App) => addProtectedRoutes(signedIn, application))
   const { paymentSandbox } = application
   if (paymentSandbox) await app.register(paymentSandbox.pages)

@@ -62,12 +62,39 @@ test('SSO_ONLY: sessions that began with a password end, also those in the cache
   }
 })
 
-test('SSO_ONLY: a session ends with the provider’s ID token', async () => {
+test('SSO_ONLY: a session ends after eight hours, however soon the provider’s ID token expires', async () => {
   const browser = server.browse()
   expect((await signInAs(server, browser, newPerson())).location).toBe('/')
   const { session } = (await browser.open('/v1/auth/session')).body
-  // The test provider's ID tokens expire after an hour.
-  expect(Date.parse(session.expires_at) - Date.now()).toBeLessThanOrEqual(hour)
+  // The test provider's ID tokens expire after ten minutes.
+  const left = Date.parse(session.expires_at) - Date.now()
+  expect(left).toBeGreaterThan(7 * hour)
+  expect(left).toBeLessThanOrEqual(8 * hour)
+})
+
+test('SSO_ONLY: with SSO_SESSION_LIFETIME=provider, a session ends with the provider’s ID token', async () => {
+  const bound = await startSsoServer({ settings: { SSO_ONLY: 'true', SSO_SESSION_LIFETIME: 'provider' } })
+  try {
+    const browser = bound.browse()
+    expect((await signInAs(bound, browser, newPerson())).location).toBe('/')
+    const { session } = (await browser.open('/v1/auth/session')).body
+    expect(Date.parse(session.expires_at) - Date.now()).toBeLessThanOrEqual(hour)
+  } finally {
+    await bound.close()
+  }
+})
+
+test('SSO_ONLY: a session of the provider from before the setting follows the rule too', async () => {
+  const browser = bounded.browse()
+  await signInAs(bounded, browser, newPerson())
+  const { user } = (await browser.open('/v1/auth/session')).body
+  // As a sign-in without SSO_ONLY leaves it.
+  const visitor = createClient(bounded.url)
+  visitor.setCookie(`session=${await openSession(bounded, user.id, 'oidc')}`)
+  const { session } = (await visitor.get('/v1/auth/session')).body
+  expect(Date.parse(session.expires_at) - clock.now().getTime()).toBeLessThanOrEqual(day / 2)
+  clock.advance(day / 2)
+  for (const path of ['/v1/auth/session', '/v1/models']) expect((await visitor.get(path)).status).toBe(401)
 })
 
 test('SSO_ONLY: use extends a session no further than SSO_SESSION_LIFETIME', async () => {

@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { SignJWT } from 'jose'
 import { Provider } from 'oidc-provider'
 import type { Configuration } from 'oidc-provider'
 import { openBrowser } from './browser.ts'
@@ -19,12 +20,22 @@ export interface Person {
   family_name?: string
 }
 
+export interface TokenClaims {
+  iss?: string
+  aud?: string
+  iat?: number
+  exp?: number
+  [claim: string]: unknown
+}
+
 export interface TestProvider {
   issuer: string
   /** Sets the person who signs in next; null to decline. */
   setPerson(person: Person | null): void
   /** Sets a handler that may respond instead of the provider by returning true; null to remove it. */
   setFault(fault: ((request: IncomingMessage, response: ServerResponse) => boolean) | null): void
+  /** Signs a token like the provider, with these claims in addition to those of every token. */
+  signToken(claims: TokenClaims): Promise<string>
   close(): Promise<void>
 }
 
@@ -55,6 +66,8 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
         client_id: client.id,
         client_secret: options.clientSecret ?? client.secret,
         token_endpoint_auth_method: authMethod,
+        backchannel_logout_uri: `${options.site ?? client.site}/v1/sso/backchannel-logout/oidc`,
+        backchannel_logout_session_required: true,
         redirect_uris: [`${options.site ?? client.site}/v1/sso/callback/oidc`],
       },
     ],
@@ -67,7 +80,7 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
     },
     clientAuthMethods: [authMethod],
     conformIdTokenClaims: options.claimsInIdToken !== true,
-    features: { devInteractions: { enabled: false } },
+    features: { backchannelLogout: { enabled: true }, devInteractions: { enabled: false } },
     interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
     findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ ...people.get(sub), sub }) }),
     ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, IdToken: 600 },
@@ -106,6 +119,15 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
     },
     setFault(next) {
       fault = next
+    },
+    signToken(claims) {
+      return new SignJWT({ jti: randomBytes(8).toString('hex'), ...claims })
+        .setProtectedHeader({ alg: 'RS256', kid: 'test', typ: 'logout+jwt' })
+        .setIssuer(claims.iss ?? issuer)
+        .setAudience(claims.aud ?? client.id)
+        .setIssuedAt(claims.iat)
+        .setExpirationTime(claims.exp ?? '2 minutes')
+        .sign(privateKey)
     },
     async close() {
       server.closeAllConnections()

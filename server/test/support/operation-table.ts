@@ -62,6 +62,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /v1/sso/providers                                      200        200     200     200    200          200       -
   GET    /v1/sso/login/{sso_provider}                           302        302     302     302    302          302       -
   GET    /v1/sso/callback/{sso_provider}                        302        302     302     302    302          302       -
+  POST   /v1/sso/backchannel-logout/{sso_provider}              400        400     400     400    400          400       -
 
   GET    /v1/organization                                       401        200     200     200    200          200       -
   PATCH  /v1/organization                                       401        403     403     200    200          200       organization.updated
@@ -121,6 +122,8 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
 /** Changing operations that record nothing, each with the reason. */
 export const notRecorded: Record<string, string> = {
   'POST /v1/invitations/sso/{sso_provider}/start': 'changes nothing until the callback, which is recorded',
+  'POST /v1/sso/backchannel-logout/{sso_provider}':
+    'an invalid token changes nothing; a valid one records session.ended',
   'POST /v1/billing/webhook':
     'an unsigned event changes nothing; a signed one records billing_account.changed',
   'POST /api/v1/model-deployments/plan': 'changes nothing',
@@ -222,6 +225,10 @@ const requests: Record<string, MakeRequest> = {
   'POST /v1/user/email-verification/confirm': () => ({ body: { token: 'A'.repeat(43) } }),
   'GET /v1/sso/login/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
   'GET /v1/sso/callback/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
+  'POST /v1/sso/backchannel-logout/{sso_provider}': () => ({
+    parameters: { sso_provider: 'oidc' },
+    body: { logout_token: 'no token' },
+  }),
   'POST /v1/invitations/sso/{sso_provider}/start': async (caller) => ({
     parameters: { sso_provider: 'oidc' },
     body: { token: (await addOpenInvitation(caller)).token },

@@ -15,7 +15,7 @@ export interface Operation {
 export function listOperations(document: any): Operation[] {
   return Object.entries<Record<string, any>>(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, description]): Operation => {
-      const body = resolveReference(document, description.requestBody?.content['application/json'].schema)
+      const body = resolveReference(document, description.requestBody?.content['application/json']?.schema)
       const responses = Object.entries(description.responses).map(([status, response]) => [
         status,
         resolveReference(document, response),

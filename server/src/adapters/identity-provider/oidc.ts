@@ -1,4 +1,5 @@
 import * as client from 'openid-client'
+import { createLogoutVerifier } from './logout-token.ts'
 import type { Identity, IdentityProvider } from '../../ports/identity-provider.ts'
 
 export interface OidcSettings {
@@ -24,6 +25,7 @@ const clockToleranceSeconds = 30
  */
 export function createOidcProvider(settings: OidcSettings): IdentityProvider {
   const findConfiguration = cacheConfiguration(settings)
+  const verifyLogout = createLogoutVerifier(settings.clientId)
   return {
     async begin() {
       const configuration = await findConfiguration()
@@ -34,6 +36,12 @@ export function createOidcProvider(settings: OidcSettings): IdentityProvider {
       return configuration === null
         ? { outcome: 'unavailable', detail: 'OpenID Connect discovery failed' }
         : completeFlow(configuration, new URL(`${settings.redirectUri}?${query}`), flow)
+    },
+    async verifyLogout(token) {
+      const configuration = await findConfiguration()
+      return configuration === null
+        ? { outcome: 'unavailable', detail: 'OpenID Connect discovery failed' }
+        : verifyLogout(configuration, token)
     },
   }
 }
@@ -91,7 +99,8 @@ async function completeFlow(
     }
     const more = await fetchMissingClaims(configuration, claims, tokens.access_token)
     const expiresAt = new Date(claims.exp * 1000)
-    return { outcome: 'identified', identity: toIdentity(claims, more), expiresAt }
+    const sessionId = text(claims['sid'])
+    return { outcome: 'identified', identity: toIdentity(claims, more), expiresAt, sessionId }
   } catch (error) {
     return { outcome: classify(error), detail: describe(error), providerError: readProviderError(error) }
   }

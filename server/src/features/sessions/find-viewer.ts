@@ -1,8 +1,8 @@
-import { hashToken } from '../../base/hash-token.ts'
 import type { Actor, Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
-import { lifetime, maxLifetime } from './lifetime.ts'
-import { findSession, lacksRequiredFactor, renewSession, touchSession } from './store.ts'
+import { findLiveSession } from './find-live-session.ts'
+import { lifetime } from './lifetime.ts'
+import { lacksRequiredFactor, renewSession, touchSession } from './store.ts'
 
 const hour = 3_600_000
 /** Every request would be a write otherwise. */
@@ -27,10 +27,9 @@ export async function findViewer(
   origin?: Pick<Actor, 'address' | 'userAgent'>,
 ): Promise<FoundViewer | null> {
   const now = clock()
-  const row = await findSession(db, hashToken(token), now)
+  const row = await findLiveSession({ db, config }, token, now)
   if (row === undefined) return null
-  if (config.sso?.only === true && row.auth_method === 'password') return null
-  const end = row.ends_at?.getTime() ?? row.created_at.getTime() + maxLifetime
+  const end = row.end.getTime()
   const expiresAt = new Date(Math.min(now.getTime() + lifetime, end))
   if (origin !== undefined && now.getTime() - row.last_seen_at.getTime() >= seenInterval) {
     await touchSession(db, row.id, origin, now)

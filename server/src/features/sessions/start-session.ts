@@ -11,6 +11,7 @@ import { lifetime } from './lifetime.ts'
 import { deleteSession, insertSession } from './store.ts'
 
 export interface StartedSession {
+  id: number
   /** 256 random bits for the cookie; only its SHA-256 is stored */
   token: string
   expiresAt: Date
@@ -59,5 +60,5 @@ export async function startSession(
       ...(secondFactor === undefined ? {} : { second_factor: secondFactor }),
     },
   })
-  return { token, expiresAt }
+  return { id, token, expiresAt }
 }

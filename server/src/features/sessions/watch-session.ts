@@ -1,13 +1,13 @@
 import type { Services } from '../../services.ts'
-import { hashToken } from '../../base/hash-token.ts'
-import { findSession, lacksRequiredFactor } from './store.ts'
+import { findLiveSession } from './find-live-session.ts'
+import { lacksRequiredFactor } from './store.ts'
 
 /**
  * Returns a signal that fires when the session of a token expires or is revoked, when `isAllowed` becomes false, or when the database
  * cannot confirm them. Stops watching when `left` fires.
  */
 export function watchSession(
-  { db, clock, notifications }: Pick<Services, 'db' | 'clock' | 'notifications'>,
+  { db, clock, config, notifications }: Pick<Services, 'db' | 'clock' | 'config' | 'notifications'>,
   { token, userId, isAllowed }: { token: string; userId: number; isAllowed: () => Promise<boolean> },
   left: AbortSignal,
 ): AbortSignal {
@@ -31,9 +31,10 @@ export function watchSession(
 
   async function checkOnce(): Promise<void> {
     const now = clock()
-    const [session, allowed] = await Promise.all([findSession(db, hashToken(token), now), isAllowed()]).catch(
-      () => [],
-    )
+    const [session, allowed] = await Promise.all([
+      findLiveSession({ db, config }, token, now),
+      isAllowed(),
+    ]).catch(() => [])
     if (session === undefined || !allowed || lacksRequiredFactor(session)) return ended.abort()
     if (left.aborted) return
     clearTimeout(expiry)

@@ -7,9 +7,12 @@ import { SsoRefusal } from './errors.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { findOrCreateAccount } from './find-or-create-account.ts'
 import { claimFlow } from './store.ts'
+import type { SsoOrigin } from './store.ts'
 
-/** `endsAt` is the latest end of the session; null for the usual one. */
-export type SignInResult = { userId: number; returnTo: string; endsAt: Date | null } | { error: SsoErrorCode }
+/** `endsAt` is the latest end of the session; null for the usual one. `origin` is where the provider has its own session. */
+export type SignInResult =
+  | { userId: number; returnTo: string; endsAt: Date | null; origin: SsoOrigin }
+  | { error: SsoErrorCode }
 
 const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso_unavailable' } as const
 
@@ -41,7 +44,13 @@ export async function finishSignIn(
   }
   try {
     const userId = await findOrCreateAccount(deps, visitor, result.identity, flow.invitation_token_hash)
-    return { userId, returnTo: flow.return_to, endsAt: limitSession(deps, result.expiresAt) }
+    const { issuer, subject } = result.identity
+    return {
+      userId,
+      returnTo: flow.return_to,
+      endsAt: limitSession(deps, result.expiresAt),
+      origin: { issuer, subject, sid: result.sessionId },
+    }
   } catch (error) {
     if (error instanceof SsoRefusal) return refuse(deps, visitor, error.code)
     throw error

@@ -1,8 +1,7 @@
 import type { FastifyReply } from 'fastify'
-import { ApplicationError, NotFoundError } from '../../base/errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { App } from '../../http/app.ts'
 import { readSessionToken, setSessionCookie, toVisitor } from '../../http/current-viewer.ts'
-import type { IdentityProvider } from '../../ports/identity-provider.ts'
 import type { Services } from '../../services.ts'
 import { hashToken } from '../../base/hash-token.ts'
 import { answerErrors } from '../invitations/errors.ts'
@@ -11,6 +10,7 @@ import { startSession } from '../sessions/start-session.ts'
 import { beginSignIn, flowSeconds } from './begin-sign-in.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { finishSignIn } from './finish-sign-in.ts'
+import { requireProvider } from './require-provider.ts'
 import { toReturnPath } from './return-path.ts'
 import {
   callbackQuery,
@@ -23,6 +23,7 @@ import {
   toProviderBody,
   toSignInPage,
 } from './schemas.ts'
+import { insertSsoSession } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'identityProvider' | 'jobs' | 'log'>
 
@@ -112,14 +113,17 @@ function callbackRoute(app: App, deps: Deps): void {
       })
       reply.header('cache-control', 'no-store')
       if ('error' in result) return redirectToSignIn(reply, result.error)
-      const { token, expiresAt } = await deps.db.transaction().execute((transaction) =>
-        startSession(deps, transaction, visitor, {
-          userId: result.userId,
+      const { userId, endsAt, origin } = result
+      const { token, expiresAt } = await deps.db.transaction().execute(async (transaction) => {
+        const session = await startSession(deps, transaction, visitor, {
+          userId,
           authMethod: request.params.sso_provider,
           replaces: readSessionToken(request, sessionCookie),
-          endsAt: result.endsAt,
-        }),
-      )
+          endsAt,
+        })
+        await insertSsoSession(transaction, { sessionId: session.id, userId, ...origin })
+        return session
+      })
       setSessionCookie(reply, sessionCookie, token, expiresAt)
       reply.clearCookie(flowCookie, flowCookieAttributes(deps))
       return reply.redirect(result.returnTo)
@@ -159,15 +163,6 @@ function startInvitationRoute(app: App, deps: Deps): void {
       return { authorization_url: pending.authorizationUrl.href }
     },
   )
-}
-
-function requireProvider({ config, identityProvider }: Deps, name: string): IdentityProvider {
-  if (identityProvider === null || name !== config.sso?.provider) {
-    throw new NotFoundError(
-      'Sign-in provider not found. GET /v1/sso/providers lists the configured providers.',
-    )
-  }
-  return identityProvider
 }
 
 function setFlowCookie(deps: Deps, reply: FastifyReply, flowToken: string): void {

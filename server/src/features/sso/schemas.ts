@@ -102,3 +102,9 @@ export function toIdentityBody({ id, issuer, subject, linked_at }: LinkedIdentit
 function isIssuer({ issuerUrl }: SsoConfig, issuer: string): boolean {
   return issuerUrl.href.replace(/\/$/, '') === issuer.replace(/\/$/, '')
 }
+
+export const logoutBody = z
+  .object({ logout_token: z.string().optional().describe('The signed logout token') })
+  .meta({ id: 'SsoLogout', examples: [{ logout_token: 'eyJhbGciOiJSUzI1NiJ9…' }] })
+
+export const loggedOut = z.null().describe('The sessions have ended')

@@ -71,3 +71,35 @@ export function listIdentities(db: Database, userId: number) {
 export async function deleteIdentity(db: Database, id: number): Promise<void> {
   await db.deleteFrom('identities').where('id', '=', id).execute()
 }
+
+/** A session at the provider. `sid` is null if the provider doesn't name its sessions. */
+export interface SsoOrigin {
+  issuer: string
+  subject: string
+  sid: string | null
+}
+
+export async function insertSsoSession(
+  db: Database,
+  session: SsoOrigin & { sessionId: number; userId: number },
+): Promise<void> {
+  const { sessionId, userId, ...origin } = session
+  await db
+    .insertInto('sso_sessions')
+    .values({ session_id: sessionId, user_id: userId, ...origin })
+    .execute()
+}
+
+/** The sessions that began with a session of the provider, or, without its id, with any session of a person there. */
+export function listSsoSessions(
+  db: Database,
+  { issuer, subject, sessionId }: { issuer: string; subject: string | null; sessionId: string | null },
+) {
+  let matching = db
+    .selectFrom('sso_sessions')
+    .select(['session_id as id', 'user_id as userId'])
+    .where('issuer', '=', issuer)
+  if (subject !== null) matching = matching.where('subject', '=', subject)
+  if (sessionId !== null) matching = matching.where('sid', '=', sessionId)
+  return matching.orderBy('session_id').execute()
+}

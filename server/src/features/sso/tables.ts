@@ -4,6 +4,7 @@ declare module '../../database/tables.ts' {
   interface Tables {
     identities: IdentitiesTable
     sso_flows: SsoFlowsTable
+    sso_sessions: SsoSessionsTable
   }
 }
 
@@ -23,4 +24,12 @@ export interface SsoFlowsTable {
   return_to: string
   invitation_token_hash: Buffer | null
   expires_at: Date
+}
+
+export interface SsoSessionsTable {
+  session_id: number
+  user_id: number
+  issuer: string
+  subject: string
+  sid: string | null
 }
