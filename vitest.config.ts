@@ -46,6 +46,7 @@ export default defineConfig({
           ],
           exclude: [
             'server/test/kubernetes/{cluster,nodes}/**',
+            'server/test/keycloak/**',
             'server/test/xinference/real/**',
             'server/test/vllm/**',
             'server/test/gpu/**',
@@ -71,6 +72,7 @@ export default defineConfig({
         },
       },
       onRealComponent('gpu', ['server/test/gpu/**/*.test.ts']),
+      onRealComponent('keycloak', ['server/test/keycloak/**/*.test.ts']),
       onRealComponent('kubernetes', ['server/test/kubernetes/{cluster,nodes}/**/*.test.ts']),
       onRealComponent('vllm', ['server/test/vllm/**/*.test.ts']),
       onRealComponent('xinference', ['server/test/xinference/real/**/*.test.ts']),

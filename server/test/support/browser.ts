@@ -13,6 +13,8 @@ export interface Browser {
   open(address: string): Promise<Answer & { location: string }>
   /** A JSON request to Berth. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Submits a form of any site. */
+  submit(address: string, fields: Record<string, string>): Promise<Answer & { location: string }>
   /** Follows redirects to the first URL that starts with `prefix` and returns it without opening it. */
   followTo(prefix: string, address: string): Promise<string>
   /** Returns Berth's cookie with this name. */
@@ -72,6 +74,11 @@ export function openBrowser(serverUrl: string, site: string): Browser {
       send('POST', path, {
         body: JSON.stringify(body),
         headers: { 'content-type': 'application/json', ...headers },
+      }),
+    submit: (address, fields) =>
+      send('POST', address, {
+        body: new URLSearchParams(fields).toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
       }),
     async followTo(prefix, address) {
       let next = address
