@@ -293,6 +293,9 @@ export type ProvisionResult =
   | { outcome: 'pending'; message: string }
   | { outcome: 'refused'; code: FailureCode; message: string }
 
+/** Why a runtime can't load a variant, as a clause without a period; null if it can. */
+export type ModelAvailability = (variant: ModelVariant) => string | null
+
 /**
  * Every method is idempotent, returns within seconds, and can be repeated after a crash at any point. A method that throws
  * reports a transient error: retry later.
@@ -311,6 +314,8 @@ export interface ModelRuntime {
   readonly weightCache?: WeightCache | undefined
   /** All instance types of this runtime, regardless of free capacity, in no particular order. */
   listOffers(): Promise<InstanceOffer[]>
+  /** Reads what the runtime can load. Defined only for runtimes that have their own list of models. */
+  readAvailability?(): Promise<ModelAvailability>
   /** Allocates an instance for a deployment, or returns its existing one. */
   provision(spec: EngineSpec): Promise<ProvisionResult>
   /**

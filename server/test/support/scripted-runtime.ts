@@ -5,6 +5,7 @@ import type {
   EngineSpec,
   InstanceOffer,
   LogLine,
+  ModelAvailability,
   ModelRuntime,
   ProvisionResult,
 } from '../../src/ports/model-runtime.ts'
@@ -15,6 +16,7 @@ type MaybePromise<Result> = Result | Promise<Result>
 /** The responses of the runtime. A test replaces individual ones; a response may also throw. */
 export interface Script {
   listOffers(): MaybePromise<InstanceOffer[]>
+  readAvailability(): MaybePromise<ModelAvailability>
   provision(spec: EngineSpec): MaybePromise<ProvisionResult>
   ensureEngine(spec: EngineSpec): MaybePromise<EngineObservation>
   observeEngine(deploymentId: string): MaybePromise<EngineObservation>
@@ -67,6 +69,7 @@ export function createScriptedRuntime(
   const endpoints = new Map<string, EngineEndpoint>()
   const defaults: Script = {
     listOffers: () => [makeOffer('small')],
+    readAvailability: () => () => null,
     provision: ({ deploymentId, instanceType }) => ({
       outcome: 'provisioned',
       instance: {
@@ -117,6 +120,7 @@ export function createScriptedRuntime(
     },
     callsFor: (id) => calls.filter(({ deploymentId }) => deploymentId === id).map(({ name }) => name),
     listOffers: async () => script.listOffers(),
+    readAvailability: async () => script.readAvailability(),
     provision: (spec) =>
       answerCall('provision', spec.deploymentId, async () => {
         const provisioning = await script.provision(spec)

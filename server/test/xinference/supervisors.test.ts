@@ -345,3 +345,46 @@ describe('offers and capacity', () => {
     expect(await runtime.provision(makeSpec(tiny, large))).toMatchObject(refusal)
   })
 })
+
+describe('the list of models', () => {
+  const spec = (size: number | string, quantization: string) => ({
+    model_format: 'pytorch',
+    model_size_in_billions: size,
+    quantization,
+  })
+  const listed = [
+    { model_name: 'qwen2.5-instruct', is_builtin: true, model_specs: [spec(7, 'none'), spec('1_5', 'none')] },
+    { model_name: 'my-model', is_builtin: false },
+  ]
+
+  test('a variant that no cluster has is unavailable, with the reason; a custom model counts', async () => {
+    const simulator = await openSimulator()
+    simulator.intercept = ({ path }) =>
+      path === '/v1/model_registrations/LLM' ? { status: 200, body: listed } : undefined
+    const runtime = await openRuntime([simulator])
+    const explain = await runtime.readAvailability!()
+    expect(explain(makeGpuVariant())).toBeNull()
+    expect(explain(makeGpuVariant({ sizeInBillions: 1.5 }))).toBeNull()
+    expect(explain(makeGpuVariant({ modelName: 'my-model' }))).toBeNull()
+    const renamed = { engines: { xinference: { modelName: 'qwen2.5-instruct' } } }
+    expect(explain(makeGpuVariant({ modelName: 'qwen-2.5', ...renamed }))).toBeNull()
+    for (const absent of [{ modelName: 'phi-4' }, { quantization: 'Int4' }, { sizeInBillions: 14 }]) {
+      expect(explain(makeGpuVariant(absent))).toMatch(/^Xinference's list of models has no \S+ with \d+B/)
+    }
+    await runtime.readAvailability!()
+    const calls = simulator.calls.filter((call) => call === 'GET /v1/model_registrations/LLM')
+    expect(calls, 'read once a minute').toHaveLength(1)
+  })
+
+  test('a cluster whose list is unknown, or that has a model, keeps it available', async () => {
+    const [old, current] = [await openSimulator(), await openSimulator()]
+    current.intercept = ({ path }) =>
+      path === '/v1/model_registrations/LLM' ? { status: 200, body: listed } : undefined
+    const phi = makeGpuVariant({ modelName: 'phi-4' })
+    expect((await (await openRuntime([old])).readAvailability!())(phi)).toBeNull()
+    expect((await (await openRuntime([old, current])).readAvailability!())(phi)).toBeNull()
+    expect((await (await openRuntime([current])).readAvailability!())(phi)).not.toBeNull()
+    await current.stopListening()
+    expect((await (await openRuntime([current])).readAvailability!())(phi)).toBeNull()
+  })
+})

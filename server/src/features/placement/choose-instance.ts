@@ -21,7 +21,7 @@ export async function chooseInstance(
   minimums: CapacityMinimums,
   refused: readonly string[],
 ): Promise<SelectionResult> {
-  return selectInstance(variant, await listPricedOffers(deps), listRules(deps, minimums), refused)
+  return selectInstance(variant, await listPricedOffers(deps), await readRules(deps, minimums), refused)
 }
 
 /** The runtime's offers with their current prices. Throws if the runtime throws. */
@@ -35,16 +35,17 @@ export async function listPricedOffers({
   return offers.map((offer) => ({ ...offer, pricePerHour: findHourlyPrice(prices, offer, now) }))
 }
 
-/** The rules by which engines of this runtime are sized. */
-export function listRules(
+/** The rules by which engines of this runtime are chosen and sized. Throws if the runtime throws. */
+export async function readRules(
   { runtime, config }: Pick<Deps, 'runtime' | 'config'>,
   minimums: CapacityMinimums = noMinimums,
-): SelectionRules {
+): Promise<SelectionRules> {
   const { maxContextTokens, maxSequences } = config.engineLimits
   return {
     engines: runtime.engines,
     ceilings: { contextTokens: maxContextTokens, parallelSequences: maxSequences },
     shared: runtime.sharedCapacity ?? defaultSharedCapacity,
     minimums,
+    availability: await runtime.readAvailability?.(),
   }
 }

@@ -1,6 +1,7 @@
 import { formatMemory } from '../../base/format-bytes.ts'
 import type {
   InstanceOffer,
+  ModelAvailability,
   ModelVariant,
   RuntimeEngine,
   ServingCapacity,
@@ -25,6 +26,8 @@ export interface SelectionRules {
   /** The capacity of engines that share the memory of a host with others */
   shared: ServingCapacity
   minimums: CapacityMinimums
+  /** Why the runtime can't load a variant; omitted where it loads every variant of its formats */
+  availability?: ModelAvailability | undefined
 }
 
 export interface Selection {
@@ -185,7 +188,7 @@ function evaluateOffer(
     return { offer, least: null, estimate: null, rejection: least, isTooSmall: false, caveat }
   }
   const estimate = estimateCapacity(model, least, offer)
-  const incompatibility = findIncompatibility(model, offer, rules.engines)
+  const incompatibility = findIncompatibility(model, offer, rules)
   const isTooSmall = incompatibility === null && estimate.totalBytes > offer.memoryBytes
   const rejection = isTooSmall
     ? `${formatMemory(estimate.totalBytes)} needed`
@@ -210,11 +213,13 @@ function readLeastCapacity(
 function findIncompatibility(
   model: ServedModel,
   offer: InstanceOffer,
-  engines: readonly RuntimeEngine[],
+  { engines, availability }: SelectionRules,
 ): string | null {
   const { variant } = model
   const { format } = variant
   if (!offer.formats.includes(format)) return `runs ${offer.formats.join(', ')} models, not ${format}`
+  const absence = availability?.(variant) ?? null
+  if (absence !== null) return absence
   const engine = findEngine(variant, engines)
   const outdated = engine === undefined ? null : findEngineIncompatibility(variant, engine)
   return outdated ?? findGpuIncompatibility(model, offer)

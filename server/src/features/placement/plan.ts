@@ -6,12 +6,13 @@ import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/mod
 import { findRequestedModel, listDeployableModels } from '../catalog/find-variant.ts'
 import { findAlternatives } from './alternatives.ts'
 import type { Alternatives } from './alternatives.ts'
-import { listPricedOffers, listRules } from './choose-instance.ts'
+import { listPricedOffers, readRules } from './choose-instance.ts'
 import { chooseVariant } from './choose-variant.ts'
 import type { ChosenVariant } from './choose-variant.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { SelectionResult } from './instance-selection.ts'
+import type { PricedOffer, SelectionResult, SelectionRules } from './instance-selection.ts'
 import { queryRuntime } from './query-runtime.ts'
+import { noMinimums } from './serving-capacity.ts'
 import type { CapacityMinimums } from './serving-capacity.ts'
 
 type Deps = Pick<Services, 'db' | 'runtime' | 'clock' | 'config' | 'log' | 'prices'>
@@ -29,8 +30,7 @@ export async function planDeployment(
   minimums: CapacityMinimums,
 ): Promise<DeploymentPlan> {
   const model = await findRequestedModel(deps, input)
-  const offers = await queryRuntime(deps, 'instance types', () => listPricedOffers(deps))
-  const rules = listRules(deps, minimums)
+  const { offers, rules } = await readRuntime(deps, minimums)
   const choice = chooseVariant(model, input, offers, rules)
   const { variant } = choice
   const result = selectInstance(variant, offers, rules, [])
@@ -47,16 +47,14 @@ export async function chooseDeployable(
 ): Promise<ChosenVariant> {
   const model = await findRequestedModel(deps, input)
   const [only, ...others] = listMatchingVariants(model, input)
-  const offers = await queryRuntime(deps, 'instance types', () => listPricedOffers(deps)).catch(
-    (error: unknown) => {
-      if (others.length > 0) throw error
-      return null
-    },
-  )
-  if (offers === null && only !== undefined) return { variant: only, reason: null }
-  const rules = listRules(deps)
-  const choice = chooseVariant(model, input, offers ?? [], rules)
-  const result = selectInstance(choice.variant, offers ?? [], rules, [])
+  const runtime = await readRuntime(deps).catch((error: unknown) => {
+    if (others.length > 0 || only === undefined) throw error
+    return only
+  })
+  if (!('offers' in runtime)) return { variant: runtime, reason: null }
+  const { offers, rules } = runtime
+  const choice = chooseVariant(model, input, offers, rules)
+  const result = selectInstance(choice.variant, offers, rules, [])
   if (result.outcome === 'infeasible') throw new ApplicationError('model_not_deployable', result.reason)
   return choice
 }
@@ -66,8 +64,9 @@ export async function chooseDeployable(
  * decides.
  */
 export async function readDefaults(deps: Deps): Promise<(model: CatalogModel) => CatalogVariant> {
-  const offers = await queryRuntime(deps, 'instance types', () => listPricedOffers(deps)).catch(() => [])
-  const rules = listRules(deps)
+  const runtime = await readRuntime(deps).catch(() => null)
+  if (runtime === null) return (model) => model.default
+  const { offers, rules } = runtime
   return (model) => chooseVariant(model, {}, offers, rules).variant
 }
 
@@ -81,8 +80,7 @@ export interface Placement {
 /** Plans every variant of every enabled model, in catalog order, with one query for the runtime's offers. */
 export async function listPlacements(deps: Deps): Promise<Placement[]> {
   const models = await listDeployableModels(deps)
-  const offers = await queryRuntime(deps, 'instance types', () => listPricedOffers(deps))
-  const rules = listRules(deps)
+  const { offers, rules } = await readRuntime(deps)
   return models.flatMap(({ id, variants }) =>
     variants.map((variant) => ({
       modelId: id,
@@ -90,4 +88,15 @@ export async function listPlacements(deps: Deps): Promise<Placement[]> {
       result: selectInstance(variant, offers, rules, []),
     })),
   )
+}
+
+/** What a choice depends on. Throws `runtime_unavailable`. */
+async function readRuntime(
+  deps: Deps,
+  minimums: CapacityMinimums = noMinimums,
+): Promise<{ offers: PricedOffer[]; rules: SelectionRules }> {
+  return queryRuntime(deps, 'instance types', async () => {
+    const [offers, rules] = await Promise.all([listPricedOffers(deps), readRules(deps, minimums)])
+    return { offers, rules }
+  })
 }

@@ -74,7 +74,11 @@ function pickEngine(listed: EngineSpecs, variant: ModelVariant): { engine: strin
   return { stage: 'model_launch', code: 'launch_rejected', message }
 }
 
-function isSameVariant(spec: Exclude<EngineSpecs[string], string>[number], variant: ModelVariant): boolean {
+/** True if a spec of Xinference's lists describes the variant. */
+export function isSameVariant(
+  spec: Exclude<EngineSpecs[string], string>[number],
+  variant: ModelVariant,
+): boolean {
   const { model_format: format, model_size_in_billions: size, quantizations, quantization } = spec
   const offered = [...(quantizations ?? []), ...(quantization == null ? [] : [quantization])]
   return (

@@ -105,5 +105,11 @@ export const engines = z.record(
   z.union([z.array(engineSpec), z.string(), z.unknown().transform(() => '')]),
 )
 
+/** The models that a cluster can launch. Only detailed lists have specs. */
+export const registrations = z.array(
+  z.object({ model_name: text, model_specs: z.array(engineSpec).nullish() }),
+)
+
+export type Registrations = z.output<typeof registrations>
 export type EngineSpecs = z.output<typeof engines>
 export type ModelEvent = z.output<typeof events>[number]

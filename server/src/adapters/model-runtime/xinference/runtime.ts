@@ -10,6 +10,7 @@ import { ensureModel, observeDeployment } from './ensure-model.ts'
 import { SupervisorError, readEngineError } from './errors.ts'
 import { maxResponseBytes } from './http.ts'
 import { followEvents, readEvents } from './model-events.ts'
+import { ModelList } from './model-list.ts'
 import type { ModelObservation } from './observe.ts'
 import { mergeNodeOffers } from './offers.ts'
 import { createProgressTracker } from './progress-tracker.ts'
@@ -43,6 +44,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     unreachable: new Set(),
     terminated: new Set(),
   }
+  const models = new ModelList(context.supervisors)
   return {
     name: 'xinference',
     // Xinference chooses the engine. Its other engines for the formats of vLLM share their cache as vLLM does.
@@ -54,6 +56,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       read: async (deploymentId, limit) => (await readEvents(context, deploymentId)).slice(-limit),
       follow: (deploymentId, tail, signal) => followEvents(context, deploymentId, tail, signal),
     },
+    readAvailability: () => models.read(),
     listOffers: async () => mergeNodeOffers((await readOffers(context)).offers),
     ...serializeOperations(context),
     listDeploymentIds: () => listDeploymentIds(context),

@@ -1,5 +1,6 @@
 import type { Agent } from 'undici'
 import type { z } from 'zod'
+import type { ModelType } from '../../../ports/model-runtime.ts'
 import * as schemas from './response-schemas.ts'
 import { SupervisorError } from './errors.ts'
 import { sendRequest } from './http.ts'
@@ -33,6 +34,8 @@ export interface Supervisor {
   expectSettled(): Promise<void>
   /** Empty for versions without events */
   listEvents(uid: string): Promise<schemas.ModelEvent[]>
+  /** The models that the cluster can launch; empty if the version doesn't tell */
+  listRegistrations(type: ModelType): Promise<schemas.Registrations>
   listReplicas(uid: string): Promise<z.output<typeof schemas.replicas>>
 }
 
@@ -161,6 +164,7 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
     },
 
     listEvents: (uid) => list(`/v1/models/${encodeURIComponent(uid)}/events`, schemas.events),
+    listRegistrations: (type) => list(`/v1/model_registrations/${type}?detailed=true`, schemas.registrations),
     listReplicas: (uid) => list(`/v1/models/${encodeURIComponent(uid)}/replicas`, schemas.replicas),
   }
 }

@@ -97,3 +97,31 @@ test('while the runtime does not respond, only a request that leaves nothing to 
   expect(toVariant(created.body)).toEqual(exact)
   expect(await readDefault()).toMatchObject({ model_format: 'ggufv2' })
 })
+
+test('a variant that the runtime cannot load: infeasible in the plan and a 422, and the default is another one', async () => {
+  runtime.answer({
+    ...onGpus,
+    readAvailability:
+      () =>
+      ({ modelName, format, sizeInBillions }) =>
+        modelName !== 'qwen3' || (format === 'pytorch' && sizeInBillions === 8)
+          ? null
+          : 'The list has it not',
+  })
+  const plan = (await client.post(`${path}/plan`, { model_name: 'qwen3' })).body
+  expect(toVariant(plan)).toEqual({
+    model_format: 'pytorch',
+    model_size_in_billions: 8,
+    quantization: 'none',
+  })
+  expect(await readDefault()).toEqual(toVariant(plan))
+  const absent = { model_name: 'qwen3', model_format: 'fp8', model_size_in_billions: 8 }
+  const refused = await client.post(`${path}/plan`, absent)
+  expect(refused.body).toMatchObject({
+    feasible: false,
+    reason: expect.stringContaining('The list has it not'),
+  })
+  const answer = await client.post(path, absent)
+  expect(answer.status).toBe(422)
+  expect(answer.body).toMatchObject({ code: 'model_not_deployable', detail: refused.body.reason })
+})

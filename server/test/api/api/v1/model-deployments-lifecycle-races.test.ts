@@ -109,7 +109,7 @@ function answersWith<Result>(result: fc.Arbitrary<Result>): fc.Arbitrary<() => R
 }
 
 const offers = [makeOffer('one'), makeOffer('two')]
-const aScript: fc.Arbitrary<Script> = fc.record({
+const aScript: fc.Arbitrary<Partial<Script>> = fc.record({
   listOffers: answersWith(fc.constantFrom(1, 1, 2, 2, 0).map((count) => offers.slice(0, count))),
   provision: answersWith(aProvisioning),
   ensureEngine: answersWith(anObservation),
