@@ -50,9 +50,12 @@ async function lockDirectory(
   let isInUse = false
   // Its own filter: the line is written although others have the same cause.
   const judge = createOutageFilter()
+  let lastCrash: string | null = null
   const explainInterruption = async (error: unknown) => {
-    if (!judge(error).isWritten) return
+    const { isWritten } = judge(error)
     const postgresql = (await database?.findCrash()) ?? null
+    if (!isWritten && (postgresql === null || postgresql === lastCrash)) return
+    lastCrash = postgresql
     const reason = error instanceof Error ? error.message : String(error)
     log.warn({ reason, postgresql }, 'the lock on DATA_DIR is interrupted; reacquiring it')
   }
