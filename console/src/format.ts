@@ -22,6 +22,7 @@ const utcDay = lazily(
   () => new Intl.DateTimeFormat(locale, { month: 'short', day: 'numeric', timeZone: 'UTC' }),
 )
 const moment = lazily(() => new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }))
+const instant = lazily(() => new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' }))
 const clock = lazily(
   () => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' }),
 )
@@ -66,6 +67,8 @@ export function formatMinorMoney(amount: number, currency: string): string {
 
 export const formatDay = (timestamp: string) => day().format(new Date(timestamp))
 export const formatMoment = (timestamp: string) => moment().format(new Date(timestamp))
+/** With seconds */
+export const formatInstant = (timestamp: string) => instant().format(new Date(timestamp))
 export const formatHourAndMinute = (timestamp: string) => hourAndMinute().format(new Date(timestamp))
 export const formatClock = (timestamp: string) => clock().format(new Date(timestamp))
 

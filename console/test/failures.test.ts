@@ -259,7 +259,7 @@ test('a card that requires verification for every payment is declined with a rem
   await enterCard(page, '4000 0027 6000 3184', true)
   await see(page.getByText(/^Saved /))
   await page.getByRole('button', { name: 'Activate billing' }).click()
-  await see(page.getByText(/Your remaining trial credit of .*10\.00 ends/))
+  await see(page.getByText(/The .*10\.00 of trial credit that is left ends/))
   await page.getByRole('dialog').getByRole('button', { name: 'Activate billing' }).click()
   await see(page.getByText(/Your bank must approve each payment with this card/))
   await see(page.getByRole('button', { name: 'Use another card' }))

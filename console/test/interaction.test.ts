@@ -86,6 +86,26 @@ test('on a default install, adding a card keeps the session, from the printed ad
   }
 })
 
+test('before activating billing, a person sees what changes', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  await page.goto('/billing')
+  await page.getByRole('button', { name: 'Activate billing' }).click()
+  const rows = page.getByRole('dialog').getByRole('row')
+  await see(rows.filter({ hasText: /^Deployments at a time\s*1,000\s*20$/ }))
+  await see(rows.filter({ hasText: 'At the end of each month' }))
+})
+
+test('the audit log is in words: names, plans and browsers', async () => {
+  const { page } = await site.visit()
+  await register(page, createPerson())
+  await page.goto('/organization?tab=audit')
+  const row = page.getByRole('row').filter({ hasText: 'Created an account' })
+  await see(row.getByText('Role: Owner'))
+  await see(row.getByText('Ada Lovelace'))
+  await see(row.getByText('Chrome on Linux'))
+})
+
 test('signing out in one tab opens the sign-in page in the other tabs', async () => {
   const { page, context } = await site.visit()
   await registerByApi(page, createPerson())

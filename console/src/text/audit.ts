@@ -1,4 +1,6 @@
 import type { AuditAction } from '../contract.ts'
+import { billing } from './billing.ts'
+import { shell } from './shell.ts'
 
 export const audit = {
   title: 'Audit log',
@@ -18,6 +20,48 @@ export const audit = {
   refused: 'Refused',
   server: 'Berth',
   visitor: 'Not signed in',
+  groups: {
+    session: 'Sign-in',
+    user: 'Accounts',
+    organization: 'Organization',
+    member: 'Members',
+    invitation: 'Invitations',
+    deployment: 'Deployments',
+    billing: 'Billing',
+    permission: 'Permissions',
+  },
+  nothing: 'none',
+  /** Names of details */
+  facts: {
+    auth_method: 'With',
+    billing_mode: 'Plan',
+    changed: 'Changed',
+    code: 'Reason',
+    collection_method: 'Payment',
+    issuer: 'Provider',
+    min_context_tokens: 'Minimum context',
+    min_parallel_sequences: 'Minimum requests at the same time',
+    purpose: 'To',
+    second_factor: 'And',
+    subscription_status: 'Subscription',
+  } as Record<string, string>,
+  /** Values of details, by name of the detail */
+  values: {
+    billing_mode: billing.plans,
+    changed: {
+      current_organization_id: 'current organization',
+      first_name: 'first name',
+      last_name: 'last name',
+    },
+    code: { invalid_code: 'wrong code', invalid_credentials: 'wrong email or password' },
+    collection_method: billing.collectionMethods,
+    deployments: { end: 'terminated', transfer: 'transferred' },
+    purpose: { payment_method_setup: 'save a card', postpaid_activation: 'activate billing' },
+    role: shell.role,
+    second_factor: { passkey: 'passkey', totp: 'code', recovery_code: 'recovery code' },
+    status: billing.statuses,
+    subscription_status: { past_due: 'past due', incomplete_expired: 'expired', none: 'none' },
+  } as Record<string, Record<string, string>>,
   actions: {
     'session.started': 'Signed in',
     'session.sign_in_refused': 'Failed to sign in',

@@ -46,7 +46,7 @@ export const billing = {
   trialCredit: 'Trial credit',
   creditLeft: (remaining: string, granted: string) => `${remaining} of ${granted} left`,
   creditEnds: (remaining: string) =>
-    `Your remaining trial credit of ${remaining} ends when you activate billing.`,
+    `The ${remaining} of trial credit that is left ends with the activation. You can also use it up first.`,
   creditRemaining: 'Trial credit left',
 
   notices: {
@@ -79,7 +79,16 @@ export const billing = {
 
   activate: 'Activate billing',
   activateTitle: 'Activate billing',
-  activateWords: 'You pay for your usage at the end of each month, and your deployment limit increases.',
+  activateWords: 'You pay for your usage at the end of each month.',
+  comparison: {
+    deployments: 'Deployments at a time',
+    price: 'Price',
+    credit: (granted: string) => `${granted} of credit`,
+    perHour: 'Per hour, as shown before each deployment',
+    charged: 'Charged',
+    never: 'Never',
+    monthly: 'At the end of each month',
+  },
   chooseCard: 'Charge this card',
   needsCard: 'Add a card to be charged monthly. You return here afterwards.',
   otherCard: 'Use another card',

@@ -93,7 +93,7 @@ export const organization = {
   descriptionHint: 'Visible to members.',
   noDescription: 'None',
   slug: 'Slug',
-  slugHint: 'A unique name that never changes.',
+  slugHint: 'Identifies the organization in the API. It never changes.',
   created: 'Created',
   status: 'Status',
   organizationStatus: { active: 'Active', suspended: 'Suspended', closed: 'Closed' },

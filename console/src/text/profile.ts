@@ -9,8 +9,7 @@ export const profile = {
 
   signingIn: 'Sign-in',
   email: 'Email',
-  emailHint:
-    'You cannot change the address here. If you use single sign-on, it follows the address at your provider.',
+  emailHint: 'The address is fixed. If you use single sign-on, it follows the address at your provider.',
   method: 'This session',
   byPassword: 'Signed in with a password',
   byProvider: (provider: string) => `Signed in through ${provider}`,
@@ -26,6 +25,7 @@ export const profile = {
 
   invitations: 'Invitations to you',
   invitationsDescription: 'To accept an invitation, open the link in its email.',
+  invitationsDescriptionFile: 'To accept an invitation, open the link that its sender gives you.',
   noInvitations: 'No pending invitations.',
   invitedAs: (role: string, until: string) => `As ${role}. Valid until ${until}.`,
   decline: 'Decline',

@@ -1,6 +1,6 @@
 export const secondFactors = {
   title: 'Second factor',
-  description: 'Protects your account from whoever learns your password.',
+  description: 'Protects your account if someone learns your password.',
   none: 'Sign-ins need your password only. Add a passkey, or an authenticator app such as Aegis, 1Password or Google Authenticator.',
   app: 'Authenticator app',
   used: (added: string, used: string) => `Added ${added}, last used ${used}.`,
@@ -76,7 +76,7 @@ export const secondFactors = {
 
   organizationTitle: 'Sign-in',
   required: 'Members who sign in with a password need a second factor.',
-  notRequired: 'Members may sign in with their password only.',
+  notRequired: 'A password is enough to sign in. A second factor is optional.',
   ownersDecide: 'Only an owner can change this.',
   require: 'Require a second factor',
   stopRequiring: 'Stop requiring it',

@@ -6,8 +6,8 @@ import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorMessage, ErrorState, Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
-import { billingAccountQuery } from '../../domain/billing/queries.ts'
-import { formatMoney } from '../../format.ts'
+import { billingAccountQuery, billingConfigQuery } from '../../domain/billing/queries.ts'
+import { formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import type { CardSetup } from './add-card.tsx'
 import { formatExpiry, nameCard, expiryStatus } from './card.ts'
@@ -72,7 +72,7 @@ export function ActivateDialog({ cardSetup }: { cardSetup: CardSetup }) {
           ) : (
             <Skeleton className="h-24" />
           ))}
-        <RemainingCredit />
+        <PlanComparison />
         {cards && !chosen && <p>{text.billing.needsCard}</p>}
         {cards && chosen && (
           <>
@@ -87,11 +87,48 @@ export function ActivateDialog({ cardSetup }: { cardSetup: CardSetup }) {
   )
 }
 
-/** Announces that activation ends the trial, if credit remains. */
-function RemainingCredit() {
+/** What changes with the activation, for an organization in the trial. */
+function PlanComparison() {
   const { data: account } = useQuery(billingAccountQuery)
-  if (!account?.trial_credit || Number(account.trial_credit.remaining) <= 0) return null
-  return <p>{text.billing.creditEnds(formatMoney(account.trial_credit.remaining, account.currency))}</p>
+  const { data: config } = useQuery(billingConfigQuery)
+  if (!account?.trial_credit || !config) return null
+  const { remaining, granted } = account.trial_credit
+  const words = text.billing.comparison
+  const money = (amount: string) => formatMoney(amount, account.currency)
+  const rows = [
+    [
+      words.deployments,
+      formatNumber(account.max_active_resources),
+      formatNumber(config.deployment_limits.postpaid),
+    ],
+    [words.price, words.credit(money(granted)), words.perHour],
+    [words.charged, words.never, words.monthly],
+  ]
+  return (
+    <>
+      <table className="w-full text-left">
+        <thead>
+          <tr>
+            <th>
+              <span className="sr-only">{text.billing.plan}</span>
+            </th>
+            <th className="pb-1.5 pl-4 font-medium">{text.billing.plans.trial}</th>
+            <th className="pb-1.5 pl-4 font-medium">{text.billing.plans.postpaid}</th>
+          </tr>
+        </thead>
+        <tbody className="divide-y border-y">
+          {rows.map(([label, trial, postpaid]) => (
+            <tr key={label} className="align-top">
+              <th className="py-1.5 font-normal text-muted">{label}</th>
+              <td className="py-1.5 pl-4">{trial}</td>
+              <td className="py-1.5 pl-4">{postpaid}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {Number(remaining) > 0 && <p className="text-muted">{text.billing.creditEnds(money(remaining))}</p>}
+    </>
+  )
 }
 
 function CardChoice({

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { Ellipsis, MessagesSquare, SquareArrowOutUpRight, Trash2 } from 'lucide-react'
+import { EllipsisVertical, MessagesSquare, SquareArrowOutUpRight, Trash2 } from 'lucide-react'
 import { Suspense, useLayoutEffect, useRef, useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
@@ -47,7 +47,7 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
               wantsDialog.current = false
             }}
           >
-            <Ellipsis />
+            <EllipsisVertical />
           </Button>
         }
       >

@@ -187,7 +187,7 @@ function MailStatus({ invitation, isFile }: { invitation: Invitation; isFile: bo
   return (
     <p className="flex items-center gap-1.5 text-[0.8125rem] text-muted">
       <Icon aria-hidden className="size-4 shrink-0" />
-      {status === 'sent' && isFile
+      {isFile
         ? text.organization.mailWritten
         : status === 'sent' && sentAt
           ? text.organization.mailSent(formatRelative(sentAt))

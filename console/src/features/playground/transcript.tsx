@@ -75,7 +75,6 @@ function EmptyTranscript({ modelName, many }: { modelName: string | undefined; m
         {prompts.map((prompt) => (
           <li key={prompt}>
             <Button
-              variant="quiet"
               className="h-auto! max-w-full py-2 font-normal! whitespace-normal!"
               onClick={() => {
                 setDraft(prompt)

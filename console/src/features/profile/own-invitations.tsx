@@ -7,6 +7,7 @@ import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage, ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { useMailIsFile } from '../../domain/installation.ts'
 import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { ownInvitationsQuery, useDeclineInvitation } from './queries.ts'
@@ -14,6 +15,7 @@ import { ownInvitationsQuery, useDeclineInvitation } from './queries.ts'
 /** The person's pending invitations. Accepting requires the link in the email. */
 export function OwnInvitations() {
   const { user } = useSession()
+  const isFile = useMailIsFile()
   // The server shows invitations only to a proven address.
   const invitations = useQuery({ ...ownInvitationsQuery, enabled: !user.requires_email_verification })
   const [declining, setDeclining] = useState<Invitation | null>(null)
@@ -21,7 +23,9 @@ export function OwnInvitations() {
   return (
     <Section
       title={text.profile.invitations}
-      {...(waiting.length > 0 && { description: text.profile.invitationsDescription })}
+      {...(waiting.length > 0 && {
+        description: isFile ? text.profile.invitationsDescriptionFile : text.profile.invitationsDescription,
+      })}
       flush
     >
       {invitations.isLoading ? (

@@ -5,10 +5,10 @@ import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { describeUserAgent } from '../../domain/session/user-agent.ts'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { sessionsQuery, useEndSessions } from './queries.ts'
-import { describeUserAgent } from './user-agent.ts'
 
 /** Where the person is signed in, with a button to end each other session. */
 export function SessionsSection() {

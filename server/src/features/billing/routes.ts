@@ -57,6 +57,10 @@ function configRoute(app: App, deps: Deps): void {
         portal: true,
         trial: deps.config.billing.trial,
       },
+      deployment_limits: {
+        trial: deps.config.billing.trialMaxActive,
+        postpaid: deps.config.billing.postpaidMaxActive,
+      },
     }),
   )
 }

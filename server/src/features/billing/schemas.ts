@@ -22,6 +22,12 @@ export const billingConfigBody = z
         trial: z.boolean().describe('Whether new organizations get a trial'),
       })
       .describe('What this installation offers'),
+    deployment_limits: z
+      .object({
+        trial: count.describe('In the trial'),
+        postpaid: count.describe('After the activation of billing'),
+      })
+      .describe('How many deployments a new organization may have at a time'),
   })
   .meta({ id: 'BillingConfig', description: 'The billing features of this installation' })
 

@@ -20,6 +20,7 @@ test('GET /v1/billing/config: the publishable key and the billing features', asy
   expect(await client.get('/v1/billing/config')).toMatchObject({
     status: 200,
     body: {
+      deployment_limits: { trial: expect.any(Number), postpaid: expect.any(Number) },
       publishable_key: 'pk_test_sandbox',
       features: { processor: 'sandbox', postpaid: true, send_invoice: true, portal: true, trial: true },
     },

@@ -60,10 +60,16 @@ export function AuditLog() {
   )
 }
 
+/** Cards and the pages of the processor belong to billing. */
+function groupOf(action: string): string {
+  const [place = ''] = action.split('.')
+  return place in words.groups ? place : 'billing'
+}
+
 function Filters({ filter, onChange }: { filter: AuditFilter; onChange: (filter: AuditFilter) => void }) {
   const { data: members = [] } = useQuery(membersQuery)
   return (
-    <div className="grid grid-cols-2 gap-3 border-b p-5 lg:grid-cols-4">
+    <div className="grid gap-3 border-b p-5 sm:grid-cols-2 lg:grid-cols-4">
       <SelectField
         label={words.action}
         value={filter.action ?? ''}
@@ -72,10 +78,16 @@ function Filters({ filter, onChange }: { filter: AuditFilter; onChange: (filter:
         }
       >
         <option value="">{words.anyAction}</option>
-        {Object.entries(words.actions).map(([action, label]) => (
-          <option key={action} value={action}>
-            {label}
-          </option>
+        {Object.entries(words.groups).map(([group, label]) => (
+          <optgroup key={group} label={label}>
+            {Object.entries(words.actions)
+              .filter(([action]) => groupOf(action) === group)
+              .map(([action, name]) => (
+                <option key={action} value={action}>
+                  {name}
+                </option>
+              ))}
+          </optgroup>
         ))}
       </SelectField>
       <SelectField

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { describeFacts } from './describe-facts.ts'
+
+test('details are in the words of the console, not of the database', () => {
+  const details = {
+    billing_mode: { from: 'trial', to: 'postpaid' },
+    collection_method: { from: null, to: 'charge_automatically' },
+    role: 'super_admin',
+    auth_method: 'password',
+    deployments: 'none',
+    changed: ['first_name', 'email'],
+  }
+  expect(describeFacts(details)).toEqual([
+    'Plan: Trial → Pay as you go',
+    'Payment: none → Charge the card',
+    'Role: Owner',
+    'With: password',
+    'Changed: first name, email',
+  ])
+})
+
+test('unknown details keep their values', () => {
+  expect(describeFacts({ min_context_tokens: { from: null, to: 8_192 }, new_fact: { a: 1 } })).toEqual([
+    'Minimum context: none → 8192',
+    'New fact: {"a":1}',
+  ])
+})
