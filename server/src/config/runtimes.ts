@@ -80,7 +80,7 @@ export const runtimesSettings = {
   ENGINE_MAX_CONTEXT: wholeNumber(256, 16_777_216).optional(),
   ENGINE_MAX_SEQUENCES: wholeNumber(1, 4096).default(256),
   ENGINE_GPU_MEMORY_PERCENT: wholeNumber(10, 98).default(90),
-  LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(4096),
+  LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(32_768),
   LOCAL_PARALLEL_SEQUENCES: wholeNumber(1, 64).default(4),
   LOCAL_EXPECTED_ENGINES: wholeNumber(1, 1024).default(2),
   LOCAL_STATE_CACHE_MIB: wholeNumber(0, 1_000_000).default(128),

@@ -1,3 +1,4 @@
+import { noMinimums } from '../../src/features/placement/serving-capacity.ts'
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { expect, vi } from 'vitest'
@@ -104,7 +105,12 @@ export async function deployFor({ application }: TestServer, actor: Actor): Prom
   const organization = { organizationName: '', organizationStatus: 'active' } as const
   const viewer = { ...serverActor, ...actor, ...requirements, ...organization }
   const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
-  const { id } = await requestDeployment(application, { ...viewer, session }, { modelName: 'berth-tiny' })
+  const { id } = await requestDeployment(
+    application,
+    { ...viewer, session },
+    { modelName: 'berth-tiny' },
+    noMinimums,
+  )
   return id
 }
 

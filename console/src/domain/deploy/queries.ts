@@ -1,9 +1,5 @@
 import { queryOptions, skipToken, useMutation, useQueryClient } from '@tanstack/react-query'
-import type {
-  DeploymentChangeInput,
-  DeploymentPlanRequestInput,
-  DeploymentRequestInput,
-} from '../../contract.ts'
+import type { DeploymentChangeInput, DeploymentRequestInput } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { usageSummaryQuery } from '../billing/queries.ts'
 import { deploymentQuery } from '../deployments/queries.ts'
@@ -19,7 +15,7 @@ export const planQuery = (modelName: string, choice: Variant | undefined, minimu
     queryFn: choice
       ? ({ signal }) =>
           callApi('POST', '/api/v1/model-deployments/plan', {
-            body: { model_name: modelName, ...choice, ...minimums } satisfies DeploymentPlanRequestInput,
+            body: { model_name: modelName, ...choice, ...minimums } satisfies DeploymentRequestInput,
             signal,
           })
       : skipToken,

@@ -6,6 +6,7 @@ import { assertCanDeploy, readTrialUsage } from '../billing/deployment-limits.ts
 import type { VariantChoice } from '../catalog/model.ts'
 import { serializeVariant } from '../catalog/stored-model.ts'
 import { chooseDeployable } from '../placement/plan.ts'
+import type { CapacityMinimums } from '../placement/serving-capacity.ts'
 import { holdMembership } from '../organizations/memberships.ts'
 import { insertDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
@@ -15,8 +16,9 @@ export async function requestDeployment(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices' | 'runtime'>,
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
+  minimums: CapacityMinimums,
 ): Promise<Deployment> {
-  const { variant, reason } = await chooseDeployable(deps, input)
+  const { variant, reason } = await chooseDeployable(deps, input, minimums)
   const { organizationId } = viewer
   const trialUse = await readTrialUsage(deps, organizationId)
   const id = uuidv7()
@@ -39,6 +41,8 @@ export async function requestDeployment(
         inference_model_uid: `dep-${id}`,
         variant: serializeVariant(variant),
         variant_reason: reason,
+        min_context_tokens: minimums.contextTokens,
+        min_parallel_sequences: minimums.parallelSequences,
         status: 'requested',
         created_at: at,
         updated_at: at,

@@ -31,7 +31,6 @@ import {
   logsQuery,
   placementsBody,
   planBody,
-  planRequestBody,
   toDeploymentBody,
   toDeploymentUsageBody,
   toEventItem,
@@ -39,7 +38,7 @@ import {
   toMinimumChanges,
   toPlacementBody,
   toPlanBody,
-  toPlanMinimums,
+  toMinimums,
   toVariantChoice,
 } from './schemas.ts'
 import { listEvents, listOwnDeployments } from './store.ts'
@@ -104,7 +103,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ body, viewer }, reply) => {
-      const deployment = await requestDeployment(deps, viewer, toVariantChoice(body))
+      const deployment = await requestDeployment(deps, viewer, toVariantChoice(body), toMinimums(body))
       return reply.code(201).send(toDeploymentBody(deployment))
     },
   )
@@ -120,13 +119,13 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'Takes the same body as creating a deployment, and minimums, but creates nothing. Returns 200 with `feasible: false` if ' +
           'no instance type can run the model. Billing conditions are not checked.',
         tags,
-        body: planRequestBody,
+        body: createDeploymentBody,
         response: { 200: planBody },
         errors: ['model_not_deployable', 'runtime_unavailable'],
       },
     },
     async ({ body }) => {
-      const plan = await planDeployment(deps, toVariantChoice(body), toPlanMinimums(body))
+      const plan = await planDeployment(deps, toVariantChoice(body), toMinimums(body))
       return toPlanBody(plan, deps.config.billing.currency)
     },
   )

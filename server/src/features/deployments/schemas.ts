@@ -31,6 +31,17 @@ const sizeInBillions = z
   .transform((value) => (typeof value === 'string' ? Number(value.replace('_', '.')) : value))
   .meta({ examples: [7, 1.5, '1.5', '1_5'] })
 
+const minimum = (most: number) => z.int().min(1).max(most).nullable().optional()
+
+const minimums = {
+  min_context_tokens: minimum(16_777_216).describe(
+    'The longest request that the model must accept, in tokens; null for no minimum. Coding agents need 32768 or more.',
+  ),
+  min_parallel_sequences: minimum(4096).describe(
+    'How many requests the engine must process at the same time; null for no minimum',
+  ),
+}
+
 export const createDeploymentBody = z
   .strictObject({
     model_name: unicodeText()
@@ -40,6 +51,7 @@ export const createDeploymentBody = z
     model_format: choiceText.describe('Format of the weights, such as `ggufv2`'),
     model_size_in_billions: optionalField(sizeInBillions).describe('Parameters in billions'),
     quantization: choiceText.describe('Quantization of the weights, such as `q4_k_m`'),
+    ...minimums,
   })
   .meta({
     id: 'DeploymentRequest',
@@ -53,24 +65,9 @@ export const createDeploymentBody = z
         model_size_in_billions: 0.5,
         quantization: 'q4_k_m',
       },
+      { model_name: 'qwen2.5-instruct', min_context_tokens: 32_768 },
     ],
   })
-
-const minimum = (most: number) => z.int().min(1).max(most).nullable().optional()
-
-const minimums = {
-  min_context_tokens: minimum(16_777_216).describe(
-    'The longest request that the model must accept, in tokens; null for no minimum',
-  ),
-  min_parallel_sequences: minimum(4096).describe(
-    'How many requests the engine must process at the same time; null for no minimum',
-  ),
-}
-
-export const planRequestBody = createDeploymentBody.extend(minimums).meta({
-  id: 'DeploymentPlanRequest',
-  examples: [{ model_name: 'qwen2.5-instruct', min_context_tokens: 32_768 }],
-})
 
 export const changeDeploymentBody = z
   .object(minimums)
@@ -81,7 +78,7 @@ export function toMinimumChanges(body: z.infer<typeof changeDeploymentBody>) {
   return { contextTokens: body.min_context_tokens, parallelSequences: body.min_parallel_sequences }
 }
 
-export function toPlanMinimums(body: z.infer<typeof changeDeploymentBody>): CapacityMinimums {
+export function toMinimums(body: z.infer<typeof changeDeploymentBody>): CapacityMinimums {
   const { contextTokens = null, parallelSequences = null } = toMinimumChanges(body)
   return { contextTokens, parallelSequences }
 }

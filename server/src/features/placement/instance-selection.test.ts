@@ -247,3 +247,35 @@ test('adding a cheaper offer that fits changes the choice to it', () => {
     }),
   )
 })
+
+test('an engine that shares its host gets the context that leaves half of the memory, and more if its owner asks', () => {
+  const architecture = {
+    parameters: 0.6e9,
+    layers: 28,
+    attentionHeads: 16,
+    kvHeads: 8,
+    headDimension: 128,
+    hiddenSize: 1024,
+    vocabularySize: 151_936,
+  }
+  const qwen = { ...variant, architecture, weightBytes: GiB / 2, contextLength: 40_960 }
+  const shared = { contextTokens: 32_768, parallelSequences: 4 }
+  const sizeOn = (gibibytes: number, contextTokens: number | null = null) => {
+    const minimums = { contextTokens, parallelSequences: null }
+    const host = offer('cpu', gibibytes, { gpuCount: 0 })
+    const result = selectInstance(qwen, [host], { ...rules, shared, minimums }, [])
+    return result.outcome === 'selected' ? result.selection.sizing : result.reason
+  }
+  expect(sizeOn(64)).toMatchObject({
+    capacity: { contextTokens: 32_768, parallelSequences: 4 },
+    limitedBy: { context: 'ceiling' },
+  })
+  // 112 KiB a token: 4 × 32,768 tokens take 14 GiB, 4 × 8,192 tokens 3.5 GiB.
+  expect(sizeOn(16)).toMatchObject({
+    capacity: { contextTokens: 8192, parallelSequences: 4 },
+    limitedBy: { context: 'memory' },
+  })
+  expect(sizeOn(8)).toMatchObject({ capacity: { contextTokens: 4096, parallelSequences: 4 } })
+  expect(sizeOn(8, 32_768)).toMatchObject({ capacity: { contextTokens: 32_768 } })
+  expect(sizeOn(8, 40_960)).toMatch(/A context of 40960 tokens is more than the 32768 tokens/)
+})

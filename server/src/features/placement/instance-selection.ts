@@ -9,7 +9,7 @@ import type {
 import { findEngine, findEngineIncompatibility } from '../catalog/engine-choice.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
 import type { MemoryEstimate, ServedModel } from './memory-estimate.ts'
-import { estimateCapacity, findLeastCapacity, sizeEngine } from './serving-capacity.ts'
+import { estimateCapacity, findLeastCapacity, reduceShared, sizeEngine } from './serving-capacity.ts'
 import type { CapacityCeilings, CapacityMinimums, Sizing } from './serving-capacity.ts'
 
 export interface PricedOffer extends InstanceOffer {
@@ -120,10 +120,19 @@ export function isSharedOffer({ gpuCount, vendor }: InstanceOffer): boolean {
 }
 
 function findBounds(model: ServedModel, offer: InstanceOffer, rules: SelectionRules) {
-  const { shared, minimums } = rules
-  const isShared = isSharedOffer(offer)
-  const ceilings = isShared ? shared : rules.ceilings
-  return { ceilings, least: findLeastCapacity(model, ceilings, minimums, isShared ? shared : undefined) }
+  const { ceilings, shared, minimums } = rules
+  if (!isSharedOffer(offer)) return { ceilings, least: findLeastCapacity(model, ceilings, minimums) }
+  const capacity = reduceShared(model, offer, shared)
+  const least = findLeastCapacity(model, shared, minimums, capacity)
+  return {
+    // The engine takes no more of the shared memory than it needs.
+    ceilings: {
+      contextTokens: least.contextTokens,
+      parallelSequences: shared.parallelSequences,
+      leavesMemory: least.contextTokens < shared.contextTokens,
+    },
+    least,
+  }
 }
 
 const factors = {

@@ -44,10 +44,11 @@ export async function planDeployment(
 export async function chooseDeployable(
   deps: Deps,
   input: { modelName: string } & VariantChoice,
+  minimums: CapacityMinimums,
 ): Promise<ChosenVariant> {
   const model = await findRequestedModel(deps, input)
   const [only, ...others] = listMatchingVariants(model, input)
-  const runtime = await readRuntime(deps).catch((error: unknown) => {
+  const runtime = await readRuntime(deps, minimums).catch((error: unknown) => {
     if (others.length > 0 || only === undefined) throw error
     return only
   })

@@ -12,6 +12,8 @@ const typicalRequestTokens = 8192
 const baseline: ServingCapacity = { contextTokens: 8192, parallelSequences: 4 }
 /** The least that is worth offering on an instance that is too small for the baseline */
 const reducedBaseline: ServingCapacity = { contextTokens: 2048, parallelSequences: 1 }
+/** The least context on a host whose memory is shared, unless the operator allows only less */
+const leastSharedContext = 4096
 /** vLLM refuses to start if one request of full length doesn't fit, so some of the cache stays free. */
 const largestRequestShare = 0.9
 /** A reduced context is a multiple of this many tokens. */
@@ -30,6 +32,8 @@ export interface CapacityCeilings {
   /** null for the context of the model */
   contextTokens: number | null
   parallelSequences: number
+  /** True if the operator allows a longer context, which would leave too little memory for others */
+  leavesMemory?: boolean
 }
 
 /** What an engine can serve in a given memory. */
@@ -69,6 +73,29 @@ export function findLeastCapacity(
       parallelSequences ?? 0,
     ),
   }
+}
+
+/**
+ * The capacity of an engine that shares a host's memory: the context is halved until engines leave half of the memory to others, but
+ * not below what a short conversation needs.
+ */
+export function reduceShared(
+  model: ServedModel,
+  host: EngineHost & { memoryBytes: number },
+  shared: ServingCapacity,
+): ServingCapacity {
+  const { parallelSequences } = shared
+  const { most } = limitContext(model, shared)
+  const isModest = (contextTokens: number) =>
+    model.variant.architecture !== null &&
+    estimateCapacity(model, { contextTokens: Math.min(contextTokens, most), parallelSequences }, host)
+      .totalBytes <=
+      host.memoryBytes / 2
+  let { contextTokens } = shared
+  while (contextTokens > leastSharedContext && !isModest(contextTokens)) {
+    contextTokens = Math.max(leastSharedContext, Math.floor(contextTokens / 2))
+  }
+  return { contextTokens, parallelSequences }
 }
 
 /**
@@ -141,9 +168,8 @@ function limitContext({ variant, engine }: ServedModel, ceilings: CapacityCeilin
   const usesOneBatch = modelType === 'embedding' && engine.sizing === 'per-slot'
   const ofModel = usesOneBatch ? Math.min(contextLength, maxEmbeddingContext) : contextLength
   const ceiling = ceilings.contextTokens ?? Infinity
-  return ceiling < ofModel
-    ? ({ most: ceiling, limitedBy: 'ceiling' } as const)
-    : ({ most: ofModel, limitedBy: 'model' } as const)
+  if (ceiling >= ofModel) return { most: ofModel, limitedBy: 'model' } as const
+  return { most: ceiling, limitedBy: ceilings.leavesMemory === true ? 'memory' : 'ceiling' } as const
 }
 
 function limitSequences({ engine }: ServedModel, ceilings: CapacityCeilings) {

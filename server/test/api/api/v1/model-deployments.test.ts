@@ -83,6 +83,16 @@ test('POST /api/v1/model-deployments: null counts as not given', async () => {
   for (const field of Object.keys(nothing)) expect(given.body[field]).toBe(omitted.body[field])
 })
 
+test('POST /api/v1/model-deployments: the minimums of the request hold from the start; one that no instance type meets is a 422', async () => {
+  const minimums = { min_context_tokens: 2048, min_parallel_sequences: 2 }
+  const created = await create({ model_name: 'berth-tiny', ...minimums })
+  expect(created).toMatchObject({ status: 201, body: minimums })
+  expect((await client.get(`${path}/${created.body.id}`)).body).toMatchObject(minimums)
+  const impossible = await create({ model_name: 'berth-tiny', min_context_tokens: 1_000_000 })
+  expect(impossible).toMatchObject({ status: 422, body: { code: 'model_not_deployable' } })
+  expect(impossible.body.detail).toContain('A context of 1000000 tokens')
+})
+
 test.each(['Qwen3-Instruct', 'qwen3-instruct', 'QWEN3-INSTRUCT', 'qwen3-CODER'])(
   'POST /api/v1/model-deployments: the name or id %s matches in any case',
   async (name) => {
