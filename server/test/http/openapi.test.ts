@@ -253,6 +253,26 @@ test('every request body has an example, which the server accepts', async () => 
   }
 })
 
+test('every operation says who may call it', () => {
+  const ends = /(Needs no session|For everybody who is signed in|For every role|For the roles? [a-z_, ]+)\.$/
+  for (const operation of operations) {
+    expect(operation.description.description, name(operation)).toMatch(ends)
+    expect(operation.description.description.endsWith('Needs no session.')).toBe(operation.isPublic)
+  }
+  const create = operations.find((each) => name(each) === 'POST /api/v1/model-deployments')!
+  expect(create.description.description).toMatch(/For the roles member, admin, and super_admin\.$/)
+})
+
+test('bodies whose fields are all optional may be missing; an assistant’s message may have only tool calls', () => {
+  const isRequired = (wanted: string) =>
+    operations.find((each) => name(each) === wanted)!.description.requestBody.required === true
+  expect(isRequired('POST /v1/billing/portal/session')).toBe(false)
+  expect(isRequired('POST /v1/user/register')).toBe(true)
+  const { messages } = document.components.schemas.ChatCompletionRequestInput.properties
+  expect(messages.items.required).toEqual(['role'])
+  expect(Object.keys(messages.items.properties)).toContain('tool_calls')
+})
+
 test('responses name their headers', () => {
   const headersOf = (wanted: string, status: string) =>
     Object.keys(operations.find((each) => name(each) === wanted)!.responses[status].headers ?? {})

@@ -2,6 +2,8 @@ import fastifySwagger from '@fastify/swagger'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { errorCodes } from '../../base/error-codes.ts'
+import { permissions, roleIds } from '../../base/roles.ts'
+import type { RoleName } from '../../base/roles.ts'
 import { statusOf } from '../errors.ts'
 import { codesOfAnyRoute, describeErrors, shareErrorResponses } from './error-responses.ts'
 import { isBodyOptional } from '../json-body.ts'
@@ -18,6 +20,8 @@ const description = `Berth deploys models from a catalog on your own compute and
 
 Sign up or sign in to get the session cookie and send it with every other request. Deploy a model, wait until its status is
 \`running\`, then send OpenAI-style requests to \`/v1\`. Set \`model\` to the deployment's id or the model's name.
+
+In a body that creates something, null counts as not given, and a body whose fields are all optional may be missing.
 
 To poll a GET route cheaply, send the last \`ETag\` as \`If-None-Match\`: the response is a 304 until something changes.
 
@@ -51,6 +55,7 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
         title: 'Berth',
         version: '0.1.0',
         description,
+        contact: { name: 'The operator of this server' },
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/', description: 'This server' }],
@@ -78,11 +83,22 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
       if (transformed.hide === true) return { schema: transformed, url }
       if (isBodyOptional(input.route)) optionalBodies.add(schema.operationId!)
       const response = { ...describeSuccess(input.route, transformed), ...describeErrors(input.route) }
-      return { schema: { ...transformed, response }, url }
+      const description = [transformed.description, describeCallers(input.route)].filter(Boolean).join('\n\n')
+      return { schema: { ...transformed, description, response }, url }
     },
     transformObject: (document) =>
       withUsedSchemas(shareErrorResponses(withOptionalBodies(addSchemas(document), optionalBodies))),
   })
+}
+
+/** Who may call a route. */
+function describeCallers({ config = {} }: RouteOptions): string {
+  const { permission } = config
+  if (permission === undefined) return 'Needs no session.'
+  if (permission === null) return 'For everybody who is signed in.'
+  const roles: readonly RoleName[] = permissions[permission]
+  if (roles.length === Object.keys(roleIds).length) return 'For every role.'
+  return `For the ${roles.length === 1 ? 'role' : 'roles'} ${new Intl.ListFormat('en').format(roles)}.`
 }
 
 /** The successful responses of a route, with the descriptions of their bodies and with their headers. */
