@@ -1,6 +1,4 @@
 import type { AuditAction } from '../contract.ts'
-import { billing } from './billing.ts'
-import { shell } from './shell.ts'
 
 export const audit = {
   title: 'Audit log',
@@ -47,19 +45,15 @@ export const audit = {
   } as Record<string, string>,
   /** Values of details, by name of the detail */
   values: {
-    billing_mode: billing.plans,
     changed: {
       current_organization_id: 'current organization',
       first_name: 'first name',
       last_name: 'last name',
     },
     code: { invalid_code: 'wrong code', invalid_credentials: 'wrong email or password' },
-    collection_method: billing.collectionMethods,
     deployments: { end: 'terminated', transfer: 'transferred' },
     purpose: { payment_method_setup: 'save a card', postpaid_activation: 'activate billing' },
-    role: shell.role,
     second_factor: { passkey: 'passkey', totp: 'code', recovery_code: 'recovery code' },
-    status: billing.statuses,
     subscription_status: { past_due: 'past due', incomplete_expired: 'expired', none: 'none' },
   } as Record<string, Record<string, string>>,
   actions: {

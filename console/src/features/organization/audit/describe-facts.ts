@@ -1,6 +1,15 @@
 import { text } from '../../../text/index.ts'
 
-const { facts, values, nothing } = text.audit
+const { facts, nothing } = text.audit
+
+/** The words of other pages for the same values. Importing them in the audit log's own texts would load them on every page. */
+const values: Record<string, Record<string, string>> = {
+  ...text.audit.values,
+  billing_mode: text.billing.plans,
+  collection_method: text.billing.collectionMethods,
+  role: text.shell.role,
+  status: text.billing.statuses,
+}
 
 /** The details of an action in words, such as `Plan: Trial → Pay as you go`. */
 export function describeFacts(details: Readonly<Record<string, unknown>>): string[] {
