@@ -44,4 +44,4 @@ test('no operation returns a server error for random JSON bodies', async () => {
       { numRuns: 60 },
     )
   }
-})
+}, 180_000)

@@ -118,6 +118,7 @@ describe('manifests', () => {
       ROLE: 'api',
       DATABASE_URL: 'postgres://berth:secret@database/berth',
       SECRET_KEY: 'x'.repeat(32),
+      MAIL_URL: 'smtp://mail.example.com',
     })
     const known = readInstanceTypesFile(instanceTypesFile, billing.currency).map(({ name }) => name)
     expect(known).toEqual(expect.arrayContaining(kubernetes!.instanceTypes!))
