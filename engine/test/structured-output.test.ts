@@ -39,7 +39,7 @@ async function callTool(schema: object, seed: number): Promise<string> {
     seed,
     temperature: 1,
     tool_choice: 'required',
-    tools: [{ type: 'function', function: { name: 'form', parameters: { ...schema } } }],
+    tools: [{ type: 'function', function: { name: 'form', parameters: { ...schema }, strict: true } }],
   })
   expect(choices[0]?.finish_reason).toBe('tool_calls')
   return (choices[0]!.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[])[0]!.function

@@ -55,8 +55,8 @@ test('GET /v1/organization/audit-log: pages and filters by action, actor and tim
   expect(own.length).toBeGreaterThan(0)
   for (const item of own) expect(item.actor).toEqual(actor)
   const { at } = all[3]
-  expect(await list(cast.superAdmin, `?limit=500&from=${at}`)).toEqual(all.slice(0, 4))
-  expect(await list(cast.superAdmin, `?limit=500&to=${at}`)).toEqual(all.slice(4))
+  expect(await list(cast.superAdmin, `?limit=500&from=${at}`)).toEqual(all.filter((item) => item.at >= at))
+  expect(await list(cast.superAdmin, `?limit=500&to=${at}`)).toEqual(all.filter((item) => item.at < at))
   expect((await cast.superAdmin.get(`${route}?from=yesterday`)).status).toBe(422)
 })
 
