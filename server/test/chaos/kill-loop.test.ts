@@ -9,6 +9,6 @@ test.skipIf(process.platform !== 'linux')(
     const summary = await runKillLoop({ rounds: 4, seed: 20_260_729 })
     expect(summary.rounds).toBe(4)
     expect(summary.created).toBeGreaterThan(4)
-    expect(summary.kills).toMatchObject({ server: 4, postgres: 1 })
+    expect(summary.kills).toMatchObject({ server: 5, postgres: 1 })
   },
 )

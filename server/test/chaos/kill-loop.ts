@@ -147,11 +147,10 @@ async function killUnderLoad(loop: Loop, server: ServerProcess, victim: Victim):
     signal(postgres, 'SIGKILL')
     summary.kills.postgres += 1
   }
-  // A server that loses its PostgreSQL must exit on its own.
-  if (victim !== 'postgres') {
-    server.child.kill('SIGKILL')
-    summary.kills.server += 1
-  }
+  // The server starts its PostgreSQL again, so it is killed at a random moment of that.
+  if (victim === 'postgres') await delay(random() * 2000)
+  server.child.kill('SIGKILL')
+  summary.kills.server += 1
   await server.exited
   await Promise.all(callers)
   if (load.failures.length > 0) throw new Error(load.failures.join('\n'))
