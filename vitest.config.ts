@@ -26,6 +26,8 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          // Unit tests keep no state between files; loading every module anew would take longer than the tests.
+          isolate: false,
           include: [
             'server/src/**/*.test.ts',
             'engine/src/**/*.test.ts',
