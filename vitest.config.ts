@@ -15,7 +15,7 @@ function onRealComponent(name: string, include: string[]): TestProjectInlineConf
       testTimeout: 900_000,
       hookTimeout: 900_000,
       maxWorkers: 1,
-      sequence: { groupOrder: 2 },
+      sequence: { groupOrder: 3 },
     },
   }
 }
@@ -28,6 +28,8 @@ export default defineConfig({
           name: 'unit',
           // Unit tests keep no state between files; loading every module anew would take longer than the tests.
           isolate: false,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
           include: [
             'server/src/**/*.test.ts',
             'engine/src/**/*.test.ts',
@@ -58,6 +60,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -70,7 +73,7 @@ export default defineConfig({
           hookTimeout: 300_000,
           maxWorkers: 1,
           // Browsers want the machine for themselves.
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       onRealComponent('gpu', ['server/test/gpu/**/*.test.ts']),
