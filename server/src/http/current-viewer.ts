@@ -41,8 +41,11 @@ type Origin = Pick<Actor, 'address' | 'userAgent'>
 type FoundViewer = { viewer: Viewer; renewed: boolean } | null
 
 /** The session token in the request's cookie, or null. */
-export function readSessionToken(request: FastifyRequest, cookie: Config['sessionCookie']): string | null {
-  const token = request.cookies[cookie.name]
+export function readSessionToken(
+  { cookies }: Pick<FastifyRequest, 'cookies'>,
+  cookie: Config['sessionCookie'],
+): string | null {
+  const token = cookies[cookie.name]
   return token === undefined || token === '' ? null : token
 }
 

@@ -39,7 +39,7 @@ import type { App } from '../http/app.ts'
 import { serveConsole } from '../http/console.ts'
 import { allowOrigins } from '../http/cross-origin.ts'
 import { rejectCrossSite } from '../http/csrf.ts'
-import { requireViewer } from '../http/current-viewer.ts'
+import { readSessionToken, requireViewer } from '../http/current-viewer.ts'
 import { rejectDuplicateHost } from '../http/duplicate-host.ts'
 import { forbidCaching, httpsOnly, requireHttps } from '../http/response-headers.ts'
 import { sendEntityTag } from '../http/entity-tag.ts'
@@ -96,8 +96,8 @@ export async function buildServer(application: Application): Promise<App> {
     headers: config.publicUrl.protocol === 'https:' ? { ...everyResponse, ...httpsOnly } : everyResponse,
     isKnownHost: config.hosts === null ? () => true : knowHosts(config.hosts),
     findViewer(cookies) {
-      const token = app.parseCookie(cookies)[config.sessionCookie.name]
-      return token === undefined || token === '' ? null : findCachedViewer(application, token)
+      const token = readSessionToken({ cookies: app.parseCookie(cookies) }, config.sessionCookie)
+      return token === null ? null : findCachedViewer(application, token)
     },
     watchRate,
   })

@@ -1,3 +1,4 @@
+import { copyText } from '../../base/copy-text.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
 import type { ModelRenaming } from './model-renaming.ts'
@@ -40,7 +41,7 @@ export class EdgeMeter implements BodyMeter {
 
   takeStart(bytes: string): string {
     // A copy, because a slice would keep all of `bytes` in memory.
-    this.start = copy(bytes.slice(0, edgeLength))
+    this.start = copyText(bytes.slice(0, edgeLength))
     const renamed = this.renaming === null ? null : this.renaming.atStart(bytes)
     if (renamed !== null) this.holdsTail = false
     const forwarded = this.shiftTail(bytes)
@@ -50,7 +51,7 @@ export class EdgeMeter implements BodyMeter {
   /** Keeps the last bytes of the body and returns the bytes to forward. */
   shiftTail(bytes: string): string {
     const all = this.holdsTail || bytes.length < edgeLength ? this.tail + bytes : bytes
-    this.tail = copy(all.slice(-edgeLength))
+    this.tail = copyText(all.slice(-edgeLength))
     return this.holdsTail ? all.slice(0, -edgeLength) : bytes
   }
 
@@ -61,8 +62,4 @@ export class EdgeMeter implements BodyMeter {
   partialUsage(): null {
     return null
   }
-}
-
-function copy(text: string): string {
-  return Buffer.from(text, 'latin1').toString('latin1')
 }

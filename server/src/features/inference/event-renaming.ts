@@ -1,3 +1,4 @@
+import { copyText } from '../../base/copy-text.ts'
 import type { ModelRenaming } from './model-renaming.ts'
 
 /** Batches of events whose anchors all differ are searched name by name after this many anchors */
@@ -57,21 +58,16 @@ export class EventRenaming {
     const end = at + sought.length
     const innerObject = events.indexOf('{', events.indexOf('{', line) + 1)
     if (innerObject === -1 || innerObject > at || parents.length > 0) {
-      this.anchor = copy(`\n${events.slice(line, end)}`)
-      this.replacement = copy(`\n${events.slice(line, at - 1)}${replacement}`)
+      this.anchor = copyText(`\n${events.slice(line, end)}`)
+      this.replacement = copyText(`\n${events.slice(line, at - 1)}${replacement}`)
       return true
     }
     const lineEnd = events.indexOf('\n', end) + 1
     const start = at - prefix.length
     const after = events.slice(end, lineEnd)
     if (!events.startsWith(prefix, start) || !after.trimEnd().endsWith('}')) return false
-    this.anchor = copy(events.slice(start, lineEnd))
-    this.replacement = copy(prefix.slice(0, -1) + replacement + after)
+    this.anchor = copyText(events.slice(start, lineEnd))
+    this.replacement = copyText(prefix.slice(0, -1) + replacement + after)
     return true
   }
-}
-
-/** A copy, because a slice would keep all of `text` in memory. */
-function copy(text: string): string {
-  return Buffer.from(text, 'latin1').toString('latin1')
 }

@@ -22,15 +22,14 @@ const maxAddressBytes = 8192
 const mediaSuffix = Buffer.from('_url')
 /** In each escape of a letter or an underscore, and rare elsewhere: the search skips quickly to its first byte */
 const zeros = Buffer.from('00')
-const escapeLength = 6
 /** An escape that stands for an underscore or a letter, which may hide a name */
 const escapedLetter = /^\\u00(?:5f|[67])/i
 
 /** After so many places that only look like an escape, the walk is quicker */
 const maxCandidates = 500
 
-/** Bytes that two parts of a body share, so that no name is missed between them */
-export const mediaOverlap = escapeLength
+/** Bytes that two parts of a body share, so that no name is missed between them: the length of an escape */
+export const mediaOverlap = 6
 
 /** True if a body, or a part of one, may have an address of media. Quick, because most bodies don't. */
 export function mayHaveMediaUrls(body: Buffer): boolean {

@@ -1,3 +1,4 @@
+import { copyText } from '../../base/copy-text.ts'
 import { endOfFirstEvent, endOfLastEvent, eventAround, parseEventData } from '../../gateway/sse-framing.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
@@ -93,10 +94,10 @@ export class StreamMeter implements BodyMeter {
   }
 }
 
-/** Returns the text from `start` on. A short rest is copied, because a slice would keep all of `text` in memory. */
+/** Returns the text from `start` on. Only a short rest is copied. */
 function copyFrom(text: string, start: number): string {
   const part = text.slice(start)
-  return part.length > text.length / 2 ? part : Buffer.from(part, 'latin1').toString('latin1')
+  return part.length > text.length / 2 ? part : copyText(part)
 }
 
 const objectValue = /\s*:\s*(?:\{|$)/y

@@ -1,3 +1,4 @@
+import { copyText } from '../../../base/copy-text.ts'
 import type { BodyRewriter } from './protocol.ts'
 
 // Without the opening quote: the search jumps between occurrences of the first character, and quotes are frequent.
@@ -43,7 +44,7 @@ export class EmbeddingEncoder implements BodyRewriter {
   keep(all: string, from: number, to: number): string {
     if (all.length - to > maxListBytes) throw new Error('the engine sent an embedding that is too long')
     // A copy, because a slice would keep all of the text in memory.
-    this.rest = Buffer.from(all.slice(to), 'latin1').toString('latin1')
+    this.rest = copyText(all.slice(to))
     return all.slice(from, to)
   }
 }
