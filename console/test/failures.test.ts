@@ -235,7 +235,7 @@ test('the deployment limit and what to do show before deploying', async () => {
   await see(page.getByRole('log', { name: 'Engine log' }).getByText(/context of/))
 })
 
-test('the only card becomes the default, and a charged card offers no removal', async () => {
+test('the only card becomes the default, and removing a charged card says what is charged then', async () => {
   const { page } = await site.visit()
   await registerByApi(page, createPerson())
   await page.goto('/billing')
@@ -246,8 +246,20 @@ test('the only card becomes the default, and a charged card offers no removal', 
   await see(card.getByRole('button', { name: /^Remove/ }))
   await page.getByRole('button', { name: 'Activate billing' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Activate billing' }).click()
-  await see(card.getByText(/To remove it, add another card/))
-  expect(await card.getByRole('button', { name: /^Remove/ }).count()).toBe(0)
+  await see(card.getByText('Your plan is charged to this card.'))
+  const dialog = page.getByRole('dialog')
+  await card.getByRole('button', { name: /^Remove/ }).click()
+  await see(dialog.getByText(/Add one before the next invoice is due/))
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Add a card' }).click()
+  await enterCard(page, '5555 5555 5555 4444')
+  await card.getByRole('button', { name: /^Remove/ }).click()
+  await see(dialog.getByText(/charged to your newest other card instead/))
+  await dialog.getByRole('button', { name: 'Remove card' }).click()
+  await seeGone(card)
+  await see(
+    page.getByRole('listitem').filter({ hasText: '4444' }).getByText('Your plan is charged to this card.'),
+  )
 })
 
 test('a card that requires verification for every payment is declined with a remedy', async () => {

@@ -134,12 +134,14 @@ export const billing = {
   defaultCard: 'Default',
   makeDefault: 'Make default',
   madeDefault: (card: string) => `${card} is now the default.`,
-  charged: 'Your plan is charged to this card. To remove it, make another card the default first.',
-  chargedOnly:
-    'Your plan is charged to this card. To remove it, add another card and make that the default first.',
+  charged: 'Your plan is charged to this card.',
   remove: 'Remove',
   removeTitle: (card: string) => `Remove ${card}?`,
-  removeWords: 'This card will no longer be charged. You can add it again later.',
+  removeWords: {
+    spare: 'This card will no longer be charged. You can add it again later.',
+    charged: 'This card will no longer be charged. Your plan is charged to your newest other card instead.',
+    only: 'Your plan is charged to this card, and you have no other. Add one before the next invoice is due: if it can’t be paid, you can’t deploy.',
+  },
   removeConfirm: 'Remove card',
   removed: (card: string) => `Removed ${card}.`,
   actionOn: (action: string, card: string) => `${action}: ${card}`,

@@ -57,7 +57,6 @@ export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
               key={card.id}
               card={card}
               isCharged={isCharged && card.is_default}
-              isOnly={cards.length === 1}
               onRemove={() => setRemoving(card)}
             />
           ))}
@@ -66,6 +65,8 @@ export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
       {removing && (
         <RemoveCardDialog
           card={removing}
+          isCharged={isCharged && removing.is_default}
+          isOnly={cards?.length === 1}
           onClose={() => setRemoving(null)}
           onRemoved={() => {
             // The row with the opener is gone. Unmount the dialog first, because it traps the focus.
@@ -80,13 +81,12 @@ export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
 
 interface CardRowProps {
   card: PaymentMethod
-  /** Whether the subscription is charged to this card, so that the server refuses to remove it. */
+  /** Whether the subscription is charged to this card. */
   isCharged: boolean
-  isOnly: boolean
   onRemove: () => void
 }
 
-function CardRow({ card, isCharged, isOnly, onRemove }: CardRowProps) {
+function CardRow({ card, isCharged, onRemove }: CardRowProps) {
   const setDefault = useSetDefaultCard()
   const toasts = useToasts()
   const expiryState = expiryStatus(card)
@@ -107,11 +107,7 @@ function CardRow({ card, isCharged, isOnly, onRemove }: CardRowProps) {
         <p className="tabular text-[0.8125rem] text-muted">
           {expiryState === 'expired' ? text.billing.expired(expiry) : text.billing.expires(expiry)}
         </p>
-        {isCharged && (
-          <p className="text-[0.8125rem] text-muted">
-            {isOnly ? text.billing.chargedOnly : text.billing.charged}
-          </p>
-        )}
+        {isCharged && <p className="text-[0.8125rem] text-muted">{text.billing.charged}</p>}
       </div>
       <div className="ml-auto flex gap-2">
         {!card.is_default && (
@@ -129,16 +125,14 @@ function CardRow({ card, isCharged, isOnly, onRemove }: CardRowProps) {
             {text.billing.makeDefault}
           </Button>
         )}
-        {!isCharged && (
-          <Button
-            size="small"
-            variant="quiet"
-            aria-label={text.billing.actionOn(text.billing.remove, spokenCardName(card))}
-            onClick={onRemove}
-          >
-            {text.billing.remove}
-          </Button>
-        )}
+        <Button
+          size="small"
+          variant="quiet"
+          aria-label={text.billing.actionOn(text.billing.remove, spokenCardName(card))}
+          onClick={onRemove}
+        >
+          {text.billing.remove}
+        </Button>
       </div>
     </li>
   )

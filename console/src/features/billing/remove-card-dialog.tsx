@@ -8,12 +8,15 @@ import { useRemoveCard } from './queries.ts'
 
 interface RemoveCardDialogProps {
   card: PaymentMethod
+  /** Whether the subscription is charged to this card. */
+  isCharged: boolean
+  isOnly: boolean
   onClose: () => void
   onRemoved: () => void
 }
 
-/** Asks for confirmation, or shows why the card can't be removed. */
-export function RemoveCardDialog({ card, onClose, onRemoved }: RemoveCardDialogProps) {
+/** Says what is charged afterwards, and asks for confirmation. */
+export function RemoveCardDialog({ card, isCharged, isOnly, onClose, onRemoved }: RemoveCardDialogProps) {
   const remove = useRemoveCard()
   const toasts = useToasts()
   return (
@@ -21,7 +24,7 @@ export function RemoveCardDialog({ card, onClose, onRemoved }: RemoveCardDialogP
       open
       onOpenChange={(open) => !open && onClose()}
       title={text.billing.removeTitle(nameCard(card))}
-      description={text.billing.removeWords}
+      description={text.billing.removeWords[isCharged ? (isOnly ? 'only' : 'charged') : 'spare']}
       confirmLabel={text.billing.removeConfirm}
       dangerous
       busy={remove.isPending}
