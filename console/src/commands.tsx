@@ -1,10 +1,16 @@
 import { useCatalogCommands } from './features/catalog/commands.ts'
 import { useDeploymentCommands } from './features/deployments/commands.ts'
 import { useOrganizationCommands } from './features/organization/commands.ts'
+import { useProfileCommands } from './features/profile/commands.ts'
 import { CommandDialog } from './shell/command-dialog.tsx'
 
 /** The command palette with the commands of every feature. */
 export function Commands({ onClose }: { onClose: () => void }) {
-  const commands = [...useCatalogCommands(), ...useOrganizationCommands(), ...useDeploymentCommands()]
+  const commands = [
+    ...useOrganizationCommands(),
+    ...useProfileCommands(),
+    ...useDeploymentCommands(),
+    ...useCatalogCommands(),
+  ]
   return <CommandDialog commands={commands} onClose={onClose} />
 }

@@ -65,9 +65,10 @@ test('sign in, deploy, chat and terminate with the keyboard', async () => {
   await see(page.getByText('No current deployments'))
 })
 
-test('the command palette finds pages, actions and models', async () => {
+test('the command palette finds pages, settings, people, actions and models', async () => {
   const { page } = await site.visit()
-  await registerByApi(page, createPerson())
+  const person = createPerson()
+  await registerByApi(page, person)
   await page.goto('/deployments')
   await see(heading(page, 'Deploy your first model'))
   const palette = page.getByRole('dialog', { name: 'Search or jump to…' })
@@ -80,7 +81,26 @@ test('the command palette finds pages, actions and models', async () => {
   await seeGone(palette)
 
   await page.keyboard.press('Control+k')
-  await see(palette.getByRole('option', { name: 'Berth Tiny', exact: true }))
+  await see(palette.getByRole('option', { name: 'Sign out' }))
+  // Models, people and settings don't bury the rest before something is typed.
+  expect(await palette.getByRole('option').count()).toBeLessThan(20)
+  await page.keyboard.type('audit')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/organization?tab=audit')
+
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('second fac')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/profile#second-factor')
+  await expect.poll(() => isInWindow(heading(page, 'Second factor'))).toBe(true)
+
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type(person.email)
+  await see(palette.getByRole('option', { name: person.name }))
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/organization?tab=members')
+
+  await page.keyboard.press('Control+k')
   await page.keyboard.type('tiny')
   await see(palette.getByRole('option', { name: 'Berth Tiny', exact: true }))
   await page.keyboard.press('Enter')
@@ -155,6 +175,11 @@ async function tabTo(page: Page, target: Locator, key: 'Tab' | 'Shift+Tab' = 'Ta
   expect(await target.evaluate(showsFocus), `${target.toString()} shows its focus`).toBe(true)
 }
 
+const isInWindow = (target: Locator) =>
+  target.evaluate((node) => {
+    const { top, bottom } = node.getBoundingClientRect()
+    return top >= 0 && bottom <= innerHeight
+  })
 const hasFocus = (target: Locator) => target.evaluate((node) => node === document.activeElement)
 const expectFocus = (target: Locator) => expect.poll(() => hasFocus(target)).toBe(true)
 

@@ -40,6 +40,8 @@ export function useDocumentTitle(title: string) {
 }
 
 interface SectionProps {
+  /** The anchor of the section. */
+  id?: string
   title?: ReactNode
   description?: ReactNode
   actions?: ReactNode
@@ -50,9 +52,12 @@ interface SectionProps {
 }
 
 /** A titled box on a page. */
-export function Section({ title, description, actions, children, className, flush }: SectionProps) {
+export function Section({ id, title, description, actions, children, className, flush }: SectionProps) {
   return (
-    <section className={classNames('min-w-0 overflow-hidden rounded-xl border bg-surface', className)}>
+    <section
+      {...(id !== undefined && { id, ref: scrollIfAddressed })}
+      className={classNames('min-w-0 scroll-mt-6 overflow-hidden rounded-xl border bg-surface', className)}
+    >
       {(title || actions) && (
         <header className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b px-5 py-3">
           <div className="grid gap-0.5">
@@ -65,6 +70,11 @@ export function Section({ title, description, actions, children, className, flus
       <div className={flush ? '' : 'p-5'}>{children}</div>
     </section>
   )
+}
+
+/** The router scrolls to the anchor of an address before a section with data has loaded. */
+function scrollIfAddressed(section: HTMLElement | null) {
+  if (section !== null && location.hash === `#${section.id}`) section.scrollIntoView()
 }
 
 /** A labeled number or short text, inside a `<dl>`. */

@@ -8,6 +8,7 @@ export function useNavigation() {
   return Object.values(routesByPath).flatMap(({ fullPath, options: { staticData } }) => {
     const { heading, navigation } = staticData?.page ?? {}
     if (!heading || !navigation || (navigation.permission && !can(navigation.permission))) return []
-    return [{ to: fullPath, label: heading.title, icon: navigation.icon }]
+    const { title: label, description: keywords = '' } = heading
+    return [{ to: fullPath, label, keywords, icon: navigation.icon }]
   })
 }

@@ -314,6 +314,13 @@ export const scenes: readonly Scene[] = [
       await page.goto('/deployments')
       await see(page.getByText('Running', { exact: true }))
       await page.keyboard.press('Control+k')
+      await see(dialog(page).getByRole('option', { name: 'Sign out' }))
+    },
+    'commands-search': async (page) => {
+      await page.goto('/deployments')
+      await see(page.getByText('Running', { exact: true }))
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('berth')
       await see(dialog(page).getByRole('option', { name: 'Berth Tiny', exact: true }))
     },
     'not-found': async (page) => {

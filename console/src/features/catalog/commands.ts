@@ -20,11 +20,13 @@ export function useCatalogCommands(): Command[] {
   }
   return [
     ...(can('createDeployments') ? [deploy] : []),
-    ...models.map(({ id, display_name, model_name }): Command => ({
+    ...models.map(({ id, display_name, model_name, provider, family, tags }): Command => ({
       group: 'models',
       id: model_name,
       icon: Library,
       label: display_name,
+      keywords: [model_name, provider, family, ...tags].join(' '),
+      searchOnly: true,
       run: () => navigate({ to: '/catalog/$modelId', params: { modelId: id } }),
     })),
   ]

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import { MessagesSquare } from 'lucide-react'
 import { useState } from 'react'
 import type { Deployment, OwnOrganization } from '../../contract.ts'
@@ -12,6 +12,7 @@ import { nameTermination, useTermination } from './payer.ts'
 import { TerminateDialog } from './terminate-dialog.tsx'
 
 const words = text.deployments
+const route = getRouteApi('/app/deployments/$deploymentId')
 
 /** The actions that a deployment's status and the person's role allow. */
 export function DeploymentActions({ deployment }: { deployment: Deployment }) {
@@ -42,11 +43,19 @@ interface TerminateButtonProps {
 }
 
 function TerminateButton({ deployment, switchTo }: TerminateButtonProps) {
-  const [asking, setAsking] = useState(false)
+  const { tab, terminate } = route.useSearch()
+  const navigate = route.useNavigate()
+  const ask = (open: boolean) =>
+    void navigate({ search: { tab, terminate: open ? 'yes' : undefined }, replace: true })
   return (
     <>
-      <Button onClick={() => setAsking(true)}>{nameTermination(deployment, switchTo)}</Button>
-      <TerminateDialog deployment={deployment} switchTo={switchTo} open={asking} onOpenChange={setAsking} />
+      <Button onClick={() => ask(true)}>{nameTermination(deployment, switchTo)}</Button>
+      <TerminateDialog
+        deployment={deployment}
+        switchTo={switchTo}
+        open={terminate === 'yes'}
+        onOpenChange={ask}
+      />
     </>
   )
 }

@@ -21,9 +21,18 @@ export const deploymentsPage = page({
   component: 'DeploymentsPage',
 })
 
+export interface DeploymentSearch {
+  tab?: string | undefined
+  /** `yes` opens the dialog to terminate the deployment. */
+  terminate?: 'yes' | undefined
+}
+
 export const deploymentPage = page({
   path: '/deployments/$deploymentId',
-  readSearch: ({ tab }: RawSearch): { tab?: string | undefined } => ({ tab: readText(tab) }),
+  readSearch: ({ tab, terminate }: RawSearch): DeploymentSearch => ({
+    tab: readText(tab),
+    terminate: terminate === 'yes' ? 'yes' : undefined,
+  }),
   load: () => import('./deployment-page.tsx'),
   component: 'DeploymentPage',
 })

@@ -9,12 +9,13 @@ import { usePasswordsAllowed } from '../../domain/installation.ts'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { text } from '../../text/index.ts'
 import { useDeleteAccount } from './queries.ts'
+import { sections } from './sections.ts'
 
 /** Downloads the person's data, or deletes the account. */
 export function DataSection({ profile }: { profile: Profile }) {
   const [deleting, setDeleting] = useState(false)
   return (
-    <Section title={text.profile.data} description={text.profile.dataDescription}>
+    <Section id={sections.data} title={text.profile.data} description={text.profile.dataDescription}>
       <div className="flex flex-wrap gap-3">
         <Button asChild>
           <a href={toUrl('/v1/user/export')} download>

@@ -13,12 +13,17 @@ import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
 import { formatDay, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { RemoveFactorDialog, RenewCodesDialog } from './second-factor-dialogs.tsx'
+import { sections } from './sections.ts'
 
 /** The authenticator app, passkeys and recovery codes of an account with a password. */
 export function SecondFactorSection() {
   const factors = useQuery(secondFactorsQuery)
   return (
-    <Section title={text.secondFactors.title} description={text.secondFactors.description}>
+    <Section
+      id={sections.secondFactor}
+      title={text.secondFactors.title}
+      description={text.secondFactors.description}
+    >
       {factors.data ? (
         <Factors factors={factors.data} />
       ) : factors.error ? (

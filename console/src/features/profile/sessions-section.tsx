@@ -9,6 +9,7 @@ import { describeUserAgent } from '../../domain/session/user-agent.ts'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { sessionsQuery, useEndSessions } from './queries.ts'
+import { sections } from './sections.ts'
 
 /** Where the person is signed in, with a button to end each other session. */
 export function SessionsSection() {
@@ -19,6 +20,7 @@ export function SessionsSection() {
   const endSessions = (id: number | null) => end.mutate(id, { onError: toasts.error })
   return (
     <Section
+      id={sections.sessions}
       flush
       title={text.profile.sessions}
       description={text.profile.sessionsDescription}

@@ -9,6 +9,7 @@ import { ChangePasswordForm } from './change-password-form.tsx'
 import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { sections } from './sections.ts'
 
 /** The sign-in method and the password. */
 export function SignInSection({ profile }: { profile: Profile }) {
@@ -17,7 +18,7 @@ export function SignInSection({ profile }: { profile: Profile }) {
   const passwords = usePasswordsAllowed()
   const provider = providers.find(({ name }) => name === method)?.display_name ?? method
   return (
-    <Section title={text.profile.signingIn}>
+    <Section id={sections.signIn} title={text.profile.signingIn}>
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-2">
         <dt className="text-muted">{text.profile.email}</dt>
         <dd>

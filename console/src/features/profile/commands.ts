@@ -1,0 +1,32 @@
+import { useNavigate } from '@tanstack/react-router'
+import { Database, KeyRound, MonitorSmartphone, ShieldCheck } from 'lucide-react'
+import type { LucideIcon } from 'lucide-react'
+import type { Command } from '../../components/command.ts'
+import { usePasswordsAllowed } from '../../domain/installation.ts'
+import { text } from '../../text/index.ts'
+import { sections } from './sections.ts'
+
+/** Commands that open a section of the person's account. */
+export function useProfileCommands(): Command[] {
+  const navigate = useNavigate()
+  const passwords = usePasswordsAllowed()
+  const show = (section: keyof typeof sections, label: string, icon: LucideIcon, keywords = ''): Command => ({
+    group: 'pages',
+    id: `profile ${section}`,
+    icon,
+    label,
+    keywords: `${text.pages.profile.title} ${keywords}`,
+    searchOnly: true,
+    run: () => navigate({ to: '/profile', hash: sections[section] }),
+  })
+  return [
+    show('sessions', text.profile.sessions, MonitorSmartphone),
+    ...(passwords
+      ? [
+          show('secondFactor', text.secondFactors.title, ShieldCheck, '2FA passkey authenticator'),
+          show('signIn', text.profile.changePassword, KeyRound),
+        ]
+      : []),
+    show('data', text.profile.data, Database, `${text.profile.export} ${text.profile.deleteAccount}`),
+  ]
+}
