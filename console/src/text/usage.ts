@@ -28,7 +28,16 @@ export const usage = {
   nothingYet: 'No usage in this period',
   nothingYetHint: 'Usage appears seconds after a deployment starts.',
 
-  byDay: 'Usage by day',
+  by: {
+    day: 'Usage by day',
+    member: 'Usage by member',
+    deployment: 'Usage by deployment',
+    model: 'Usage by model',
+  },
+  groupBy: 'Group by',
+  groupHeads: { member: 'Member', deployment: 'Deployment', model: 'Model' },
+  ownOnly: 'These are your own deployments. Admins see those of all members.',
+  noneInRange: 'No usage on these days',
   range: 'Date range',
   ranges: {
     period: 'This period',

@@ -243,6 +243,13 @@ export const scenes: readonly Scene[] = [
       await see(page.getByRole('row', { name: /Output tokens/ }))
       await see(page.getByRole('application'))
     },
+    'usage-by-member': async (page) => {
+      await page.goto('/usage')
+      await page.getByLabel('Date range').selectOption({ label: 'Last 30 days' })
+      await page.getByLabel('Group by').selectOption({ label: 'Usage by member' })
+      await see(heading(page, 'Usage by member'))
+      await see(page.getByRole('row', { name: /@/ }).first())
+    },
     billing: async (page) => {
       await page.goto('/billing')
       await see(heading(page, /Pay as you go/))

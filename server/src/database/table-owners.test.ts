@@ -24,7 +24,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
     'totp_factors',
     'users',
   ],
-  metering: ['deployments'],
+  metering: ['deployments', 'users'],
   operators: [
     'audit_log',
     'billing_accounts',

@@ -12,7 +12,7 @@ export function sendCsv<Item>(
   reply: FastifyReply,
   name: string,
   columns: readonly string[],
-  items: AsyncIterable<Item>,
+  items: AsyncIterable<Item> | Iterable<Item>,
   toRow: (item: Item) => Record<string, string | number | null>,
 ): FastifyReply {
   const rows = stringify({

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { DailyUsage } from '../../contract.ts'
 import { stackByDay, sumByMeter } from './breakdown.ts'
-import { toCsv } from './csv.ts'
 
 type Item = DailyUsage['items'][number]
 
@@ -74,12 +73,4 @@ test('sums by meter and dimension are exact', () => {
       ],
     },
   ])
-})
-
-test('the CSV quotes special characters and escapes formulas', () => {
-  const items = [tokens('2026-01-01', '=cmd("x"), y', '5')]
-  const [head, row, end] = toCsv({ from: days[0]!, to: days[2]!, currency: 'usd', items }).split('\r\n')
-  expect(head).toBe('date,meter,dimensions,unit,quantity,estimated_amount,currency')
-  expect(row).toBe(`2026-01-01,inference_input_tokens,"'=cmd(""x""), y",token,5,0,usd`)
-  expect(end).toBe('')
 })

@@ -2,6 +2,8 @@ import type { DailyUsage } from '../../contract.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
 
 type Item = DailyUsage['items'][number]
+/** An item of any grouping */
+type Measured = Omit<Item, 'date'>
 type Amounts = Pick<Item, 'quantity' | 'estimated_amount'>
 
 export type Measure = 'cost' | 'hours' | 'tokens'
@@ -74,7 +76,7 @@ export interface MeterSum {
 }
 
 /** Adds up usage by meter and, within each, by dimensions, largest first. */
-export function sumByMeter(items: readonly Item[]): MeterSum[] {
+export function sumByMeter(items: readonly Measured[]): MeterSum[] {
   return [...Map.groupBy(items, ({ meter }) => meter)].map(([meter, own]) => ({
     meter,
     unit: own[0]?.unit ?? '',
@@ -85,7 +87,7 @@ export function sumByMeter(items: readonly Item[]): MeterSum[] {
   }))
 }
 
-function sumUp(items: readonly Item[]) {
+function sumUp(items: readonly Amounts[]) {
   return {
     quantity: sumDecimals(items.map(({ quantity }) => quantity)),
     amount: sumDecimals(items.map((item) => item.estimated_amount)),

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { ChartColumn, Download } from 'lucide-react'
+import { ChartColumn } from 'lucide-react'
 import { useState } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
@@ -9,15 +9,13 @@ import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { EmptyState, ErrorMessage, ErrorState, Skeleton } from '../../components/states.tsx'
-import { saveFile } from '../../components/save-file.ts'
 import { text } from '../../text/index.ts'
 import type { Measure } from './breakdown.ts'
-import { toCsv } from './csv.ts'
 import { DailyChart } from './daily-chart.tsx'
 import { MeterTable } from './meter-table.tsx'
 import { dailyUsageQuery } from './queries.ts'
-import { RangeControls } from './range-controls.tsx'
 import type { RequestedDays } from './range.ts'
+import { UsageHeader } from './usage-header.tsx'
 
 const measures: Measure[] = ['cost', 'hours', 'tokens']
 
@@ -34,23 +32,12 @@ export function DailyUsageSection({ days }: { days: RequestedDays }) {
     <>
       <Section>
         <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
-          <div className="flex flex-wrap items-center gap-2">
-            <h2 className="mr-auto font-semibold">{text.usage.byDay}</h2>
-            <RangeControls requested={days} shown={isPlaceholderData ? undefined : usage} />
-            <Button
-              disabled={usage === undefined || isUnused}
-              onClick={() =>
-                usage &&
-                saveFile(
-                  `usage-${usage.from}-${usage.to}.csv`,
-                  new Blob([toCsv(usage)], { type: 'text/csv;charset=utf-8' }),
-                )
-              }
-            >
-              <Download aria-hidden />
-              {text.usage.download}
-            </Button>
-          </div>
+          <UsageHeader
+            group={undefined}
+            requested={days}
+            shown={isPlaceholderData ? undefined : usage}
+            isUnused={isUnused}
+          />
           {isRefused && <ErrorMessage error={failure} />}
           {failure && !isRefused && <ErrorState error={failure} onRetry={() => void refetch()} />}
           {isFirstVisit && <NothingYet />}

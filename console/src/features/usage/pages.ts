@@ -4,18 +4,29 @@ import { page } from '../../routing/page.ts'
 import { readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
 import { text } from '../../text/index.ts'
-import { dailyUsageQuery } from './queries.ts'
+import { readGroup } from './groups.ts'
+import type { UsageGroup } from './groups.ts'
+import { dailyUsageQuery, groupedUsageQuery } from './queries.ts'
 import type { RequestedDays } from './range.ts'
+
+interface RequestedUsage extends RequestedDays {
+  group?: UsageGroup | undefined
+}
 
 export const usagePage = page({
   path: '/usage',
-  readSearch: ({ from, to }: RawSearch): RequestedDays => ({ from: readText(from), to: readText(to) }),
+  readSearch: ({ from, to, group }: RawSearch): RequestedUsage => ({
+    from: readText(from),
+    to: readText(to),
+    group: readGroup(group),
+  }),
   heading: text.pages.usage,
   frame: 'member',
   navigation: { icon: ChartColumn },
-  prefetch: (queryClient, days) => {
+  prefetch: (queryClient, { group, ...days }) => {
     void queryClient.prefetchQuery(usageSummaryQuery)
-    void queryClient.prefetchQuery(dailyUsageQuery(days))
+    if (group === undefined) void queryClient.prefetchQuery(dailyUsageQuery(days))
+    else void queryClient.prefetchQuery(groupedUsageQuery(days, group))
   },
   load: () => import('./usage-page.tsx'),
   component: 'UsagePage',

@@ -21,7 +21,7 @@ export function RangeControls({
   const draft = typed?.of === from + to ? typed.days : { from, to }
 
   const show = (days: RequestedDays, replace = false) =>
-    void navigate({ to: '/usage', search: days, replace })
+    void navigate({ to: '/usage', search: ({ group }) => ({ ...days, group }), replace })
   const choose = (choice: RangePreset) => {
     if (choice === 'period') show({})
     else if (choice !== 'custom') show(lastDays(Number(choice)))

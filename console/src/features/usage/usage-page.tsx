@@ -13,13 +13,14 @@ import { Anomalies } from './anomalies.tsx'
 import { DailyUsageSection } from './daily-usage-section.tsx'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
 import { Estimate } from './estimate.tsx'
+import { GroupedUsageSection } from './grouped-usage-section.tsx'
 
 const route = getRouteApi('/app/usage')
 const figures = 'grid grid-cols-2 gap-x-6 gap-y-5 lg:grid-cols-4'
 
-/** The organization's usage: estimate of the billing period, usage by day, and anomalies. */
+/** The organization's usage: estimate of the billing period, usage by day or another grouping, and anomalies. */
 export function UsagePage() {
-  const days = route.useSearch()
+  const { group, ...days } = route.useSearch()
   const { data: summary, error, refetch } = useQuery(usageSummaryQuery)
   const canManageBilling = useCan()('manageBilling')
   const seesFindings = canManageBilling && (summary?.open_anomalies ?? 0) > 0
@@ -52,7 +53,11 @@ export function UsagePage() {
           </div>
         )}
       </Section>
-      <DailyUsageSection days={days} />
+      {group === undefined ? (
+        <DailyUsageSection days={days} />
+      ) : (
+        <GroupedUsageSection days={days} group={group} />
+      )}
       {summary && summary.usage_totals.length > 0 && <Estimate summary={summary} />}
       {seesFindings && (
         <div id="findings" className="scroll-mt-20">

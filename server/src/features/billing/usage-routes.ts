@@ -1,27 +1,35 @@
+import { roleCan } from '../../base/roles.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import type { App } from '../../http/app.ts'
+import { sendCsv, wantsCsv } from '../../http/csv.ts'
+import { jsonOrCsv } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { listOpenAnomalies } from '../metering/anomalies.ts'
-import { listDailyUsage } from '../metering/daily-usage.ts'
+import { listDailyUsage, listGroupedUsage } from '../metering/grouped-usage.ts'
+import type { UsageGrouping } from '../metering/grouped-usage.ts'
 import { summarizeUsage } from '../metering/summary.ts'
 import { getCurrentPeriod } from './current-period.ts'
 import { countActiveDeployments, ensureAccount } from './store.ts'
 import { chooseUsageDays, toMoments } from './usage-days.ts'
+import type { UsageDays } from './usage-days.ts'
 import {
-  dailyUsageBody,
-  dailyUsageQuery,
-  toDailyUsageItem,
+  groupedUsageBody,
+  listCsvColumns,
+  toDailyUsageBody,
+  toGroupedUsageBody,
   toUsageAnomalyBody,
   toUsageSummaryBody,
   usageAnomaliesBody,
+  usageQuery,
   usageSummaryBody,
 } from './usage-schemas.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
-/** The usage of an organization by billing period and by day, and its anomalies. */
+/** The usage of an organization by billing period and in groups, and its anomalies. */
 export function usageRoutes(app: App, deps: Deps): void {
   summaryRoute(app, deps)
-  dailyUsageRoute(app, deps)
+  groupedUsageRoute(app, deps)
   anomaliesRoute(app, deps)
 }
 
@@ -51,30 +59,55 @@ function summaryRoute(app: App, deps: Deps): void {
   )
 }
 
-function dailyUsageRoute(app: App, deps: Deps): void {
+function groupedUsageRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/usage',
     {
       config: { permission: 'readUsage' },
       schema: {
-        operationId: 'listDailyUsage',
-        summary: 'List the daily usage of your current organization',
+        operationId: 'listUsage',
+        summary: 'List the usage of your current organization by day, member, deployment or model',
         description:
-          'Days without usage are omitted. Running deployments count up to now. A reversed range or one of more than 92 days ' +
-          'is a 422 `invalid_date_range`.',
+          'Groups without usage are omitted. Running deployments count up to now. By member, deployment or model, admins get ' +
+          'the usage of all deployments, others that of their own. A reversed range or one of more than 92 days is a 422 ' +
+          '`invalid_date_range`. With `Accept: text/csv` the response is a file with the same items and the currency; values ' +
+          'that a spreadsheet would read as a formula start with an apostrophe.',
         tags: ['Billing'],
-        querystring: dailyUsageQuery,
-        response: { 200: dailyUsageBody },
+        querystring: usageQuery,
+        response: { 200: jsonOrCsv(groupedUsageBody) },
         errors: ['invalid_date_range'],
       },
     },
-    async ({ query, viewer }) => {
+    async (request, reply) => {
+      const { query, viewer } = request
       const { start } = await getCurrentPeriod(deps, viewer.organizationId)
       const days = chooseUsageDays(query, start, deps.clock())
-      const usage = await listDailyUsage(deps, viewer.organizationId, toMoments(days))
-      return { ...days, currency: deps.config.billing.currency, items: usage.map(toDailyUsageItem) }
+      const head = { ...days, currency: deps.config.billing.currency }
+      const body = await readUsage(deps, viewer, head, query.group_by)
+      if (!wantsCsv(request)) return body
+      const name = `usage-${query.group_by}-${days.from}-${days.to}.csv`
+      return sendCsv<(typeof body.items)[number]>(
+        reply,
+        name,
+        listCsvColumns(query.group_by),
+        body.items,
+        (item) => ({ ...item, dimensions: JSON.stringify(item.dimensions), currency: head.currency }),
+      )
     },
   )
+}
+
+async function readUsage(
+  deps: Deps,
+  { organizationId, userId, role }: Viewer,
+  head: UsageDays & { currency: string },
+  grouping: 'day' | UsageGrouping,
+) {
+  const days = toMoments(head)
+  if (grouping === 'day') return toDailyUsageBody(head, await listDailyUsage(deps, organizationId, days))
+  const ownerId = roleCan(role, 'manageBilling') ? null : userId
+  const rows = await listGroupedUsage(deps, organizationId, days, grouping, ownerId)
+  return toGroupedUsageBody(head, rows, grouping)
 }
 
 function anomaliesRoute(app: App, deps: Deps): void {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { count, entityId, timestamp } from '../../http/schemas.ts'
 import type { OpenAnomaly } from '../metering/anomalies.ts'
-import type { DayUsage } from '../metering/daily-usage.ts'
+import type { GroupUsage, UsageGrouping, UsageOwnership } from '../metering/grouped-usage.ts'
 import type { UsageSummary } from '../metering/summary.ts'
 
 export const usageTotalBody = z
@@ -39,35 +39,73 @@ export const usageSummaryBody = z
 
 const date = z.iso.date().meta({ examples: ['2026-01-02'] })
 
-export const dailyUsageQuery = z.object({
+export const usageQuery = z.object({
   from: date.optional().describe('The first UTC day; defaults to the first day of the billing period'),
   to: date.optional().describe('The last UTC day; defaults to today'),
+  group_by: z
+    .enum(['day', 'member', 'deployment', 'model'])
+    .default('day')
+    .describe('What each item stands for; a member’s usage is that of the deployments they own'),
 })
 
-export const dailyUsageBody = z
-  .object({
+const measured = {
+  meter: z
+    .string()
+    .describe('What is measured')
+    .meta({ examples: ['gpu_instance_seconds'] }),
+  unit: z.string().describe('Unit of the quantity'),
+  dimensions: z
+    .record(z.string(), z.string())
+    .describe('What the price depends on, such as the instance type'),
+  quantity: z.string().describe('A decimal'),
+  estimated_amount: z.string().describe('A decimal in the main unit of `currency`, not rounded'),
+}
+
+const modelName = { model_name: z.string().describe('The model that the deployment serves') }
+
+const groups = {
+  day: { date: date.describe('A UTC day') },
+  member: { user_id: entityId.describe('The owner'), email: z.string().describe('Their email') },
+  deployment: { deployment_id: z.string().describe('The deployment'), ...modelName },
+  model: modelName,
+}
+
+function usageBody<Group extends z.core.$ZodLooseShape>(group: Group, name: string) {
+  return z.object({
     from: date.describe('First day'),
     to: date.describe('Last day'),
     currency: z.string().describe('Currency of the amounts'),
     items: z
-      .array(
-        z.object({
-          date: date.describe('A UTC day'),
-          meter: z
-            .string()
-            .describe('What is measured')
-            .meta({ examples: ['gpu_instance_seconds'] }),
-          unit: z.string().describe('Unit of the quantity'),
-          dimensions: z
-            .record(z.string(), z.string())
-            .describe('What the price depends on, such as the instance type'),
-          quantity: z.string().describe('A decimal'),
-          estimated_amount: z.string().describe('A decimal in the main unit of `currency`, not rounded'),
-        }),
-      )
-      .describe('One item for each day, meter and price with usage'),
+      .array(z.object({ ...group, ...measured }))
+      .describe(`One item for each ${name}, meter and combination of dimensions with usage`),
   })
-  .meta({ id: 'DailyUsage', description: 'Usage and its estimated cost, by day' })
+}
+
+const dailyUsageBody = usageBody(groups.day, 'day').meta({
+  id: 'DailyUsage',
+  description: 'Usage and its estimated cost, by day',
+})
+const memberUsageBody = usageBody(groups.member, 'owner').meta({
+  id: 'UsageByMember',
+  description: 'Usage and its estimated cost, by owner of the deployments',
+})
+const deploymentUsageBody = usageBody(groups.deployment, 'deployment').meta({
+  id: 'UsageByDeployment',
+  description: 'Usage and its estimated cost, by deployment',
+})
+const modelUsageBody = usageBody(groups.model, 'model').meta({
+  id: 'UsageByModel',
+  description: 'Usage and its estimated cost, by model',
+})
+
+export const groupedUsageBody = z
+  .union([dailyUsageBody, memberUsageBody, deploymentUsageBody, modelUsageBody])
+  .describe('Usage and its estimated cost, in the requested groups')
+
+/** The columns of the CSV file for each grouping. */
+export function listCsvColumns(grouping: keyof typeof groups): string[] {
+  return [...Object.keys(groups[grouping]), ...Object.keys(measured), 'currency']
+}
 
 export const usageAnomalyBody = z
   .object({
@@ -112,15 +150,37 @@ export function toUsageSummaryBody(
   }
 }
 
-export function toDailyUsageItem(usage: DayUsage): z.infer<typeof dailyUsageBody>['items'][number] {
-  return {
-    date: usage.date,
-    meter: usage.meter,
-    unit: usage.unit,
-    dimensions: usage.dimensions,
-    quantity: usage.quantity,
-    estimated_amount: usage.estimatedAmount,
+type UsageHead = Omit<z.infer<typeof dailyUsageBody>, 'items'>
+
+export function toDailyUsageBody(
+  head: UsageHead,
+  rows: readonly GroupUsage<string>[],
+): z.infer<typeof groupedUsageBody> {
+  return { ...head, items: rows.map((row) => ({ date: row.group, ...toMeasured(row) })) }
+}
+
+export function toGroupedUsageBody(
+  head: UsageHead,
+  rows: readonly GroupUsage<UsageOwnership>[],
+  grouping: UsageGrouping,
+): z.infer<typeof groupedUsageBody> {
+  if (grouping === 'member') {
+    return {
+      ...head,
+      items: rows.map((row) => ({
+        user_id: row.group.userId,
+        email: row.group.email,
+        ...toMeasured(row),
+      })),
+    }
   }
+  const items = rows.map((row) => ({ model_name: row.group.modelName, ...toMeasured(row) }))
+  if (grouping === 'model') return { ...head, items }
+  return { ...head, items: rows.map((row, index) => ({ deployment_id: row.group.id, ...items[index]! })) }
+}
+
+function toMeasured({ meter, unit, dimensions, quantity, estimatedAmount }: GroupUsage<unknown>) {
+  return { meter, unit, dimensions, quantity, estimated_amount: estimatedAmount }
 }
 
 export function toUsageAnomalyBody(anomaly: OpenAnomaly): z.infer<typeof usageAnomalyBody> {

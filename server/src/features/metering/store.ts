@@ -251,10 +251,10 @@ export async function listSealedHours(
   }))
 }
 
-/** The sealed usage of one UTC day, summed over prices. */
-export interface DaySum {
-  /** E.g. `2026-01-02` */
-  date: string
+/** The sealed usage of a UTC day or of a deployment, summed over prices. */
+export interface GroupSum {
+  /** E.g. `2026-01-02`, or the id of the deployment */
+  group: string
   meter: MeterName
   dimensions: Dimensions
   /** A decimal */
@@ -263,17 +263,19 @@ export interface DaySum {
   amount: string
 }
 
-/** Sums sealed usage by UTC day. Amounts include only usage priced in `currency`. */
-export async function sumSealedDays(
+/** Sums sealed usage by UTC day or by deployment. Amounts include only usage priced in `currency`. */
+export async function sumSealedGroups(
   db: Database,
   organizationId: number,
   { from, to }: { from: Date; to: Date },
   currency: string,
-): Promise<DaySum[]> {
-  const day = sql<string>`to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD')`
+  by: 'day' | 'deployment',
+): Promise<GroupSum[]> {
+  const group =
+    by === 'day' ? sql<string>`to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD')` : sql<string>`deployment_id`
   return db
     .selectFrom('usage_buckets')
-    .select([day.as('date'), 'meter', 'dimensions'])
+    .select([group.as('group'), 'meter', 'dimensions'])
     .select(({ fn }) => fn.sum<string>('quantity').as('quantity'))
     .select(
       sql<string>`coalesce(sum(quantity * unit_amount) FILTER (WHERE currency = ${currency}), 0)`.as(
@@ -284,8 +286,33 @@ export async function sumSealedDays(
     .where('sealed_at', 'is not', null)
     .where('hour', '>=', from)
     .where('hour', '<', to)
-    .groupBy([day, 'meter', 'dimensions'])
+    .groupBy([group, 'meter', 'dimensions'])
     .execute()
+}
+
+/** Whose usage that of a deployment is. */
+export interface UsageOwnership {
+  /** The deployment's */
+  id: string
+  modelName: string
+  /** The owner */
+  userId: number
+  email: string
+}
+
+/** The deployments of an organization, those of one person if `ownerId` is given, ended ones included. */
+export async function listOwnership(
+  db: Database,
+  organizationId: number,
+  ownerId: number | null,
+): Promise<UsageOwnership[]> {
+  let query = db
+    .selectFrom('deployments')
+    .innerJoin('users', 'users.id', 'deployments.user_id')
+    .select(['deployments.id', 'model_name as modelName', 'user_id as userId', 'users.email'])
+    .where('organization_id', '=', organizationId)
+  if (ownerId !== null) query = query.where('user_id', '=', ownerId)
+  return query.execute()
 }
 
 /** The number of requests to a deployment and their tokens. */

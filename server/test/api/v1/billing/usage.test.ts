@@ -142,6 +142,96 @@ describe('GET /v1/billing/usage', () => {
     }
   })
 
+  test('group_by=member, deployment and model: rows of all deployments for admins, of their own for others', async () => {
+    const { viewer, member, admin, superAdmin, stranger } = await createCast(server)
+    const { body: own } = await member.get('/v1/auth/session')
+    const { id: first } = await deploy(member)
+    const { id: second } = await deploy(superAdmin)
+    await addTokens(first, '2026-01-31T05:00:00Z', 12)
+    now = new Date('2026-01-31T22:00:00Z')
+    const read = async (by: Client, grouping: string) =>
+      (await by.get(`${path}?from=2026-01-30&to=2026-01-31&group_by=${grouping}`)).body.items
+    const measured = {
+      meter: 'gpu_instance_seconds',
+      unit: 'second',
+      dimensions: { instance_type: 'small', region: 'test-region' },
+      quantity: '86400',
+      estimated_amount: '86.4',
+    }
+    const tokens = {
+      meter: 'inference_input_tokens',
+      unit: 'token',
+      dimensions: { model_name: 'berth-tiny' },
+      quantity: '12',
+      estimated_amount: '0',
+    }
+    const people = await read(admin, 'member')
+    expect(people).toHaveLength(3)
+    const mine = { user_id: own.user.id, email: member.email }
+    expect(people).toEqual(
+      expect.arrayContaining([
+        { ...mine, ...measured },
+        { ...mine, ...tokens },
+        { user_id: expect.any(Number), email: superAdmin.email, ...measured },
+      ]),
+    )
+    expect(await read(member, 'member')).toEqual([
+      { ...mine, ...measured },
+      { ...mine, ...tokens },
+    ])
+    const model_name = 'berth-tiny'
+    const ofFirst = { deployment_id: first, model_name }
+    expect(await read(superAdmin, 'deployment')).toEqual(
+      expect.arrayContaining([
+        { ...ofFirst, ...measured },
+        { ...ofFirst, ...tokens },
+        { deployment_id: second, model_name, ...measured },
+      ]),
+    )
+    expect(await read(member, 'deployment')).toEqual([
+      { ...ofFirst, ...measured },
+      { ...ofFirst, ...tokens },
+    ])
+    const twice = { ...measured, quantity: '172800', estimated_amount: '172.8' }
+    expect(await read(admin, 'model')).toEqual([
+      { model_name, ...twice },
+      { model_name, ...tokens },
+    ])
+    for (const grouping of ['member', 'deployment', 'model']) {
+      expect(await read(viewer, grouping)).toEqual([])
+      expect(await read(stranger, grouping)).toEqual([])
+    }
+    const answer = await admin.get(`${path}?group_by=hour`)
+    expect(answer).toMatchObject({ status: 422, body: { code: 'validation_failed' } })
+  })
+
+  test('Accept: text/csv: the same rows; a value that a spreadsheet would read as a formula is escaped', async () => {
+    const person = await registerClient(server.url, { email: `=cmd-${Date.now()}@example.com` })
+    await deploy(person)
+    now = new Date('2026-01-30T23:00:00Z')
+    const read = (grouping: string) =>
+      fetch(`${server.url}${path}?from=2026-01-30&to=2026-01-30&group_by=${grouping}`, {
+        headers: { cookie: person.cookie(), accept: 'text/csv' },
+      })
+    const response = await read('member')
+    expect(response.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+    expect(response.headers.get('content-disposition')).toBe(
+      'attachment; filename="usage-member-2026-01-30-2026-01-30.csv"',
+    )
+    const [head, row, ...rest] = (await response.text()).split('\r\n')
+    expect(head).toBe('user_id,email,meter,unit,dimensions,quantity,estimated_amount,currency')
+    const dimensions = '"{""instance_type"":""small"",""region"":""test-region""}"'
+    expect(row).toMatch(/^\d+,'=cmd-/)
+    expect(row).toContain(`,gpu_instance_seconds,second,${dimensions},3600,3.6,usd`)
+    expect(rest).toEqual([''])
+    const heads = await Promise.all(
+      ['day', 'deployment', 'model'].map(async (grouping) =>
+        (await (await read(grouping)).text()).split(',meter', 1),
+      ),
+    )
+    expect(heads.flat()).toEqual(['date', 'deployment_id,model_name', 'model_name'])
+  })
+
   test('401 without a session', async () => {
     expect((await createClient(server.url).get(path)).status).toBe(401)
   })
