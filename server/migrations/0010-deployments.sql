@@ -109,24 +109,26 @@ COMMENT ON COLUMN failure_logs.lines IS '[{at, line}], oldest first. json, becau
 
 -- Every page of the deployment list shows the total. Counting 100,000 rows takes longer than reading the page.
 CREATE TABLE deployment_counts (
-  user_id bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
-  total   bigint NOT NULL
+  user_id         bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  organization_id bigint NOT NULL REFERENCES organizations (id),
+  total           bigint NOT NULL,
+  PRIMARY KEY (user_id, organization_id)
 );
-COMMENT ON TABLE deployment_counts IS 'Number of deployments per user, maintained by triggers on deployments';
+COMMENT ON TABLE deployment_counts IS 'Number of deployments per user and organization, maintained by triggers on deployments';
 
 CREATE FUNCTION count_added_deployments() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO deployment_counts AS counts (user_id, total)
-  SELECT user_id, count(*) FROM added GROUP BY user_id ORDER BY user_id
-  ON CONFLICT (user_id) DO UPDATE SET total = counts.total + excluded.total;
+  INSERT INTO deployment_counts AS counts (user_id, organization_id, total)
+  SELECT user_id, organization_id, count(*) FROM added GROUP BY user_id, organization_id ORDER BY user_id, organization_id
+  ON CONFLICT (user_id, organization_id) DO UPDATE SET total = counts.total + excluded.total;
   RETURN NULL;
 END
 $$;
 CREATE FUNCTION count_removed_deployments() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE deployment_counts AS counts SET total = counts.total - gone.number
-  FROM (SELECT user_id, count(*) AS number FROM removed GROUP BY user_id) AS gone
-  WHERE counts.user_id = gone.user_id;
+  FROM (SELECT user_id, organization_id, count(*) AS number FROM removed GROUP BY user_id, organization_id) AS gone
+  WHERE (counts.user_id, counts.organization_id) = (gone.user_id, gone.organization_id);
   RETURN NULL;
 END
 $$;
@@ -139,9 +141,10 @@ CREATE TRIGGER deployments_uncounted AFTER DELETE ON deployments
 CREATE FUNCTION transfer_deployment() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('deployment_changed', OLD.user_id::text), pg_notify('deployment_changed', NEW.user_id::text);
-  UPDATE deployment_counts SET total = total - 1 WHERE user_id = OLD.user_id;
-  INSERT INTO deployment_counts AS counts (user_id, total) VALUES (NEW.user_id, 1)
-  ON CONFLICT (user_id) DO UPDATE SET total = counts.total + 1;
+  UPDATE deployment_counts SET total = total - 1
+  WHERE user_id = OLD.user_id AND organization_id = OLD.organization_id;
+  INSERT INTO deployment_counts AS counts (user_id, organization_id, total) VALUES (NEW.user_id, NEW.organization_id, 1)
+  ON CONFLICT (user_id, organization_id) DO UPDATE SET total = counts.total + 1;
   RETURN NULL;
 END
 $$;

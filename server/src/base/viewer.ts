@@ -1,4 +1,4 @@
-import type { RoleName } from './roles.ts'
+import type { Standing } from './standing.ts'
 
 /** Who causes a change, and from where, for the audit log. Each viewer is an actor. */
 export interface Actor {
@@ -21,22 +21,23 @@ export const serverActor: Actor = {
   userAgent: null,
 }
 
-/** The signed-in user who makes a request, with their current organization and their role in it. */
-export interface Viewer extends Actor {
+/** A signed-in person: who they are, the organization in which they act, and their standing in each of their organizations. */
+export interface Person {
+  userId: number
+  organizationId: number
+  standings: readonly Standing[]
+}
+
+/** The signed-in user who makes a request, with their standing in their current organization. */
+export interface Viewer extends Actor, Standing, Person {
   userId: number
   email: string
   name: string
   organizationId: number
-  organizationName: string
-  /** Members of a suspended or closed organization can only read. */
-  organizationStatus: 'active' | 'suspended' | 'closed'
-  role: RoleName
   requiresProfileCompletion: boolean
   /** True until the email is proven, if the installation requires that. The viewer can neither deploy nor invite until then. */
   requiresEmailVerification: boolean
   /** True for a user with a second factor, and for a session of an identity provider, which is responsible for one */
   hasSecondFactor: boolean
-  /** True if the organization requires a second factor that the viewer lacks. Only personal routes work until then. */
-  requiresSecondFactorSetup: boolean
   session: { id: number; expiresAt: Date; authMethod: string }
 }

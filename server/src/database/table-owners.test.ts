@@ -8,7 +8,6 @@ const featuresFolder = join(import.meta.dirname, '../features')
 const sharedReads: Readonly<Record<string, readonly string[]>> = {
   audit: ['memberships'],
   billing: ['deployments', 'usage_buckets'],
-  deployments: ['memberships'],
   installation: ['deployments'],
   invitations: ['mails', 'memberships', 'organizations', 'users'],
   members: [

@@ -3,8 +3,8 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import type { Config } from '../config/config.ts'
 import { ApplicationError } from '../base/errors.ts'
 import { readAddress } from '../base/network.ts'
-import { roleCan } from '../base/roles.ts'
 import type { Permission } from '../base/roles.ts'
+import { judgeStanding, toRefusalError } from '../base/standing.ts'
 import type { Actor, Viewer } from '../base/viewer.ts'
 
 declare module 'fastify' {
@@ -15,6 +15,11 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The permission that the route requires; null for any signed-in user. Required for protected routes. */
     permission?: Permission | null
+    /**
+     * true if what the request names decides in which organization the permission is required. The route admits viewers to whom one of
+     * their organizations gives it, and its use case judges the rest.
+     */
+    anyOrganization?: boolean
     /** true if the route requires a proven email where the installation does */
     requiresProvenEmail?: boolean
     /** true if the viewer may come from the session cache: a revoked session lives there for up to a second if the database responds */
@@ -23,7 +28,7 @@ declare module 'fastify' {
 }
 
 /** What a route requires of its callers. */
-export type RouteAccess = Pick<FastifyContextConfig, 'permission' | 'requiresProvenEmail'>
+export type RouteAccess = Pick<FastifyContextConfig, 'permission' | 'anyOrganization' | 'requiresProvenEmail'>
 
 /** Finds the viewer of a session token. */
 export interface ViewerSource {
@@ -136,21 +141,18 @@ export function requireAccess(
     routeOptions,
   }: { method: string; routeOptions: { url?: string | undefined; config: RouteAccess } },
 ): void {
-  const { permission, requiresProvenEmail } = routeOptions.config
+  const { permission, anyOrganization, requiresProvenEmail } = routeOptions.config
   if (permission === undefined)
     throw new Error(`The protected route ${routeOptions.url} names no permission.`)
-  if (permission !== null && !roleCan(viewer.role, permission)) {
-    throw new ApplicationError('forbidden', `Your role (${viewer.role}) does not allow this.`)
-  }
-  // Routes without a permission concern the person, not the organization.
-  if (permission !== null && viewer.requiresSecondFactorSetup) {
-    const message =
-      'Your organization requires a second factor for sign-ins with a password. Set one up on your profile page.'
-    throw new ApplicationError('second_factor_setup_required', message)
-  }
-  if (permission !== null && viewer.organizationStatus !== 'active' && isChange({ method })) {
-    const message = `Your organization is ${viewer.organizationStatus}. You can read, but not change anything. Contact the operator of this server.`
-    throw new ApplicationError('organization_suspended', message)
+  // Routes without a permission concern the person, not an organization.
+  if (permission !== null) {
+    const changes = isChange({ method })
+    const refusal = judgeStanding(viewer, permission, changes)
+    const isAdmitted =
+      refusal === null ||
+      (anyOrganization === true &&
+        viewer.standings.some((standing) => judgeStanding(standing, permission, changes) === null))
+    if (!isAdmitted) throw toRefusalError(refusal, viewer)
   }
   if (requiresProvenEmail === true && viewer.requiresEmailVerification) {
     const message = `Confirm your email first: open the link that we sent to ${viewer.email}, or request a new one.`

@@ -216,7 +216,8 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
       find: (token, origin) => findViewer(application, token, origin),
       findCached: (token) => findCachedViewer(application, token),
       findAndCache: (token, origin) => findAndCacheViewer(application, token, origin),
-      recordRefusal: (viewer, operation) => recordRefusal(application.db, viewer, operation),
+      recordRefusal: (viewer, operation) =>
+        recordRefusal(application.db, viewer, { type: 'route', id: operation }),
     }),
   )
   signedIn.addHook('onSend', sendEntityTag)

@@ -1,11 +1,9 @@
 import { expect, vi } from 'vitest'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
-import { serverActor } from '../../src/base/viewer.ts'
-import type { Viewer } from '../../src/base/viewer.ts'
 import { createClient } from './client.ts'
 import { callSandbox } from './sandbox.ts'
-import { addInvitation, newEmail } from './tenants.ts'
+import { addInvitation, newEmail, toViewer } from './tenants.ts'
 import type { Actor, Tenants } from './tenants.ts'
 import type { TestServer } from './server.ts'
 
@@ -64,22 +62,4 @@ export async function addCard({ server, tenants }: Caller): Promise<string> {
     { timeout: 30_000, interval: 20 },
   )
   return id
-}
-
-export function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer {
-  const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
-  const organization = { organizationId, organizationName: 'Tenant', organizationStatus: 'active' } as const
-  return {
-    ...serverActor,
-    ...organization,
-    email,
-    name,
-    role,
-    userId,
-    requiresProfileCompletion: false,
-    requiresEmailVerification: false,
-    hasSecondFactor: false,
-    requiresSecondFactorSetup: false,
-    session,
-  }
 }

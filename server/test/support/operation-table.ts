@@ -5,11 +5,10 @@ import {
   addMember,
   addOpenInvitation,
   findDeployment,
-  toViewer,
 } from './matrix-resources.ts'
 import type { Caller } from './matrix-resources.ts'
 import { activatePostpaid } from '../../src/features/billing/activate.ts'
-import { deployFor, newEmail, openClient } from './tenants.ts'
+import { deployFor, newEmail, openClient, toViewer } from './tenants.ts'
 
 /** The callers of each operation. The stranger is super_admin of another organization. */
 export type ActorName = 'anonymous' | 'viewer' | 'member' | 'admin' | 'super_admin' | 'stranger'

@@ -9,6 +9,7 @@ import { issueInvitationLink } from '../../src/features/invitations/lifecycle.ts
 import { insertInvitation } from '../../src/features/invitations/store.ts'
 import type { RoleName } from '../../src/base/roles.ts'
 import { serverActor } from '../../src/base/viewer.ts'
+import type { Viewer } from '../../src/base/viewer.ts'
 import { createClient, registerClient } from './client.ts'
 import type { Client } from './client.ts'
 import { startSsoServer } from './oidc-provider.ts'
@@ -96,25 +97,35 @@ export async function openClient(server: TestServer, actor: Actor | null): Promi
 
 /** Creates a deployment of the actor, ignoring permissions. */
 export async function deployFor({ application }: TestServer, actor: Actor): Promise<string> {
-  const requirements = {
-    requiresProfileCompletion: false,
-    requiresEmailVerification: false,
-    hasSecondFactor: false,
-    requiresSecondFactorSetup: false,
-  }
-  const organization = { organizationName: '', organizationStatus: 'active' } as const
-  const viewer = { ...serverActor, ...actor, ...requirements, ...organization }
-  const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
-  const { id } = await requestDeployment(
-    application,
-    { ...viewer, session },
-    { modelName: 'berth-tiny' },
-    noMinimums,
-  )
+  const request = { modelName: 'berth-tiny' }
+  const { id } = await requestDeployment(application, toViewer(actor), request, noMinimums)
   return id
 }
 
-async function waitUntilRunning({ application: { db } }: TestServer, id: string): Promise<void> {
+export function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer {
+  const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
+  const standing = {
+    organizationId,
+    organizationName: 'Tenant',
+    organizationStatus: 'active',
+    role,
+    requiresSecondFactorSetup: false,
+  } as const
+  return {
+    ...serverActor,
+    ...standing,
+    standings: [standing],
+    email,
+    name,
+    userId,
+    requiresProfileCompletion: false,
+    requiresEmailVerification: false,
+    hasSecondFactor: false,
+    session,
+  }
+}
+
+export async function waitUntilRunning({ application: { db } }: TestServer, id: string): Promise<void> {
   await vi.waitFor(
     async () => {
       const row = await db.selectFrom('deployments').select('status').where('id', '=', id).executeTakeFirst()

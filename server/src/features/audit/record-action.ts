@@ -72,8 +72,8 @@ async function listOrganizationIds(db: Database, userId: number): Promise<number
 /** More refusals a minute say nothing new, and a caller in a loop must not fill the table. */
 const mostRefusalsPerMinute = 10
 
-/** Records that the actor's role did not allow a change. `operation` is the method and path of the route. */
-export async function recordRefusal(db: Database, actor: Actor, operation: string): Promise<void> {
+/** Records that an organization did not allow a change to the actor. */
+export async function recordRefusal(db: Database, actor: Actor, target: AuditTarget): Promise<void> {
   const { count } = await db
     .selectFrom('audit_log')
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -82,6 +82,5 @@ export async function recordRefusal(db: Database, actor: Actor, operation: strin
     .where('at', '>', sql<Date>`now() - interval '1 minute'`)
     .executeTakeFirstOrThrow()
   if (count >= mostRefusalsPerMinute) return
-  const target = { type: 'route', id: operation } as const
   await recordAction(db, actor, 'permission.refused', { target, result: 'refused' })
 }

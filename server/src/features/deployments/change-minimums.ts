@@ -5,7 +5,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { updateOwnDeployment } from './change-store.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
 import { chooseInstance } from '../placement/choose-instance.ts'
-import { getOwnDeployment } from './get-own-deployment.ts'
+import { accessDeployment } from './access-deployment.ts'
 import { queryRuntime } from '../placement/query-runtime.ts'
 import { needsResize, toMinimums } from './resize.ts'
 import type { CapacityMinimums } from '../placement/serving-capacity.ts'
@@ -24,7 +24,7 @@ export async function changeMinimums(
   changes: { [Name in keyof CapacityMinimums]?: CapacityMinimums[Name] | undefined },
 ): Promise<Deployment> {
   for (;;) {
-    const deployment = await getOwnDeployment(deps, viewer, id)
+    const deployment = await accessDeployment(deps, viewer, 'change', id)
     const { status } = deployment
     if (status === 'failed' || status === 'terminating' || status === 'terminated') {
       const message = `This deployment is ${status}. Only deployments that run or are about to run can be changed.`

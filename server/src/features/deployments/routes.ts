@@ -6,13 +6,14 @@ import { createEventStreamLimit } from '../../http/event-stream-limit.ts'
 import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
 import { jsonOrEvents } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
+import type { Person } from '../../base/viewer.ts'
 import { watchSession } from '../sessions/watch-session.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
-import { hasAccess } from './access.ts'
+import { accessDeployment, hasAccess } from './access-deployment.ts'
+import { listReadableOrganizations } from './judge-access.ts'
 import { changeMinimums } from './change-minimums.ts'
 import { followEngineLog, maxLogLines, readEngineLog, requireReadableLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
-import { getOwnDeployment } from './get-own-deployment.ts'
 import { measureWeightCache } from './weight-cache-metrics.ts'
 import { listPlacements, planDeployment } from '../placement/plan.ts'
 import { requestDeployment } from './request.ts'
@@ -67,13 +68,14 @@ export function deploymentRoutes(app: App, deps: Deps): void {
   const watchAccess = (request: FastifyRequest, id: string) => (signal: AbortSignal) => {
     const token = readSessionToken(request, deps.config.sessionCookie) ?? ''
     const { userId } = request.viewer
-    return watchSession(deps, { token, userId, isAllowed: () => hasAccess(deps.db, userId, id) }, signal)
+    const isAllowed = (person: Person) => hasAccess(deps, person, 'read', id)
+    return watchSession(deps, { token, userId, isAllowed }, signal)
   }
 
   app.get(
     prefix,
     {
-      config: { permission: 'readOwnDeployments' },
+      config: { permission: 'readOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'listDeployments',
         summary: 'List your deployments, newest first',
@@ -83,7 +85,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ query, viewer }) => {
-      const { items, total } = await listOwnDeployments(deps.db, viewer.userId, query)
+      const owner = { userId: viewer.userId, organizationIds: listReadableOrganizations(viewer) }
+      const { items, total } = await listOwnDeployments(deps.db, owner, query)
       return { items: items.map(toDeploymentBody), total, limit: query.limit, offset: query.offset }
     },
   )
@@ -153,7 +156,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
   app.get(
     `${prefix}/:deployment_id`,
     {
-      config: { permission: 'readOwnDeployments' },
+      config: { permission: 'readOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'getDeployment',
         summary: 'Get a deployment',
@@ -164,13 +167,13 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) =>
-      toDeploymentBody(await getOwnDeployment(deps, viewer, params.deployment_id)),
+      toDeploymentBody(await accessDeployment(deps, viewer, 'read', params.deployment_id)),
   )
 
   app.patch(
     `${prefix}/:deployment_id`,
     {
-      config: { permission: 'createDeployments' },
+      config: { permission: 'createDeployments', anyOrganization: true },
       schema: {
         operationId: 'changeDeployment',
         summary: 'Change what a deployment must be able to serve',
@@ -191,7 +194,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
   app.delete(
     `${prefix}/:deployment_id`,
     {
-      config: { permission: 'terminateOwnDeployments' },
+      config: { permission: 'terminateOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'terminateDeployment',
         summary: 'Terminate a deployment',
@@ -210,7 +213,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
   app.get(
     `${prefix}/:deployment_id/events`,
     {
-      config: { permission: 'readOwnDeployments' },
+      config: { permission: 'readOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'listDeploymentEvents',
         summary: 'List the events of a deployment, oldest first',
@@ -224,7 +227,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async (request, reply) => {
-      const { id } = await getOwnDeployment(deps, request.viewer, request.params.deployment_id)
+      const { id } = await accessDeployment(deps, request.viewer, 'read', request.params.deployment_id)
       if (wantsEventStream(request)) {
         countStream(request.viewer.userId, reply)
         return sendEventStream(
@@ -242,7 +245,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
   app.get(
     `${prefix}/:deployment_id/logs`,
     {
-      config: { permission: 'readOwnDeployments' },
+      config: { permission: 'readOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'listDeploymentLogs',
         summary: 'List the last log lines of the engine, oldest first',
@@ -258,7 +261,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       const { tail } = request.query
-      const deployment = await getOwnDeployment(deps, request.viewer, request.params.deployment_id)
+      const deployment = await accessDeployment(deps, request.viewer, 'read', request.params.deployment_id)
       await requireReadableLog(deps, deployment)
       if (wantsEventStream(request)) {
         countStream(request.viewer.userId, reply)
@@ -277,7 +280,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
   app.get(
     `${prefix}/:deployment_id/usage`,
     {
-      config: { permission: 'readOwnDeployments' },
+      config: { permission: 'readOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'getDeploymentUsage',
         summary: 'Get the usage and cost of a deployment',
@@ -288,7 +291,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) => {
-      const deployment = await getOwnDeployment(deps, viewer, params.deployment_id)
+      const deployment = await accessDeployment(deps, viewer, 'read', params.deployment_id)
       return toDeploymentUsageBody(await readDeploymentUsage(deps, deployment))
     },
   )

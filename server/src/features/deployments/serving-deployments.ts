@@ -1,16 +1,18 @@
 import type { ModelType } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../base/viewer.ts'
+import type { Person, Viewer } from '../../base/viewer.ts'
 import { findCatalogName } from '../catalog/find-variant.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
+import { judgeAccess } from './judge-access.ts'
+import type { DeploymentOwnership } from './judge-access.ts'
+import { toAccessError, toOwnership } from './access-deployment.ts'
 import { listDeploymentsByName, listRunningDeployments, requeueNow } from './store.ts'
 import type { Deployment } from './store.ts'
 
 /** The facts about a deployment that routing a request needs. */
-export interface ServingDeployment {
+export interface ServingDeployment extends DeploymentOwnership {
   deploymentId: string
-  organizationId: number
   modelName: string
   modelType: ModelType
   modelUid: string
@@ -45,13 +47,31 @@ export async function resolveDeployments(
   return (await listDeploymentsByName(db, viewer.userId, modelName)).map(toServing)
 }
 
-/** The viewer's running deployments, newest first. */
+/**
+ * Those of the deployments that a person may call now. If there is none, throws the refusal of the first one, and for a deployment that
+ * must stay unknown what `toUnknown` returns.
+ */
+export function requireCallable<Each extends DeploymentOwnership>(
+  person: Person,
+  deployments: readonly Each[],
+  toUnknown: () => Error,
+): readonly Each[] {
+  const isCallable = (deployment: Each) => judgeAccess({ act: 'call', person, deployment }) === null
+  if (deployments.every(isCallable)) return deployments
+  const callable = deployments.filter(isCallable)
+  if (callable.length > 0) return callable
+  const refusal = judgeAccess({ act: 'call', person, deployment: deployments[0]! })!
+  throw refusal.code === 'not_found' ? toUnknown() : toAccessError(refusal)
+}
+
+/** The viewer's running deployments that they may call now, newest first. */
 export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,
   viewer: Viewer,
 ): Promise<ServingDeployment[]> {
   const rows = await listRunningDeployments(db, viewer.userId)
-  return rows.map(toServing)
+  const serving = rows.map(toServing)
+  return serving.filter((deployment) => judgeAccess({ act: 'call', person: viewer, deployment }) === null)
 }
 
 /** Reports that an engine did not answer, so that a worker checks it immediately. */
@@ -65,7 +85,7 @@ export function reportUnresponsiveEngine(
 function toServing(row: Deployment): ServingDeployment {
   return {
     deploymentId: row.id,
-    organizationId: row.organization_id,
+    ...toOwnership(row),
     modelName: row.model_name,
     modelType: parseStoredVariant(row).modelType,
     modelUid: row.inference_model_uid,

@@ -8,6 +8,13 @@ export type Deployment = Selectable<DeploymentsTable>
 /** The columns of the API's Deployment object, without the large `variant`. */
 export type DeploymentSummary = Pick<Deployment, (typeof summaryColumns)[number]>
 export type DeploymentEvent = Selectable<DeploymentEventsTable>
+
+/** A user, and the organizations whose deployments are meant. At least one. */
+export interface DeploymentOwner {
+  userId: number
+  organizationIds: readonly number[]
+}
+
 const summaryColumns = [
   'id',
   'user_id',
@@ -66,46 +73,48 @@ export function getDeployment(db: Database, id: string): Promise<Deployment> {
   return db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-export function findOwnDeployment(db: Database, userId: number, id: string): Promise<Deployment | undefined> {
-  return db
-    .selectFrom('deployments')
-    .selectAll()
-    .where('id', '=', id)
-    .where('user_id', '=', userId)
-    .executeTakeFirst()
-}
-
+/** A page of a user's deployments in these organizations, newest first. */
 export async function listOwnDeployments(
   db: Database,
-  userId: number,
+  owner: DeploymentOwner,
   { limit, offset, active }: { limit: number; offset: number; active: boolean },
 ): Promise<{ items: DeploymentSummary[]; total: number }> {
   const [items, total] = await Promise.all([
     db
       .selectFrom('deployments')
       .select(summaryColumns)
-      .where('user_id', '=', userId)
+      .where('user_id', '=', owner.userId)
+      .where('organization_id', 'in', owner.organizationIds)
       .$if(active, (query) => query.where('status', '<>', sql.lit('terminated' as const)))
       .orderBy('created_at', 'desc')
       .orderBy('id', 'desc')
       .limit(limit)
       .offset(offset)
       .execute(),
-    active ? countUnterminated(db, userId) : countAll(db, userId),
+    active ? countUnterminated(db, owner) : countAll(db, owner),
   ])
   return { items, total }
 }
 
-async function countAll(db: Database, userId: number): Promise<number> {
-  const counts = db.selectFrom('deployment_counts').select('total')
-  return (await counts.where('user_id', '=', userId).executeTakeFirst())?.total ?? 0
+async function countAll(db: Database, { userId, organizationIds }: DeploymentOwner): Promise<number> {
+  const { total } = await db
+    .selectFrom('deployment_counts')
+    .select(sql<number>`coalesce(sum(total), 0)::bigint`.as('total'))
+    .where('user_id', '=', userId)
+    .where('organization_id', 'in', organizationIds)
+    .executeTakeFirstOrThrow()
+  return total
 }
 
-async function countUnterminated(db: Database, userId: number): Promise<number> {
+async function countUnterminated(
+  db: Database,
+  { userId, organizationIds }: DeploymentOwner,
+): Promise<number> {
   const { count } = await db
     .selectFrom('deployments')
     .select((select) => select.fn.countAll<number>().as('count'))
     .where('user_id', '=', userId)
+    .where('organization_id', 'in', organizationIds)
     .where('status', '<>', sql.lit('terminated' as const))
     .executeTakeFirstOrThrow()
   return count

@@ -84,5 +84,6 @@ export interface FailureLogsTable {
 
 export interface DeploymentCountsTable {
   user_id: number
+  organization_id: number
   total: number
 }

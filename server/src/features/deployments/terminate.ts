@@ -3,21 +3,21 @@ import type { Services } from '../../services.ts'
 import type { Actor, Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { transitionDeployment } from './change-store.ts'
-import { getOwnDeployment } from './get-own-deployment.ts'
+import { accessDeployment } from './access-deployment.ts'
 import { getDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
 /** Starts terminating a deployment from any status. Does nothing if it is already terminating or terminated. */
-export function terminateDeployment(
+export async function terminateDeployment(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
   id: string,
 ): Promise<Deployment> {
-  return db.transaction().execute(async (transaction) => {
-    const own = await getOwnDeployment({ db: transaction }, viewer, id)
-    const reason = `Termination requested by ${viewer.name}.`
-    return terminateWithin(transaction, viewer, own.id, { reason, at: clock() })
-  })
+  const deployment = await accessDeployment({ db }, viewer, 'terminate', id)
+  const reason = `Termination requested by ${viewer.name}.`
+  return db
+    .transaction()
+    .execute((transaction) => terminateWithin(transaction, viewer, deployment.id, { reason, at: clock() }))
 }
 
 /** Terminates a deployment within a transaction. The caller must have checked the actor's rights. */

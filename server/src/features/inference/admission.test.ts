@@ -8,6 +8,7 @@ const limits = { perUser: 4096, perDeployment: 100, queued: 1000, queueMilliseco
 function makeTarget(parallelSequences: number | null): EngineTarget {
   return {
     deploymentId: 'a',
+    ownerId: 1,
     organizationId: 1,
     modelName: 'm',
     modelType: 'LLM',

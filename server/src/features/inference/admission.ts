@@ -18,7 +18,7 @@ const requestsPerSequence = 32
 export interface AdmissionRequest {
   userId: number
   targets: readonly EngineTarget[]
-  /** Ids of deployments that refused the connection */
+  /** Ids of deployments that refused the connection, or that the caller lost */
   refusedBy: ReadonlySet<string>
   /** Called once, immediately or later. The request must call `release` when it ends. */
   admit(target: EngineTarget): void

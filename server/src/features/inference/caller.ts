@@ -30,6 +30,8 @@ export interface CallerReply {
 export interface Caller {
   request: CallerRequest
   reply: CallerReply
+  /** When the request arrived, before its viewer was looked up, on the clock of `performance.now()` */
+  arrivedAt: number
 }
 
 /** Sets the response head and takes the response from Fastify. The head is sent with the first byte of the body. */

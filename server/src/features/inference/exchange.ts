@@ -61,6 +61,15 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     return this.arrival.caller.request.viewer.session.id
   }
 
+  get arrivedAt(): number {
+    return this.arrival.caller.arrivedAt
+  }
+
+  /** All deployments that may serve the request, because it may still fail over to another one */
+  get deploymentIds(): string[] {
+    return this.targets.map(({ deploymentId }) => deploymentId)
+  }
+
   get deploymentId(): string | null {
     return this.engine === null ? null : this.engine.target.deploymentId
   }
@@ -148,6 +157,17 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   /** Ends the exchange because the caller lost access, or nothing confirms it. */
   revoke(error: unknown): void {
     this.fail('gateway', error)
+  }
+
+  /** Excludes deployments that the caller may not call anymore. */
+  loseDeployments(ids: ReadonlySet<string>, error: unknown): void {
+    this.refusedBy = new Set([...this.refusedBy, ...ids])
+    const { deploymentId } = this
+    const isLost =
+      deploymentId === null
+        ? this.targets.every((target) => this.refusedBy.has(target.deploymentId))
+        : ids.has(deploymentId)
+    if (isLost) this.revoke(error)
   }
 
   /** Sends an error response, or truncates a response that has begun. */

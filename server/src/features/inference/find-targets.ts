@@ -1,7 +1,7 @@
 import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
-import { resolveDeployments } from '../deployments/serving-deployments.ts'
+import { requireCallable, resolveDeployments } from '../deployments/serving-deployments.ts'
 import type { ServingDeployment } from '../deployments/serving-deployments.ts'
 
 const retryAfterSeconds = 5
@@ -10,16 +10,14 @@ type Deps = Pick<Services, 'db'>
 
 /**
  * Returns the viewer's running deployments that can serve `model`: a deployment id or the engine's uid selects one deployment,
- * a model name selects all that run the model. Throws an error that explains the newest deployment's state when none can serve.
+ * a model name selects all that run the model. If the viewer may call none of them, throws the refusal, or an error that explains the
+ * newest deployment's state.
  */
-export async function findTargets(
-  deps: Deps,
-  viewer: Viewer,
-  model: string,
-): Promise<[ServingDeployment, ...ServingDeployment[]]> {
-  const candidates = await resolveDeployments(deps, viewer, model)
-  const [ready, ...others] = candidates.filter(({ engineUrl }) => engineUrl !== null)
-  if (ready !== undefined) return [ready, ...others]
+export async function findTargets(deps: Deps, viewer: Viewer, model: string): Promise<ServingDeployment[]> {
+  const found = await resolveDeployments(deps, viewer, model)
+  const candidates = requireCallable(viewer, found, () => modelNotFound(model))
+  // Each request judges them again: the result is cached, and what the viewer may call can change meanwhile.
+  if (candidates.some(isReady)) return found.filter(isReady)
   const newest = candidates.find(({ status }) => status === 'running') ?? candidates[0]
   if (newest === undefined) {
     throw modelNotFound(model)
@@ -33,6 +31,10 @@ export async function findTargets(
     `The deployment of ${newest.modelName} is ${newest.status} and not ready for requests. Retry in a few seconds.`,
     retryAfterSeconds,
   )
+}
+
+function isReady({ engineUrl }: ServingDeployment): boolean {
+  return engineUrl !== null
 }
 
 /** A 404 for a model name without a deployment. */

@@ -1,7 +1,11 @@
 import type { Viewer } from '../../base/viewer.ts'
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
-import { listServingDeployments, resolveDeployments } from '../deployments/serving-deployments.ts'
+import {
+  listServingDeployments,
+  requireCallable,
+  resolveDeployments,
+} from '../deployments/serving-deployments.ts'
 import type { ServingDeployment } from '../deployments/serving-deployments.ts'
 import { modelNotFound } from './find-targets.ts'
 import { openAiErrorBody } from './protocols/openai.ts'
@@ -14,7 +18,7 @@ export function modelRoutes(app: App, deps: Pick<Services, 'db'>): void {
   app.get(
     '/v1/models',
     {
-      config: { permission: 'useOwnDeployments' },
+      config: { permission: 'useOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'listModels',
         summary: 'List the models that your running deployments serve',
@@ -34,7 +38,7 @@ export function modelRoutes(app: App, deps: Pick<Services, 'db'>): void {
   app.get(
     '/v1/models/:model',
     {
-      config: { permission: 'useOwnDeployments' },
+      config: { permission: 'useOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'getModel',
         summary: 'Get a model that your running deployments serve',
@@ -46,7 +50,8 @@ export function modelRoutes(app: App, deps: Pick<Services, 'db'>): void {
       },
     },
     async ({ viewer, params: { model } }) => {
-      const found = await resolveDeployments(deps, viewer, model)
+      const resolved = await resolveDeployments(deps, viewer, model)
+      const found = requireCallable(viewer, resolved, () => modelNotFound(model))
       const serving = found.filter(({ status }) => status === 'running')
       if (serving.length === 0) throw modelNotFound(model)
       return toModel(model, serving, viewer)

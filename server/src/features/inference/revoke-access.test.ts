@@ -38,7 +38,15 @@ test('an unreachable database ends requests only after five minutes, with its ow
   } satisfies Partial<Notifications> as unknown as Notifications
   const requests = trackOpenRequests(connection.db, notifications, { warn: () => {} })
   const revoke = vi.fn<(error: unknown) => void>()
-  const request = { userId: 7, sessionId: 1, deploymentId: null, openIndex: -1, revoke }
+  const request = {
+    userId: 7,
+    sessionId: 1,
+    deploymentIds: [],
+    openIndex: -1,
+    arrivedAt: 0,
+    revoke,
+    loseDeployments: () => {},
+  }
   requests.add(request)
   try {
     events.emit('session_revoked', '7')

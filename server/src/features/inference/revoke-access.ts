@@ -2,16 +2,20 @@ import type { Logger } from 'pino'
 import { isDatabaseUnavailable } from '../../database/connect.ts'
 import type { Notifications } from '../../database/notifications.ts'
 import type { Database } from '../../database/tables.ts'
-import { ApplicationError } from '../../base/errors.ts'
-import { findLostAccess } from '../deployments/access.ts'
-import type { Access } from '../deployments/access.ts'
+import type { ApplicationError } from '../../base/errors.ts'
+import { findLostAccess } from '../deployments/lost-access.ts'
+import type { Access } from '../deployments/lost-access.ts'
 
 /** A request in flight that ends when its caller loses access. */
 export interface Revocable extends Access {
   /** Its index among the requests in flight, or -1 */
   openIndex: number
+  /** When the request arrived, before its caller was looked up, on the clock of `performance.now()` */
+  readonly arrivedAt: number
   /** Ends the request with this error. */
   revoke(error: unknown): void
+  /** Takes these deployments from the request, and ends it with this error if it can't do without them. */
+  loseDeployments(ids: ReadonlySet<string>, error: ApplicationError): void
 }
 
 /** The requests in flight of this process. */
@@ -25,7 +29,7 @@ export interface OpenRequests {
 const outageMilliseconds = 300_000
 const retryMilliseconds = 500
 
-/** Ends requests whose caller's session was revoked, or whose caller was removed from the organization. */
+/** Ends requests whose caller's session was revoked, or whose caller may not call the deployment anymore. */
 export function trackOpenRequests(
   db: Database,
   notifications: Notifications,
@@ -35,16 +39,23 @@ export function trackOpenRequests(
   // and their requests, which doubled the CPU time of a chat.
   const open: Revocable[] = []
   const checks = new AccessChecks(db, log)
+  let changedAt = -Infinity
   const stops = [
     notifications.subscribe('session_revoked', (payload) => {
+      changedAt = performance.now()
       const userId = Number(payload)
       checks.begin(open.filter((request) => payload === '' || request.userId === userId))
     }),
-    notifications.onReconnected(() => checks.begin(open)),
+    notifications.onReconnected(() => {
+      changedAt = performance.now()
+      checks.begin(open)
+    }),
   ]
   return {
     add(request) {
       request.openIndex = open.push(request) - 1
+      // The caller may have lost access while the body arrived.
+      if (request.arrivedAt <= changedAt) checks.begin([request])
     },
     delete(request) {
       const index = request.openIndex
@@ -93,7 +104,11 @@ class AccessChecks {
     const requests = [...since.keys()].filter(isOpen)
     if (requests.length === 0) return
     try {
-      for (const request of await findLostAccess(this.#db, requests)) end(request, accessRevoked())
+      for (const { access: request, deploymentIds, error } of await findLostAccess(this.#db, requests)) {
+        if (!isOpen(request)) continue
+        if (deploymentIds === null) request.revoke(error)
+        else request.loseDeployments(deploymentIds, error)
+      }
     } catch (error) {
       const oldest = isDatabaseUnavailable(error) ? performance.now() - outageMilliseconds : Infinity
       const expired = requests.filter((request) => since.get(request)! <= oldest)
@@ -130,8 +145,4 @@ function isOpen({ openIndex }: Revocable): boolean {
 
 function end(request: Revocable, error: unknown): void {
   if (isOpen(request)) request.revoke(error)
-}
-
-function accessRevoked(): ApplicationError {
-  return new ApplicationError('not_authenticated', 'Your access has ended. Sign in again.')
 }

@@ -8,6 +8,7 @@ import type { ErrorResponse } from '../../http/fast-path.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
 import type { RawBodyParser } from '../../http/raw-body.ts'
 import type { Services } from '../../services.ts'
+import { requireCallable } from '../deployments/serving-deployments.ts'
 import type { Caller } from './caller.ts'
 import { Exchange } from './exchange.ts'
 import type { ExchangeDeps } from './exchange.ts'
@@ -18,6 +19,7 @@ import { measureExchanges } from './metrics.ts'
 import { openAiErrors } from './protocols/openai.ts'
 import type { ErrorFormat, Protocol } from './protocols/protocol.ts'
 import { mainProtocols, protocols } from './protocols/protocols.ts'
+import { modelNotFound } from './find-targets.ts'
 import { modelRoutes } from './model-routes.ts'
 import { recordStatistics } from './record-statistics.ts'
 import { createRequestReader } from './request-body.ts'
@@ -93,7 +95,7 @@ function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBo
   const { path, description, errors } = protocol
   const { operationId, summary, request: body, response, events } = description
   const read = createRequestReader(protocol, deps.config.mediaDomains)
-  const access = { permission: 'useOwnDeployments' } as const
+  const access = { permission: 'useOwnDeployments', anyOrganization: true } as const
   app.post(
     path,
     {
@@ -114,7 +116,8 @@ function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBo
     (request, reply) => {
       const bytes = request.body as Buffer
       request.body = undefined
-      infer(deps, protocol, read, { request, reply }, bytes)
+      const arrivedAt = performance.now() - reply.elapsedTime
+      infer(deps, protocol, read, { request, reply, arrivedAt }, bytes)
     },
   )
   app.fastPath.add({
@@ -122,7 +125,8 @@ function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBo
     access,
     parse,
     composeError: (error, { id, log }) => composeError(errors, error, { id, log, storage: app.storage }),
-    handle: (call, bytes) => infer(deps, protocol, read, { request: call, reply: call }, bytes),
+    handle: (call, bytes) =>
+      infer(deps, protocol, read, { request: call, reply: call, arrivedAt: call.startedAt }, bytes),
   })
 }
 
@@ -138,9 +142,10 @@ function infer(deps: InferDeps, protocol: Protocol, read: RequestReader, caller:
   const { bodyHold, viewer } = request
   if (bodyHold) reply.raw.once('close', () => bodyHold.release())
 
-  const start = (inferenceRequest: InferenceRequest, targets: readonly EngineTarget[]): void => {
+  const start = (inferenceRequest: InferenceRequest, found: readonly EngineTarget[]): void => {
     // The caller may have left meanwhile.
     if (reply.raw.destroyed) return
+    const targets = requireCallable(viewer, found, () => modelNotFound(inferenceRequest.model))
     requireModelType(targets[0]!, protocol)
     const exchange = new Exchange(deps, { protocol, caller, request: inferenceRequest, targets, receivedAt })
     exchange.start()

@@ -17,7 +17,7 @@ export interface EngineTarget extends ServingDeployment {
   authorization: string | null
 }
 
-/** The targets of each user and model name, in memory. */
+/** The targets of each session, current organization and model name, in memory. */
 export type TargetCache = NotifiedCache<readonly EngineTarget[]>
 
 /** Entries live for at most a minute, in case a row changes without a notification. */
@@ -31,10 +31,14 @@ const maxNameLength = 500
 /** Returns the cached targets of `model`; undefined when they are not cached. */
 export function recallTargets(
   targets: TargetCache,
-  { userId }: Viewer,
+  viewer: Viewer,
   model: string,
 ): readonly EngineTarget[] | undefined {
-  return model.length > maxNameLength ? undefined : targets.get(`${userId} ${model}`)
+  return model.length > maxNameLength ? undefined : targets.get(toKey(viewer, model))
+}
+
+function toKey({ session, organizationId }: Viewer, model: string): string {
+  return `${session.id} ${organizationId} ${model}`
 }
 
 export interface TargetDeps extends Pick<Services, 'db' | 'runtime' | 'secretKey'> {
@@ -52,7 +56,7 @@ export async function loadTargets(
     userId: viewer.userId,
   })
   if (model.length > maxNameLength) return (await load()).value
-  const found = await deps.inference.targets.load(`${viewer.userId} ${model}`, load)
+  const found = await deps.inference.targets.load(toKey(viewer, model), load)
   return found ?? []
 }
 

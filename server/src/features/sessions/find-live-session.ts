@@ -3,7 +3,7 @@ import type { Services } from '../../services.ts'
 import { latestEnd } from './lifetime.ts'
 import { findSession } from './store.ts'
 
-/** Finds the session of a token that has not ended, with its user and their current organization, and its latest end. */
+/** Finds the session of a token that has not ended, with its user and its latest end. */
 export async function findLiveSession(
   { db, config }: Pick<Services, 'db' | 'config'>,
   token: string,

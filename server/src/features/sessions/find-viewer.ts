@@ -1,8 +1,9 @@
+import { findStanding } from '../../base/standing.ts'
 import type { Actor, Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
 import { findLiveSession } from './find-live-session.ts'
 import { lifetime } from './lifetime.ts'
-import { lacksRequiredFactor, renewSession, touchSession } from './store.ts'
+import { renewSession, toPerson, touchSession } from './store.ts'
 
 const hour = 3_600_000
 /** Every request would be a write otherwise. */
@@ -29,6 +30,9 @@ export async function findViewer(
   const now = clock()
   const row = await findLiveSession({ db, config }, token, now)
   if (row === undefined) return null
+  const person = toPerson(row)
+  const current = findStanding(person, person.organizationId)
+  if (current === undefined) return null
   const end = row.end.getTime()
   const expiresAt = new Date(Math.min(now.getTime() + lifetime, end))
   if (origin !== undefined && now.getTime() - row.last_seen_at.getTime() >= seenInterval) {
@@ -39,19 +43,15 @@ export async function findViewer(
     expiresAt > row.expires_at &&
     (await renewSession(db, row.id, row.renewed_at, now, expiresAt))
   const viewer: Viewer = {
-    userId: row.user_id,
+    ...person,
+    ...current,
     email: row.email,
     name: row.name,
-    organizationId: row.organization_id,
-    organizationName: row.organization_name,
-    organizationStatus: row.organization_status,
-    role: row.role,
     requiresProfileCompletion: row.profile_incomplete,
     address: null,
     userAgent: null,
     requiresEmailVerification: config.requiresEmailConfirmation && row.email_verified_at === null,
     hasSecondFactor: !row.lacks_second_factor,
-    requiresSecondFactorSetup: lacksRequiredFactor(row),
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }
   const renewedAt = renewed ? now : row.renewed_at

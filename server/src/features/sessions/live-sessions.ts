@@ -1,9 +1,11 @@
 import type { Database } from '../../database/tables.ts'
+import type { Person } from '../../base/viewer.ts'
+import { selectSessions, toPerson } from './store.ts'
 
-/** Those of the sessions that still exist. */
-export async function findLiveSessions(db: Database, ids: readonly number[]): Promise<Set<number>> {
-  const rows = await db.selectFrom('sessions').select('id').where('id', 'in', ids).execute()
-  return new Set(rows.map(({ id }) => id))
+/** The persons of those sessions that still exist, by the ids of the sessions. */
+export async function findPersons(db: Database, sessionIds: readonly number[]): Promise<Map<number, Person>> {
+  const rows = await selectSessions(db).where('sessions.id', 'in', sessionIds).execute()
+  return new Map(rows.map((row) => [row.id, toPerson(row)]))
 }
 
 /** True for a session that began at `since` or later. */

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { Actor } from '../../base/viewer.ts'
+import type { RoleName } from '../../base/roles.ts'
+import type { Standing } from '../../base/standing.ts'
+import type { Actor, Person } from '../../base/viewer.ts'
 
 export interface NewSession {
   tokenHash: Buffer
@@ -40,49 +42,75 @@ const lacksSecondFactor = sql<boolean>`
     SELECT FROM totp_factors WHERE totp_factors.user_id = users.id AND totp_factors.confirmed_at IS NOT NULL
   ) AND NOT EXISTS (SELECT FROM passkeys WHERE passkeys.user_id = users.id)`
 
-/** Finds the unexpired session of a token, with its user and their current organization. */
-export function findSession(db: Database, tokenHash: Buffer, now: Date) {
+/** A membership of a session's user, as the database has it. */
+interface MembershipRow {
+  organization_id: number
+  organization_name: string
+  organization_status: Standing['organizationStatus']
+  requires_second_factor: boolean
+  role: RoleName
+}
+
+const memberships = sql<MembershipRow[]>`
+  coalesce((
+    SELECT json_agg(json_build_object('organization_id', organizations.id, 'organization_name', organizations.name,
+      'organization_status', organizations.status, 'requires_second_factor', organizations.requires_second_factor,
+      'role', memberships.role) ORDER BY memberships.id)
+    FROM memberships JOIN organizations ON organizations.id = memberships.organization_id
+    WHERE memberships.user_id = users.id
+  ), '[]')`
+
+/** What tells the standings of a session's user. */
+interface PersonRow {
+  user_id: number
+  current_organization_id: number
+  lacks_second_factor: boolean
+  memberships: MembershipRow[]
+}
+
+/** Sessions with their users and what tells their standings. */
+export function selectSessions(db: Database) {
   return db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
-    .innerJoin('organizations', 'organizations.id', 'users.current_organization_id')
-    .innerJoin('memberships', (join) =>
-      join
-        .onRef('memberships.user_id', '=', 'users.id')
-        .onRef('memberships.organization_id', '=', 'organizations.id'),
-    )
+    .select(['sessions.id', 'users.id as user_id', 'users.current_organization_id'])
+    .select([lacksSecondFactor.as('lacks_second_factor'), memberships.as('memberships')])
+}
+
+/** Finds the unexpired session of a token, with its user. */
+export function findSession(db: Database, tokenHash: Buffer, now: Date) {
+  return selectSessions(db)
     .select([
-      'sessions.id',
       'sessions.auth_method',
       'sessions.created_at',
       'sessions.renewed_at',
       'sessions.last_seen_at',
       'sessions.expires_at',
       'sessions.ends_at',
-      'users.id as user_id',
       'users.email',
       'users.name',
       'users.profile_incomplete',
       'users.email_verified_at',
-      'organizations.id as organization_id',
-      'organizations.name as organization_name',
-      'organizations.status as organization_status',
-      'organizations.requires_second_factor',
-      'memberships.role',
     ])
-    .select(lacksSecondFactor.as('lacks_second_factor'))
     .where('sessions.token_hash', '=', tokenHash)
     .where('sessions.expires_at', '>', now)
     .where('users.disabled_at', 'is', null)
     .executeTakeFirst()
 }
 
-/** Whether the current organization of a session requires a second factor that the session's user lacks. */
-export function lacksRequiredFactor(session: {
-  requires_second_factor: boolean
-  lacks_second_factor: boolean
-}): boolean {
-  return session.requires_second_factor && session.lacks_second_factor
+/** The person of a session, with their standings. */
+export function toPerson(row: PersonRow): Person {
+  return {
+    userId: row.user_id,
+    organizationId: row.current_organization_id,
+    standings: row.memberships.map((membership) => ({
+      organizationId: membership.organization_id,
+      organizationName: membership.organization_name,
+      organizationStatus: membership.organization_status,
+      role: membership.role,
+      requiresSecondFactorSetup: membership.requires_second_factor && row.lacks_second_factor,
+    })),
+  }
 }
 
 /** Extends a session; false when another request renewed it first. */

@@ -1,6 +1,7 @@
 import type { Services } from '../../services.ts'
 import { findLiveSession } from './find-live-session.ts'
-import { lacksRequiredFactor } from './store.ts'
+import type { Person } from '../../base/viewer.ts'
+import { toPerson } from './store.ts'
 
 /**
  * Returns a signal that fires when the session of a token expires or is revoked, when `isAllowed` becomes false, or when the database
@@ -8,7 +9,11 @@ import { lacksRequiredFactor } from './store.ts'
  */
 export function watchSession(
   { db, clock, config, notifications }: Pick<Services, 'db' | 'clock' | 'config' | 'notifications'>,
-  { token, userId, isAllowed }: { token: string; userId: number; isAllowed: () => Promise<boolean> },
+  {
+    token,
+    userId,
+    isAllowed,
+  }: { token: string; userId: number; isAllowed: (person: Person) => Promise<boolean> },
   left: AbortSignal,
 ): AbortSignal {
   const ended = new AbortController()
@@ -31,15 +36,17 @@ export function watchSession(
 
   async function checkOnce(): Promise<void> {
     const now = clock()
-    const [session, allowed] = await Promise.all([
-      findLiveSession({ db, config }, token, now),
-      isAllowed(),
-    ]).catch(() => [])
-    if (session === undefined || !allowed || lacksRequiredFactor(session)) return ended.abort()
+    const session = await findAllowed(now).catch(() => undefined)
+    if (session === undefined) return ended.abort()
     if (left.aborted) return
     clearTimeout(expiry)
     // Check again at expiry: another request may have renewed the session by then.
     expiry = setTimeout(() => void check(), session.expires_at.getTime() - now.getTime())
+  }
+
+  async function findAllowed(now: Date) {
+    const session = await findLiveSession({ db, config }, token, now)
+    return session !== undefined && (await isAllowed(toPerson(session))) ? session : undefined
   }
 
   const done = AbortSignal.any([left, ended.signal])

@@ -1,6 +1,6 @@
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
-import { getOwnDeployment } from '../deployments/get-own-deployment.ts'
+import { accessDeployment } from '../deployments/access-deployment.ts'
 import { listMinutes } from './store.ts'
 import { findWindowStart, summarizeMinutes } from './summarize.ts'
 import type { StatisticsSummary, StatisticsWindow } from './summarize.ts'
@@ -20,14 +20,14 @@ export interface StatisticsDeps extends Pick<Services, 'db' | 'clock'> {
   inference: { inFlight: ReadonlyMap<string, number> }
 }
 
-/** Statistics of one of the viewer's deployments, a few seconds behind. Throws `NotFoundError` like `getOwnDeployment`. */
+/** Statistics of a deployment, a few seconds behind. Throws like `accessDeployment`. */
 export async function getStatistics(
   { db, clock, inference }: StatisticsDeps,
   viewer: Viewer,
   id: string,
   window: StatisticsWindow,
 ): Promise<DeploymentStatistics> {
-  const deployment = await getOwnDeployment({ db }, viewer, id)
+  const deployment = await accessDeployment({ db }, viewer, 'read', id)
   const to = clock()
   const from = findWindowStart(window, to)
   const summary = summarizeMinutes(await listMinutes(db, deployment.id, from), window, from)

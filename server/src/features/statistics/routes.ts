@@ -8,7 +8,7 @@ export function statisticsRoutes(app: App, deps: StatisticsDeps): void {
   app.get(
     '/api/v1/model-deployments/:deployment_id/statistics',
     {
-      config: { permission: 'readOwnDeployments' },
+      config: { permission: 'readOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'getDeploymentStatistics',
         summary: 'Get request statistics of a deployment',
