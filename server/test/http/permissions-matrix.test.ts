@@ -1,10 +1,13 @@
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { roleIds } from '../../src/base/roles.ts'
+import type { RoleName } from '../../src/base/roles.ts'
+import { registerClient } from '../support/client.ts'
 import type { Answer } from '../support/client.ts'
 import { operationTable, prepareRequest } from '../support/operation-table.ts'
 import type { ActorName } from '../support/operation-table.ts'
 import type { SsoServer } from '../support/oidc-provider.ts'
 import { listOperations } from '../support/operations.ts'
-import { openClient, readTenant, startTenants } from '../support/tenants.ts'
+import { deployFor, openClient, readTenant, startTenants, waitUntilRunning } from '../support/tenants.ts'
 import type { Actor, Tenants } from '../support/tenants.ts'
 
 /** The token of an invitation grants the right to preview it and to register with it. */
@@ -77,6 +80,69 @@ test.each([...operationTable.keys()].filter((operation) => operation.includes('{
     }
   },
 )
+
+const roles = Object.keys(roleIds) as RoleName[]
+
+describe('organization of the deployment × current organization × role in each', () => {
+  /** A person of two organizations, as the owner of a running deployment in the tenant's. */
+  let person: Actor
+  let elsewhere: number
+
+  beforeAll(async () => {
+    const { organizationId } = tenants.members.super_admin
+    const client = await registerClient(server.url, { organization: 'Elsewhere' })
+    const { user } = (await client.get('/v1/auth/session')).body
+    elsewhere = (await client.get('/v1/organization')).body.id
+    person = { userId: user.id, email: user.email, name: user.name, organizationId, role: 'member' }
+    const membership = { user_id: user.id, organization_id: organizationId, role: person.role }
+    await server.application.db.insertInto('memberships').values(membership).execute()
+    const id = await deployFor(server, person)
+    tenants.deployments.set(person, id)
+    await waitUntilRunning(server, id)
+  })
+
+  async function stand(current: number, role: RoleName, roleElsewhere: RoleName): Promise<void> {
+    const { db } = server.application
+    const { userId, organizationId } = person
+    await db.updateTable('users').set({ current_organization_id: current }).where('id', '=', userId).execute()
+    for (const [id, given] of [
+      [organizationId, role],
+      [elsewhere, roleElsewhere],
+    ] as const) {
+      await db
+        .updateTable('memberships')
+        .set({ role: given })
+        .where('user_id', '=', userId)
+        .where('organization_id', '=', id)
+        .execute()
+    }
+  }
+
+  const operations = [...operationTable].filter(
+    ([operation]) =>
+      operation.includes('{deployment_id}') || operation.includes('{model}') || operation.includes('/chat/'),
+  )
+
+  test.each(operations)(
+    '%s: the role in the deployment’s organization decides',
+    async (operation, { statuses }) => {
+      const client = await openClient(server, person)
+      const refusals: string[] = []
+      for (const current of [person.organizationId, elsewhere]) {
+        for (const role of roles) {
+          for (const roleElsewhere of roles) {
+            await stand(current, role, roleElsewhere)
+            const caller = { server, tenants, actor: person, isOutsider: false }
+            const { method, path, body } = await prepareRequest(operation, caller)
+            const { status } = await client.request(method, path, body)
+            if (status !== statuses[role]) refusals.push(`${current} ${role} ${roleElsewhere}: ${status}`)
+          }
+        }
+      }
+      expect(refusals).toEqual([])
+    },
+  )
+})
 
 /** Everything that identifies a tenant: names, emails, ids. */
 async function listMarks(actor: Actor): Promise<string[]> {
