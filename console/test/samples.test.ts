@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { waitUntil } from '../../server/test/support/process.ts'
 import { startTestServer } from '../../server/test/support/server.ts'
 import { useConsole } from './support/console.ts'
-import { deployByApi, createPerson, registerByApi, see } from './support/steps.ts'
+import { addAuthenticator, deployByApi, createPerson, registerByApi, see } from './support/steps.ts'
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../..')
@@ -25,27 +25,43 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 type Language = 'curl' | 'Python' | 'JavaScript'
 
 /** Runs a sample as a reader would, in a folder of its own, and resolves to what it prints. */
-async function runSample(language: Language, code: string, password: string, python = ''): Promise<string> {
+async function runSample(language: Language, code: string, cookie: string, python = ''): Promise<string> {
   const name = { curl: 'sample.sh', Python: 'sample.py', JavaScript: /\w+\.mjs/.exec(code)?.[0] ?? '' }[
     language
   ]
   expect(name).not.toBe('')
   await writeFile(join(folder, name), code)
   const program = { curl: 'sh', Python: python, JavaScript: process.execPath }[language]
-  const env = { PATH: process.env.PATH, BERTH_PASSWORD: password }
+  const env = { PATH: process.env.PATH, BERTH_COOKIE: cookie }
   const { stdout } = await run(program, [name], { cwd: folder, env })
   return stdout
 }
 
-/** The samples that the console shows for a chat model, an embedding model and the playground. */
-async function readSamples(page: Page, language: Language, password: string, python?: string) {
+/** Creates a session for scripts on the open page, and resolves to the cookie in the command that it shows. */
+async function createSession(page: Page, password: string): Promise<string> {
+  await page.getByRole('button', { name: 'Create a session for scripts' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('Samples')
+  await dialog.getByLabel('Password', { exact: true }).fill(password)
+  await dialog.getByRole('button', { name: 'Create session' }).click()
+  const command = await page.locator('pre[aria-label="Command that sets BERTH_COOKIE"]').textContent()
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'I have copied it' }).click()
+  const { stdout } = await run('sh', ['-c', `${command}\nprintf %s "$BERTH_COOKIE"`])
+  return stdout
+}
+
+/** What the samples print that the console shows for a chat model, an embedding model and the playground. */
+async function runSamples(page: Page, language: Language, password: string, python?: string) {
   const [chat, embedding] = [await deployByApi(page), await deployByApi(page, 'berth-tiny-embedding')]
   const outputs: string[] = []
+  await page.goto(`/deployments/${chat}?tab=use`)
+  const cookie = await createSession(page, password)
   const add = async (show: () => Promise<unknown>, label: string) => {
     await show()
     await page.getByRole('radio', { name: language, exact: true }).click()
     const code = await page.locator(`pre[aria-label="${label}"]`).textContent()
-    outputs.push(await runSample(language, code ?? '', password, python))
+    outputs.push(await runSample(language, code ?? '', cookie, python))
   }
   for (const id of [chat, embedding]) {
     await add(() => page.goto(`/deployments/${id}?tab=use`), `${language} code`)
@@ -60,15 +76,16 @@ async function readSamples(page: Page, language: Language, password: string, pyt
 
 async function checkSamples(language: Language, python?: string): Promise<void> {
   const { page } = await site.visit()
-  const person = { ...createPerson(), password: `it's "quoted" \\ $HOME` }
+  const person = createPerson()
   await registerByApi(page, person)
-  const [greeting = '', vectors = '', sum = ''] = await readSamples(page, language, person.password, python)
+  await addAuthenticator(page, person)
+  const [greeting = '', vectors = '', sum = ''] = await runSamples(page, language, person.password, python)
   expect(greeting).not.toBe('')
   expect(vectors).toMatch(/-?0\.\d{3}/)
   expect(sum).toMatch(language === 'curl' ? /"content":/ : /5/)
 }
 
-describe('the samples of the console run as shown', () => {
+describe('the samples of the console run as shown, for an account with a second factor', () => {
   test('curl', () => checkSamples('curl'))
   test('JavaScript', () => checkSamples('JavaScript'))
   test.runIf(process.env.TEST_PYTHON_SAMPLES)('Python, with the newest client', async () => {
@@ -88,7 +105,8 @@ test('a model page shows a curl command that runs', async () => {
   await page.goto('/catalog/berth-tiny')
   const code = page.locator('pre').filter({ hasText: 'curl' })
   await see(code)
-  expect(await runSample('curl', (await code.textContent()) ?? '', person.password)).toContain('"content":')
+  const cookie = await createSession(page, person.password)
+  expect(await runSample('curl', (await code.textContent()) ?? '', cookie)).toContain('"content":')
 })
 
 test('the samples of README.md run as shown', async () => {
@@ -114,8 +132,10 @@ test('the samples of README.md run as shown', async () => {
 
   const answers = await runSample('curl', alias + call, '')
   expect(answers).toContain('"content":')
+  const [, create = ''] = /```sh\n([\s\S]*?)```/.exec(section('With the OpenAI SDK')) ?? []
+  const cookie = await runSample('curl', `${alias}${create}printf %s "$BERTH_COOKIE"`, '')
   const [, sdk = ''] = /```js\n([\s\S]*?)```/.exec(section('With the OpenAI SDK')) ?? []
   const [, file = ''] = /`(\w+\.mjs)`/.exec(section('With the OpenAI SDK')) ?? []
-  expect(await runSample('JavaScript', `// ${file}\n${sdk}`, '')).not.toBe('')
+  expect(await runSample('JavaScript', `// ${file}\n${sdk}`, cookie)).not.toBe('')
   expect(await runSample('curl', alias + end.replaceAll('<id>', id), '')).toContain('"terminating"')
 })

@@ -34,6 +34,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
   installation: ['second-factors'],
   invitations: ['audit', 'mail', 'organizations', 'accounts', 'sessions', 'sign-in'],
   sso: ['audit', 'mail', 'organizations', 'accounts', 'sessions', 'second-factors', 'sign-in', 'invitations'],
+  'script-sessions': ['accounts', 'sessions', 'second-factors', 'sso'],
   billing: ['audit', 'mail', 'organizations', 'metering'],
   placement: ['catalog', 'metering'],
   deployments: ['audit', 'organizations', 'catalog', 'metering', 'sessions', 'billing', 'placement'],

@@ -60,6 +60,7 @@ export const audit = {
     'session.started': 'Signed in',
     'session.sign_in_refused': 'Failed to sign in',
     'session.second_factor_requested': 'Entered the password and was asked for a second factor',
+    'session.created_for_scripts': 'Created a session for scripts',
     'session.ended': 'Signed out',
     'user.registered': 'Created an account',
     'user.updated': 'Changed their profile',

@@ -67,8 +67,8 @@ export const catalog = {
   createdAgo: (when: string) => `requested ${when}`,
   call: 'API',
   callNote:
-    'After deployment, any OpenAI client can call the model by its ID. These commands read your password from BERTH_PASSWORD.',
-  callCode: (model: string) => `commands to call ${model}`,
+    'After deployment, any OpenAI client can call the model by its ID. The command sends the session in BERTH_COOKIE.',
+  callCode: (model: string) => `command to call ${model}`,
 
   deployTitle: (model: string) => `Deploy ${model}`,
   deployNote: 'Review the hardware and price before deploying.',

@@ -172,7 +172,7 @@ export const deployment = {
   notRunningYet: 'The deployment accepts requests when its status is Running.',
   noLongerAnswers: 'This deployment no longer accepts requests. Deploy again to use these samples.',
   howToCall:
-    'Any OpenAI client works. Berth has no API keys: the samples sign in and send the session cookie.',
+    'Any OpenAI client works. Berth has no API keys: the samples send the session in the environment variable BERTH_COOKIE.',
   language: 'Language',
   languages: { curl: 'curl', python: 'Python', javascript: 'JavaScript' },
   target: 'Target',
@@ -183,8 +183,6 @@ export const deployment = {
   baseUrl: 'Base URL',
   modelName: 'Model',
   installs: { python: 'pip install openai', javascript: 'npm install openai' },
-  installFirst: (command: string) =>
-    `Install the client with “${command}”, and set BERTH_PASSWORD to your password.`,
-  curlFirst: 'Set BERTH_PASSWORD to your password. Keep cookies.txt secret: it gives access to your account.',
+  installFirst: (command: string) => `Install the client with “${command}”.`,
   code: (language: string) => `${language} code`,
 }

@@ -121,8 +121,7 @@ export const playground = {
   showParameters: 'Show parameters',
 
   codeTitle: 'Code for this request',
-  codeMore:
-    'Set BERTH_PASSWORD to your password. Berth has no API keys: the code signs in and sends the session cookie.',
+  codeMore: 'Berth has no API keys: the code sends the session in the environment variable BERTH_COOKIE.',
   language: 'Language',
   languages: { curl: 'curl', python: 'Python', javascript: 'JavaScript' },
   exampleMessage: 'Hello!',

@@ -58,6 +58,7 @@ export const profile = {
   endSession: 'End',
   endSessionOf: (client: string) => `End the session of ${client}`,
   endOthers: 'End all others',
+  endOthersAndScripts: 'End all others and scripts',
 
   data: 'Your data',
   dataDescription: 'Take your data with you, or delete your account.',

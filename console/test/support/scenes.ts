@@ -86,6 +86,19 @@ export const scenes: readonly Scene[] = [
       await dialog(page).getByRole('button', { name: 'Continue' }).click()
       await see(dialog(page).getByRole('img', { name: 'QR code for your authenticator app' }))
     },
+    'profile-script-session-new': async (page) => {
+      await page.goto('/profile')
+      await page.getByRole('button', { name: 'Create a session for scripts' }).click()
+      await see(dialog(page).getByLabel('Name'))
+    },
+    'profile-script-session': async (page, { newcomer }) => {
+      await page.goto('/profile')
+      await page.getByRole('button', { name: 'Create a session for scripts' }).click()
+      await dialog(page).getByLabel('Name').fill('Nightly report')
+      await dialog(page).getByLabel('Password', { exact: true }).fill(newcomer.password)
+      await dialog(page).getByRole('button', { name: 'Create session' }).click()
+      await see(heading(page, 'Copy your session'))
+    },
     'first-run': async (page) => {
       await page.goto('/deployments')
       await see(page.getByRole('button', { name: /^Deploy Berth/ }))

@@ -1,10 +1,10 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { openApp } from '../../../server/test/support/second-factors.ts'
 import { openVisitor } from './browser.ts'
 import type { Visitor } from './browser.ts'
 import type { ConsoleServer } from './server.ts'
 import {
   activateBilling,
+  addAuthenticator,
   callByApi,
   deployByApi,
   createPerson,
@@ -125,10 +125,8 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
 async function seedSecured({ page, context }: Visitor) {
   const person = createPerson('Hedy Lamarr', 'Spread Spectrum')
   await registerByApi(page, person)
-  const factors = '/v1/user/second-factors/totp'
   const { password } = person
-  const { uri } = await callByApi<{ uri: string }>(page.request, 'POST', factors, { password })
-  await callByApi(page.request, 'POST', `${factors}/confirm`, { code: openApp(uri).code() })
+  await addAuthenticator(page, person)
   await callByApi(page.request, 'PATCH', '/v1/organization', { requires_second_factor: true })
   const invitations = '/v1/organization/invitations'
   const invitee = { email: 'george@example.com' }

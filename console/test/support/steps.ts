@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { APIRequestContext, Locator, Page } from 'playwright-core'
 import { waitUntil } from '../../../server/test/support/process.ts'
+import { openApp } from '../../../server/test/support/second-factors.ts'
 import { waitTimeout } from './server.ts'
 
 /** A person with or without an account. */
@@ -55,6 +56,13 @@ export async function signIn(page: Page, { email, password }: Person): Promise<v
 export async function registerByApi(page: Page, person: Person): Promise<void> {
   const { name, email, password, organization } = person
   await callByApi(page.request, 'POST', '/v1/user/register', { name, email, password, organization })
+}
+
+/** Adds an authenticator app through the API. */
+export async function addAuthenticator(page: Page, { password }: Person): Promise<void> {
+  const path = '/v1/user/second-factors/totp'
+  const { uri } = await callByApi<{ uri: string }>(page.request, 'POST', path, { password })
+  await callByApi(page.request, 'POST', `${path}/confirm`, { code: openApp(uri).code() })
 }
 
 /** Deploys a model through the API, waits until it runs, and returns the deployment's id. */

@@ -74,6 +74,10 @@ export const errorCodes = {
   set_up_not_started: { kind: 'conflict', meaning: 'The setup was not started, or has expired.' },
   passkey_exists: { kind: 'conflict', meaning: 'The account has this passkey.' },
   too_many_passkeys: { kind: 'conflict', meaning: 'The account has as many passkeys as it can.' },
+  too_many_script_sessions: {
+    kind: 'conflict',
+    meaning: 'The account has as many sessions for scripts as it can.',
+  },
   second_factor_unreadable: {
     kind: 'unavailable',
     meaning: 'The server lost the key of the authenticator app; a recovery code still works.',

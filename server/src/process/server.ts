@@ -22,6 +22,7 @@ import { ownDataRoutes } from '../features/members/account-routes.ts'
 import { measureOperations } from '../features/operators/operations-metrics.ts'
 import { memberRoutes } from '../features/members/routes.ts'
 import { organizationRoutes } from '../features/organizations/routes.ts'
+import { scriptSessionRoutes } from '../features/script-sessions/routes.ts'
 import { secondFactorRoutes } from '../features/second-factors/routes.ts'
 import { findViewer } from '../features/sessions/find-viewer.ts'
 import { profileRoutes } from '../features/sessions/profile-routes.ts'
@@ -236,6 +237,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
       memberRoutes(own, application)
       changePasswordRoute(own, application)
       ownSessionRoutes(own, application)
+      scriptSessionRoutes(own, application)
       secondFactorRoutes(own, application)
       identityRoutes(own, application)
       ownDataRoutes(own, application)

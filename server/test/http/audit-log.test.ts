@@ -100,6 +100,10 @@ async function prepare(operation: string) {
     const client = await registerClient(server.url)
     return { ...request, client, body: { password: client.password } }
   }
+  if (operation === 'POST /v1/auth/sessions') {
+    const account = await registerClient(server.url)
+    return { ...request, client: account, body: { name: 'Nightly report', password: account.password } }
+  }
   if (operation === 'DELETE /v1/auth/sessions') await openClient(server, actor)
   if (operation === 'POST /v1/organization/leave') {
     const inviter = Object.assign(client, { email: actor.email, password: '' })

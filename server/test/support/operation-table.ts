@@ -48,6 +48,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /v1/user/export                                        401        200     200     200    200          200       -
   DELETE /v1/user                                               401        401     401     401    401          401       user.deleted
   GET    /v1/auth/sessions                                      401        200     200     200    200          200       -
+  POST   /v1/auth/sessions                                      401        401     401     401    401          401       session.created_for_scripts
   DELETE /v1/auth/sessions                                      401        204     204     204    204          204       session.ended
   DELETE /v1/auth/sessions/{session_id}                         401        204     204     204    204          404       session.ended
   GET    /v1/user/organizations                                 401        200     200     200    200          200       -
@@ -211,6 +212,7 @@ const requests: Record<string, MakeRequest> = {
   'DELETE /v1/user/second-factors/totp': () => ({ body: { password: 'not my password' } }),
   'POST /v1/user/second-factors/recovery-codes': () => ({ body: { code: 'not my code' } }),
   'DELETE /v1/user': () => ({ body: { password: 'not my password' } }),
+  'POST /v1/auth/sessions': () => ({ body: { name: 'Nightly report', password: 'not my password' } }),
   'DELETE /v1/auth/sessions/{session_id}': async ({ server, tenants, actor, isOutsider }) => {
     const owner = actor === null || isOutsider ? tenants.members.member : actor
     const sessions = (await (await openClient(server, owner)).get('/v1/auth/sessions')).body

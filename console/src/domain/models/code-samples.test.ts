@@ -6,7 +6,6 @@ const awkward = `It's "quoted" \\ $HOME \`date\`\nand é 😀`
 const request = {
   kind: 'chat' as const,
   origin: 'http://localhost:8080',
-  email: `o'hara|"jr"@example.com`,
   body: {
     model: 'm',
     messages: [{ role: 'user', content: awkward }],
@@ -18,14 +17,13 @@ const request = {
 }
 
 it('writes a shell command that sends the body unchanged', () => {
-  const script = `curl() { for last; do :; done; printf '%s\\0' "$last"; }\n${writeSample('curl', request)}`
-  const password = String.raw`se"cr\et\ $HOME 'é`
-  const [signIn = '', body = ''] = execFileSync('sh', ['-c', script], {
-    env: { ...process.env, BERTH_PASSWORD: password },
+  const script = `curl() { printf '%s\\0' "$@"; }\n${writeSample('curl', request)}`
+  const sent = execFileSync('sh', ['-c', script], {
+    env: { ...process.env, BERTH_COOKIE: 'session=a b' },
     encoding: 'utf8',
   }).split('\0')
-  expect(JSON.parse(signIn)).toEqual({ email: request.email, password })
-  expect(JSON.parse(body)).toEqual(request.body)
+  expect(sent).toContain('session=a b')
+  expect(JSON.parse(sent.at(-2) ?? '')).toEqual(request.body)
 })
 
 it('writes JavaScript literals that evaluate to the body', () => {

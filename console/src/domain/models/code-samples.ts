@@ -3,7 +3,6 @@ export interface SampleRequest {
   kind: 'chat' | 'embeddings'
   /** The server's origin, such as `https://berth.example`. */
   origin: string
-  email: string
   body: Record<string, unknown>
 }
 
@@ -17,23 +16,15 @@ export function writeFirstBody(model: string, kind: SampleRequest['kind']): Reco
     : { model, messages: [{ role: 'user', content: 'Hello!' }], stream: true }
 }
 
-/** Writes a program that signs in and sends the request. It reads the password from BERTH_PASSWORD. */
+/** Writes a program that sends the request with the session in BERTH_COOKIE. */
 export function writeSample(language: SampleLanguage, request: SampleRequest): string {
   return { curl: writeCurl, python: writePython, javascript: writeJavaScript }[language](request)
 }
 
-/** A shell expression that escapes the password for a JSON string. */
-const escapedPassword = String.raw`"$(printf %s "$BERTH_PASSWORD" | sed 's/["\\]/\\&/g')"`
-
-function writeCurl({ kind, origin, email, body }: SampleRequest): string {
+function writeCurl({ kind, origin, body }: SampleRequest): string {
   const path = kind === 'chat' ? '/v1/chat/completions' : '/v1/embeddings'
-  return `# Sign in and store the session cookie.
-curl -c cookies.txt ${origin}/v1/user/signin \\
-  -H 'content-type: application/json' \\
-  -d ${toShellText(`{"email":${JSON.stringify(email)},"password":"`)}${escapedPassword}'"}'
-
-# Send the request with the cookie.
-curl -N -b cookies.txt ${origin}${path} \\
+  return `curl -N ${origin}${path} \\
+  -b "$BERTH_COOKIE" \\
   -H 'content-type: application/json' \\
   -d ${toShellText(writeJson(body, { depth: 1, indent: '  ', write: JSON.stringify }))}`
 }
@@ -46,7 +37,7 @@ const pythonNames = new Set(
   ).split(' '),
 )
 
-function writePython({ kind, origin, email, body }: SampleRequest): string {
+function writePython({ kind, origin, body }: SampleRequest): string {
   const members = Object.entries(body)
   const extra = Object.fromEntries(members.filter(([name]) => !pythonNames.has(name)))
   const named = members.filter(([name]) => pythonNames.has(name))
@@ -61,31 +52,19 @@ for chunk in stream:
       : `answer = client.embeddings.create(\n${sent})
 for item in answer.data:
     print(item.index, item.embedding[:4])`
-  return `import json
-import os
-from urllib.request import Request, urlopen
+  return `import os
 
 from openai import OpenAI
-
-# Sign in. Every request then carries the session cookie.
-credentials = {"email": ${toPython(email)}, "password": os.environ["BERTH_PASSWORD"]}
-sign_in = Request(
-    ${JSON.stringify(`${origin}/v1/user/signin`)},
-    data=json.dumps(credentials).encode(),
-    headers={"content-type": "application/json"},
-)
-with urlopen(sign_in) as response:
-    cookie = response.headers["set-cookie"].split(";")[0]
 
 client = OpenAI(
     base_url=${JSON.stringify(`${origin}/v1`)},
     api_key="unused",
-    default_headers={"cookie": cookie},
+    default_headers={"cookie": os.environ["BERTH_COOKIE"]},
 )
 ${use}`
 }
 
-function writeJavaScript({ kind, origin, email, body }: SampleRequest): string {
+function writeJavaScript({ kind, origin, body }: SampleRequest): string {
   const sent = toJavaScript(body)
   const use =
     kind === 'chat'
@@ -96,18 +75,10 @@ for (const { index, embedding } of answer.data) console.log(index, embedding.sli
   return `// Save as sample.mjs.
 import OpenAI from 'openai'
 
-const signIn = await fetch(${toJavaScript(`${origin}/v1/user/signin`)}, {
-  method: 'POST',
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify({ email: ${toJavaScript(email)}, password: process.env.BERTH_PASSWORD }),
-})
-if (!signIn.ok) throw new Error(await signIn.text())
-const [cookie] = signIn.headers.getSetCookie()[0].split(';')
-
 const openai = new OpenAI({
   baseURL: ${toJavaScript(`${origin}/v1`)},
   apiKey: 'unused',
-  defaultHeaders: { cookie },
+  defaultHeaders: { cookie: process.env.BERTH_COOKIE },
 })
 ${use}`
 }

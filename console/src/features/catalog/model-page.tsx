@@ -4,7 +4,7 @@ import { ChevronLeft, Library } from 'lucide-react'
 import { useState } from 'react'
 import type { DeployableModel } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
-import { useCan, useSession } from '../../api/session.ts'
+import { useCan } from '../../api/session.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
@@ -12,6 +12,7 @@ import { LoadingPage } from '../../components/loading-page.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState } from '../../components/states.tsx'
 import { deploymentsQuery } from '../../domain/deployments/queries.ts'
+import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { text } from '../../text/index.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
 import { writeFirstBody, writeSample } from '../../domain/models/code-samples.ts'
@@ -60,7 +61,6 @@ export function ModelPage() {
 
 function Model({ model }: { model: DeployableModel }) {
   const can = useCan()
-  const { user } = useSession()
   const placements = useQuery(placementsQuery)
   const [isDeploying, setIsDeploying] = useState(false)
   const [initial, setInitial] = useState<Variant>()
@@ -102,13 +102,12 @@ function Model({ model }: { model: DeployableModel }) {
       <VariantsTable model={model} placements={placements} onDeploy={mayDeploy ? deploy : undefined} />
       {/* Wait for the table above, which would shift this section. */}
       {can('useOwnDeployments') && !placements.isPending && (
-        <Section title={words.call} description={words.callNote}>
+        <Section title={words.call} description={words.callNote} actions={<ScriptSessionButton />}>
           <CodeBlock
             label={words.callCode(model.display_name)}
             code={writeSample('curl', {
               kind,
               origin: location.origin,
-              email: user.email,
               body: writeFirstBody(model.model_name, kind),
             })}
           />

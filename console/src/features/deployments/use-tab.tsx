@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
-import { useSession } from '../../api/session.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
 import { embeddingModelsQuery } from '../../domain/models/queries.ts'
+import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { text } from '../../text/index.ts'
 import { sampleLanguages, writeFirstBody, writeSample } from '../../domain/models/code-samples.ts'
 import type { SampleLanguage } from '../../domain/models/code-samples.ts'
@@ -17,7 +17,6 @@ const words = text.deployment
 
 /** Code samples that call a deployment. */
 export function UseTab({ deployment }: { deployment: Deployment }) {
-  const { user } = useSession()
   const { data: embedding, isPending } = useQuery(embeddingModelsQuery)
   const [language, setLanguage] = useState<SampleLanguage>('curl')
   const [target, setTarget] = useState<'this' | 'model'>('this')
@@ -27,7 +26,6 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
   const code = writeSample(language, {
     kind,
     origin: location.origin,
-    email: user.email,
     body: writeFirstBody(name, kind),
   })
   return (
@@ -41,7 +39,10 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
       )}
       <Section>
         <div className="grid gap-5">
-          <p className="max-w-prose">{words.howToCall}</p>
+          <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
+            <p className="max-w-prose">{words.howToCall}</p>
+            <ScriptSessionButton />
+          </div>
           <div className="flex flex-wrap items-end justify-between gap-x-6 gap-y-4">
             <SegmentedControl
               label={words.language}
@@ -65,7 +66,7 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
           </dl>
           <p className="text-[0.8125rem] text-muted">
             {target === 'this' ? words.targetThisWords : words.targetModelWords}{' '}
-            {language === 'curl' ? words.curlFirst : words.installFirst(words.installs[language])}
+            {language !== 'curl' && words.installFirst(words.installs[language])}
           </p>
           {isPending ? (
             <Skeleton className="h-72 rounded-lg" />

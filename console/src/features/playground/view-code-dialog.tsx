@@ -1,8 +1,8 @@
 import { useState } from 'react'
-import { useSession } from '../../api/session.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
+import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { text } from '../../text/index.ts'
 import { sampleLanguages, writeSample } from '../../domain/models/code-samples.ts'
 import type { SampleLanguage, SampleRequest } from '../../domain/models/code-samples.ts'
@@ -16,9 +16,8 @@ interface ViewCodeDialogProps {
 
 /** Shows the current request as a code sample. */
 export function ViewCodeDialog({ onClose, kind, body }: ViewCodeDialogProps) {
-  const { user } = useSession()
   const [language, setLanguage] = useState<SampleLanguage>('curl')
-  const code = writeSample(language, { kind, origin: location.origin, email: user.email, body })
+  const code = writeSample(language, { kind, origin: location.origin, body })
   return (
     <Dialog
       open
@@ -28,12 +27,15 @@ export function ViewCodeDialog({ onClose, kind, body }: ViewCodeDialogProps) {
       wide
     >
       <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] justify-items-start gap-3">
-        <SegmentedControl
-          label={text.playground.language}
-          value={language}
-          onValueChange={setLanguage}
-          options={sampleLanguages.map((value) => ({ value, label: text.playground.languages[value] }))}
-        />
+        <div className="flex w-full flex-wrap items-center justify-between gap-3">
+          <SegmentedControl
+            label={text.playground.language}
+            value={language}
+            onValueChange={setLanguage}
+            options={sampleLanguages.map((value) => ({ value, label: text.playground.languages[value] }))}
+          />
+          <ScriptSessionButton />
+        </div>
         <div className="w-full min-w-0">
           <CodeBlock code={code} label={text.playground.languages[language]} />
         </div>

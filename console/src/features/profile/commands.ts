@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router'
-import { Database, KeyRound, MonitorSmartphone, ShieldCheck } from 'lucide-react'
+import { Database, KeyRound, MonitorSmartphone, ShieldCheck, SquareTerminal } from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
 import type { Command } from '../../components/command.ts'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
@@ -21,6 +21,7 @@ export function useProfileCommands(): Command[] {
   })
   return [
     show('sessions', text.profile.sessions, MonitorSmartphone),
+    show('scriptSessions', text.scriptSessions.listTitle, SquareTerminal, 'API key token BERTH_COOKIE'),
     ...(passwords
       ? [
           show('secondFactor', text.secondFactors.title, ShieldCheck, '2FA passkey authenticator'),

@@ -3,13 +3,14 @@ import { Page, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
+import { profileQuery } from '../../domain/session/profile-query.ts'
 import { text } from '../../text/index.ts'
 import { chooseTheme, useTheme } from '../../theme.ts'
 import { DataSection } from './data-section.tsx'
 import { IdentitiesSection } from './identities-section.tsx'
 import { OwnInvitations } from './own-invitations.tsx'
 import { ProfileForm } from './profile-form.tsx'
-import { profileQuery } from './queries.ts'
+import { ScriptSessionsSection } from './script-sessions-section.tsx'
 import { SecondFactorSection } from './second-factor-section.tsx'
 import { SessionsSection } from './sessions-section.tsx'
 import { SignInSection } from './sign-in-section.tsx'
@@ -28,6 +29,7 @@ export function ProfilePage() {
             {passwords && profile.data.has_password && <SecondFactorSection />}
             <IdentitiesSection hasPassword={profile.data.has_password} />
             <SessionsSection />
+            <ScriptSessionsSection />
           </>
         ) : profile.error ? (
           <Section>

@@ -3,13 +3,8 @@ import { useNavigate } from '@tanstack/react-router'
 import type { AccountDeletionInput, PasswordChangeInput, ProfileChangesInput } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
+import { profileQuery } from '../../domain/session/profile-query.ts'
 import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
-
-/** The signed-in person's profile. */
-export const profileQuery = queryOptions({
-  queryKey: ['profile'],
-  queryFn: ({ signal }) => callApi('GET', '/v1/user/profile', { signal }),
-})
 
 /** Updates the signed-in person's profile. */
 export function useUpdateProfile() {

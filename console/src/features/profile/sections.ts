@@ -3,5 +3,6 @@ export const sections = {
   signIn: 'sign-in',
   secondFactor: 'second-factor',
   sessions: 'sessions',
+  scriptSessions: 'sessions-for-scripts',
   data: 'data',
 } as const

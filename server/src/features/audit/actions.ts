@@ -22,6 +22,7 @@ export const auditActions = [
   'session.started',
   'session.sign_in_refused',
   'session.second_factor_requested',
+  'session.created_for_scripts',
   'session.ended',
   'organization.updated',
   'organization.suspended',

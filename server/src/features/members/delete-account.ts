@@ -1,5 +1,4 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { eraseAccount } from '../accounts/erase-account.ts'
@@ -20,14 +19,12 @@ import {
   lockMemberships,
 } from '../organizations/memberships.ts'
 import { deleteSecondFactors } from '../second-factors/delete-second-factors.ts'
+import { assertRecentSignIn } from '../sessions/assert-recent-sign-in.ts'
 import { deleteSessions } from '../sessions/delete-sessions.ts'
-import { isSessionSince } from '../sessions/live-sessions.ts'
 import { deleteLinks } from '../sign-in/delete-links.ts'
 import { unlinkIdentities } from '../sso/unlink-identities.ts'
 
 type Deps = Pick<Services, 'db' | 'clock'>
-
-const freshMilliseconds = 10 * 60_000
 
 /**
  * Deletes the viewer's account: ends their deployments, leaves their organizations, closes those that they are the only member of,
@@ -57,16 +54,8 @@ export async function deleteAccount(deps: Deps, viewer: Viewer, password: string
 
 /** Requires the password, or a sign-in through SSO within the last ten minutes. */
 async function reauthenticate(deps: Deps, viewer: Viewer, password: string | undefined): Promise<void> {
-  if (password !== undefined) {
-    await verifyOwnPassword(deps, viewer, password, 'user.deleted')
-    return
-  }
-  const { id, authMethod } = viewer.session
-  const since = new Date(deps.clock().getTime() - freshMilliseconds)
-  if (authMethod !== 'password' && (await isSessionSince(deps.db, id, since))) return
-  const message =
-    'Confirm with your password, or sign in again through your provider and retry within ten minutes.'
-  throw new ApplicationError('sign_in_again', message)
+  if (password === undefined) return assertRecentSignIn(deps, viewer)
+  await verifyOwnPassword(deps, viewer, password, 'user.deleted')
 }
 
 async function leaveForever(

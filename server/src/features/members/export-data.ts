@@ -74,7 +74,16 @@ function listIdentities(db: Database, userId: number) {
 function listSessions(db: Database, userId: number) {
   return db
     .selectFrom('sessions')
-    .select(['id', 'auth_method', 'created_at', 'last_seen_at', 'expires_at', 'address', 'user_agent'])
+    .select([
+      'id',
+      'auth_method',
+      'script_name as name',
+      'created_at',
+      'last_seen_at',
+      'expires_at',
+      'address',
+    ])
+    .select('user_agent')
     .where('user_id', '=', userId)
     .orderBy('id')
     .execute()

@@ -1,14 +1,16 @@
 import type { Database } from '../../database/tables.ts'
 
-/** Deletes the sessions of a user, one of them, or all except one. Returns the deleted ids. */
+/** Deletes the sessions of a user, one of them, or all except one. Returns the deleted ones. */
 export async function deleteSessions(
   db: Database,
   userId: number,
   { id, except }: { id?: number; except?: number } = {},
-): Promise<number[]> {
-  let deletion = db.deleteFrom('sessions').where('user_id', '=', userId).returning('id')
+): Promise<{ id: number; scriptName: string | null }[]> {
+  let deletion = db
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .returning(['id', 'script_name as scriptName'])
   if (id !== undefined) deletion = deletion.where('id', '=', id)
   if (except !== undefined) deletion = deletion.where('id', '<>', except)
-  const rows = await deletion.execute()
-  return rows.map((session) => session.id)
+  return deletion.execute()
 }

@@ -35,7 +35,8 @@ export async function findViewer(
   if (current === undefined) return null
   const end = row.end.getTime()
   const expiresAt = new Date(Math.min(now.getTime() + lifetime, end))
-  if (origin !== undefined && now.getTime() - row.last_seen_at.getTime() >= seenInterval) {
+  const isFirstUse = row.address === null && origin?.address !== null
+  if (origin !== undefined && (isFirstUse || now.getTime() - row.last_seen_at.getTime() >= seenInterval)) {
     await touchSession(db, row.id, origin, now)
   }
   const renewed =

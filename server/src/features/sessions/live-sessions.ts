@@ -8,13 +8,14 @@ export async function findPersons(db: Database, sessionIds: readonly number[]): 
   return new Map(rows.map((row) => [row.id, toPerson(row)]))
 }
 
-/** True for a session that began at `since` or later. */
-export async function isSessionSince(db: Database, id: number, since: Date): Promise<boolean> {
+/** True for a session that a sign-in started at `since` or later. */
+export async function isSignInSince(db: Database, id: number, since: Date): Promise<boolean> {
   const session = await db
     .selectFrom('sessions')
     .select('id')
     .where('id', '=', id)
     .where('created_at', '>=', since)
+    .where('script_name', 'is', null)
     .executeTakeFirst()
   return session !== undefined
 }

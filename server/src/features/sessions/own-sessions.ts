@@ -2,17 +2,27 @@ import { NotFoundError } from '../../base/errors.ts'
 import { hashToken } from '../../base/hash-token.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
+import { lockAccount } from '../accounts/lock-account.ts'
 import { recordAction } from '../audit/record-action.ts'
+import type { AuditTarget } from '../audit/record-action.ts'
 import { deleteSessions } from './delete-sessions.ts'
+import { latestEnd } from './lifetime.ts'
 import { deleteSession, listSessions } from './store.ts'
 import type { OwnSession } from './store.ts'
 
 /** The viewer's active sessions, latest use first. */
-export function listOwnSessions(
-  { db, clock }: Pick<Services, 'db' | 'clock'>,
+export async function listOwnSessions(
+  { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
   viewer: Viewer,
 ): Promise<OwnSession[]> {
-  return listSessions(db, viewer.userId, clock())
+  const now = clock()
+  const sessions = await listSessions(db, viewer.userId, now)
+  return sessions
+    .map((session) => ({
+      ...session,
+      expires_at: earliest(session.expires_at, latestEnd(session, config.sso)),
+    }))
+    .filter((session) => session.expires_at > now)
 }
 
 /** Ends the viewer's current session, which has this token. */
@@ -28,20 +38,29 @@ export async function signOut({ db }: Pick<Services, 'db'>, viewer: Viewer, toke
 /** Ends one of the viewer's sessions. Throws `not_found` for those of others. */
 export async function endOwnSession({ db }: Pick<Services, 'db'>, viewer: Viewer, id: number): Promise<void> {
   await db.transaction().execute(async (transaction) => {
-    const ended = await deleteSessions(transaction, viewer.userId, { id })
-    if (ended.length === 0) {
+    const [ended] = await deleteSessions(transaction, viewer.userId, { id })
+    if (ended === undefined) {
       throw new NotFoundError('Session not found. GET /v1/auth/sessions lists your sessions.')
     }
-    await recordAction(transaction, viewer, 'session.ended', { target: { type: 'session', id } })
+    await recordAction(transaction, viewer, 'session.ended', { target: toTarget(ended) })
   })
 }
 
 /** Ends all sessions of the viewer except the current one. */
 export async function endOtherSessions({ db }: Pick<Services, 'db'>, viewer: Viewer): Promise<void> {
   await db.transaction().execute(async (transaction) => {
-    const ended = await deleteSessions(transaction, viewer.userId, { except: viewer.session.id })
-    for (const id of ended) {
-      await recordAction(transaction, viewer, 'session.ended', { target: { type: 'session', id } })
+    // Otherwise a session that one of them is just creating for a script would remain.
+    await lockAccount(transaction, viewer.userId)
+    for (const ended of await deleteSessions(transaction, viewer.userId, { except: viewer.session.id })) {
+      await recordAction(transaction, viewer, 'session.ended', { target: toTarget(ended) })
     }
   })
+}
+
+function earliest(one: Date, other: Date): Date {
+  return one < other ? one : other
+}
+
+function toTarget({ id, scriptName }: { id: number; scriptName: string | null }): AuditTarget {
+  return { type: 'session', id, ...(scriptName === null ? {} : { name: scriptName }) }
 }

@@ -55,13 +55,13 @@ export function signOutRoute(app: App, deps: Pick<Services, 'db' | 'config'>): v
 }
 
 /** The routes with which a signed-in person manages their sessions. */
-export function ownSessionRoutes(app: App, deps: Pick<Services, 'db' | 'clock'>): void {
+export function ownSessionRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'config'>): void {
   listRoute(app, deps)
   endRoute(app, deps)
   endOthersRoute(app, deps)
 }
 
-function listRoute(app: App, deps: Pick<Services, 'db' | 'clock'>): void {
+function listRoute(app: App, deps: Pick<Services, 'db' | 'clock' | 'config'>): void {
   app.get(
     '/v1/auth/sessions',
     {

@@ -73,9 +73,14 @@ export const sessionParams = z.object({ session_id: pathId.describe('Id of one o
 export const ownSessionBody = z
   .object({
     id: entityId.describe('For ending the session'),
+    kind: z
+      .enum(['sign_in', 'script'])
+      .describe('`sign_in` for one that a sign-in started, `script` for one that you created for a script'),
+    name: z.string().nullable().describe('The name of a session for a script, otherwise null'),
     created_at: timestamp.describe('The sign-in'),
+    expires_at: timestamp.describe('End of the session; use extends it'),
     last_seen_at: timestamp.describe('Exact to ten minutes'),
-    address: z.string().nullable().describe('IP address of the latest use'),
+    address: z.string().nullable().describe('IP address of the latest use; null before the first use'),
     user_agent: z.string().nullable().describe('The browser or program of the latest use'),
     auth_method: z.string().describe('`password`, or the name of the SSO provider'),
     current: z.boolean().describe('Whether this request uses the session'),
@@ -85,10 +90,13 @@ export const ownSessionBody = z
 export const ownSessionsBody = z.array(ownSessionBody).describe('Your active sessions, latest use first')
 
 export function toOwnSessionBody(session: OwnSession, currentId: number): z.infer<typeof ownSessionBody> {
-  const { id, created_at, last_seen_at, address, user_agent, auth_method } = session
+  const { id, created_at, expires_at, last_seen_at, address, user_agent, auth_method, script_name } = session
   return {
     id,
+    kind: script_name === null ? 'sign_in' : 'script',
+    name: script_name,
     created_at: created_at.toISOString(),
+    expires_at: expires_at.toISOString(),
     last_seen_at: last_seen_at.toISOString(),
     address,
     user_agent,

@@ -49,6 +49,7 @@ export async function startSession(
     createdAt,
     expiresAt,
     endsAt,
+    scriptName: null,
   })
   await rememberNetwork(transaction, userId, visitor.address, createdAt)
   await assertEnabled(transaction, userId)

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Database } from '../../database/tables.ts'
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import type { RoleName } from '../../base/roles.ts'
 import type { Standing } from '../../base/standing.ts'
 import type { Actor, Person } from '../../base/viewer.ts'
@@ -13,6 +13,7 @@ export interface NewSession {
   createdAt: Date
   expiresAt: Date
   endsAt: Date | null
+  scriptName: string | null
 }
 
 /** Inserts a session and returns its id. */
@@ -30,6 +31,7 @@ export async function insertSession(db: Database, session: NewSession): Promise<
       renewed_at: session.createdAt,
       expires_at: session.expiresAt,
       ends_at: session.endsAt,
+      script_name: session.scriptName,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
@@ -85,6 +87,7 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
       'sessions.created_at',
       'sessions.renewed_at',
       'sessions.last_seen_at',
+      'sessions.address',
       'sessions.expires_at',
       'sessions.ends_at',
       'users.email',
@@ -141,11 +144,34 @@ export function listSessions(db: Database, userId: number, now: Date) {
   return db
     .selectFrom('sessions')
     .select(['id', 'created_at', 'last_seen_at', 'address', 'user_agent', 'auth_method'])
+    .select(['expires_at', 'ends_at', 'script_name'])
     .where('user_id', '=', userId)
     .where('expires_at', '>', now)
     .orderBy('last_seen_at', 'desc')
     .orderBy('id', 'desc')
     .execute()
+}
+
+/** Locks a session until the transaction ends; undefined if it has been deleted. */
+export function lockSession(transaction: DatabaseTransaction, id: number) {
+  return transaction
+    .selectFrom('sessions')
+    .select(['ends_at', 'script_name'])
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** Counts a user's unexpired sessions for scripts. */
+export async function countScriptSessions(db: Database, userId: number, now: Date): Promise<number> {
+  const { count } = await db
+    .selectFrom('sessions')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .where('script_name', 'is not', null)
+    .where('expires_at', '>', now)
+    .executeTakeFirstOrThrow()
+  return count
 }
 
 /** Notes where a session was last used. */

@@ -18,4 +18,5 @@ export interface SessionsTable {
   renewed_at: Date
   expires_at: Date
   ends_at: Date | null
+  script_name: string | null
 }

@@ -23,11 +23,16 @@ export async function endProviderSessions(
       : new ApplicationError('sso_unavailable', 'The identity provider is unreachable.', 60)
   }
   await db.transaction().execute(async (transaction) => {
-    for (const { id, userId } of await listSsoSessions(transaction, result)) {
-      await deleteSessions(transaction, userId, { id })
-      const actor = await identifyActor(transaction, visitor, userId)
-      const target = { type: 'session', id } as const
-      await recordAction(transaction, actor, 'session.ended', { target, details: { by: 'provider' } })
+    let sessions = await listSsoSessions(transaction, result)
+    while (sessions.length > 0) {
+      for (const { id, userId } of sessions) {
+        await deleteSessions(transaction, userId, { id })
+        const actor = await identifyActor(transaction, visitor, userId)
+        const target = { type: 'session', id } as const
+        await recordAction(transaction, actor, 'session.ended', { target, details: { by: 'provider' } })
+      }
+      // Meanwhile, one of them may have created a session for a script.
+      sessions = await listSsoSessions(transaction, result)
     }
   })
 }

@@ -31,7 +31,8 @@ test('GET /v1/auth/sessions: where each session is used, the current one marked'
   const { status, body } = await phone.get(route)
   expect(status).toBe(200)
   const time = expect.stringMatching(/^\d{4}-.*Z$/)
-  const common = { id: expect.any(Number), created_at: time, last_seen_at: time, address: '127.0.0.1' }
+  const times = { created_at: time, expires_at: time, last_seen_at: time }
+  const common = { id: expect.any(Number), kind: 'sign_in', name: null, address: '127.0.0.1', ...times }
   expect(body).toEqual([
     { ...common, user_agent: 'A phone', auth_method: 'password', current: true },
     { ...common, user_agent: expect.any(String), auth_method: 'password', current: false },

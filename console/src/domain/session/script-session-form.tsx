@@ -1,0 +1,66 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ScriptSession } from '../../contract.ts'
+import { ApiError } from '../../api/client.ts'
+import { useSession } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { TextField } from '../../components/field.tsx'
+import { fieldErrors, Form } from '../../components/form.tsx'
+import { Notice, Skeleton } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { usePasswordsAllowed } from '../installation.ts'
+import { PasswordField } from './password-field.tsx'
+import { profileQuery } from './profile-query.ts'
+import { useCreateScriptSession } from './script-session-queries.ts'
+
+const words = text.scriptSessions
+
+/** Names a session for scripts, and confirms it with the password, or with a recent sign-in through the identity provider. */
+export function ScriptSessionForm({ onCreated }: { onCreated: (session: ScriptSession) => void }) {
+  const creation = useCreateScriptSession(onCreated)
+  const profile = useQuery(profileQuery)
+  const asksPassword = usePasswordsAllowed() && profile.data?.has_password
+  if (profile.isPending) return <Skeleton className="h-40 rounded-lg" />
+  const { error } = creation
+  const isTooOld = error instanceof ApiError && error.code === 'sign_in_again'
+  return (
+    <Form<'name' | 'password'>
+      submitLabel={words.submit}
+      busy={creation.isPending}
+      error={error}
+      remedy={isTooOld ? <SignInAgain /> : undefined}
+      onSubmit={({ name, password }) => creation.mutate(asksPassword ? { name, password } : { name })}
+    >
+      <TextField
+        label={words.name}
+        hint={words.nameHint}
+        name="name"
+        maxLength={100}
+        autoComplete="off"
+        required
+        error={fieldErrors(error).name}
+      />
+      {asksPassword ? (
+        <PasswordField error={fieldErrors(error).password} />
+      ) : (
+        <p className="text-muted">{words.bySso}</p>
+      )}
+    </Form>
+  )
+}
+
+function SignInAgain() {
+  const { session } = useSession()
+  const url = `/v1/sso/login/${encodeURIComponent(session.auth_method)}?return_to=${encodeURIComponent(location.pathname + location.search)}`
+  return (
+    <Notice tone="warn">
+      <div className="grid justify-items-start gap-3">
+        <p>{words.tooOld}</p>
+        {session.auth_method !== 'password' && (
+          <Button asChild size="small">
+            <a href={url}>{words.signInAgain}</a>
+          </Button>
+        )}
+      </div>
+    </Notice>
+  )
+}

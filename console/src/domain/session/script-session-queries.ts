@@ -1,0 +1,15 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { NewScriptSessionInput, ScriptSession } from '../../contract.ts'
+import { callApi } from '../../api/client.ts'
+
+/** Creates a session for a script. Reports it even if the form is gone by then: its cookie is sent once. */
+export function useCreateScriptSession(onCreated: (session: ScriptSession) => void) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (body: NewScriptSessionInput) => callApi('POST', '/v1/auth/sessions', { body }),
+    onSuccess: (session) => {
+      onCreated(session)
+      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+    },
+  })
+}

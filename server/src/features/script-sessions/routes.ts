@@ -1,0 +1,45 @@
+import type { App } from '../../http/app.ts'
+import type { Services } from '../../services.ts'
+import { maxScriptSessions } from '../sessions/start-script-session.ts'
+import { createScriptSession } from './create-script-session.ts'
+import { newScriptSessionBody, scriptSessionBody, toProof } from './schemas.ts'
+
+/** The route with which a signed-in person creates a session for a script. */
+export function scriptSessionRoutes(
+  app: App,
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
+): void {
+  app.post(
+    '/v1/auth/sessions',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'createScriptSession',
+        summary: 'Create a session for a script',
+        description:
+          'Works where a sign-in by password does not: with a second factor, and with SSO. The body has your password, or a code of your second ' +
+          'factor; a wrong one is a 401 `invalid_credentials` or `invalid_code`. Without either, your session must come from an SSO sign-in within ' +
+          `the last ten minutes (403 \`sign_in_again\`). You can have ${maxScriptSessions} sessions for scripts. They end as your other sessions do.`,
+        tags: ['Accounts'],
+        body: newScriptSessionBody,
+        response: { 201: scriptSessionBody },
+        errors: [
+          'password_sign_in_disabled',
+          'rate_limited',
+          'invalid_credentials',
+          'no_password',
+          'invalid_code',
+          'second_factor_unreadable',
+          'sign_in_again',
+          'too_many_script_sessions',
+        ],
+      },
+    },
+    async ({ body, viewer }, reply) => {
+      const { name } = body
+      const { id, token, expiresAt } = await createScriptSession(deps, viewer, { name, proof: toProof(body) })
+      const cookie = `${deps.config.sessionCookie.name}=${token}`
+      return reply.code(201).send({ id, name, expires_at: expiresAt.toISOString(), cookie })
+    },
+  )
+}
