@@ -4,14 +4,15 @@
 import { parseArgs } from 'node:util'
 import { openCluster } from './cluster.ts'
 import { runCommand, runSuite } from './suite.ts'
-import { installXinference } from './xinference-environment.ts'
+import { installXinference, xinferenceVersions } from './xinference-environment.ts'
 
 const { values } = parseArgs({ strict: false, options: { runtime: { type: 'string' } } })
 
 await runSuite('component-kill', async (cleanUps) => {
   let environment = {}
   if (values.runtime === 'kubernetes') environment = await openCluster(cleanUps)
-  if (values.runtime === 'xinference') environment = { TEST_XINFERENCE: await installXinference('3.5.0') }
+  if (values.runtime === 'xinference')
+    environment = { TEST_XINFERENCE: await installXinference(xinferenceVersions[0]) }
   await runCommand(
     process.execPath,
     ['server/test/chaos/component-kill.ts', ...process.argv.slice(2)],

@@ -1,7 +1,7 @@
 import { installPython } from './python.ts'
 
-/** The newest version, and the last one before 3.0 */
-export const xinferenceVersions = ['3.5.0', '2.12.0'] as const
+/** The last release of each major version, the newest first */
+export const xinferenceVersions = ['4.1.0', '3.5.0', '2.12.0'] as const
 const engine = 'xllamacpp==2026.10.11549'
 
 /** Installs a version of Xinference from PyPI (about 6 GB, mostly PyTorch) and returns the folder of its virtual environment. */

@@ -12,8 +12,8 @@ const user = { username: 'berth', password: 'open sesame' }
 const path = '/api/v1/model-deployments'
 const messages = [{ role: 'user' as const, content: 'Hello' }]
 
-describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
-  const isNewest = version === '3.2.1'
+describe.each(['2.12.0', '4.1.0'])('Xinference %s', (version) => {
+  const isNewest = version === '4.1.0'
   let simulator: XinferenceSimulator
   let server: TestServer
   let client: Client

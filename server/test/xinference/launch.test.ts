@@ -113,9 +113,9 @@ describe('launch request', () => {
 
 describe('progress', () => {
   test.each([
-    ['2.11.0', 'pending', { phase: 'starting', message: 'Xinference is preparing to run the model.' }],
-    ['2.11.0', 'downloading', { phase: 'downloading', totalBytes: null, fraction: expect.closeTo(0.5) }],
-    ['2.11.0', 'loading', { phase: 'starting', message: 'Xinference is loading the model.' }],
+    ['2.12.0', 'pending', { phase: 'starting', message: 'Xinference is preparing to run the model.' }],
+    ['2.12.0', 'downloading', { phase: 'downloading', totalBytes: null, fraction: expect.closeTo(0.5) }],
+    ['2.12.0', 'loading', { phase: 'starting', message: 'Xinference is loading the model.' }],
     ['3.2.1', 'launching', { phase: 'starting', message: 'Xinference is preparing to run the model.' }],
     ['3.2.1', 'downloading', { phase: 'downloading', receivedBytes: 500_000, totalBytes: 1_000_000 }],
     ['3.2.1', 'loading', { phase: 'starting', message: 'Xinference is loading the model.' }],
@@ -183,7 +183,7 @@ describe('failures', () => {
     ["[Errno 111] Connect call failed ('127.0.0.1', 45770)", 'engine_crashed', 'runtime'],
     ['Something else', 'launch_rejected', 'model_launch'],
   ])('%s', async (failure, code, stage) => {
-    for (const version of ['2.11.0', '3.2.1']) {
+    for (const version of ['2.12.0', '4.1.0']) {
       const { simulator, runtime } = await open({ version })
       simulator.plan = { failure }
       const spec = await provision(runtime)
@@ -211,8 +211,8 @@ describe('failures', () => {
 
   test('a spec that only the worker rejects: fails after the launch was accepted', async () => {
     const { simulator, runtime } = await open()
-    simulator.intercept = ({ path }) =>
-      path.startsWith('/v1/engines/') ? { status: 404, body: { detail: 'Not Found' } } : undefined
+    const body = { 'llama.cpp': [{ model_format: 'ggufv2', quantizations: ['Q2_K'] }] }
+    simulator.intercept = ({ path }) => (path.startsWith('/v1/engines/') ? { status: 200, body } : undefined)
     const spec = await provision(runtime, { ...tiny, quantization: 'Q2_K' })
     expect((await runtime.ensureEngine(spec)).phase).toBe('starting')
     expect(await waitForPhase(() => runtime.ensureEngine(spec), 'failed')).toMatchObject({

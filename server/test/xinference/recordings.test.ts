@@ -7,6 +7,7 @@ import { openSimulator } from './support.ts'
 
 // `RECORD=yes npm run test:xinference` makes the recordings.
 const recordings: [version: string, file: string][] = [
+  ['4.1.0', '4.json'],
   ['3.5.0', '3.json'],
   ['2.12.0', '2.json'],
 ]

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { nameAddress } from '../../src/adapters/model-runtime/xinference/names.ts'
 import type { InstanceType } from '../../src/ports/model-runtime.ts'
-import type { Intercept } from './simulator/simulator.ts'
+import type { Intercept, SimulatedResponse, XinferenceSimulator } from './simulator/simulator.ts'
 import { makeSpec } from '../adapters/local-runtime-support.ts'
 import {
   l4,
@@ -19,7 +19,7 @@ const gpuVariant = makeGpuVariant()
 const oneGpu = { instanceType: 'xinference-1x23g', gpuCount: 1 }
 
 describe('sign-in', () => {
-  test.each(['2.11.0', '3.2.1'])(
+  test.each(['2.12.0', '4.1.0'])(
     '%s: once for concurrent requests, and again after a 401',
     async (version) => {
       const simulator = await openSimulator({ version, user })
@@ -29,7 +29,7 @@ describe('sign-in', () => {
       simulator.tokens.expire()
       await Promise.all([runtime.listOffers(), runtime.listDeploymentIds(), runtime.listOffers()])
       const refreshed = { signIns: 1, refreshes: 1 }
-      expect(simulator.tokens.counts).toEqual(version === '3.2.1' ? refreshed : { signIns: 2, refreshes: 0 })
+      expect(simulator.tokens.counts).toEqual(version === '4.1.0' ? refreshed : { signIns: 2, refreshes: 0 })
     },
   )
 
@@ -202,6 +202,11 @@ test('a READY instance without a model: absent after a timeout', async () => {
 })
 
 describe('a worker dies with its model', () => {
+  async function listModels({ url }: XinferenceSimulator): Promise<string[]> {
+    const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: { id: string }[] }
+    return data.map(({ id }) => id)
+  }
+
   async function loseWorker() {
     const simulator = await openSimulator({ workers: [makeWorker('10.0.0.7', 1), makeWorker('10.0.0.8', 1)] })
     const runtime = await openRuntime([simulator], { stallMs: 50 })
@@ -222,6 +227,24 @@ describe('a worker dies with its model', () => {
     expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
   })
 
+  test('until the supervisor notices, the model counts as held, and the others are listed', async () => {
+    const simulator = await openSimulator()
+    const runtime = await openRuntime([simulator])
+    const [dead, other] = [await provision(runtime), await provision(runtime)]
+    for (const spec of [dead, other]) await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+    simulator.models.get(dead.modelUid)!.isLost = true
+    const detail = "[Errno 111] Connect call failed ('127.0.0.2', 43072)"
+    simulator.intercept = ({ path }) =>
+      path === `/v1/models/${dead.modelUid}` ? { status: 500, body: { detail } } : undefined
+    const ids = [dead.deploymentId, other.deploymentId].toSorted()
+    // The supervisor's list is up to three seconds old.
+    await vi.waitFor(() => expect(listModels(simulator)).resolves.toEqual([other.modelUid]), 10_000)
+    expect((await runtime.listDeploymentIds()).toSorted()).toEqual(ids)
+    await expect(runtime.release(dead.deploymentId, dead.clusterId)).rejects.toThrow('Connect call failed')
+    simulator.intercept = null
+    expect(await runtime.listDeploymentIds()).toEqual([other.deploymentId])
+  })
+
   test('the deployment can be released, and nothing remains', async () => {
     const { simulator, runtime, spec } = await loseWorker()
     expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
@@ -232,9 +255,9 @@ describe('a worker dies with its model', () => {
 })
 
 test.each([
-  ['1.4.1', false],
+  ['2.11.0', false],
   ['0.16.3', false],
-  ['1.5.0', true],
+  ['2.12.0', true],
   ['0+unknown', true],
 ])('version %s', async (version, isSupported) => {
   const simulator = await openSimulator({ version })
@@ -356,6 +379,8 @@ describe('the list of models', () => {
     { model_name: 'qwen2.5-instruct', is_builtin: true, model_specs: [spec(7, 'none'), spec('1_5', 'none')] },
     { model_name: 'my-model', is_builtin: false },
   ]
+  const countListings = ({ calls }: XinferenceSimulator) =>
+    calls.filter((call) => call === 'GET /v1/model_registrations/LLM').length
 
   test('a variant that no cluster has is unavailable, with the reason; a custom model counts', async () => {
     const simulator = await openSimulator()
@@ -372,8 +397,7 @@ describe('the list of models', () => {
       expect(explain(makeGpuVariant(absent))).toMatch(/^Xinference's list of models has no \S+ with \d+B/)
     }
     await runtime.readAvailability!()
-    const calls = simulator.calls.filter((call) => call === 'GET /v1/model_registrations/LLM')
-    expect(calls, 'read once a minute').toHaveLength(1)
+    expect(countListings(simulator), 'read once a minute').toBe(1)
   })
 
   test('a cluster whose list is unknown, or that has a model, keeps it available', async () => {
@@ -386,5 +410,29 @@ describe('the list of models', () => {
     expect((await (await openRuntime([current])).readAvailability!())(phi)).not.toBeNull()
     await current.stopListening()
     expect((await (await openRuntime([current])).readAvailability!())(phi)).toBeNull()
+  })
+
+  test('a cluster whose list fails is not asked again for each plan', async () => {
+    const simulator = await openSimulator()
+    simulator.intercept = ({ path }) =>
+      path.startsWith('/v1/model_registrations/') ? { status: 500, body: 'Internal Server Error' } : undefined
+    const runtime = await openRuntime([simulator])
+    const phi = makeGpuVariant({ modelName: 'phi-4' })
+    expect((await runtime.readAvailability!())(phi)).toBeNull()
+    expect((await runtime.readAvailability!())(phi)).toBeNull()
+    expect(countListings(simulator)).toBe(1)
+  })
+
+  test('a plan does not wait for a slow list, which counts once it arrives', async () => {
+    const simulator = await openSimulator()
+    const answer = Promise.withResolvers<SimulatedResponse>()
+    simulator.intercept = ({ path }) => (path === '/v1/model_registrations/LLM' ? answer.promise : undefined)
+    const runtime = await openRuntime([simulator], { modelListPatienceMs: 50 })
+    const phi = makeGpuVariant({ modelName: 'phi-4' })
+    expect((await runtime.readAvailability!())(phi)).toBeNull()
+    expect((await runtime.readAvailability!())(phi), 'does not wait again').toBeNull()
+    answer.resolve({ status: 200, body: listed })
+    await vi.waitFor(async () => expect((await runtime.readAvailability!())(phi)).not.toBeNull(), 10_000)
+    expect(countListings(simulator)).toBe(1)
   })
 })

@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createWriteStream } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -20,6 +20,8 @@ export interface XinferenceCluster {
   startWorker(ip?: string): Promise<void>
   /** Kills a worker and the processes of its models. */
   killWorker(ip?: string): Promise<void>
+  /** Reads the secret for the first sign-up, which the supervisor logs; null before 4.0 */
+  readSetupToken(): Promise<string | null>
   register(type: 'LLM' | 'embedding', model: Record<string, unknown>): Promise<void>
   close(): Promise<void>
 }
@@ -41,7 +43,6 @@ export async function openCluster(environment: Record<string, string> = {}): Pro
   function start(name: string, program: string, args: string[]): void {
     const child = spawn(join(programs, program), args, {
       cwd: folder,
-      // Kills reach the processes that it starts too.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
@@ -63,7 +64,7 @@ export async function openCluster(environment: Record<string, string> = {}): Pro
     processes.delete(name)
     if (child?.pid === undefined || child.exitCode !== null) return
     const ended = once(child, 'exit')
-    process.kill(-child.pid, 'SIGKILL')
+    for (const pid of [-child.pid, ...listTree(child.pid)]) killQuietly(pid)
     await ended
   }
 
@@ -87,6 +88,10 @@ export async function openCluster(environment: Record<string, string> = {}): Pro
       await waitUntil(`the worker ${ip}`, async () => (await listWorkers()).includes(`${ip}:`))
     },
     killWorker: (ip = '127.0.0.1') => kill(ip),
+    async readSetupToken() {
+      const text = await readFile(join(folder, 'xinference.log'), 'utf8')
+      return /Setup token: (\S+)/.exec(text)?.[1] ?? null
+    },
     async register(type, model) {
       const response = await fetch(`${url}/v1/model_registrations/${type}`, {
         method: 'POST',
@@ -100,6 +105,23 @@ export async function openCluster(environment: Record<string, string> = {}): Pro
       log.end()
       await rm(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** A process and those that it started. Since 4.0 some have a session of their own, so no signal to the group reaches them. */
+function listTree(pid: number): number[] {
+  const lines = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
+  const processes = lines.map((line) => line.trim().split(/\s+/).map(Number))
+  const tree = [pid]
+  for (const parent of tree) tree.push(...processes.flatMap(([id = 0, by]) => (by === parent ? [id] : [])))
+  return tree
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended already.
   }
 }
 

@@ -3,11 +3,11 @@ import { createXinferenceRuntime } from '../../../src/adapters/model-runtime/xin
 import { openCluster } from './cluster.ts'
 import type { XinferenceCluster } from './cluster.ts'
 
-const isVersion3 = process.env['TEST_XINFERENCE_VERSION']?.startsWith('3.') === true
+const major = Number.parseInt(process.env['TEST_XINFERENCE_VERSION'] ?? '', 10)
 const admin = { username: 'berth', password: 'a-long-enough-Passw0rd!' }
 
 /** Since version 3.0, Xinference requires a sign-in unless XINFERENCE_AUTH_ADVANCED turns it off. */
-describe.skipIf(!isVersion3)('a real Xinference that requires a sign-in', () => {
+describe.skipIf(!(major >= 3))('a real Xinference that requires a sign-in', () => {
   let cluster: XinferenceCluster
   beforeAll(async () => {
     cluster = await openCluster({ XINFERENCE_AUTH_ADVANCED: '1' })
@@ -37,11 +37,12 @@ describe.skipIf(!isVersion3)('a real Xinference that requires a sign-in', () => 
     await expect(listOffers(admin)).rejects.toThrow(/rejected Berth's user name or password/)
   })
 
-  test('after the setup: the admin is accepted, and a wrong password is refused', async () => {
+  test('after the setup, since 4.0 with the token of the log: the admin is accepted, and a wrong password is refused', async () => {
+    const token = await cluster.readSetupToken()
     const setup = await fetch(`${cluster.url}/v1/admin/setup`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(admin),
+      body: JSON.stringify({ ...admin, ...(token === null ? {} : { setup_token: token }) }),
     })
     expect(setup.status).toBe(201)
     await expect(listOffers({ ...admin, password: 'wrong' })).rejects.toThrow(/rejected Berth's user name/)

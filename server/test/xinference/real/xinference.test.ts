@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { SupervisorError } from '../../../src/adapters/model-runtime/xinference/errors.ts'
 import { createXinferenceRuntime } from '../../../src/adapters/model-runtime/xinference/runtime.ts'
 import { withWarmUp } from '../../../src/adapters/model-runtime/warm-up.ts'
 import { mainProtocols } from '../../../src/features/inference/protocols/protocols.ts'
@@ -39,7 +40,9 @@ describe('a real Xinference', () => {
     )
   })
   afterEach(async () => {
-    for (const id of await runtime.listDeploymentIds()) await waitForRelease(id)
+    // A supervisor lists nothing while it knows a dead worker.
+    const ids = await vi.waitFor(() => runtime.listDeploymentIds(), waitOptions)
+    for (const id of ids) await waitForRelease(id)
   })
   afterAll(async () => {
     await runtime?.close()
@@ -172,10 +175,17 @@ describe('a real Xinference', () => {
     expect((await chat(spec)).status).toBe(200)
   })
 
-  test('a second worker: a launch can name it', async () => {
+  test('a second worker: a launch can name it, and the model of a dead worker is not gone at once', async () => {
     await cluster.startWorker('127.0.0.2')
     const spec = await start()
     expect((await chat(spec)).status).toBe(200)
-    await cluster.killWorker('127.0.0.2')
+    const { address } = (await (await fetch(`${cluster.url}/v1/models/${spec.modelUid}`)).json()) as {
+      address: string
+    }
+    await cluster.killWorker(address.split(':')[0])
+    const ids = await runtime.listDeploymentIds().catch((error: unknown) => error)
+    console.log('after a dead worker of two:', String(ids))
+    if (Array.isArray(ids)) expect(ids).toEqual([spec.deploymentId])
+    else expect(ids).toBeInstanceOf(SupervisorError)
   })
 })

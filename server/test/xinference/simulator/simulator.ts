@@ -20,7 +20,7 @@ import { createTokens } from './tokens.ts'
 import type { SimulatedTokens } from './tokens.ts'
 
 export interface SimulatorOptions {
-  /** Version of Xinference; since 3.0 tokens can be refreshed. Default 3.2.1 */
+  /** Version of Xinference, 2.12 or later; since 3.0 tokens can be refreshed. Default 4.1.0 */
   version?: string | undefined
   user?: { username: string; password: string } | null | undefined
   workers?: SimulatedWorker[] | undefined
@@ -78,7 +78,7 @@ const refuse = (status: number, detail: string): SimulatedResponse => ({ status,
 
 /** Starts a supervisor with workers that behaves like a version of Xinference, including its defects. Berth's engine serves its models. */
 export async function startXinferenceSimulator(options: SimulatorOptions = {}): Promise<XinferenceSimulator> {
-  const { version = '3.2.1', user = null, withEngines = true } = options
+  const { version = '4.1.0', user = null, withEngines = true } = options
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
   const isAtLeast = (a: number, b: number, c = 0) =>
     major * 1e6 + minor * 1e3 + patch >= a * 1e6 + b * 1e3 + c
@@ -155,8 +155,6 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       [...models.values()].filter((each) => each.worker === worker.ip).flatMap((each) => each.gpus),
     )
     const free = worker.gpus.map((_, index) => index).filter((index) => !used.has(index))
-    // Since 1.15 models share GPUs instead of being refused.
-    if (free.length < count && !isAtLeast(1, 15)) return refuse(503, 'No available slot found for the model')
     const model: SimulatedModel = {
       uid,
       body,
@@ -190,7 +188,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     switch (`${method} ${rest}`) {
       case 'GET ':
         if (model !== undefined && isServed(model)) return ok(describeModel(model))
-        if (model?.status === 'CREATING' && isAtLeast(2, 12))
+        if (model?.status === 'CREATING')
           return {
             ...refuse(503, `Model is loading, please retry later: ${uid}`),
             headers: { 'retry-after': '30' },
@@ -263,12 +261,12 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       return send(response, refuse(401, 'Could not validate credentials'))
     if (!isInferencePath(url.pathname)) return send(response, respond(method, url, body))
     const model = models.get(String(body?.['model']))
-    if (model?.status === 'CREATING' && isAtLeast(2, 12))
+    if (model?.status === 'CREATING')
       return send(response, { ...refuse(503, 'Model is loading'), headers: { 'retry-after': '30' } })
     if (model === undefined || engines === null || !isServed(model))
       return send(response, {
         ...unknownModel(String(body?.['model'])),
-        status: isAtLeast(2, 12) ? 404 : 400,
+        status: 404,
       })
     return proxyInference(model, engines.key, url.pathname, body ?? {}, response)
   }

@@ -1,3 +1,4 @@
+import { SupervisorError } from './errors.ts'
 import * as schemas from './response-schemas.ts'
 import type { Supervisor } from './supervisor.ts'
 
@@ -61,7 +62,7 @@ export async function readNodes(supervisor: Supervisor): Promise<ClusterNode[]> 
   return [...nodes.values()]
 }
 
-/** Lists the uids of all models that are running or being launched. Throws SupervisorError. */
+/** Lists the uids of all models that are running, being launched, or unknown at the moment. Throws SupervisorError. */
 export async function listLaunched(supervisor: Supervisor): Promise<string[]> {
   const [models, instances] = await Promise.all([
     supervisor.get('/v1/models', schemas.models),
@@ -71,10 +72,20 @@ export async function listLaunched(supervisor: Supervisor): Promise<string[]> {
   for (const { model_uid: uid, status } of instances) {
     if (status === 'TERMINATED' || status === 'ERROR' || uids.has(uid)) continue
     // The list is some seconds old, and the instance of a model whose worker died stays READY forever.
-    if (status === 'READY' && (await supervisor.describe(uid)).state === 'unknown') continue
+    if (status === 'READY' && !(await mayExist(supervisor, uid))) continue
     uids.add(uid)
   }
   return [...uids]
+}
+
+/** False once a supervisor no longer knows a model. Until it notices that a worker died, it can't describe the models there. */
+async function mayExist(supervisor: Supervisor, uid: string): Promise<boolean> {
+  try {
+    return (await supervisor.describe(uid)).state !== 'unknown'
+  } catch (error) {
+    if (error instanceof SupervisorError) return true
+    throw error
+  }
 }
 
 function isWorker(nodeType: string): boolean {

@@ -31,13 +31,7 @@ export async function chooseEngine(
   const { modelType } = variant
   const modelName = nameInXinference(variant)
   const name = encodeURIComponent(modelName)
-  let response = await supervisor.request({ method: 'GET', path: `/v1/engines/${modelType}/${name}` })
-  // Older supervisors have a route only for engines of LLMs.
-  if (response.status === 404 && response.detail === 'Not Found') {
-    response = await supervisor.request({ method: 'GET', path: `/v1/engines/${name}` })
-  }
-  if (response.status === 404 && response.detail === 'Not Found')
-    return { engine: listPreferredEngines(variant)[0] ?? '' }
+  const response = await supervisor.request({ method: 'GET', path: `/v1/engines/${modelType}/${name}` })
   if (response.status !== 200) {
     const isUnknown = response.status < 500 || /not found|unknown|not supported/i.test(response.detail)
     if (isUnknown) return toEngineFailure(`Model not found, name: ${modelName}`, 'launch_rejected')

@@ -1,25 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ModelAvailability, ModelVariant } from '../../../ports/model-runtime.ts'
 import { SupervisorError } from './errors.ts'
 import { isSameVariant, nameInXinference } from './launch.ts'
 import type { Registrations } from './response-schemas.ts'
 import type { Supervisor } from './supervisor.ts'
 
-/** How long a list counts as current, in milliseconds: workers take a moment to write it. */
+/** How long a list counts as current, and how long a slow cluster is not asked again, in milliseconds. */
 const lifetime = 60_000
+/** How long a cluster that failed is not asked again, in milliseconds. */
+const pauseAfterFailure = 10_000
+/** How long callers wait for a list, in milliseconds. Later callers see an answer that comes after that. */
+const defaultPatience = 3_000
 
+/** The list of one cluster for one type of model. */
 interface KnownList {
-  readAt: number
-  registrations: Registrations
+  /** The last answer, which stays valid while the cluster doesn't tell; null before the first */
+  registrations: Registrations | null
+  /** When to ask again, on the clock of `performance.now()` */
+  askAt: number
+  /** The request in flight, which all callers share */
+  asking: Promise<void> | null
 }
 
 /** What the clusters can launch: the models of their versions, and those that an operator registered. */
 export class ModelList {
   readonly #supervisors: readonly Supervisor[]
+  readonly #patience: number
   /** By cluster and type of model */
   readonly #lists = new Map<string, KnownList>()
 
-  constructor(supervisors: readonly Supervisor[]) {
+  constructor(supervisors: readonly Supervisor[], patience: number = defaultPatience) {
     this.#supervisors = supervisors
+    this.#patience = patience
   }
 
   /** Resolves to a function that says why no cluster can launch a variant. Clusters whose lists are unknown count as able to. */
@@ -38,22 +50,43 @@ export class ModelList {
     return Promise.all(this.#supervisors.map((supervisor) => this.#readOne(supervisor, type)))
   }
 
-  /** The list of a cluster; null if the cluster doesn't tell. */
+  /** The list of a cluster; null if the cluster has not told it so far. */
   async #readOne(supervisor: Supervisor, type: ModelVariant['modelType']): Promise<Registrations | null> {
     const key = `${supervisor.origin} ${type}`
-    const known = this.#lists.get(key)
-    if (known !== undefined && performance.now() - known.readAt < lifetime) return known.registrations
-    try {
-      const registrations = await supervisor.listRegistrations(type)
-      // A cluster without workers lists no models.
-      if (registrations.length === 0) return null
-      this.#lists.set(key, { readAt: performance.now(), registrations })
-      return registrations
-    } catch (error) {
-      if (error instanceof SupervisorError) return null
-      throw error
-    }
+    const list = this.#lists.get(key) ?? { registrations: null, askAt: -Infinity, asking: null }
+    this.#lists.set(key, list)
+    if (performance.now() < list.askAt) return list.registrations
+    list.asking ??= ask(supervisor, type, list).finally(() => {
+      list.asking = null
+    })
+    await this.#waitFor(list, list.asking)
+    return list.registrations
   }
+
+  /** Waits for a request, but not for long. The next callers don't wait for a slow cluster. */
+  async #waitFor(list: KnownList, asking: Promise<void>): Promise<void> {
+    const waiting = new AbortController()
+    const timeout = sleep(this.#patience, 'late', { signal: waiting.signal }).catch(() => {})
+    const first = await Promise.race([asking, timeout])
+    waiting.abort()
+    if (first === 'late') list.askAt = performance.now() + lifetime
+  }
+}
+
+/** Asks a cluster for its list, and notes when to ask again. A request without an answer may still occupy the workers. */
+async function ask(supervisor: Supervisor, type: ModelVariant['modelType'], list: KnownList): Promise<void> {
+  let wait = pauseAfterFailure
+  try {
+    const registrations = await supervisor.listRegistrations(type)
+    // A cluster without workers lists no models.
+    if (registrations.length > 0) {
+      list.registrations = registrations
+      wait = lifetime
+    }
+  } catch (error) {
+    if (!(error instanceof SupervisorError)) throw error
+  }
+  list.askAt = Math.max(list.askAt, performance.now() + wait)
 }
 
 function hasVariant(registrations: Registrations, variant: ModelVariant): boolean {

@@ -44,7 +44,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     unreachable: new Set(),
     terminated: new Set(),
   }
-  const models = new ModelList(context.supervisors)
+  const models = new ModelList(context.supervisors, settings.modelListPatienceMs)
   return {
     name: 'xinference',
     // Xinference chooses the engine. Its other engines for the formats of vLLM share their cache as vLLM does.

@@ -14,6 +14,8 @@ export interface XinferenceSettings {
   logger: RuntimeLogger
   /** Timeout of a request to a supervisor, in milliseconds; default 15 s */
   responseTimeoutMs?: number | undefined
+  /** How long a plan waits for a cluster's list of models, in milliseconds; default 3 s */
+  modelListPatienceMs?: number | undefined
   /** Milliseconds without progress until a download or start fails; default 20 minutes */
   stallMs?: number | undefined
   /** Polling interval for a model's events while a log is followed, in milliseconds; default 2 s */

@@ -34,7 +34,7 @@ export interface Supervisor {
   expectSettled(): Promise<void>
   /** Empty for versions without events */
   listEvents(uid: string): Promise<schemas.ModelEvent[]>
-  /** The models that the cluster can launch; empty if the version doesn't tell */
+  /** The models that the cluster can launch; empty without workers */
   listRegistrations(type: ModelType): Promise<schemas.Registrations>
   listReplicas(uid: string): Promise<z.output<typeof schemas.replicas>>
 }
@@ -42,8 +42,8 @@ export interface Supervisor {
 /** Workers report their models to a restarted supervisor every five seconds. */
 const settleSeconds = 20
 
-/** The first version that reports the progress of a launch. */
-const oldestVersion = [1, 5] as const
+/** The oldest version that `npm run test:xinference` runs. */
+const oldestVersion = [2, 12] as const
 
 /** Opens no connection itself. */
 export function openSupervisor(origin: string, agent: Agent, settings: XinferenceSettings): Supervisor {
@@ -141,7 +141,7 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
     async describe(uid) {
       const path = `/v1/models/${encodeURIComponent(uid)}`
       const response = await request({ method: 'GET', path })
-      // Versions before 2.12 answer 400 for an unknown model; later ones partly 404.
+      // 400 for an unknown model, and in part 404.
       if (response.status === 400 || response.status === 404) return { state: 'unknown' }
       if (response.status === 503) return { state: 'loading' }
       return { state: 'served', modelName: parseResponse(path, response, schemas.model).model_name ?? null }
