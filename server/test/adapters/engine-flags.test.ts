@@ -4,23 +4,21 @@ import { listEngines, planEngine } from '../../src/adapters/model-runtime/kubern
 import type { EnginePlan } from '../../src/adapters/model-runtime/kubernetes/engine-plan.ts'
 import { mergeOffers } from '../../src/adapters/model-runtime/merge-offers.ts'
 import { toLaunchBody } from '../../src/adapters/model-runtime/xinference/launch.ts'
+import { defaultImages } from '../../src/config/runtimes.ts'
 import { readCatalogFile } from '../../src/features/catalog/sources/file.ts'
-import { vllmReasoningParsers, vllmToolParsers } from '../../src/features/catalog/engine-profiles.ts'
 import { findEngine } from '../../src/features/catalog/engine-choice.ts'
 import { readInstanceTypesFile } from '../../src/features/placement/instance-types-file.ts'
 import { selectInstance, sizeOffer } from '../../src/features/placement/instance-selection.ts'
 import type { SelectionRules } from '../../src/features/placement/instance-selection.ts'
 import { noMinimums } from '../../src/features/placement/serving-capacity.ts'
 import type { EngineSpec, ModelVariant } from '../../src/ports/model-runtime.ts'
+import { llamaServerOptions, vllmOptions } from '../support/engine-options.ts'
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../../catalog/${name}`, import.meta.url))
 const { models } = readCatalogFile(fileOf('models.yaml'))
 const variants = models.flatMap((model) => model.variants.map((variant) => ({ variant, tags: model.tags })))
 const types = readInstanceTypesFile(fileOf('instance-types.yaml'), 'usd')
-const images = {
-  vllm: 'vllm/vllm-openai:v0.28.0',
-  llamaCpp: 'ghcr.io/ggml-org/llama.cpp:server-cuda-b10964',
-}
+const images = { vllm: defaultImages.vllm['13'], llamaCpp: defaultImages.llamaCpp }
 const settings = {
   images,
   gpusPerNode: 8,
@@ -38,72 +36,13 @@ const offers = mergeOffers(
   pricePerHour: types.find(({ name }) => name === offer.instanceType)!.pricePerHour,
 }))
 
-function makeRules(vllm = images.vllm): SelectionRules {
+function makeRules(vllm: string = images.vllm): SelectionRules {
   return {
     engines: listEngines({ ...images, vllm }),
     ceilings: { contextTokens: null, parallelSequences: 256 },
     shared: { contextTokens: 8192, parallelSequences: 4 },
     minimums: noMinimums,
   }
-}
-
-const bare = /^$/
-const count = /^[1-9]\d*$/
-const anyText = /./s
-const oneOf = (words: readonly string[]) => new RegExp(`^(${words.join('|')})$`)
-
-/** The options of `vllm serve` in 0.28 that Berth uses, with their values. */
-const vllmOptions: Record<string, RegExp> = {
-  revision: anyText,
-  'tokenizer-revision': anyText,
-  'served-model-name': anyText,
-  host: /^0\.0\.0\.0$/,
-  port: count,
-  'max-model-len': count,
-  'max-num-seqs': count,
-  'tensor-parallel-size': /^[1248]$/,
-  'gpu-memory-utilization': /^0\.\d+$/,
-  'allowed-media-domains': /^none\.invalid$/,
-  dtype: /^half$/,
-  quantization: /^fp8$/,
-  runner: /^pooling$/,
-  'enable-auto-tool-choice': bare,
-  'tool-call-parser': oneOf(vllmToolParsers),
-  'reasoning-parser': oneOf(vllmReasoningParsers),
-  'chat-template': /^\/vllm-workspace\/examples\/tool_chat_template_[\w.]+\.jinja$/,
-  'trust-remote-code': bare,
-  'tokenizer-mode': /^(deepseek_v32|deepseek_v4|mistral)$/,
-  'config-format': /^mistral$/,
-  'load-format': /^mistral$/,
-  'kv-cache-dtype': /^fp8$/,
-  'block-size': count,
-  'enable-expert-parallel': bare,
-  'chat-template-content-format': /^string$/,
-}
-
-/** The options of `llama-server` in b10964 that Berth uses, with their values. */
-const llamaServerOptions: Record<string, RegExp> = {
-  'hf-repo': /^[\w.-]+\/[\w.-]+$/,
-  'hf-file': /\.gguf$/,
-  model: /\.gguf$/,
-  'model-url': /^https:\/\/.+\.gguf/,
-  mmproj: /\.gguf$/,
-  'mmproj-url': /^https:\/\/.+\.gguf$/,
-  'no-mmproj': bare,
-  alias: anyText,
-  'ctx-size': count,
-  parallel: count,
-  'n-gpu-layers': count,
-  device: /^CUDA0(,CUDA[1-7])*$/,
-  host: /^0\.0\.0\.0$/,
-  port: count,
-  metrics: bare,
-  embeddings: bare,
-  'batch-size': count,
-  'ubatch-size': count,
-  'cache-ram': count,
-  jinja: bare,
-  'reasoning-format': /^deepseek$/,
 }
 
 function readOptions({ engine, args }: EnginePlan): Map<string, string> {
@@ -165,9 +104,10 @@ test('every variant on every instance type that fits: documented options, and nu
   expect(planned).toBeGreaterThan(10_000)
 })
 
-test('every variant runs on some instance type with vLLM 0.28 and llama.cpp b10964', () => {
+test.each(Object.values(defaultImages.vllm))('every variant runs on some instance type with %s', (vllm) => {
+  const rules = makeRules(vllm)
   const infeasible = variants.filter(
-    ({ variant }) => selectInstance(variant, offers, makeRules(), []).outcome === 'infeasible',
+    ({ variant }) => selectInstance(variant, offers, rules, []).outcome === 'infeasible',
   )
   expect(infeasible.map(({ variant }) => `${variant.modelName} ${variant.format}`)).toEqual([])
 })

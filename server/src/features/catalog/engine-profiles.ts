@@ -5,14 +5,14 @@ import type { Mistake } from '../../base/yaml-file.ts'
 import type { EngineProfiles } from '../../ports/model-runtime.ts'
 import { isCommit } from './is-commit.ts'
 
-/** Values of `--tool-call-parser` in vLLM 0.28. */
+/** Values of `--tool-call-parser` in vLLM 0.28 to 0.33. */
 export const vllmToolParsers: readonly string[] =
   `apertus cohere_command3 cohere_command4 deepseek_v3 deepseek_v31 deepseek_v32 deepseek_v4 dots ernie45 functiongemma gemma4
    gigachat3 glm45 glm47 granite granite-20b-fc granite4 hermes hunyuan_a13b hy_v3 inkling internlm jamba kimi_k2 kimi_k3 lfm2 ling3
    llama3_json llama4_json llama4_pythonic longcat mimo minicpm5 minimax_m2 minimax_m3 mistral muse_glimmer olmo3 openai
    phi4_mini_json poolside_v1 pythonic qwen3_coder qwen3_xml seed_oss step3 step3p5 xlam`.split(/\s+/)
 
-/** Values of `--reasoning-parser` in vLLM 0.28. */
+/** Values of `--reasoning-parser` in vLLM 0.28 to 0.33. */
 export const vllmReasoningParsers: readonly string[] =
   `cohere_command3 cohere_command4 deepseek_r1 deepseek_v3 deepseek_v4 ernie45 gemma4 glm45 glm47 granite holo2 hunyuan_a13b hy_v3
    inkling kimi_k2 kimi_k3 ling3 mimo minimax_m2 minimax_m2_append_think minimax_m3 mistral muse_glimmer nemotron_v3 olmo3
