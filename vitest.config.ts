@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import type { TestProjectInlineConfiguration } from 'vitest/config'
+import { LongestFirst } from './server/test/support/longest-first.ts'
 
 const services = { globalSetup: ['server/test/support/global-setup.ts'] }
 
@@ -22,12 +23,15 @@ function onRealComponent(name: string, include: string[]): TestProjectInlineConf
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
           name: 'unit',
           // Unit tests keep no state between files; loading every module anew would take longer than the tests.
           isolate: false,
+          // Generous, for properties on a busy machine
+          testTimeout: 30_000,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
           include: [
@@ -57,9 +61,13 @@ export default defineConfig({
           ],
           ...services,
           expect: { poll: { timeout: 30_000 } },
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          maxWorkers: 2,
+          // Generous, for tests that start several servers on a busy machine
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          // Servers keep no state in modules, so tests that start them do neither.
+          isolate: false,
+          // More than two cores' worth, because many tests wait for other processes
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },

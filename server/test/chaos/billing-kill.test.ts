@@ -5,7 +5,7 @@ import { runBillingKills } from './billing-kill.ts'
 // `npm run test:billing-kill` runs thirty rounds of each step.
 test(
   'kill -9 between any two queries of activating, reporting usage and invoicing: one customer, one subscription, no usage lost or doubled',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async () => {
     const database = await createTestDatabase()
     try {

@@ -20,6 +20,7 @@ import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestClock, hour } from '../support/clock.ts'
 import type { TestClock } from '../support/clock.ts'
+import { childEnvironment } from '../support/process.ts'
 import { callSandbox } from '../support/sandbox.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { writeSealedSeconds } from '../support/sealed-usage.ts'
@@ -160,9 +161,8 @@ function runChild(
 ): Promise<{ died: boolean; output: string }> {
   const clockOffset = clock.now().getTime() - Date.now()
   const input: ChildInput = { step, organization: viewer, clockOffset, killBefore }
-  const { PATH = '', HOME = '' } = process.env
   const spawned = spawn(process.execPath, [child, JSON.stringify(input)], {
-    env: { PATH, HOME, ...settings },
+    env: { ...childEnvironment(), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const { promise, resolve: end, reject } = Promise.withResolvers<{ died: boolean; output: string }>()

@@ -7,7 +7,12 @@ import { createClient, registerClient } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { deploy } from '../support/deployments.ts'
 import { findPostgresPrograms } from '../support/own-postgres.ts'
-import { createDataDirectory, removeDataDirectory, spawnServer } from '../support/process.ts'
+import {
+  childEnvironment,
+  createDataDirectory,
+  removeDataDirectory,
+  spawnServer,
+} from '../support/process.ts'
 import { query } from './scratch.ts'
 
 const run = promisify(execFile)
@@ -51,10 +56,9 @@ test.skipIf(programs === null)(
     const ask = { model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 4 }
     expect((await owner.post('/v1/chat/completions', ask)).status).toBe(200)
 
-    const { PATH = '', HOME = '' } = process.env
     const file = join(DATA_DIR, 'berth.sql')
     const exportTo = () =>
-      run(process.execPath, [admin, 'database', 'export', file], { env: { PATH, HOME, DATA_DIR } })
+      run(process.execPath, [admin, 'database', 'export', file], { env: { ...childEnvironment(), DATA_DIR } })
     // While the server runs, and once more when it is stopped
     await exportTo()
     expect((await stat(file)).mode & 0o777).toBe(0o600)

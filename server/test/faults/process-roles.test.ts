@@ -12,6 +12,7 @@ import { startGate } from '../support/database-gate.ts'
 import { deploy } from '../support/deployments.ts'
 import { listen } from '../support/listen.ts'
 import {
+  childEnvironment,
   createDataDirectory,
   findEngineProcesses,
   removeDataDirectory,
@@ -195,9 +196,8 @@ test('on a terminal, or with LOG_FORMAT=text, the log has lines for people; LOG_
 /** Starts a server in a terminal of its own. `listening` resolves to its output until then. */
 function spawnOnTerminal(settings: Record<string, string>) {
   const command = [process.execPath, ...startFlags, resolve(root, 'server/bin/berth.mjs')].join(' ')
-  const { PATH = '', HOME = '' } = process.env
   const child = spawn('script', ['--quiet', '--flush', '--command', command, '/dev/null'], {
-    env: { PATH, HOME, TERM: 'xterm', NO_COLOR: '1', PORT: '0', ...settings },
+    env: { ...childEnvironment(), TERM: 'xterm', NO_COLOR: '1', PORT: '0', ...settings },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const exited = once(child, 'close')

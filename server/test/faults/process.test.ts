@@ -249,7 +249,8 @@ test('a start with a used DATA_DIR leaves compiled code there for the next one',
   onTestFinished(() => removeDataDirectory(directory))
   // The first start finds an empty folder, which it leaves alone until it has checked it.
   for (const _start of ['first', 'second']) {
-    const started = spawnServer({ DATA_DIR: directory })
+    // Without the cache that the servers of all tests share
+    const started = spawnServer({ DATA_DIR: directory, NODE_COMPILE_CACHE: '' })
     await started.listening
     started.child.kill('SIGTERM')
     expect(await started.exited).toBe(0)

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { childEnvironment } from './process.ts'
 import type { TestServer } from './server.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -15,9 +16,8 @@ export interface AdminResult {
 
 /** Runs the program of `npm run admin` with only these settings. */
 export function runAdmin(settings: Record<string, string>, args: string[]): Promise<AdminResult> {
-  const { PATH = '', HOME = '' } = process.env
   return new Promise((done) => {
-    const options = { env: { PATH, HOME, ...settings }, timeout: 120_000 }
+    const options = { env: { ...childEnvironment(), ...settings }, timeout: 120_000 }
     execFile(process.execPath, [program, ...args], options, (error, stdout, stderr) => {
       done({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
     })

@@ -36,6 +36,8 @@ async function createMigratedDatabase(postgresUrl: string, dataDirectory: string
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   buildConsole()
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-tests-'))
+  // The processes that tests start compile the same code, most of them with an empty DATA_DIR. Vitest's workers inherit this.
+  process.env['NODE_COMPILE_CACHE'] = join(dataDirectory, 'compile-cache')
   // As root, PostgreSQL runs under another account, which must be able to enter this folder.
   await chmod(dataDirectory, 0o755)
   const database = await startEmbeddedDatabase({

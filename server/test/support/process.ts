@@ -15,6 +15,12 @@ export const startFlags = (JSON.parse(readFileSync(packageFile, 'utf8')).scripts
   .split(' ')
   .filter((part) => part.startsWith('--'))
 
+/** The environment of Berth's programs in tests: no settings of a developer, and compiled code that all tests share. */
+export function childEnvironment(): Record<string, string> {
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env
+  return { PATH, HOME, NODE_COMPILE_CACHE }
+}
+
 /** A server in a separate process, as operators run it. */
 export interface ServerProcess {
   child: ChildProcess
@@ -32,9 +38,14 @@ export function spawnServer(
   node = process.execPath,
   args: string[] = [],
 ): ServerProcess {
-  const { PATH = '', HOME = '' } = process.env
   const child = spawn(node, [...startFlags, program, ...args], {
-    env: { PATH, HOME, PORT: '0', WORKER_PORT: '0', BILLING_TRIAL_MAX_ACTIVE: '1000', ...settings },
+    env: {
+      ...childEnvironment(),
+      PORT: '0',
+      WORKER_PORT: '0',
+      BILLING_TRIAL_MAX_ACTIVE: '1000',
+      ...settings,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const { promise: listening, resolve: listens, reject } = Promise.withResolvers<string>()

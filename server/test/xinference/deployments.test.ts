@@ -137,7 +137,7 @@ describe.each(['2.12.0', '4.1.0'])('Xinference %s', (version) => {
       expect((await chat(deployment.id)).status).toBe(502)
       await simulator.startListening()
       await waitForMessage(deployment.id, null)
-      await vi.waitFor(async () => expect((await chat(deployment.id)).status).toBe(200), 15_000)
+      await vi.waitFor(async () => expect((await chat(deployment.id)).status).toBe(200), 60_000)
       expect((await client.get(`${path}/${deployment.id}`)).body.failure_reason).toBeNull()
       await release(deployment.id)
     },
@@ -152,8 +152,8 @@ describe.each(['2.12.0', '4.1.0'])('Xinference %s', (version) => {
     expect(refused.status).toBe(503)
     expect(refused.body.error.code).toBe('deployment_not_ready')
     expect(refused.headers.get('retry-after')).toBe('5')
-    await vi.waitFor(() => expect(launches()).toBe(before + 1), 15_000)
-    await vi.waitFor(async () => expect((await chat(deployment.id)).status).toBe(200), 15_000)
+    await vi.waitFor(() => expect(launches()).toBe(before + 1), 60_000)
+    await vi.waitFor(async () => expect((await chat(deployment.id)).status).toBe(200), 60_000)
     await waitForMessage(deployment.id, null)
     await release(deployment.id)
   })
@@ -176,7 +176,7 @@ describe.each(['2.12.0', '4.1.0'])('Xinference %s', (version) => {
     await vi.waitFor(async () => {
       const { body: deployment } = await client.get(`${path}/${body.id}`)
       expect(deployment.status_message).toContain('Xinference is downloading the model')
-    }, 15_000)
+    }, 60_000)
     simulator.plan = {}
     await release(body.id)
     expect(simulator.models.get(body.inference_model_uid)?.status).toBe('ERROR')

@@ -1,0 +1,28 @@
+import { BaseSequencer } from 'vitest/node'
+import type { TestSpecification } from 'vitest/node'
+
+/** Parts of the paths of the files that take longest. */
+const longest = [
+  '/chaos/billing-kill',
+  '/chaos/component-kill',
+  '/adapters/local-runtime-engines',
+  '/faults/process-roles',
+  '/faults/api-processes',
+  '/flows/operators',
+  '/chaos/kill-loop',
+  '/faults/frozen-database',
+]
+
+/** Starts the longest files of each project first. Otherwise a worker that takes one of them last runs alone at the end. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- not an array's method
+    const sorted = await super.sort(files)
+    return sorted.toSorted((one, other) => rankOf(one) - rankOf(other))
+  }
+}
+
+function rankOf({ moduleId }: TestSpecification): number {
+  const index = longest.findIndex((part) => moduleId.includes(part))
+  return index === -1 ? longest.length : index
+}
