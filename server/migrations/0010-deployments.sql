@@ -2,6 +2,7 @@ CREATE TABLE deployments (
   id                     uuid PRIMARY KEY,
   user_id                bigint NOT NULL REFERENCES users (id),
   organization_id        bigint NOT NULL REFERENCES organizations (id),
+  shared_with            text CHECK (shared_with = 'organization'),
   model_name             text NOT NULL,
   model_format           text NOT NULL,
   model_size_in_billions double precision NOT NULL,
@@ -55,7 +56,12 @@ CREATE INDEX deployments_user_idx ON deployments (user_id, created_at DESC, id D
 -- For the list without terminated deployments, which outnumber the others over time.
 CREATE INDEX deployments_unterminated_idx ON deployments (user_id, created_at DESC, id DESC) WHERE status <> 'terminated';
 CREATE INDEX deployments_organization_idx ON deployments (organization_id, status);
+-- For the lists of an organization: all of its deployments, and those that are shared.
+CREATE INDEX deployments_organization_list_idx ON deployments (organization_id, created_at DESC, id DESC);
+CREATE INDEX deployments_shared_idx ON deployments (organization_id, created_at DESC, id DESC) WHERE shared_with IS NOT NULL;
 CREATE INDEX deployments_due_idx ON deployments (reconcile_at) WHERE reconcile_at IS NOT NULL;
+COMMENT ON COLUMN deployments.shared_with IS
+  'organization: every member whose current organization it is may call the deployment; NULL if only its owner may';
 COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
 COMMENT ON COLUMN deployments.waiting_for IS
   'What the next step waits for: an instance; an engine that starts; stop: a lost engine that must stop, whose restart is counted already; release: the instance is too small; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
@@ -74,18 +80,23 @@ COMMENT ON COLUMN deployments.reconcile_at IS 'When the reconciler is due next; 
 COMMENT ON COLUMN deployments.leased_until IS 'Only leased_by may reconcile the deployment until this time';
 COMMENT ON COLUMN deployments.lease_number IS 'Fencing token: grows with each lease; writes under an older number are refused';
 
--- Server processes cache inference targets. These triggers invalidate the cache of one user.
+-- Server processes cache inference targets. These triggers invalidate the cache of the owner, and of each member if the deployment is
+-- or was shared.
 CREATE FUNCTION notify_deployment_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('deployment_changed', coalesce(OLD.user_id, NEW.user_id)::text);
+  IF coalesce(OLD.shared_with, NEW.shared_with) IS NOT NULL THEN
+    PERFORM pg_notify('deployment_changed', user_id::text) FROM memberships
+    WHERE organization_id = coalesce(OLD.organization_id, NEW.organization_id);
+  END IF;
   RETURN NULL;
 END
 $$;
 CREATE TRIGGER deployments_created AFTER INSERT OR DELETE ON deployments
   FOR EACH ROW EXECUTE FUNCTION notify_deployment_changed();
 CREATE TRIGGER deployments_changed AFTER UPDATE ON deployments FOR EACH ROW
-  WHEN ((OLD.status, OLD.engine_url, OLD.failure_reason, OLD.model_name)
-    IS DISTINCT FROM (NEW.status, NEW.engine_url, NEW.failure_reason, NEW.model_name))
+  WHEN ((OLD.status, OLD.engine_url, OLD.failure_reason, OLD.model_name, OLD.shared_with)
+    IS DISTINCT FROM (NEW.status, NEW.engine_url, NEW.failure_reason, NEW.model_name, NEW.shared_with))
   EXECUTE FUNCTION notify_deployment_changed();
 
 CREATE TABLE deployment_events (
@@ -115,6 +126,8 @@ CREATE TABLE deployment_counts (
   PRIMARY KEY (user_id, organization_id)
 );
 COMMENT ON TABLE deployment_counts IS 'Number of deployments per user and organization, maintained by triggers on deployments';
+
+CREATE INDEX deployment_counts_organization_idx ON deployment_counts (organization_id);
 
 CREATE FUNCTION count_added_deployments() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

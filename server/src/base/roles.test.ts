@@ -18,6 +18,7 @@ const lowestRoles = {
   updateOrganization: 'admin',
   manageInvitations: 'admin',
   manageMembers: 'admin',
+  manageDeployments: 'admin',
   readAuditLog: 'admin',
   readUsage: 'viewer',
   manageBilling: 'admin',

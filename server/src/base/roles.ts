@@ -20,6 +20,7 @@ export const permissions = {
   useOwnDeployments: everyone,
   createDeployments: members,
   terminateOwnDeployments: members,
+  manageDeployments: admins,
   readOrganization: everyone,
   updateOrganization: admins,
   manageInvitations: admins,

@@ -69,6 +69,7 @@ test('query parameters have their defaults', () => {
     limit: 100,
     model_type: 'LLM',
     offset: 0,
+    scope: 'own',
     window: '1h',
   })
 })

@@ -23,7 +23,7 @@ export async function accessDeployment(
   if (deployment === undefined) throw deploymentNotFound()
   const refusal = judgeAccess({ act, person: viewer, deployment: toOwnership(deployment) })
   if (refusal === null) return deployment
-  if (refusal.code !== 'not_found' && act !== 'read') {
+  if (refusal.code !== 'not_found' && (act === 'change' || act === 'terminate')) {
     const target = { type: 'deployment', id, name: deployment.model_name } as const
     await recordRefusal(db, { ...viewer, organizationId: deployment.organization_id }, target)
   }
@@ -52,8 +52,9 @@ export function toAccessError(refusal: AccessRefusal): Error {
 export function toOwnership({
   user_id: ownerId,
   organization_id: organizationId,
-}: Pick<Deployment, 'user_id' | 'organization_id'>): DeploymentOwnership {
-  return { ownerId, organizationId }
+  shared_with: sharedWith,
+}: Pick<Deployment, 'user_id' | 'organization_id' | 'shared_with'>): DeploymentOwnership {
+  return { ownerId, organizationId, sharedWith }
 }
 
 function deploymentNotFound(): NotFoundError {

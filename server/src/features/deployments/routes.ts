@@ -9,9 +9,11 @@ import type { Services } from '../../services.ts'
 import type { Person } from '../../base/viewer.ts'
 import { watchSession } from '../sessions/watch-session.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
+import type { DeploymentAct } from './judge-access.ts'
 import { accessDeployment, hasAccess } from './access-deployment.ts'
-import { listReadableOrganizations } from './judge-access.ts'
-import { changeMinimums } from './change-minimums.ts'
+import { toListScope } from './list-scope.ts'
+import { presentDeployment, presentDeployments } from './present-deployments.ts'
+import { changeDeployment } from './change-deployment.ts'
 import { followEngineLog, maxLogLines, readEngineLog, requireReadableLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
 import { measureWeightCache } from './weight-cache-metrics.ts'
@@ -32,17 +34,16 @@ import {
   logsQuery,
   placementsBody,
   planBody,
-  toDeploymentBody,
   toDeploymentUsageBody,
   toEventItem,
   toLogItem,
-  toMinimumChanges,
   toPlacementBody,
   toPlanBody,
   toMinimums,
+  toWishes,
   toVariantChoice,
 } from './schemas.ts'
-import { listEvents, listOwnDeployments } from './store.ts'
+import { listDeployments, listEvents } from './store.ts'
 import { terminateDeployment } from './terminate.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime' | 'prices'>
@@ -65,10 +66,10 @@ const followedLines = 200
 export function deploymentRoutes(app: App, deps: Deps): void {
   measureWeightCache(app.metrics, deps.runtime)
   const countStream = createEventStreamLimit(deps.config.eventStreams)
-  const watchAccess = (request: FastifyRequest, id: string) => (signal: AbortSignal) => {
+  const watchAccess = (request: FastifyRequest, act: DeploymentAct, id: string) => (signal: AbortSignal) => {
     const token = readSessionToken(request, deps.config.sessionCookie) ?? ''
     const { userId } = request.viewer
-    const isAllowed = (person: Person) => hasAccess(deps, person, 'read', id)
+    const isAllowed = (person: Person) => hasAccess(deps, person, act, id)
     return watchSession(deps, { token, userId, isAllowed }, signal)
   }
 
@@ -78,16 +79,16 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       config: { permission: 'readOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'listDeployments',
-        summary: 'List your deployments, newest first',
+        summary: 'List your deployments, or those of your organization, newest first',
         tags,
         querystring: listDeploymentsQuery,
         response: { 200: deploymentsBody },
       },
     },
     async ({ query, viewer }) => {
-      const owner = { userId: viewer.userId, organizationIds: listReadableOrganizations(viewer) }
-      const { items, total } = await listOwnDeployments(deps.db, owner, query)
-      return { items: items.map(toDeploymentBody), total, limit: query.limit, offset: query.offset }
+      const { items, total } = await listDeployments(deps.db, toListScope(viewer, query.scope), query)
+      const bodies = await presentDeployments(deps.db, items)
+      return { items: bodies, total, limit: query.limit, offset: query.offset }
     },
   )
 
@@ -107,7 +108,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     },
     async ({ body, viewer }, reply) => {
       const deployment = await requestDeployment(deps, viewer, toVariantChoice(body), toMinimums(body))
-      return reply.code(201).send(toDeploymentBody(deployment))
+      return reply.code(201).send(await presentDeployment(deps.db, deployment))
     },
   )
 
@@ -167,7 +168,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) =>
-      toDeploymentBody(await accessDeployment(deps, viewer, 'read', params.deployment_id)),
+      presentDeployment(deps.db, await accessDeployment(deps, viewer, 'read', params.deployment_id)),
   )
 
   app.patch(
@@ -176,10 +177,10 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       config: { permission: 'createDeployments', anyOrganization: true },
       schema: {
         operationId: 'changeDeployment',
-        summary: 'Change what a deployment must be able to serve',
+        summary: 'Change what a deployment must be able to serve, and who may call it',
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
-          'does so when its engine starts next, and says so in `waiting_for`.',
+          'does so when its engine starts next, and says so in `waiting_for`. The owner and admins of the organization may share it.',
         tags,
         params: deploymentParams,
         body: changeDeploymentBody,
@@ -188,7 +189,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, body, viewer }) =>
-      toDeploymentBody(await changeMinimums(deps, viewer, params.deployment_id, toMinimumChanges(body))),
+      presentDeployment(deps.db, await changeDeployment(deps, viewer, params.deployment_id, toWishes(body))),
   )
 
   app.delete(
@@ -207,7 +208,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) =>
-      toDeploymentBody(await terminateDeployment(deps, viewer, params.deployment_id)),
+      presentDeployment(deps.db, await terminateDeployment(deps, viewer, params.deployment_id)),
   )
 
   app.get(
@@ -235,7 +236,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'status',
           toEventItem,
           (signal) => followEvents(deps, id, signal),
-          watchAccess(request, id),
+          watchAccess(request, 'read', id),
         )
       }
       return { items: (await listEvents(deps.db, id, 0)).map(toEventItem) }
@@ -261,7 +262,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       const { tail } = request.query
-      const deployment = await accessDeployment(deps, request.viewer, 'read', request.params.deployment_id)
+      const deployment = await accessDeployment(deps, request.viewer, 'inspect', request.params.deployment_id)
       await requireReadableLog(deps, deployment)
       if (wantsEventStream(request)) {
         countStream(request.viewer.userId, reply)
@@ -270,7 +271,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'line',
           toLogItem,
           (signal) => followEngineLog(deps, deployment, tail ?? followedLines, signal),
-          watchAccess(request, deployment.id),
+          watchAccess(request, 'inspect', deployment.id),
         )
       }
       return { items: (await readEngineLog(deps, deployment, tail ?? maxLogLines)).map(toLogItem) }
@@ -291,7 +292,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) => {
-      const deployment = await accessDeployment(deps, viewer, 'read', params.deployment_id)
+      const deployment = await accessDeployment(deps, viewer, 'inspect', params.deployment_id)
       return toDeploymentUsageBody(await readDeploymentUsage(deps, deployment))
     },
   )

@@ -11,6 +11,7 @@ import {
 } from '../../http/schemas.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
+import type { DeploymentWishes } from './change-deployment.ts'
 import { maxLogLines } from './engine-log.ts'
 import type { Alternative } from '../placement/alternatives.ts'
 import { deploymentStatuses, waitingReasons } from './lifecycle.ts'
@@ -69,18 +70,32 @@ export const createDeploymentBody = z
     ],
   })
 
-export const changeDeploymentBody = z
-  .object(minimums)
-  .meta({ id: 'DeploymentChange', examples: [{ min_context_tokens: 32_768 }] })
+const sharedWith = z
+  .enum(['organization'])
+  .nullable()
+  .describe(
+    '`organization`: every member of the organization may call the model while it is their current organization; null: only the owner',
+  )
 
-/** Omitted minimums stay undefined. */
-export function toMinimumChanges(body: z.infer<typeof changeDeploymentBody>) {
-  return { contextTokens: body.min_context_tokens, parallelSequences: body.min_parallel_sequences }
+export const changeDeploymentBody = z.object({ ...minimums, shared_with: sharedWith.optional() }).meta({
+  id: 'DeploymentChange',
+  examples: [{ min_context_tokens: 32_768 }, { shared_with: 'organization' }],
+})
+
+/** Omitted fields stay undefined. */
+export function toWishes(body: z.infer<typeof changeDeploymentBody>): DeploymentWishes {
+  return {
+    contextTokens: body.min_context_tokens,
+    parallelSequences: body.min_parallel_sequences,
+    sharedWith: body.shared_with,
+  }
 }
 
-export function toMinimums(body: z.infer<typeof changeDeploymentBody>): CapacityMinimums {
-  const { contextTokens = null, parallelSequences = null } = toMinimumChanges(body)
-  return { contextTokens, parallelSequences }
+export function toMinimums(body: z.infer<typeof createDeploymentBody>): CapacityMinimums {
+  return {
+    contextTokens: body.min_context_tokens ?? null,
+    parallelSequences: body.min_parallel_sequences ?? null,
+  }
 }
 
 export const deploymentUsageBody = z
@@ -212,6 +227,12 @@ export const placementsBody = z
   .meta({ id: 'Placements', description: 'The instance and price of every catalog variant' })
 
 export const listDeploymentsQuery = pageQuery.extend({
+  scope: z
+    .enum(['own', 'organization'])
+    .default('own')
+    .describe(
+      '`organization` lists those of your current organization: all of them for admins, the shared ones for other members',
+    ),
   active: queryBoolean(false).describe('true to exclude terminated deployments'),
 })
 
@@ -222,7 +243,9 @@ export const logsQuery = z.object({
 })
 
 export const deploymentParams = z.object({
-  deployment_id: z.string().describe('Id of one of your deployments'),
+  deployment_id: z
+    .string()
+    .describe('Id of a deployment of yours, of a shared one, or for admins of any in the organization'),
 })
 
 export const deploymentBody = z
@@ -232,7 +255,15 @@ export const deploymentBody = z
       .meta({ format: 'uuid' })
       .describe('Id of the deployment; also a value for `model` in inference requests'),
     user_id: z.string().describe('The owner'),
+    owner: z
+      .object({
+        user_id: z.string().describe('Id of the person'),
+        email: z.string().describe('Email of the person'),
+        name: z.string().describe('Name of the person'),
+      })
+      .describe('The person who asked for the deployment, or to whom it was transferred'),
     organization_id: z.string().describe('The organization that pays'),
+    shared_with: sharedWith,
     cluster_id: z
       .string()
       .nullable()
@@ -301,7 +332,7 @@ export const deploymentBody = z
 
 export const deploymentsBody = page(deploymentBody).meta({
   id: 'DeploymentPage',
-  description: 'A page of your deployments, newest first',
+  description: 'A page of deployments, newest first',
 })
 
 export const eventItem = z
@@ -331,9 +362,13 @@ export const logsBody = z
   .meta({ id: 'DeploymentLogs', description: 'The last lines of the engine’s log, oldest first' })
 
 /** Converts what differs from the row. The serializer drops the columns that callers don't see. */
-export function toDeploymentBody(deployment: DeploymentSummary): z.infer<typeof deploymentBody> {
+export function toDeploymentBody(
+  deployment: DeploymentSummary,
+  owner: { name: string; email: string },
+): z.infer<typeof deploymentBody> {
   return {
     ...deployment,
+    owner: { user_id: String(deployment.user_id), ...owner },
     user_id: String(deployment.user_id),
     organization_id: String(deployment.organization_id),
     waiting_for: findWaitingFor(deployment),

@@ -8,7 +8,7 @@ import { judgeAccess } from './judge-access.ts'
 import type { DeploymentOwnership } from './judge-access.ts'
 import { toAccessError, toOwnership } from './access-deployment.ts'
 import { listDeploymentsByName, listRunningDeployments, requeueNow } from './store.ts'
-import type { Deployment } from './store.ts'
+import type { Deployment, ServingScope } from './store.ts'
 
 /** The facts about a deployment that routing a request needs. */
 export interface ServingDeployment extends DeploymentOwnership {
@@ -28,9 +28,9 @@ export interface ServingDeployment extends DeploymentOwnership {
 }
 
 /**
- * Resolves the `model` of a request among the viewer's deployments that aren't terminating: the one with this id or
- * `inference_model_uid`, otherwise all with this model name, newest first. A name that none has may be another spelling of one in the
- * catalog, or the catalog's id.
+ * Resolves the `model` of a request among the viewer's deployments that aren't terminating, then among those that others share with the
+ * viewer's current organization: the one with this id or `inference_model_uid`, otherwise all with this model name, newest first. A name
+ * that none has may be another spelling of one in the catalog, or the catalog's id.
  */
 export async function resolveDeployments(
   { db }: Pick<Services, 'db'>,
@@ -38,13 +38,28 @@ export async function resolveDeployments(
   name: string,
 ): Promise<ServingDeployment[]> {
   if (name.includes('\0') || !name.isWellFormed()) return []
-  const rows = await listDeploymentsByName(db, viewer.userId, name)
-  const exact = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)
-  if (exact !== undefined) return [toServing(exact)]
-  if (rows.length > 0) return rows.map(toServing)
-  const modelName = await findCatalogName({ db }, name)
-  if (modelName === null || modelName === name) return []
-  return (await listDeploymentsByName(db, viewer.userId, modelName)).map(toServing)
+  const catalogName = lazily(() => findCatalogName({ db }, name))
+  for (const scope of servingScopes(viewer)) {
+    const rows = await listDeploymentsByName(db, scope, name)
+    const exact = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)
+    if (exact !== undefined) return [toServing(exact)]
+    if (rows.length > 0) return rows.map(toServing)
+    const modelName = await catalogName()
+    if (modelName === null || modelName === name) continue
+    const spelled = await listDeploymentsByName(db, scope, modelName)
+    if (spelled.length > 0) return spelled.map(toServing)
+  }
+  return []
+}
+
+/** The viewer's own deployments, and those that others share with their current organization. */
+function servingScopes({ userId, organizationId }: Viewer): [ServingScope, ServingScope] {
+  return [{ ownerId: userId }, { organizationId, exceptOwnerId: userId }]
+}
+
+function lazily<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let reading: Promise<Value> | undefined
+  return () => (reading ??= read())
 }
 
 /**
@@ -64,14 +79,18 @@ export function requireCallable<Each extends DeploymentOwnership>(
   throw refusal.code === 'not_found' ? toUnknown() : toAccessError(refusal)
 }
 
-/** The viewer's running deployments that they may call now, newest first. */
+/** The running deployments that the viewer may call now, newest first: their own, and those that others share. */
 export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,
   viewer: Viewer,
-): Promise<ServingDeployment[]> {
-  const rows = await listRunningDeployments(db, viewer.userId)
-  const serving = rows.map(toServing)
-  return serving.filter((deployment) => judgeAccess({ act: 'call', person: viewer, deployment }) === null)
+): Promise<{ own: ServingDeployment[]; shared: ServingDeployment[] }> {
+  const [own, shared] = await Promise.all(
+    servingScopes(viewer).map(async (scope) => {
+      const serving = (await listRunningDeployments(db, scope)).map(toServing)
+      return serving.filter((deployment) => judgeAccess({ act: 'call', person: viewer, deployment }) === null)
+    }),
+  )
+  return { own: own!, shared: shared! }
 }
 
 /** Reports that an engine did not answer, so that a worker checks it immediately. */

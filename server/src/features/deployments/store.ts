@@ -8,17 +8,11 @@ export type Deployment = Selectable<DeploymentsTable>
 /** The columns of the API's Deployment object, without the large `variant`. */
 export type DeploymentSummary = Pick<Deployment, (typeof summaryColumns)[number]>
 export type DeploymentEvent = Selectable<DeploymentEventsTable>
-
-/** A user, and the organizations whose deployments are meant. At least one. */
-export interface DeploymentOwner {
-  userId: number
-  organizationIds: readonly number[]
-}
-
 const summaryColumns = [
   'id',
   'user_id',
   'organization_id',
+  'shared_with',
   'cluster_id',
   'instance_id',
   'gpu_allocation_id',
@@ -73,59 +67,82 @@ export function getDeployment(db: Database, id: string): Promise<Deployment> {
   return db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-/** A page of a user's deployments in these organizations, newest first. */
-export async function listOwnDeployments(
+/** The deployments of a list. */
+export type DeploymentListScope =
+  | { of: 'owner'; userId: number; organizationIds: readonly number[] }
+  | { of: 'organization'; organizationId: number; onlyShared: boolean }
+
+/** A page of deployments, newest first. */
+export async function listDeployments(
   db: Database,
-  owner: DeploymentOwner,
+  scope: DeploymentListScope,
   { limit, offset, active }: { limit: number; offset: number; active: boolean },
 ): Promise<{ items: DeploymentSummary[]; total: number }> {
   const [items, total] = await Promise.all([
-    db
-      .selectFrom('deployments')
+    selectListed(db, scope, active)
       .select(summaryColumns)
-      .where('user_id', '=', owner.userId)
-      .where('organization_id', 'in', owner.organizationIds)
-      .$if(active, (query) => query.where('status', '<>', sql.lit('terminated' as const)))
       .orderBy('created_at', 'desc')
       .orderBy('id', 'desc')
       .limit(limit)
       .offset(offset)
       .execute(),
-    active ? countUnterminated(db, owner) : countAll(db, owner),
+    active || (scope.of === 'organization' && scope.onlyShared)
+      ? countListed(db, scope, active)
+      : countAll(db, scope),
   ])
   return { items, total }
 }
 
-async function countAll(db: Database, { userId, organizationIds }: DeploymentOwner): Promise<number> {
-  const { total } = await db
-    .selectFrom('deployment_counts')
-    .select(sql<number>`coalesce(sum(total), 0)::bigint`.as('total'))
-    .where('user_id', '=', userId)
-    .where('organization_id', 'in', organizationIds)
-    .executeTakeFirstOrThrow()
-  return total
+function selectListed(db: Database, scope: DeploymentListScope, active: boolean) {
+  const listed = db
+    .selectFrom('deployments')
+    .$if(active, (query) => query.where('status', '<>', sql.lit('terminated' as const)))
+  if (scope.of === 'owner') {
+    return listed.where('user_id', '=', scope.userId).where('organization_id', 'in', scope.organizationIds)
+  }
+  return listed
+    .where('organization_id', '=', scope.organizationId)
+    .$if(scope.onlyShared, (query) => query.where('shared_with', 'is not', null))
 }
 
-async function countUnterminated(
-  db: Database,
-  { userId, organizationIds }: DeploymentOwner,
-): Promise<number> {
-  const { count } = await db
-    .selectFrom('deployments')
+async function countListed(db: Database, scope: DeploymentListScope, active: boolean): Promise<number> {
+  const { count } = await selectListed(db, scope, active)
     .select((select) => select.fn.countAll<number>().as('count'))
-    .where('user_id', '=', userId)
-    .where('organization_id', 'in', organizationIds)
-    .where('status', '<>', sql.lit('terminated' as const))
     .executeTakeFirstOrThrow()
   return count
 }
 
-/** A user's deployments whose id, engine uid or model name is `name`, newest first, without those that are terminating. */
-export function listDeploymentsByName(db: Database, userId: number, name: string): Promise<Deployment[]> {
-  return db
-    .selectFrom('deployments')
-    .selectAll()
-    .where('user_id', '=', userId)
+async function countAll(db: Database, scope: DeploymentListScope): Promise<number> {
+  const counts = db
+    .selectFrom('deployment_counts')
+    .select(sql<number>`coalesce(sum(total), 0)::bigint`.as('total'))
+  const { total } = await (
+    scope.of === 'owner'
+      ? counts.where('user_id', '=', scope.userId).where('organization_id', 'in', scope.organizationIds)
+      : counts.where('organization_id', '=', scope.organizationId)
+  ).executeTakeFirstOrThrow()
+  return total
+}
+
+/** The deployments that a person may name in requests: their own, or those that others share with an organization. */
+export type ServingScope = { ownerId: number } | { organizationId: number; exceptOwnerId: number }
+
+function selectServing(db: Database, scope: ServingScope) {
+  const deployments = db.selectFrom('deployments').selectAll()
+  if ('ownerId' in scope) return deployments.where('user_id', '=', scope.ownerId)
+  return deployments
+    .where('organization_id', '=', scope.organizationId)
+    .where('shared_with', 'is not', null)
+    .where('user_id', '<>', scope.exceptOwnerId)
+}
+
+/** Deployments whose id, engine uid or model name is `name`, newest first, without those that are terminating. */
+export function listDeploymentsByName(
+  db: Database,
+  scope: ServingScope,
+  name: string,
+): Promise<Deployment[]> {
+  return selectServing(db, scope)
     .where('status', 'not in', ['terminating', 'terminated'])
     .where((where) =>
       where.or([
@@ -139,14 +156,26 @@ export function listDeploymentsByName(db: Database, userId: number, name: string
     .execute()
 }
 
-export function listRunningDeployments(db: Database, userId: number): Promise<Deployment[]> {
-  return db
-    .selectFrom('deployments')
-    .selectAll()
-    .where('user_id', '=', userId)
+export function listRunningDeployments(db: Database, scope: ServingScope): Promise<Deployment[]> {
+  return selectServing(db, scope)
     .where('status', '=', 'running')
     .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
     .execute()
+}
+
+/** The name and email of each of these users, by id. */
+export async function findOwners(
+  db: Database,
+  userIds: readonly number[],
+): Promise<Map<number, { name: string; email: string }>> {
+  if (userIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('users')
+    .select(['id', 'name', 'email'])
+    .where('id', 'in', userIds)
+    .execute()
+  return new Map(rows.map(({ id, name, email }) => [id, { name, email }]))
 }
 
 /** The number of deployments with a scheduled reconcile pass. */

@@ -17,10 +17,14 @@ export interface ServingEngine {
   version: string | null
 }
 
+/** Who may call a deployment besides its owner */
+export type SharedWith = 'organization'
+
 export interface DeploymentsTable {
   id: string
   user_id: number
   organization_id: number
+  shared_with: SharedWith | null
   model_name: string
   model_format: string
   model_size_in_billions: number

@@ -3,6 +3,7 @@ import type { Services } from '../../services.ts'
 import type { Actor, Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { transitionDeployment } from './change-store.ts'
+import { describeTarget } from './audit-target.ts'
 import { accessDeployment } from './access-deployment.ts'
 import { getDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
@@ -29,7 +30,7 @@ export async function terminateWithin(
 ): Promise<Deployment> {
   for (;;) {
     const deployment = await getDeployment(transaction, id)
-    const { status, organization_id: organizationId, model_name: name } = deployment
+    const { status, organization_id: organizationId } = deployment
     if (status === 'terminating' || status === 'terminated') return deployment
     const moved = await transitionDeployment(
       transaction,
@@ -38,8 +39,8 @@ export async function terminateWithin(
       { stage: 'termination', message: reason },
     )
     if (moved === undefined) continue
-    const target = { type: 'deployment', id, name } as const
-    await recordAction(transaction, actor, 'deployment.terminated', { target, organizationId })
+    const action = { ...(await describeTarget(transaction, actor, deployment)), organizationId }
+    await recordAction(transaction, actor, 'deployment.terminated', action)
     return moved
   }
 }

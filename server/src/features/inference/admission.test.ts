@@ -9,6 +9,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
   return {
     deploymentId: 'a',
     ownerId: 1,
+    sharedWith: null,
     organizationId: 1,
     modelName: 'm',
     modelType: 'LLM',
@@ -47,3 +48,28 @@ test('requests in flight follow the sequences of the engine, up to the configure
   expect(countAdmitted(256)).toBe(100)
   expect(countAdmitted(null)).toBe(100)
 })
+
+test.each([1, 2, 5])(
+  'a flood to a shared deployment delays each of %i other callers by at most one request of each caller',
+  (others) => {
+    const admission = createAdmission({ ...limits, perDeployment: 1 }, createCircuitBreakers())
+    const targets = [{ ...makeTarget(null), sharedWith: 'organization' as const }]
+    const admitted: number[] = []
+    const request = (userId: number) =>
+      admission.request({
+        userId,
+        targets,
+        refusedBy: new Set(),
+        admit: () => void admitted.push(userId),
+        reject: () => {},
+      })
+    for (let count = 0; count < 500; count += 1) request(0)
+    for (let userId = 1; userId <= others; userId += 1) request(userId)
+    while (admitted.length < 501 + others - 1) admission.release(admitted.at(-1)!, 'a')
+    for (let userId = 1; userId <= others; userId += 1) {
+      expect(admitted.indexOf(userId)).toBeLessThanOrEqual(others + 1)
+    }
+    expect(admission.queued()).toBe(0)
+    admission.close()
+  },
+)

@@ -49,13 +49,15 @@ interface Waiter {
 
 /**
  * Admits requests within the limits of their user and deployment. A few more wait briefly in a queue; the rest get a 429.
- * Deployments belong to one user, so each user has a queue. A request that waits for a full deployment does not block requests to
- * other deployments.
+ * Each user has a queue. A request that waits for a full deployment does not block requests to other deployments. Users who wait for the
+ * same shared deployment take turns.
  */
 export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreakers): Admission {
   const inFlight = new Map<string, number>()
   const inFlightByUser = new Map<number, number>()
   const queues = new Map<number, Waiter[]>()
+  /** Queued requests to deployments with several callers */
+  let sharedWaiters = 0
 
   const load = (deploymentId: string) => inFlight.get(deploymentId) ?? 0
   const hasRoom = ({ deploymentId, parallelSequences }: EngineTarget) =>
@@ -95,6 +97,7 @@ export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreake
       request.reject(tooManyRequests(limits))
     }, limits.queueMilliseconds)
     queue.push({ request, timer })
+    if (isShared(request)) sharedWaiters += 1
     queues.set(request.userId, queue)
   }
 
@@ -104,7 +107,16 @@ export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreake
     if (queue === undefined || index === -1) return
     clearTimeout(queue[index]!.timer)
     queue.splice(index, 1)
+    if (isShared(request)) sharedWaiters -= 1
     if (queue.length === 0) queues.delete(request.userId)
+  }
+
+  /** Callers of a shared deployment take turns: whoever was served comes after the others. */
+  function moveToEnd(userId: number): void {
+    const queue = queues.get(userId)
+    if (queue === undefined) return
+    queues.delete(userId)
+    queues.set(userId, queue)
   }
 
   function admitQueued(userId: number): void {
@@ -113,6 +125,7 @@ export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreake
       const target = tryAdmit(request)
       if (target === null) continue
       cancel(request)
+      moveToEnd(userId)
       request.admit(target)
     }
   }
@@ -128,7 +141,10 @@ export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreake
     release(userId, deploymentId) {
       add(inFlightByUser, userId, -1)
       add(inFlight, deploymentId, -1)
-      if (queues.size > 0) admitQueued(userId)
+      if (queues.size === 0) return
+      if (sharedWaiters === 0) return admitQueued(userId)
+      // A copy, because `moveToEnd` changes the order.
+      for (const waiting of queues.keys().toArray()) admitQueued(waiting)
     },
     transfer(from, to) {
       add(inFlight, from, -1)
@@ -141,6 +157,10 @@ export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreake
       queues.clear()
     },
   }
+}
+
+function isShared({ targets }: AdmissionRequest): boolean {
+  return targets.some(({ sharedWith }) => sharedWith !== null)
 }
 
 function add<Key>(counts: Map<Key, number>, key: Key, change: number): void {

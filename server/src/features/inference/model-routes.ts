@@ -1,3 +1,4 @@
+import { findStanding } from '../../base/standing.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
@@ -21,15 +22,15 @@ export function modelRoutes(app: App, deps: Pick<Services, 'db'>): void {
       config: { permission: 'useOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'listModels',
-        summary: 'List the models that your running deployments serve',
+        summary:
+          'List the models that your running deployments serve, and those that others share with your organization',
         tags,
         response: { 200: modelsBody },
         errorBody: openAiErrorBody,
       },
     },
     async ({ viewer }) => {
-      const serving = await listServingDeployments(deps, viewer)
-      const byName = Map.groupBy(serving, ({ modelName }) => modelName)
+      const byName = groupByRequestName(await listServingDeployments(deps, viewer))
       const data = [...byName].map(([id, deployments]) => toModel(id, deployments, viewer))
       return { object: 'list' as const, data }
     },
@@ -41,7 +42,7 @@ export function modelRoutes(app: App, deps: Pick<Services, 'db'>): void {
       config: { permission: 'useOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'getModel',
-        summary: 'Get a model that your running deployments serve',
+        summary: 'Get a model that your running deployments, or shared ones, serve',
         tags,
         params: modelParams,
         response: { 200: modelBody },
@@ -59,6 +60,21 @@ export function modelRoutes(app: App, deps: Pick<Services, 'db'>): void {
   )
 }
 
+/**
+ * Deployments by the name that a request reaches them with. A name reaches the caller's own deployments first, so a shared one of the same
+ * model is listed by its `inference_model_uid`.
+ */
+function groupByRequestName({
+  own,
+  shared,
+}: Record<'own' | 'shared', readonly ServingDeployment[]>): Map<string, ServingDeployment[]> {
+  const byName = Map.groupBy(own, ({ modelName }) => modelName)
+  const others = Map.groupBy(shared, ({ modelName, modelUid }) =>
+    byName.has(modelName) ? modelUid : modelName,
+  )
+  return new Map([...byName, ...others])
+}
+
 function toModel(id: string, deployments: readonly ServingDeployment[], viewer: Viewer) {
   return {
     id,
@@ -67,7 +83,8 @@ function toModel(id: string, deployments: readonly ServingDeployment[], viewer: 
     type: deployments[0]!.modelType === 'embedding' ? ('embedding' as const) : ('chat' as const),
     // A request may reach any of them.
     max_model_len: leastOf(deployments.map(({ contextTokens }) => contextTokens)),
-    owned_by: viewer.organizationName,
+    owned_by:
+      findStanding(viewer, deployments[0]!.organizationId)?.organizationName ?? viewer.organizationName,
     deployments: deployments.map(({ deploymentId }) => deploymentId),
   }
 }

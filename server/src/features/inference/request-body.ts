@@ -15,11 +15,16 @@ export interface InferenceRequest {
   streams: boolean
   /** The members that the protocol reads */
   values: MemberValues
+  /** The members of `ownerFields` that it has */
+  ownerFields: readonly string[]
   /** UTF-8 without a byte order mark. A short body is a string with one character per byte. */
   body: Buffer | string
   /** Changes to `body` for the engine, in order */
   edits: readonly Edit[]
 }
+
+/** Members with which a caller would get ahead of others in a shared engine, learn about their prompts, or change their answers. */
+const ownerFields = ['priority', 'cache_salt', 'id_slot', 'lora']
 
 type RequestFormat = Pick<Protocol, 'members' | 'unparsed' | 'edit'>
 
@@ -46,7 +51,13 @@ export function createRequestReader(
   format: RequestFormat,
   mediaDomains: ReadonlySet<string> = new Set(),
 ): RequestReader {
-  const names = memberNames(['model', 'stream', ...format.members, ...(format.unparsed ?? [])])
+  const names = memberNames([
+    'model',
+    'stream',
+    ...ownerFields,
+    ...format.members,
+    ...(format.unparsed ?? []),
+  ])
   return (bytes, slices) => {
     const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
     if (body.length > maxWholeBytes) {
@@ -126,9 +137,18 @@ function toRequest({ body: bytes, members, isObject }: MemberWalk, format: Reque
     model,
     streams,
     values,
+    ownerFields: findOwnerFields(bytes, members),
     body: bytes.length < maxTextBytes ? bytes.toString('latin1') : bytes,
     edits: toEdits({ bytes, members, values, streams }, format),
   }
+}
+
+function findOwnerFields(bytes: Buffer, members: readonly MemberValue[]): readonly string[] {
+  return members
+    .filter(
+      ({ name, start, end }) => ownerFields.includes(name) && bytes.toString('latin1', start, end) !== 'null',
+    )
+    .map(({ name }) => name)
 }
 
 function parseMembers(
@@ -138,7 +158,7 @@ function parseMembers(
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {}
   for (const { name, start, end } of members) {
-    if (unparsed.includes(name)) continue
+    if (unparsed.includes(name) || ownerFields.includes(name)) continue
     try {
       values[name] = JSON.parse(body.toString('utf8', start, end))
     } catch {

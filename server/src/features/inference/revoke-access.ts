@@ -40,12 +40,15 @@ export function trackOpenRequests(
   const open: Revocable[] = []
   const checks = new AccessChecks(db, log)
   let changedAt = -Infinity
+  function checkUser(payload: string): void {
+    changedAt = performance.now()
+    const userId = Number(payload)
+    checks.begin(open.filter((request) => payload === '' || request.userId === userId))
+  }
   const stops = [
-    notifications.subscribe('session_revoked', (payload) => {
-      changedAt = performance.now()
-      const userId = Number(payload)
-      checks.begin(open.filter((request) => payload === '' || request.userId === userId))
-    }),
+    notifications.subscribe('session_revoked', checkUser),
+    // A deployment may not be shared anymore, or have another owner.
+    notifications.subscribe('deployment_changed', checkUser),
     notifications.onReconnected(() => {
       changedAt = performance.now()
       checks.begin(open)

@@ -147,6 +147,7 @@ function infer(deps: InferDeps, protocol: Protocol, read: RequestReader, caller:
     if (reply.raw.destroyed) return
     const targets = requireCallable(viewer, found, () => modelNotFound(inferenceRequest.model))
     requireModelType(targets[0]!, protocol)
+    refuseOwnerFields(inferenceRequest, targets)
     const exchange = new Exchange(deps, { protocol, caller, request: inferenceRequest, targets, receivedAt })
     exchange.start()
     reply.raw.once('close', () => exchange.close())
@@ -161,6 +162,18 @@ function infer(deps: InferDeps, protocol: Protocol, read: RequestReader, caller:
   const result = read(body, deps.inference.slices)
   const started = result instanceof Promise ? result.then(findTargetsAndStart) : findTargetsAndStart(result)
   if (started instanceof Promise) started.catch((error: unknown) => reply.send(error))
+}
+
+/** Throws a 400 if the request has a member that no caller of a shared engine may set. */
+function refuseOwnerFields(
+  { ownerFields: [field] }: InferenceRequest,
+  targets: readonly EngineTarget[],
+): void {
+  if (field === undefined || targets.every(({ sharedWith }) => sharedWith === null)) return
+  throw new ApplicationError(
+    'invalid_request_error',
+    `\`${field}\` is not available: the deployment is shared with the organization, and the field would affect the requests of others.`,
+  )
 }
 
 /** Throws a 400 for chat with an embedding model, and for embeddings of a chat model. */

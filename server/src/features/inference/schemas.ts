@@ -10,7 +10,7 @@ export const modelBody = z
       .int()
       .nullable()
       .describe('The longest request that each of the deployments accepts, in tokens, as vLLM calls it'),
-    owned_by: z.string().describe('Name of your organization'),
+    owned_by: z.string().describe('Name of the organization that pays for the deployments'),
     deployments: z.array(z.string()).describe('Ids of the running deployments that serve the model'),
   })
   .meta({ id: 'Model', description: 'A model that running deployments serve' })
@@ -20,7 +20,7 @@ export const modelsBody = z
     object: z.literal('list').describe('Always `list`'),
     data: z.array(modelBody).describe('The models'),
   })
-  .meta({ id: 'Models', description: 'The models that your running deployments serve' })
+  .meta({ id: 'Models', description: 'The models that you can use now' })
 
 export const modelParams = z.object({
   model: z.string().describe('A model name, a deployment id or an `inference_model_uid`'),

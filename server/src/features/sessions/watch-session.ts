@@ -50,10 +50,13 @@ export function watchSession(
   }
 
   const done = AbortSignal.any([left, ended.signal])
+  function onChange(payload: string): void {
+    if (payload === '' || Number(payload) === userId) void check()
+  }
+
   const stops = [
-    notifications.subscribe('session_revoked', (payload) => {
-      if (payload === '' || Number(payload) === userId) void check()
-    }),
+    notifications.subscribe('session_revoked', onChange),
+    notifications.subscribe('deployment_changed', onChange),
     notifications.onReconnected(() => void check()),
     () => clearTimeout(expiry),
   ]

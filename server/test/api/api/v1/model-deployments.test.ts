@@ -29,7 +29,9 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
   expect(answer.body).toEqual({
     id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
     user_id: String(session.user.id),
+    owner: { user_id: String(session.user.id), email: session.user.email, name: session.user.name },
     organization_id: expect.stringMatching(/^\d+$/),
+    shared_with: null,
     cluster_id: null,
     instance_id: null,
     gpu_allocation_id: null,
@@ -242,7 +244,8 @@ test('users of different organizations never see or terminate each other’s dep
 test('users of the same organization never see or terminate each other’s deployments', async () => {
   const colleague = await registerClient(server.url)
   const { db } = server.application
-  const { organization_id } = (await create()).body
+  const mine = (await create()).body
+  const { organization_id } = mine
   await db
     .updateTable('users')
     .set({ current_organization_id: Number(organization_id) })
@@ -255,12 +258,14 @@ test('users of the same organization never see or terminate each other’s deplo
     .executeTakeFirstOrThrow()
   await db
     .insertInto('memberships')
-    .values({ user_id: user.id, organization_id: Number(organization_id), role: 'admin' })
+    .values({ user_id: user.id, organization_id: Number(organization_id), role: 'member' })
     .execute()
   const theirs = (await create(undefined, colleague)).body
   expect(theirs.organization_id).toBe(organization_id)
-  expect((await client.get(`${path}/${theirs.id}`)).status).toBe(404)
-  expect((await client.delete(`${path}/${theirs.id}`)).status).toBe(404)
+  expect((await colleague.get(`${path}/${mine.id}`)).status).toBe(404)
+  expect((await colleague.delete(`${path}/${mine.id}`)).status).toBe(404)
+  // Admins see them in the organization's list only.
+  expect((await client.get(path)).body.items).not.toContainEqual(theirs)
   expect((await colleague.get(path)).body.items).toEqual([theirs])
 })
 

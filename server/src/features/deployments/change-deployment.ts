@@ -1,0 +1,119 @@
+import { ApplicationError } from '../../base/errors.ts'
+import type { Services } from '../../services.ts'
+import type { Viewer } from '../../base/viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { updateOwnDeployment } from './change-store.ts'
+import { parseStoredVariant } from '../catalog/stored-model.ts'
+import { chooseInstance } from '../placement/choose-instance.ts'
+import { accessDeployment } from './access-deployment.ts'
+import { queryRuntime } from '../placement/query-runtime.ts'
+import { needsResize, toMinimums } from './resize.ts'
+import type { CapacityMinimums } from '../placement/serving-capacity.ts'
+import { describeTarget } from './audit-target.ts'
+import type { Deployment } from './store.ts'
+import type { SharedWith } from './tables.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'prices'>
+
+/** Changes of a deployment. Omitted fields stay. */
+export type DeploymentWishes = {
+  [Name in keyof CapacityMinimums]?: CapacityMinimums[Name] | undefined
+} & { sharedWith?: SharedWith | null | undefined }
+
+/**
+ * Changes what a deployment must be able to serve, and whether it is shared. A deployment that doesn't serve yet moves to an instance
+ * that is large enough, a running one when its engine starts next. Throws `deployment_ended` and `no_feasible_instance`.
+ */
+export async function changeDeployment(
+  deps: Deps,
+  viewer: Viewer,
+  id: string,
+  wishes: DeploymentWishes,
+): Promise<Deployment> {
+  for (;;) {
+    const deployment = await accessDeployment(deps, viewer, 'change', id)
+    const { status } = deployment
+    if (status === 'failed' || status === 'terminating' || status === 'terminated') {
+      const message = `This deployment is ${status}. Only deployments that run or are about to run can be changed.`
+      throw new ApplicationError('deployment_ended', message)
+    }
+    const change = toChange(deployment, wishes)
+    if (change === null) return deployment
+    const { columns, minimums } = change
+    if (minimums !== null && (needsResize({ ...deployment, ...columns }) || status === 'requested')) {
+      await assertFeasible(deps, deployment, minimums)
+    }
+    const changed = await updateOwnDeployment(
+      deps.db,
+      { id: deployment.id, status },
+      columns,
+      change.event,
+      deps.clock(),
+      async (transaction, { organization_id: organizationId }) => {
+        const { target, details } = await describeTarget(transaction, viewer, deployment)
+        await recordAction(transaction, viewer, 'deployment.changed', {
+          target,
+          organizationId,
+          details: { ...details, ...columns },
+        })
+      },
+    )
+    if (changed !== undefined) return changed
+  }
+}
+
+/** The columns and the event of a change; null if nothing changes. `minimums` is null if they stay. */
+function toChange(deployment: Deployment, wishes: DeploymentWishes) {
+  const minimums = changeMinimums(toMinimums(deployment), wishes)
+  const { sharedWith = deployment.shared_with } = wishes
+  const isShareChanged = sharedWith !== deployment.shared_with
+  if (minimums === null && !isShareChanged) return null
+  return {
+    minimums,
+    columns: {
+      ...(minimums !== null && {
+        min_context_tokens: minimums.contextTokens,
+        min_parallel_sequences: minimums.parallelSequences,
+      }),
+      ...(isShareChanged && { shared_with: sharedWith }),
+    },
+    event: {
+      stage: minimums === null ? null : 'instance_selection',
+      message: [
+        ...(minimums === null ? [] : [describeMinimums(minimums)]),
+        ...(isShareChanged ? [describeSharing(sharedWith)] : []),
+      ].join(' '),
+    },
+  }
+}
+
+/** The changed minimums; null if they stay. */
+function changeMinimums(current: CapacityMinimums, wishes: DeploymentWishes): CapacityMinimums | null {
+  const { contextTokens = current.contextTokens, parallelSequences = current.parallelSequences } = wishes
+  const isSame = contextTokens === current.contextTokens && parallelSequences === current.parallelSequences
+  return isSame ? null : { contextTokens, parallelSequences }
+}
+
+function describeSharing(sharedWith: SharedWith | null): string {
+  return sharedWith === null
+    ? 'Only the owner may call the model from now on.'
+    : 'The members of the organization may call the model from now on.'
+}
+
+async function assertFeasible(deps: Deps, deployment: Deployment, minimums: CapacityMinimums): Promise<void> {
+  const variant = parseStoredVariant(deployment)
+  const result = await queryRuntime(deps, 'instance types', () => chooseInstance(deps, variant, minimums, []))
+  if (result.outcome === 'infeasible') {
+    throw new ApplicationError('no_feasible_instance', result.reason)
+  }
+}
+
+function describeMinimums({ contextTokens, parallelSequences }: CapacityMinimums): string {
+  const wishes = [
+    ...(contextTokens === null ? [] : [`a context of ${contextTokens} tokens`]),
+    ...(parallelSequences === null ? [] : [`${parallelSequences} parallel sequences`]),
+  ]
+  return wishes.length === 0
+    ? 'The owner asks for no minimum capacity anymore.'
+    : `The owner asks for at least ${wishes.join(' and ')}.`
+}

@@ -1,0 +1,25 @@
+import type { z } from 'zod'
+import type { Database } from '../../database/tables.ts'
+import { toDeploymentBody } from './schemas.ts'
+import type { deploymentBody } from './schemas.ts'
+import { findOwners } from './store.ts'
+import type { DeploymentSummary } from './store.ts'
+
+type DeploymentBody = z.infer<typeof deploymentBody>
+
+/** The API's objects of these deployments, with their owners. */
+export async function presentDeployments(
+  db: Database,
+  deployments: readonly DeploymentSummary[],
+): Promise<DeploymentBody[]> {
+  const owners = await findOwners(db, [...new Set(deployments.map(({ user_id }) => user_id))])
+  return deployments.map((deployment) => toDeploymentBody(deployment, owners.get(deployment.user_id)!))
+}
+
+export async function presentDeployment(
+  db: Database,
+  deployment: DeploymentSummary,
+): Promise<DeploymentBody> {
+  const [body] = await presentDeployments(db, [deployment])
+  return body!
+}

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { registerClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { deploy } from '../support/deployments.ts'
+import { openEventStream } from '../support/event-stream.ts'
+import { createCast, invite } from '../support/organizations.ts'
+import { startRecordingEngine } from '../support/recording-engine.ts'
+import type { RecordingEngine } from '../support/recording-engine.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const patience = 20_000
+
+let engine: RecordingEngine
+let server: TestServer
+beforeAll(async () => {
+  engine = await startRecordingEngine()
+  engine.answer((response, { body }) => {
+    if (!body.includes('"stream":true')) return response.end('{"choices":[]}')
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('data: {"choices":[{"delta":{"content":"forever"}}]}\n\n')
+  })
+  server = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
+})
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+})
+
+async function setUp() {
+  const cast = await createCast(server)
+  const { id } = await deploy(cast.member)
+  return { ...cast, id }
+}
+
+function share(client: Client, id: string, shared_with: 'organization' | null = 'organization') {
+  return client.patch(`${path}/${id}`, { shared_with })
+}
+
+function chat(client: Client, model: string, more: object = {}) {
+  return client.post('/v1/chat/completions', { model, messages: [], ...more })
+}
+
+async function expectChat(client: Client, model: string, status: number): Promise<void> {
+  await vi.waitFor(async () => expect((await chat(client, model)).status).toBe(status), patience)
+}
+
+async function list(client: Client, query = '') {
+  const { items, total } = (await client.get(`${path}${query}`)).body
+  return { ids: items.map(({ id }: { id: string }) => id), total }
+}
+
+/** Opens an inference stream and reads its first chunk. It resolves when the stream ends in any way. */
+async function openChat(client: Client, model: string) {
+  const response = await fetch(`${server.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { cookie: client.cookie(), 'content-type': 'application/json' },
+    body: JSON.stringify({ model, stream: true, messages: [] }),
+  })
+  expect(response.status).toBe(200)
+  const reader = response.body!.getReader()
+  expect(new TextDecoder().decode((await reader.read()).value)).toContain('forever')
+  const ended = (async () => {
+    while (!(await reader.read()).done);
+  })().catch(() => undefined)
+  return { ended, close: () => reader.cancel() }
+}
+
+test('nobody shares: the deployment is the owner’s, and only admins see and administer it', async () => {
+  const { member, viewer, admin, superAdmin, stranger, id } = await setUp()
+  const own = (await member.get(`${path}/${id}`)).body
+  expect(own).toMatchObject({ shared_with: null, owner: { user_id: own.user_id, email: member.email } })
+  for (const other of [viewer, stranger]) {
+    for (const suffix of ['', '/events', '/logs', '/usage', '/statistics']) {
+      expect((await other.get(`${path}/${id}${suffix}`)).status, suffix).toBe(404)
+    }
+  }
+  for (const other of [admin, superAdmin]) {
+    expect((await other.get(`${path}/${id}`)).body).toEqual(own)
+    for (const suffix of ['/events', '/logs', '/usage', '/statistics']) {
+      expect((await other.get(`${path}/${id}${suffix}`)).status, suffix).toBe(200)
+    }
+    expect(await list(other)).toEqual({ ids: [], total: 0 })
+    expect(await list(other, '?scope=organization')).toEqual({ ids: [id], total: 1 })
+  }
+  for (const other of [viewer, admin, superAdmin, stranger]) {
+    expect((await chat(other, id)).status).toBe(404)
+    expect((await chat(other, 'berth-tiny')).status).toBe(404)
+    expect((await other.get('/v1/models')).body.data).toEqual([])
+  }
+  expect(await list(viewer, '?scope=organization')).toEqual({ ids: [], total: 0 })
+  expect((await viewer.get(`${path}?scope=everything`)).status).toBe(422)
+})
+
+test('a shared deployment: every member reads and calls it by id, uid and name, and changes nothing', async () => {
+  const { member, viewer, admin, superAdmin, stranger, id } = await setUp()
+  expect((await share(stranger, id)).status).toBe(404)
+  expect((await share(viewer, id)).status).toBe(403)
+  const shared = await share(member, id)
+  expect(shared).toMatchObject({ status: 200, body: { id, shared_with: 'organization' } })
+  expect((await member.patch(`${path}/${id}`, { shared_with: 'everybody' })).status).toBe(422)
+  const other = await server.application.db
+    .selectFrom('users')
+    .select('name')
+    .where('email', '=', member.email)
+    .executeTakeFirstOrThrow()
+  expect(shared.body.owner).toEqual({ user_id: shared.body.user_id, email: member.email, name: other.name })
+  for (const colleague of [viewer, admin, superAdmin]) {
+    for (const name of [id, `dep-${id}`, 'berth-tiny', 'BERTH-TINY']) await expectChat(colleague, name, 200)
+    const { organization } = (await colleague.get('/v1/auth/session')).body.user
+    const model = { id: 'berth-tiny', owned_by: organization, deployments: [id] }
+    expect((await colleague.get('/v1/models')).body.data).toMatchObject([model])
+    expect((await colleague.get(`/v1/models/${id}`)).body).toMatchObject({ owned_by: organization })
+    expect(await list(colleague, '?scope=organization')).toEqual({ ids: [id], total: 1 })
+    expect(await list(colleague)).toEqual({ ids: [], total: 0 })
+  }
+  for (const suffix of ['', '/events', '/statistics']) {
+    expect((await viewer.get(`${path}/${id}${suffix}`)).status, suffix).toBe(200)
+  }
+  for (const suffix of ['/logs', '/usage']) {
+    expect((await viewer.get(`${path}/${id}${suffix}`)).status, suffix).toBe(403)
+    expect((await admin.get(`${path}/${id}${suffix}`)).status, suffix).toBe(200)
+  }
+  expect((await viewer.delete(`${path}/${id}`)).status).toBe(403)
+  expect((await chat(stranger, id)).status).toBe(404)
+})
+
+test('sharing ends within a second, streams included, and calls only from the current organization', async () => {
+  const { member, viewer, stranger, id } = await setUp()
+  await share(member, id)
+  await expectChat(viewer, id, 200)
+  const home = (await viewer.get('/v1/organization')).body.id
+  const { token } = await invite(server, stranger, { email: viewer.email, role: 'admin' })
+  expect((await viewer.post(`/v1/invitations/by-token/${token}/accept`)).status).toBe(200)
+  await expectChat(viewer, id, 404)
+  await viewer.patch('/v1/user/profile', { current_organization_id: home })
+  await expectChat(viewer, id, 200)
+  const stream = await openChat(viewer, id)
+  const own = await openChat(member, id)
+  const events = await openEventStream(server.url, `${path}/${id}/events`, viewer)
+  expect((await share(member, id, null)).body.shared_with).toBeNull()
+  await stream.ended
+  while ((await events.next()) !== null);
+  await expectChat(viewer, id, 404)
+  expect((await viewer.get(`${path}/${id}`)).status).toBe(404)
+  await expectChat(member, id, 200)
+  await expect(
+    Promise.race([own.ended.then(() => 'ended'), chat(member, id).then(() => 'serves')]),
+  ).resolves.toBe('serves')
+  await own.close()
+})
+
+test('one’s own deployments come first; a shared one of the same model has its uid', async () => {
+  const { member, admin, id } = await setUp()
+  await share(member, id)
+  const { id: own } = await deploy(admin)
+  await expectChat(admin, 'berth-tiny', 200)
+  expect((await admin.get('/v1/models/berth-tiny')).body.deployments).toEqual([own])
+  const { data } = (await admin.get('/v1/models')).body
+  expect(data.map((model: { id: string; deployments: string[] }) => [model.id, model.deployments])).toEqual([
+    ['berth-tiny', [own]],
+    [`dep-${id}`, [id]],
+  ])
+  await expectChat(admin, `dep-${id}`, 200)
+})
+
+test('fields that would affect others never reach a shared engine', async () => {
+  const { member, viewer, id } = await setUp()
+  const fields = { priority: -1, cache_salt: 'x', id_slot: 0, lora: [{ id: 0, scale: 1 }] }
+  expect((await chat(member, id, fields)).status, 'the owner is alone').toBe(200)
+  await share(member, id)
+  await expectChat(viewer, id, 200)
+  for (const [field, value] of Object.entries(fields)) {
+    for (const caller of [member, viewer]) {
+      const { status, body } = await chat(caller, id, { [field]: value })
+      expect([status, body.error?.message]).toEqual([400, expect.stringContaining(`\`${field}\``)])
+    }
+    expect((await chat(viewer, id, { [field]: null })).status).toBe(200)
+  }
+})
+
+test('admins share, change and end deployments of members; the audit log names the owner', async () => {
+  const { member, viewer, admin, superAdmin, id } = await setUp()
+  expect((await share(admin, id)).body.shared_with).toBe('organization')
+  await expectChat(viewer, id, 200)
+  expect((await admin.patch(`${path}/${id}`, { min_context_tokens: 600 })).status).toBe(200)
+  expect((await superAdmin.delete(`${path}/${id}`)).body.status).toBe('terminating')
+  const log = (await admin.get('/v1/organization/audit-log')).body.items
+  const acts = log.filter(({ action }: { action: string }) =>
+    ['deployment.changed', 'deployment.terminated'].includes(action),
+  )
+  expect(acts.map(({ action }: { action: string }) => action)).toEqual([
+    'deployment.terminated',
+    'deployment.changed',
+    'deployment.changed',
+  ])
+  for (const { target, details } of acts) {
+    expect(target).toMatchObject({ type: 'user', name: member.email })
+    expect(details).toMatchObject({ deployment: id, model: 'berth-tiny' })
+  }
+})
+
+test('an admin of another organization has no say', async () => {
+  const { id } = await setUp()
+  const outsider = await registerClient(server.url)
+  expect((await share(outsider, id)).status).toBe(404)
+  expect((await outsider.delete(`${path}/${id}`)).status).toBe(404)
+})
