@@ -4,14 +4,16 @@ CREATE TABLE token_usage (
   model_name      text NOT NULL,
   hour            timestamptz NOT NULL,
   before_charging boolean NOT NULL DEFAULT false,
+  late_for        timestamptz CHECK (late_for < hour),
   requests        bigint NOT NULL,
   input_tokens    bigint NOT NULL,
   output_tokens   bigint NOT NULL,
-  PRIMARY KEY (deployment_id, hour, before_charging)
+  UNIQUE NULLS NOT DISTINCT (deployment_id, hour, before_charging, late_for)
 );
 CREATE INDEX token_usage_organization_idx ON token_usage (organization_id, hour);
 COMMENT ON TABLE token_usage IS 'Requests and tokens of the inference routes per deployment and UTC hour';
 COMMENT ON COLUMN token_usage.before_charging IS 'In the hour of usage_cursors.charged_since, the part before it';
+COMMENT ON COLUMN token_usage.late_for IS 'The hour of the requests, if it was sealed before they were recorded; else null';
 
 CREATE TABLE token_batches (
   id          uuid PRIMARY KEY,
@@ -46,6 +48,7 @@ CREATE TABLE instance_spans (
   deployment_id     uuid NOT NULL REFERENCES deployments (id),
   instance_type     text NOT NULL,
   region            text NOT NULL,
+  instance_id       text NOT NULL DEFAULT '',
   started_at        timestamptz NOT NULL,
   ended_at          timestamptz,
   confirmed_at      timestamptz,
@@ -61,17 +64,20 @@ CREATE UNIQUE INDEX instance_spans_open_idx ON instance_spans (deployment_id) WH
 CREATE INDEX instance_spans_deployment_idx ON instance_spans (deployment_id, started_at);
 CREATE INDEX instance_spans_organization_idx ON instance_spans (organization_id, ended_at);
 COMMENT ON TABLE instance_spans IS 'When a deployment held an instance, from provisioning to confirmed release';
+COMMENT ON COLUMN instance_spans.instance_id IS 'The provider''s id of the instance';
 COMMENT ON COLUMN instance_spans.confirmed_at IS 'When the deployment first served. From then on the span is billed from its start.';
 COMMENT ON COLUMN instance_spans.voided_at IS 'When the instance was released without having served: the span is not billed';
 COMMENT ON COLUMN instance_spans.reported_start_at IS 'The start that the provider reported; started_at differs if that time is impossible';
 COMMENT ON COLUMN instance_spans.reported_end_at IS 'The end by the clock; ended_at differs if that time is before the start or in a sealed hour';
 
 CREATE TABLE usage_buckets (
+  id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   organization_id bigint NOT NULL REFERENCES organizations (id),
   deployment_id   uuid NOT NULL REFERENCES deployments (id),
   meter           text NOT NULL,
   hour            timestamptz NOT NULL CHECK (date_trunc('hour', hour, 'UTC') = hour),
   before_charging boolean NOT NULL DEFAULT false,
+  late_for        timestamptz CHECK (late_for < hour),
   dimensions      jsonb NOT NULL,
   dimensions_key  text NOT NULL GENERATED ALWAYS AS (dimensions::text) STORED,
   quantity        numeric(20, 3) NOT NULL CHECK (quantity > 0),
@@ -80,15 +86,28 @@ CREATE TABLE usage_buckets (
   display_name    text NOT NULL,
   unit_amount     numeric,
   currency        text,
+  price_from      timestamptz,
+  price_until     timestamptz,
   sealed_at       timestamptz,
-  PRIMARY KEY (organization_id, deployment_id, meter, hour, dimensions_key, before_charging),
+  sequence        bigint CHECK (sequence > 0),
+  previous_hash   text CHECK (previous_hash ~ '^[0-9a-f]{64}$'),
+  hash            text CHECK (hash ~ '^[0-9a-f]{64}$'),
+  UNIQUE NULLS NOT DISTINCT (organization_id, deployment_id, meter, hour, dimensions_key, before_charging, late_for),
+  UNIQUE (organization_id, sequence),
+  UNIQUE (organization_id, previous_hash),
   CHECK ((unit_amount IS NULL) = (currency IS NULL)),
-  CHECK (sealed_at IS NULL OR unit_amount IS NOT NULL)
+  CHECK (sealed_at IS NULL OR unit_amount IS NOT NULL),
+  CHECK (sequence IS NULL OR sealed_at IS NOT NULL),
+  CHECK ((sequence IS NULL) = (hash IS NULL) AND (sequence IS NULL) = (previous_hash IS NULL))
 );
 CREATE INDEX usage_buckets_hour_idx ON usage_buckets (organization_id, hour);
 CREATE INDEX usage_buckets_unsealed_idx ON usage_buckets (organization_id, hour) WHERE sealed_at IS NULL;
 COMMENT ON TABLE usage_buckets IS 'Priced usage per UTC hour; recomputed from spans and tokens until the hour is sealed';
 COMMENT ON COLUMN usage_buckets.before_charging IS 'In the hour of usage_cursors.charged_since, the part before it';
+COMMENT ON COLUMN usage_buckets.late_for IS 'The hour of late usage, whose price it has; null if it is hour';
+COMMENT ON COLUMN usage_buckets.price_from IS 'From when on the price is valid, price_until its end; null if the price is unknown or has no end';
+COMMENT ON COLUMN usage_buckets.sequence IS 'Number of the sealed hour in the organization''s chain, from 1 without a gap';
+COMMENT ON COLUMN usage_buckets.hash IS 'SHA-256 of previous_hash and the hour as in docs/proof.md';
 COMMENT ON COLUMN usage_buckets.quantity IS 'Seconds with millisecond precision, or tokens';
 COMMENT ON COLUMN usage_buckets.unit_amount IS 'Price of one second or token in the currency''s main unit; null while the price is unknown, which keeps the hour unsealed';
 

@@ -50,7 +50,7 @@ type Deployment = Awaited<ReturnType<typeof deploy>>['deployment']
 
 const openSpan = (deployment: Deployment) =>
   server.application.db.transaction().execute(async (transaction) => {
-    await openInstanceSpan(transaction, deployment, { region: 'local', startedAt: now }, now)
+    await openInstanceSpan(transaction, deployment, { instanceId: 'i', region: 'local', startedAt: now }, now)
     await confirmInstanceSpan(transaction, deployment, now)
   })
 

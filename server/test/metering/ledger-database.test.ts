@@ -85,7 +85,7 @@ async function replay(
         selected_instance_type: instanceTypeOf(write.deployment),
         created_at: requestedAt,
       }
-      const instance = { region: 'test', startedAt: write.reported }
+      const instance = { instanceId: 'i', region: 'test', startedAt: write.reported }
       await db
         .transaction()
         .execute((transaction) => openInstanceSpan(transaction, deployment, instance, write.now))

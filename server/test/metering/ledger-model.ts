@@ -29,7 +29,7 @@ export interface ModelOrganization {
   sealedThrough: Date
   spans: ModelSpan[]
   /** By deployment and hour */
-  tokens: Map<string, { deployment: number; hour: Date; input: number; output: number }>
+  tokens: Map<string, { deployment: number; hour: Date; lateFor: Date | null; input: number; output: number }>
   open: Map<string, UsageBucket>
   sealed: Map<string, UsageBucket>
 }
@@ -91,9 +91,11 @@ export function createLedgerModel(prices: readonly Price[]) {
         return
       case 'tokens': {
         const { sealedThrough, tokens } = ledgerOf(write.deployment)
-        const hour = new Date(Math.max(floorHour(write.now).getTime(), sealedThrough.getTime()))
-        const key = `${write.deployment} ${hour.getTime()}`
-        const row = tokens.get(key) ?? { deployment: write.deployment, hour, input: 0, output: 0 }
+        const used = floorHour(write.now)
+        const lateFor = used < sealedThrough ? used : null
+        const hour = lateFor === null ? used : sealedThrough
+        const key = `${write.deployment} ${hour.getTime()} ${lateFor?.getTime()}`
+        const row = tokens.get(key) ?? { deployment: write.deployment, hour, lateFor, input: 0, output: 0 }
         tokens.set(key, { ...row, input: row.input + write.input, output: row.output + write.output })
         return
       }
@@ -136,11 +138,12 @@ export function createLedgerModel(prices: readonly Price[]) {
         .map((span) => ({ ...span, deploymentId: String(span.deployment) })),
       tokens: [...tokens.values()]
         .filter(({ hour }) => hour >= sealedThrough)
-        .map(({ deployment, hour, input, output }) => ({
+        .map(({ deployment, hour, lateFor, input, output }) => ({
           deploymentId: String(deployment),
           modelName: 'model',
           hour,
           beforeCharging: false,
+          lateFor,
           inputTokens: input,
           outputTokens: output,
         })),
@@ -158,8 +161,8 @@ export function instanceTypeOf(deployment: number): string {
   return deployment % 2 === 0 ? 'even' : 'odd'
 }
 
-export function keyOf({ deploymentId, meter, hour, dimensions }: UsageBucket): string {
-  return JSON.stringify([deploymentId, meter, hour.getTime(), dimensions])
+export function keyOf({ deploymentId, meter, hour, lateFor, dimensions }: UsageBucket): string {
+  return JSON.stringify([deploymentId, meter, hour.getTime(), lateFor, dimensions])
 }
 
 /** The meter events of an organization's sealed instance usage. */

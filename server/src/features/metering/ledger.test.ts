@@ -6,7 +6,13 @@ import { toPriceKey } from '../../base/meters.ts'
 
 const at = (text: string) => new Date(`2026-01-31T${text}Z`)
 const epoch = new Date(0)
-const price = { priceKey: 'key', serviceKey: 'compute', displayName: 'Instance' }
+const price = {
+  priceKey: 'key',
+  serviceKey: 'compute',
+  displayName: 'Instance',
+  validFrom: null,
+  validUntil: null,
+}
 const priced: PriceFinder = () => ({ ...price, unit: { amount: '1', currency: 'usd' } })
 
 function span(startedAt: string, endedAt: string | null): InstanceSpan {

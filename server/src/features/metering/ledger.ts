@@ -21,6 +21,8 @@ export interface TokenHour {
   hour: Date
   /** In the hour in which charging began, the part before */
   beforeCharging: boolean
+  /** The hour of the requests, if it was sealed before they were recorded; else null */
+  lateFor: Date | null
   inputTokens: number
   outputTokens: number
 }
@@ -45,6 +47,9 @@ export interface BucketPrice {
   displayName: string
   /** null when no price is valid */
   unit: { amount: string; currency: string } | null
+  /** The first hour and the hour after the last of the price; null without one */
+  validFrom: Date | null
+  validUntil: Date | null
 }
 
 /** A deployment's usage in one hour, or one part of it, for one meter and one combination of its dimensions. */
@@ -54,6 +59,8 @@ export interface UsageBucket {
   hour: Date
   /** In the hour in which charging began, the part before */
   beforeCharging: boolean
+  /** The hour of late usage, whose price it has; else null */
+  lateFor: Date | null
   dimensions: Dimensions
   /** Thousandths of a second or token: a whole number, at most 2^53 */
   thousandths: number
@@ -94,23 +101,23 @@ export function planSettlement(
     meter: MeterName,
     deploymentId: string,
     dimensions: Dimensions,
-    { hour, beforeCharging }: { hour: Date; beforeCharging: boolean },
+    { hour, beforeCharging, lateFor }: Pick<UsageBucket, 'hour' | 'beforeCharging' | 'lateFor'>,
     thousandths: number,
   ): void {
     if (thousandths === 0) return
-    const key = JSON.stringify([deploymentId, meter, hour.getTime(), beforeCharging, dimensions])
+    const key = JSON.stringify([deploymentId, meter, hour.getTime(), beforeCharging, lateFor, dimensions])
     const bucket = buckets.get(key)
     if (bucket !== undefined) bucket.thousandths += thousandths
     else {
-      const price = findPrice(meter, dimensions, hour)
-      buckets.set(key, { deploymentId, meter, hour, beforeCharging, dimensions, thousandths, price })
+      const price = findPrice(meter, dimensions, lateFor ?? hour)
+      buckets.set(key, { deploymentId, meter, hour, beforeCharging, lateFor, dimensions, thousandths, price })
     }
   }
 
   for (const { deploymentId, instanceType, region, startedAt, endedAt } of spans) {
     const dimensions = { instance_type: instanceType, region }
     for (const part of cutIntoHours(latest(startedAt, sealedThrough), endedAt ?? now, chargedSince)) {
-      count('gpu_instance_seconds', deploymentId, dimensions, part, part.milliseconds)
+      count('gpu_instance_seconds', deploymentId, dimensions, { ...part, lateFor: null }, part.milliseconds)
     }
   }
   for (const { deploymentId, modelName, inputTokens, outputTokens, ...part } of tokens) {

@@ -34,6 +34,8 @@ export function findPrice(
     serviceKey: meters[meter].serviceKey,
     displayName: best === undefined ? priceKey : fillIn(best.displayName, dimensions),
     unit,
+    validFrom: best?.validFrom ?? null,
+    validUntil: best?.validUntil ?? null,
   }
 }
 

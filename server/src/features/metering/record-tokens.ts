@@ -17,7 +17,8 @@ export interface TokenTotal extends TokenUsage {
   requests: number
 }
 
-/** Adds totals to their hours in one statement; those of sealed hours go to the first open hour. Skips unknown deployments. */
+/** Adds totals to their hours in one statement; those of sealed hours go to the first open hour, which
+ * `late_for` tells. Skips unknown deployments. */
 export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
   const rows = totals.map((total) => ({
     deployment_id: total.deploymentId,
@@ -39,16 +40,16 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
       WHERE organization_id IN (SELECT organization_id FROM given)
       ORDER BY organization_id FOR KEY SHARE
     )
-    INSERT INTO token_usage AS tokens (deployment_id, organization_id, model_name, hour, before_charging, requests,
-      input_tokens, output_tokens)
+    INSERT INTO token_usage AS tokens (deployment_id, organization_id, model_name, hour, before_charging, late_for,
+      requests, input_tokens, output_tokens)
     SELECT deployment_id, organization_id, min(model_name), open_hour,
       coalesce(at < charged_since AND date_trunc('hour', charged_since, 'UTC') = open_hour, false) AS is_before,
-      sum(requests), sum(input_tokens), sum(output_tokens)
+      nullif(date_trunc('hour', at, 'UTC'), open_hour) AS used_hour, sum(requests), sum(input_tokens), sum(output_tokens)
     FROM given LEFT JOIN cursors USING (organization_id)
       CROSS JOIN LATERAL (SELECT greatest(date_trunc('hour', at, 'UTC'), sealed_through)) AS open (open_hour)
-    GROUP BY deployment_id, organization_id, open_hour, is_before
-    ORDER BY deployment_id, open_hour, is_before
-    ON CONFLICT (deployment_id, hour, before_charging) DO UPDATE SET
+    GROUP BY deployment_id, organization_id, open_hour, is_before, used_hour
+    ORDER BY deployment_id, open_hour, is_before, used_hour
+    ON CONFLICT (deployment_id, hour, before_charging, late_for) DO UPDATE SET
       requests = tokens.requests + excluded.requests,
       input_tokens = tokens.input_tokens + excluded.input_tokens,
       output_tokens = tokens.output_tokens + excluded.output_tokens`.execute(db)

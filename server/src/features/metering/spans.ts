@@ -15,11 +15,11 @@ export async function openInstanceSpan(
   transaction: DatabaseTransaction,
   deployment: MeteredDeployment,
   /** `startedAt` is by the provider's clock. */
-  instance: { region: string; startedAt: Date },
+  instance: { instanceId: string; region: string; startedAt: Date },
   now: Date,
 ): Promise<void> {
   const { organization_id: organizationId, created_at: requestedAt } = deployment
-  const { region, startedAt: reported } = instance
+  const { instanceId, region, startedAt: reported } = instance
   const sealedThrough = await lockLedger(transaction, organizationId)
   await transaction
     .insertInto('instance_spans')
@@ -28,6 +28,7 @@ export async function openInstanceSpan(
       deployment_id: deployment.id,
       instance_type: deployment.selected_instance_type ?? '',
       region,
+      instance_id: instanceId,
       started_at: toSpanStart(reported, { requestedAt, now, sealedThrough }),
       reported_start_at: reported,
     })

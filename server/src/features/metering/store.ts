@@ -5,6 +5,7 @@ import { fromThousandths } from './decimal.ts'
 import { addHours, earliest } from './hours.ts'
 import type { OpenLedger, UsageBucket } from './ledger.ts'
 import type { Dimensions, MeterName } from '../../base/meters.ts'
+import { sealBuckets } from './seal.ts'
 import type { InstanceSpansTable, TokenUsageTable } from './tables.ts'
 
 /** The ids of organizations with unsealed usage, in order. */
@@ -102,6 +103,7 @@ function toTokens(row: Selectable<TokenUsageTable>): OpenLedger['tokens'][number
     modelName: row.model_name,
     hour: row.hour,
     beforeCharging: row.before_charging,
+    lateFor: row.late_for,
     inputTokens: row.input_tokens,
     outputTokens: row.output_tokens,
   }
@@ -118,31 +120,27 @@ export async function writeBuckets(
   await sql`
     WITH wanted AS (
       SELECT * FROM jsonb_to_recordset(${wanted}::jsonb) AS row (deployment_id uuid, meter text, hour timestamptz,
-        before_charging boolean, dimensions jsonb, quantity numeric, price_key text, service_key text, display_name text, unit_amount numeric,
-        currency text)
+        before_charging boolean, late_for timestamptz, dimensions jsonb, quantity numeric, price_key text, service_key text,
+        display_name text, unit_amount numeric, currency text, price_from timestamptz, price_until timestamptz)
     ), dropped AS (
       DELETE FROM usage_buckets AS bucket
       WHERE organization_id = ${organizationId} AND sealed_at IS NULL AND NOT EXISTS (
         SELECT FROM wanted WHERE wanted.deployment_id = bucket.deployment_id AND wanted.meter = bucket.meter
           AND wanted.hour = bucket.hour AND wanted.before_charging = bucket.before_charging
-          AND wanted.dimensions = bucket.dimensions)
+          AND wanted.late_for IS NOT DISTINCT FROM bucket.late_for AND wanted.dimensions = bucket.dimensions)
     )
-    INSERT INTO usage_buckets AS bucket (organization_id, deployment_id, meter, hour, before_charging, dimensions, quantity,
-      price_key, service_key, display_name, unit_amount, currency)
+    INSERT INTO usage_buckets AS bucket (organization_id, deployment_id, meter, hour, before_charging, late_for, dimensions,
+      quantity, price_key, service_key, display_name, unit_amount, currency, price_from, price_until)
     SELECT ${organizationId}, wanted.* FROM wanted
-    ON CONFLICT (organization_id, deployment_id, meter, hour, dimensions_key, before_charging) DO UPDATE SET
+    ON CONFLICT (organization_id, deployment_id, meter, hour, dimensions_key, before_charging, late_for) DO UPDATE SET
       quantity = excluded.quantity, price_key = excluded.price_key, service_key = excluded.service_key,
-      display_name = excluded.display_name, unit_amount = excluded.unit_amount, currency = excluded.currency
-    WHERE (bucket.quantity, bucket.price_key, bucket.service_key, bucket.display_name, bucket.unit_amount, bucket.currency)
+      display_name = excluded.display_name, unit_amount = excluded.unit_amount, currency = excluded.currency,
+      price_from = excluded.price_from, price_until = excluded.price_until
+    WHERE (bucket.quantity, bucket.price_key, bucket.service_key, bucket.display_name, bucket.unit_amount, bucket.currency,
+        bucket.price_from, bucket.price_until)
       IS DISTINCT FROM (excluded.quantity, excluded.price_key, excluded.service_key, excluded.display_name,
-        excluded.unit_amount, excluded.currency)`.execute(db)
-  await db
-    .updateTable('usage_buckets')
-    .set({ sealed_at: now })
-    .where('organization_id', '=', organizationId)
-    .where('sealed_at', 'is', null)
-    .where('hour', '<', sealedThrough)
-    .execute()
+        excluded.unit_amount, excluded.currency, excluded.price_from, excluded.price_until)`.execute(db)
+  await sealBuckets(db, organizationId, sealedThrough, now)
   await db
     .updateTable('usage_cursors')
     .set({ sealed_through: sealedThrough, settled_at: now })
@@ -150,12 +148,22 @@ export async function writeBuckets(
     .execute()
 }
 
-function toRow({ deploymentId, meter, hour, beforeCharging, dimensions, thousandths, price }: UsageBucket) {
+function toRow({
+  deploymentId,
+  meter,
+  hour,
+  beforeCharging,
+  lateFor,
+  dimensions,
+  thousandths,
+  price,
+}: UsageBucket) {
   return {
     deployment_id: deploymentId,
     meter,
     hour,
     before_charging: beforeCharging,
+    late_for: lateFor,
     dimensions,
     quantity: fromThousandths(thousandths),
     price_key: price.priceKey,
@@ -163,6 +171,8 @@ function toRow({ deploymentId, meter, hour, beforeCharging, dimensions, thousand
     display_name: price.displayName,
     unit_amount: price.unit?.amount ?? null,
     currency: price.unit?.currency ?? null,
+    price_from: price.validFrom,
+    price_until: price.validUntil,
   }
 }
 

@@ -20,6 +20,7 @@ export interface TokenUsageTable {
   model_name: string
   hour: Date
   before_charging: Generated<boolean>
+  late_for: Date | null
   requests: number
   input_tokens: number
   output_tokens: number
@@ -50,6 +51,7 @@ export interface InstanceSpansTable {
   deployment_id: string
   instance_type: string
   region: string
+  instance_id: Generated<string>
   started_at: Date
   ended_at: Date | null
   confirmed_at: Date | null
@@ -59,11 +61,13 @@ export interface InstanceSpansTable {
 }
 
 export interface UsageBucketsTable {
+  id: Generated<number>
   organization_id: number
   deployment_id: string
   meter: MeterName
   hour: Date
   before_charging: Generated<boolean>
+  late_for: Date | null
   dimensions: JSONColumnType<Record<string, string>>
   dimensions_key: GeneratedAlways<string>
   quantity: string
@@ -72,7 +76,12 @@ export interface UsageBucketsTable {
   display_name: string
   unit_amount: string | null
   currency: string | null
+  price_from: Date | null
+  price_until: Date | null
   sealed_at: Date | null
+  sequence: number | null
+  previous_hash: string | null
+  hash: string | null
 }
 
 export interface UsageAnomaliesTable {

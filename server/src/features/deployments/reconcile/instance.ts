@@ -41,7 +41,13 @@ export function planInstanceSwitch(
     reason: [reason, isSame ? null : `Instance ${instanceId} replaced ${oldId}.`].filter(Boolean).join(' '),
     async moveSpan(transaction) {
       await closeInstanceSpan(transaction, deployment, createdAt)
-      await openInstanceSpan(transaction, deployment, { region: deployment.region ?? '', startedAt }, now)
+      const region = deployment.region ?? ''
+      await openInstanceSpan(
+        transaction,
+        deployment,
+        { instanceId: instanceId ?? '', region, startedAt },
+        now,
+      )
     },
   }
 }
