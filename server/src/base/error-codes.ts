@@ -149,6 +149,7 @@ export const errorCodes = {
   billing_busy: { kind: 'unavailable', meaning: 'Another change to the billing account is in progress.' },
   payment_processor_unavailable: { kind: 'unavailable', meaning: 'The payment processor is unreachable.' },
   invalid_date_range: { kind: 'invalid', meaning: 'The range is reversed or too long.' },
+  mixed_currencies: { kind: 'conflict', meaning: 'The range has usage in several currencies.' },
   invalid_signature: { kind: 'malformed', meaning: 'The webhook’s signature is invalid or has expired.' },
 } as const satisfies Record<string, { kind: ErrorKind; meaning: string }>
 

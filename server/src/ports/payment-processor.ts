@@ -68,8 +68,8 @@ export interface InvoicedUsage {
   isFinal: boolean
   periodStart: Date
   periodEnd: Date
-  /** Quantities and prices per unit (in the currency's main unit) as decimal strings; lines without one of Berth's prices are omitted */
-  lines: { priceKey: string; quantity: string; unitAmount: string }[]
+  /** Quantities, prices per unit and rounded amounts (in the currency's main unit) as decimal strings; lines without one of Berth's prices are omitted */
+  lines: { priceKey: string; quantity: string; unitAmount: string; amount: string }[]
 }
 
 /** The price of a meter in one combination of its dimensions. */

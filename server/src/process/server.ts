@@ -10,6 +10,7 @@ import type { Config } from '../config/config.ts'
 import { recordRefusal } from '../features/audit/record-action.ts'
 import { auditRoutes } from '../features/audit/routes.ts'
 import { billingRoutes, billingWebhookRoute } from '../features/billing/routes.ts'
+import { proofRoutes } from '../features/billing/proof-routes.ts'
 import { usageRoutes } from '../features/billing/usage-routes.ts'
 import { catalogRoutes } from '../features/catalog/routes.ts'
 import { deploymentRoutes } from '../features/deployments/routes.ts'
@@ -248,6 +249,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
   statisticsRoutes(signedIn, application)
   billingRoutes(signedIn, application)
   usageRoutes(signedIn, application)
+  proofRoutes(signedIn, application)
   await signedIn.register(async (inference: App) => inferenceRoutes(inference, application))
 }
 

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { verifyProof } from '../../../scripts/bill/verify.ts'
 import { compareInvoices } from '../../src/features/billing/compare-invoices.ts'
 import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
 import { reportUsage } from '../../src/features/billing/report-usage.ts'
@@ -9,6 +10,7 @@ import { usageReportChecks } from '../../src/features/billing/usage-report-check
 import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
+import { verifyIndependently } from '../metering/independent-verifier.ts'
 import { activate } from '../support/billing.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import { createTestClock, hour } from '../support/clock.ts'
@@ -99,6 +101,12 @@ async function readPeriod(organization: Organization) {
   return { invoice, amounts: usageTotals.map(({ estimatedAmount }) => estimatedAmount).toSorted() }
 }
 
+async function readProof(organization: Organization) {
+  const { invoice } = await readPeriod(organization)
+  const client = await signIn(organization)
+  return (await client.get(`/v1/billing/invoices/${invoice.processor_invoice_id}/proof`)).body
+}
+
 test('usage keeps the price of its time on the invoice, before and after a price change', async () => {
   const before = await createPostpaid()
   const across = await createPostpaid()
@@ -142,6 +150,22 @@ test('usage keeps the price of its time on the invoice, before and after a price
     invoice: { amount_due: 3600 + 3 * 3600 },
     amounts: ['108', '36'],
   })
+  const proof = await readProof(across)
+  expect(verifyProof(proof)).toMatchObject({
+    difference: null,
+    lines: [
+      { price: '0.01', amount: '36', processorAmount: '36', difference: '0' },
+      { price: '0.03', amount: '108', processorAmount: '108', difference: '0' },
+    ],
+  })
+  verifyIndependently(proof)
+  expect(verifyProof(await readProof(extra)).difference).toContain(
+    'The invoice has 3610 units of gpu_instance_seconds',
+  )
+  const stranger = await signIn(before)
+  const { invoice } = await readPeriod(across)
+  const foreign = await stranger.get(`/v1/billing/invoices/${invoice.processor_invoice_id}/proof`)
+  expect(foreign).toMatchObject({ status: 404, body: { code: 'not_found' } })
 })
 
 test('a price that the subscription lacks is not reported before the subscription has it', async () => {

@@ -88,6 +88,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /v1/billing/account                                    401        403     403     200    200          200       -
   GET    /v1/billing/usage-summary                              401        200     200     200    200          200       -
   GET    /v1/billing/usage                                      401        200     200     200    200          200       -
+  GET    /v1/billing/usage/proof                                401        403     403     200    200          200       -
   GET    /v1/billing/anomalies                                  401        403     403     200    200          200       -
   GET    /v1/billing/subscription                               401        403     403     200    200          200       -
   POST   /v1/billing/subscription/activate-postpaid             401        403     403     200    200          404       billing_account.activation_started
@@ -98,6 +99,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/billing/portal/session                             401        403     403     200    200          200       billing_portal.opened
   POST   /v1/billing/checkout/setup-session                     401        403     403     200    200          200       checkout.started
   GET    /v1/billing/invoices                                   401        403     403     200    200          200       -
+  GET    /v1/billing/invoices/{invoice_id}/proof                401        403     403     404    404          404       -
   POST   /v1/billing/webhook                                    400        400     400     400    400          400       -
 
   GET    /api/v1/deployable-models                              401        200     200     200    200          200       -
@@ -148,6 +150,7 @@ function parseTable(table: string): Map<string, OperationRow> {
 /** The path parameters and the body of a request. */
 export interface OperationRequest {
   parameters?: Record<string, string | number>
+  query?: Record<string, string>
   body?: unknown
 }
 
@@ -174,7 +177,8 @@ export async function prepareRequest(
     if (value === undefined) throw new Error(`requests gives no ${parameter} for ${operation}`)
     return String(value)
   })
-  return { method, path, body: request.body }
+  const search = request.query === undefined ? '' : `?${new URLSearchParams(request.query)}`
+  return { method, path: path + search, body: request.body }
 }
 
 /** Requests of the operations that need path parameters or a body. */
@@ -277,6 +281,10 @@ const requests: Record<string, MakeRequest> = {
   'DELETE /v1/billing/payment-methods/{payment_method_id}': async (caller) => ({
     parameters: { payment_method_id: await addCard(caller) },
   }),
+  'GET /v1/billing/usage/proof': () => ({
+    query: { from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' },
+  }),
+  'GET /v1/billing/invoices/{invoice_id}/proof': () => ({ parameters: { invoice_id: 'in_unknown' } }),
   'POST /v1/billing/portal/session': () => ({ body: {} }),
   'POST /v1/billing/checkout/setup-session': () => ({ body: {} }),
   'POST /v1/billing/webhook': () => ({ body: { id: 'evt_1', type: 'invoice.paid' } }),

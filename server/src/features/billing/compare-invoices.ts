@@ -74,7 +74,7 @@ async function isCompared(db: Database, organizationId: number, periodEnd: Date)
   return final !== undefined
 }
 
-type BilledUsage = InvoicedUsage['lines'][number]
+type BilledUsage = Omit<InvoicedUsage['lines'][number], 'amount'>
 
 /** The ledger's paid usage whose meter events have a time in the invoice's period, by price. */
 async function listBilledUsage(

@@ -28,7 +28,7 @@ export function invoicedUsageOperations({
         const quantity = isFinal
           ? String(line.quantity_decimal ?? 0)
           : await countPeriod(stripe, price, customerId, line.period)
-        lines.push({ priceKey, quantity, unitAmount: toMainUnits(price) })
+        lines.push({ priceKey, quantity, unitAmount: toMainUnits(price), amount: toMainAmount(line) })
       }
       return {
         invoiceId: invoice.id,
@@ -62,6 +62,12 @@ async function countPeriod(
   })
   for await (const { aggregated_value: value } of summaries) sum = sum.plus(value)
   return sum.toFixed()
+}
+
+/** The amount with all decimals of the currency, such as `12.30`. */
+function toMainAmount({ amount, currency }: Stripe.InvoiceLineItem): string {
+  const digits = currencyDigits(currency)
+  return new Exact(amount).dividedBy(new Exact(10).pow(digits)).toFixed(digits)
 }
 
 function toMainUnits({ unit_amount_decimal: amount, currency }: Stripe.Price): string {
