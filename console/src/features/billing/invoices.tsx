@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { ReceiptText } from 'lucide-react'
+import { useState } from 'react'
 import type { Invoice } from '../../contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import type { Tone } from '../../components/badge.tsx'
@@ -9,10 +10,12 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatDay, formatMinorMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { invoicesQuery } from './queries.ts'
+import { VerifyDialog } from './verify-dialog.tsx'
 
 /** The invoices with links to view, pay and download them. */
 export function Invoices() {
   const { data: invoices, error, refetch } = useQuery(invoicesQuery)
+  const [verified, setVerified] = useState<Invoice>()
   return (
     <Section flush title={text.billing.invoices}>
       {invoices === undefined ? (
@@ -41,10 +44,15 @@ export function Invoices() {
           }
         >
           {invoices.map((invoice) => (
-            <InvoiceRow key={invoice.processor_invoice_id} invoice={invoice} />
+            <InvoiceRow
+              key={invoice.processor_invoice_id}
+              invoice={invoice}
+              onVerify={() => setVerified(invoice)}
+            />
           ))}
         </Table>
       )}
+      {verified && <VerifyDialog invoice={verified} onClose={() => setVerified(undefined)} />}
     </Section>
   )
 }
@@ -53,7 +61,7 @@ const tones: Record<string, Tone> = { open: 'busy', overdue: 'bad', paid: 'good'
 const link = 'font-medium text-accent hover:underline'
 
 /** On a small screen, period and status are below the date, and links are below the amount. */
-function InvoiceRow({ invoice }: { invoice: Invoice }) {
+function InvoiceRow({ invoice, onVerify }: { invoice: Invoice; onVerify: () => void }) {
   const { status, amount_due: due, amount_paid: paid, currency, due_date: dueDate } = invoice
   const isOpen = status === 'open'
   const standing = isOverdue(invoice) ? 'overdue' : status
@@ -70,6 +78,14 @@ function InvoiceRow({ invoice }: { invoice: Invoice }) {
   )
   const links = (
     <div className="flex justify-end gap-4">
+      <button
+        type="button"
+        className={link}
+        aria-label={text.billing.ofInvoice(text.billing.verify, day)}
+        onClick={onVerify}
+      >
+        {text.billing.verify}
+      </button>
       {invoice.hosted_invoice_url && (
         <a
           href={invoice.hosted_invoice_url}
