@@ -177,7 +177,7 @@ export async function prepareRequest(
     if (value === undefined) throw new Error(`requests gives no ${parameter} for ${operation}`)
     return String(value)
   })
-  const search = request.query === undefined ? '' : `?${new URLSearchParams(request.query)}`
+  const search = request.query === undefined ? '' : `?${new URLSearchParams(request.query).toString()}`
   return { method, path: path + search, body: request.body }
 }
 
