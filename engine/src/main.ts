@@ -1,6 +1,7 @@
 // The engine process: loads the model and serves it until SIGTERM or until its launch.json disappears. See engine/README.md.
 import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import { basename } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createLog } from './base/log.ts'
@@ -68,13 +69,12 @@ process.once('SIGINT', stop)
 
 const { alias, type, contextTokens, parallel, threads, gpuLayers } = settings
 log(
-  `pid ${process.pid} serving ${alias} (${type}): context ${contextTokens}, parallel ${parallel}, ` +
-    `threads ${threads}, gpu layers ${gpuLayers}, model ${settings.modelPath}`,
+  `serving ${basename(settings.modelPath)} as ${alias} (${type}): context ${contextTokens}, parallel ${parallel}, ` +
+    `threads ${threads}, GPU layers ${gpuLayers}`,
 )
 await server.fastify.listen({ host: '127.0.0.1', port: 0 })
 const { port } = server.fastify.server.address() as AddressInfo
 writeState({ port })
-log(`listening on 127.0.0.1:${port}`)
 
 const started = performance.now()
 const loaded = await loadModel(settings, log).catch(fail)

@@ -10,6 +10,7 @@ import type {
   LlamaModelOptions,
 } from 'node-llama-cpp'
 import type { Log } from '../base/log.ts'
+import { writeMebibytes } from '../base/mebibytes.ts'
 import type { Settings } from '../base/settings.ts'
 import { chooseAttention } from './attention.ts'
 import { waitingPerSequence } from './limits.ts'
@@ -76,7 +77,7 @@ async function load(
   const trained = model.trainContextSize
   const threads = limitThreads(settings.threads, model.size)
   log(
-    `loaded ${model.typeDescription}, ${model.size} bytes, trained on ${trained} tokens of context, threads ${threads}`,
+    `loaded ${describeModel(model)}, ${writeMebibytes(model.size)}, trained on ${trained} tokens of context, threads ${threads}`,
   )
   if (settings.contextTokens > trained)
     log(`warning: the context of ${settings.contextTokens} tokens exceeds the model's training context`)
@@ -100,6 +101,11 @@ async function load(
   if (settings.type === 'embedding') await (await loaded.embeddings()).getEmbeddingFor('warm')
   else loaded.chat = await createChat(model, settings, threads, log)
   return loaded
+}
+
+/** Architecture and quantization. llama.cpp writes `?B` for sizes that it doesn't know. */
+export function describeModel({ typeDescription }: { typeDescription: string }): string {
+  return typeDescription.replace(' ?B', '')
 }
 
 function readModel(

@@ -3,6 +3,7 @@ import { open, statfs, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import type { Log } from '../base/log.ts'
+import { writeMebibytes } from '../base/mebibytes.ts'
 
 /** A folder in memory (tmpfs) */
 const folder = '/dev/shm'
@@ -29,7 +30,7 @@ interface State {
 export async function createStateCache(maxBytes: number, log: Log): Promise<StateCache | null> {
   const { bavail, bsize } = await statfs(folder).catch(() => ({ bavail: 0, bsize: 0 }))
   const limit = Math.min(maxBytes, bavail * bsize)
-  log(`cache of sequence states: ${limit} of ${maxBytes} bytes, in ${folder}`)
+  log(`cache of sequence states: ${writeMebibytes(limit)} of ${writeMebibytes(maxBytes)} in shared memory`)
   if (limit === 0) return null
 
   const states = new SavedStates(limit, log)

@@ -28,7 +28,7 @@ function describeLength({ min, max }: { min: number; max: number }): string {
   return min === 0
     ? `Must have at most ${max} characters.`
     : min === 1
-      ? `Must have 1 to ${max} characters that are not all spaces.`
+      ? `Must not be blank, and have at most ${max} characters.`
       : `Must have ${min} to ${max} characters.`
 }
 

@@ -203,7 +203,9 @@ describe('a download from a URL', () => {
     expect(refused.result).toMatchObject(failure('download_failed', /denied access to secret\.gguf/))
     await new Promise((resolve) => server.server.close(resolve))
     const gone = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
-    expect(gone.result).toMatchObject(failure('download_failed', /Could not reach 127\.0\.0\.1.*HF_ENDPOINT/))
+    expect(gone.result).toMatchObject(
+      failure('download_failed', /Could not reach 127\.0\.0\.1.*set a mirror/),
+    )
   })
 
   test('deletes a file with the wrong checksum', async () => {

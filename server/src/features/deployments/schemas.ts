@@ -152,6 +152,12 @@ const alternative = z
 /** What a plan and a placement tell about the chosen instance. */
 const choice = {
   feasible: z.boolean().describe('false if no instance type can run the model'),
+  obstacle: z
+    .enum(['memory', 'hardware'])
+    .nullable()
+    .describe(
+      'Why no instance type can run the model: all have too little memory, or none has the hardware for its format; null if one can',
+    ),
   instance_type: z
     .string()
     .nullable()
@@ -159,6 +165,7 @@ const choice = {
   gpu_count: count.nullable().describe('0 for a CPU instance'),
   price_per_hour: hourlyPrice,
   memory_bytes: neededMemory,
+  weight_bytes: count.nullable().describe('Estimated size of the weights, which are downloaded once'),
   context_tokens: contextTokens,
   parallel_sequences: parallelSequences,
 }
@@ -272,7 +279,7 @@ export const deploymentBody = z
     gpu_allocation_id: z
       .string()
       .nullable()
-      .describe('Id of the GPU allocation at the compute backend; null without GPUs'),
+      .describe('Id of the GPUs, or of the host, at the compute backend; null before the instance exists'),
     model_name: z.string().describe('Name of the model'),
     model_format: z.string().describe('Format of the weights'),
     model_size_in_billions: z.number().describe('Parameters in billions'),
@@ -396,13 +403,20 @@ function toChoice(result: Placement['result']) {
   const { offer, sizing } = selection ?? {}
   return {
     feasible: selection !== null,
+    obstacle: findObstacle(result),
     instance_type: offer?.instanceType ?? null,
     gpu_count: offer?.gpuCount ?? null,
     price_per_hour: offer?.pricePerHour ?? null,
     memory_bytes: result.memoryBytes,
+    weight_bytes: sizing === undefined ? null : Math.ceil(sizing.estimate.weightBytes),
     context_tokens: sizing?.capacity.contextTokens ?? null,
     parallel_sequences: sizing?.capacity.parallelSequences ?? null,
   }
+}
+
+function findObstacle({ outcome, considered }: Placement['result']): 'memory' | 'hardware' | null {
+  if (outcome === 'selected') return null
+  return considered.some(({ isTooSmall }) => isTooSmall) ? 'memory' : 'hardware'
 }
 
 function toVariantFields({ format, sizeInBillions, quantization }: Placement['variant']) {

@@ -99,18 +99,18 @@ function choose(
 test('only a name, on GPUs: the largest size that fits the cheapest instance type, for vLLM', () => {
   expect(choose([twoH100s, h100])).toEqual({
     name: 'fp8 32 fp8',
-    reason: 'Berth chose 32B fp8, the largest size that vLLM can serve on h100-x1.',
+    reason: 'Berth chose 32B FP8, the largest size that vLLM can serve on h100-x1.',
   })
   expect(choose([h100, t4])).toEqual({
     name: 'awq 8 Int4',
-    reason: 'Berth chose 8B awq Int4, the largest size that vLLM can serve on t4-x1.',
+    reason: 'Berth chose 8B AWQ Int4, the largest size that vLLM can serve on t4-x1.',
   })
 })
 
 test('a size, on GPUs: fp8 where the GPU computes in it, otherwise the original weights', () => {
   expect(choose([h100], { sizeInBillions: 8 })).toEqual({
     name: 'fp8 8 fp8',
-    reason: 'Berth chose 8B fp8, the best format for vLLM on h100-x1.',
+    reason: 'Berth chose 8B FP8, the best format for vLLM on h100-x1.',
   })
   expect(choose([a100], { sizeInBillions: 8 }).name).toBe('pytorch 8 none')
   expect(choose([t4], { sizeInBillions: 0.6 }).name).toBe('pytorch 0.6 none')

@@ -1,5 +1,6 @@
 import type { EngineSizing } from '../../ports/model-runtime.ts'
 import { findEngine } from '../catalog/engine-choice.ts'
+import { nameFormat } from '../catalog/format-names.ts'
 import { findVariant, listMatchingVariants } from '../catalog/model.ts'
 import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
 import { rankFormat } from './gpu-requirements.ts'
@@ -104,7 +105,7 @@ function explainChoice(
 ): string {
   const { sizeInBillions, format, quantization } = variant
   const isNamed = quantization !== 'none' && quantization !== format
-  const name = [`${sizeInBillions}B`, format, ...(isNamed ? [quantization] : [])].join(' ')
+  const name = [`${sizeInBillions}B`, nameFormat(format), ...(isNamed ? [quantization] : [])].join(' ')
   const title = findEngine(variant, engines)?.title ?? format
   const hasSizes = matching.some((other) => other.sizeInBillions !== sizeInBillions)
   return hasSizes

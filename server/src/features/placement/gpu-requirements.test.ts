@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { GpuVendor, InstanceOffer, ModelVariant } from '../../ports/model-runtime.ts'
 import { serve } from '../../../test/support/engines.ts'
+import { nameFormat } from '../catalog/format-names.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
 
 function makeVariant(format: string, attentionHeads = 32): ModelVariant {
@@ -45,7 +46,9 @@ test.each([
   const judge = (each: number) => findIncompatibility(makeVariant(format), makeOffer('nvidia', each))
   expect(judge(capability)).toBeNull()
   expect(judge(10)).toBeNull()
-  expect(judge(6.1)).toBe(`${format} requires compute capability ${capability.toFixed(1)}, this GPU has 6.1`)
+  expect(judge(6.1)).toBe(
+    `${nameFormat(format)} requires compute capability ${capability.toFixed(1)}, this GPU has 6.1`,
+  )
 })
 
 test('mlx runs only on Apple GPUs', () => {
@@ -53,8 +56,8 @@ test('mlx runs only on Apple GPUs', () => {
     findIncompatibility(makeVariant('mlx'), makeOffer(vendor, null, gpuCount))
   expect(judge('apple')).toBeNull()
   for (const vendor of ['nvidia', 'amd', null] as const)
-    expect(judge(vendor)).toBe('mlx requires an Apple GPU')
-  expect(judge(null, 0)).toBe('mlx requires an Apple GPU')
+    expect(judge(vendor)).toBe('MLX requires an Apple GPU')
+  expect(judge(null, 0)).toBe('MLX requires an Apple GPU')
 })
 
 test.each(['fp8', 'awq', 'gptq', 'bnb', 'fp4'])('%s requires an NVIDIA or AMD GPU', (format) => {
@@ -62,8 +65,8 @@ test.each(['fp8', 'awq', 'gptq', 'bnb', 'fp4'])('%s requires an NVIDIA or AMD GP
     findIncompatibility(makeVariant(format), makeOffer(vendor, null, gpuCount))
   expect(judge('amd')).toBeNull()
   expect(judge(null), 'an unknown GPU').toBeNull()
-  expect(judge('apple')).toBe(`${format} requires an NVIDIA or AMD GPU`)
-  expect(judge(null, 0)).toBe(`${format} requires an NVIDIA or AMD GPU`)
+  expect(judge('apple')).toBe(`${nameFormat(format)} requires an NVIDIA or AMD GPU`)
+  expect(judge(null, 0)).toBe(`${nameFormat(format)} requires an NVIDIA or AMD GPU`)
 })
 
 test('attention heads must divide evenly over 1, 2, 4 or 8 GPUs', () => {

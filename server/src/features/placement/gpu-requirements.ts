@@ -1,4 +1,5 @@
 import type { GpuVendor, InstanceOffer } from '../../ports/model-runtime.ts'
+import { nameFormat } from '../catalog/format-names.ts'
 import type { ServedModel } from './memory-estimate.ts'
 
 interface GpuRequirement {
@@ -44,10 +45,10 @@ export function findGpuIncompatibility(
   const isSupported =
     vendor === null ? gpuCount > 0 && vendors?.includes('nvidia') : vendors?.includes(vendor)
   if (vendors !== undefined && isSupported !== true) {
-    return `${format} requires an ${vendors.map((name) => vendorNames[name]).join(' or ')} GPU`
+    return `${nameFormat(format)} requires an ${vendors.map((name) => vendorNames[name]).join(' or ')} GPU`
   }
   if (capability !== undefined && computeCapability !== null && computeCapability < capability) {
-    return `${format} requires compute capability ${capability.toFixed(1)}, this GPU has ${computeCapability.toFixed(1)}`
+    return `${nameFormat(format)} requires compute capability ${capability.toFixed(1)}, this GPU has ${computeCapability.toFixed(1)}`
   }
   if (engine.sizing === 'per-slot' || gpuCount === 0) return null
   if (!supportedGpuCounts.includes(gpuCount)) return `${gpuCount} GPUs, but a model can use 1, 2, 4 or 8`

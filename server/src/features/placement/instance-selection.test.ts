@@ -108,7 +108,7 @@ test('an infeasible variant names why each instance type was ruled out, grouped 
     outcome: 'infeasible',
     reason:
       'No instance type can run this model. It needs at least 14.0 GiB (weights 10.0 GiB + KV cache 2.0 GiB for 2 × 4096 tokens + ' +
-      'overhead 2.0 GiB). Ruled out: 8 (8.0 GiB), also 8 (8.0 GiB): 14.0 GiB needed; x, y: runs pytorch, awq models, not ggufv2.',
+      'overhead 2.0 GiB). Ruled out: 8 (8.0 GiB), also 8 (8.0 GiB): 14.0 GiB needed; x, y: runs PyTorch, AWQ models, not GGUF.',
     memoryBytes: 14 * 2 ** 30,
   })
   expect(selectInstance(variant, [], rules, [])).toEqual({

@@ -7,6 +7,7 @@ import type {
   ServingCapacity,
 } from '../../ports/model-runtime.ts'
 import { findEngine, findEngineIncompatibility } from '../catalog/engine-choice.ts'
+import { nameFormat } from '../catalog/format-names.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
 import type { MemoryEstimate, ServedModel } from './memory-estimate.ts'
 import { estimateCapacity, findLeastCapacity, reduceShared, sizeEngine } from './serving-capacity.ts'
@@ -226,7 +227,9 @@ function findIncompatibility(
 ): string | null {
   const { variant } = model
   const { format } = variant
-  if (!offer.formats.includes(format)) return `runs ${offer.formats.join(', ')} models, not ${format}`
+  if (!offer.formats.includes(format)) {
+    return `runs ${offer.formats.map(nameFormat).join(', ')} models, not ${nameFormat(format)}`
+  }
   const absence = availability?.(variant) ?? null
   if (absence !== null) return absence
   const engine = findEngine(variant, engines)

@@ -9,7 +9,7 @@ import { openEngines } from './engine/engine-choice.ts'
 import type { LocalEngines } from './engine/engine-choice.ts'
 import { createEngineControl } from './engine/engine-control.ts'
 import type { EngineControl, EngineStart } from './engine/engine-control.ts'
-import { followLog, limitLog, readLog } from './engine/engine-log.ts'
+import { followLog, hideFolder, limitLog, readLog } from './engine/engine-log.ts'
 import { engineFiles } from './engine/engine-record.ts'
 import { hasErrorCode } from './files.ts'
 import { describeHost } from './host.ts'
@@ -46,6 +46,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
   const { settings, folders, programs, offers, reservations, weights } = context
   const stopLogChecks = startLogChecks(context)
   const runExclusive = createSerialQueue()
+  const hidePath = hideFolder(settings.dataDirectory)
   const logOf = (deploymentId: string) => engineFiles(folders.of(deploymentId)).log
   return {
     name: 'local',
@@ -53,8 +54,10 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     sharedCapacity: settings.sharedCapacity ?? null,
     usesCatalogWeights: true,
     logs: {
-      read: async (deploymentId, limit) => readLog(logOf(deploymentId), limit),
-      follow: (deploymentId, tail, signal) => followLog(logOf(deploymentId), tail, signal),
+      read: async (deploymentId, limit) => (await readLog(logOf(deploymentId), limit)).map(hidePath),
+      async *follow(deploymentId, tail, signal) {
+        for await (const line of followLog(logOf(deploymentId), tail, signal)) yield hidePath(line)
+      },
       isReadable: async (deploymentId) => existsSync(folders.of(deploymentId)),
     },
     weightCache: { measure: () => weights.measure() },

@@ -55,7 +55,7 @@ test('only a name, on GPUs: create, plan and catalog agree on the largest size f
   expect(toVariant(plan)).toEqual(expected)
   expect(plan).toMatchObject({ instance_type: 'h100-x1', gpu_count: 1 })
   expect(plan.reason).toMatch(
-    /^Berth chose 32B fp8, the largest size that vLLM can serve on h100-x1\. Needs at least .+ h100-x1 provides .+ cheapest of 2/,
+    /^Berth chose 32B FP8, the largest size that vLLM can serve on h100-x1\. Needs at least .+ h100-x1 provides .+ cheapest of 2/,
   )
   expect(await readDefault()).toEqual(expected)
   const created = await client.post(path, body)

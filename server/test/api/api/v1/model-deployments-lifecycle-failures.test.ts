@@ -65,7 +65,7 @@ test('the smallest offer that fits is chosen, and the reason names those ruled o
   const deployment = await waitForStatus(client, await create(), 'running')
   expect(deployment.selected_instance_type).toBe('medium')
   expect(deployment.selection_reason).toMatch(
-    /Ruled out: too-small \(.*MiB\): .* needed; other-format: runs pytorch/,
+    /Ruled out: too-small \(.*MiB\): .* needed; other-format: runs PyTorch/,
   )
 })
 

@@ -104,6 +104,7 @@ test('GET /api/v1/placements: without offers nothing is feasible and memory_byte
   for (const item of items) {
     expect(item).toMatchObject({
       feasible: false,
+      obstacle: 'hardware',
       instance_type: null,
       price_per_hour: null,
       memory_bytes: null,

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { limitLog, readLog, rotateLog } from './engine-log.ts'
+import { hideFolder, limitLog, readLog, rotateLog } from './engine-log.ts'
 
 let folder: string
 let log: string
@@ -21,6 +21,11 @@ test('reads the rotated log together with the new one', async () => {
   expect((await readLog(log, 2)).map(({ line }) => line)).toEqual(['two', 'three'])
   await rotateLog(log)
   expect((await readLog(log, 9)).map(({ line }) => line)).toEqual(['three'])
+})
+
+test('hides where the server keeps its data', async () => {
+  await writeFile(log, `2026-01-02T03:04:05Z loading ${folder}/weights/a.gguf\n`)
+  expect((await readLog(log, 1)).map(hideFolder(folder))).toMatchObject([{ line: 'loading weights/a.gguf' }])
 })
 
 test('truncates a log that is too long and keeps one rotated copy', async () => {

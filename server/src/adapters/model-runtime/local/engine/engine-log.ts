@@ -34,6 +34,11 @@ export async function limitLog(path: string): Promise<void> {
   await truncate(path)
 }
 
+/** Lines without the path of this folder, which is no business of those who may read an engine's log. */
+export function hideFolder(folder: string): (line: LogLine) => LogLine {
+  return ({ at, line }) => ({ at, line: line.replaceAll(`${folder}/`, '') })
+}
+
 /** The last lines of a log, including the rotated file, oldest first. */
 export async function readLog(path: string, limit: number): Promise<LogLine[]> {
   const file = await identify(path)

@@ -94,10 +94,7 @@ async function send(
 
 function describeUnreachable(url: URL, cause: string): string {
   if (/ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|ECONNREFUSED|ETIMEDOUT|CONNECT_TIMEOUT/.test(cause)) {
-    return (
-      `Could not reach ${url.host} (${cause}). Check the network, set HF_ENDPOINT to a mirror, ` +
-      'or use a local file in the catalog.'
-    )
+    return `Could not reach ${url.host} (${cause}). The operator can check the network or set a mirror.`
   }
   return `The connection to ${url.host} failed (${cause}).`
 }

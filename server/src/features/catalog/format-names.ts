@@ -1,0 +1,13 @@
+const names: Readonly<Record<string, string>> = {
+  ggufv2: 'GGUF',
+  pytorch: 'PyTorch',
+  awq: 'AWQ',
+  gptq: 'GPTQ',
+  fp8: 'FP8',
+  mlx: 'MLX',
+}
+
+/** The name of a model format in sentences, such as GGUF for `ggufv2`; the format itself if it has no other. */
+export function nameFormat(format: string): string {
+  return names[format] ?? format
+}
