@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { formatDuration, formatHours, formatRelative, formatBytes } from './format.ts'
+import { formatDelay, formatDuration, formatHours, formatRelative, formatBytes } from './format.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -64,3 +64,12 @@ test.each([
     expect(plain(formatNumber(1_234))).toBe(number)
   },
 )
+
+test('a delay ends a sentence: no abbreviation, rounded up', () => {
+  expect([1, 45, 91, 900].map((seconds) => formatDelay(seconds))).toEqual([
+    'in 1 second',
+    'in 45 seconds',
+    'in 2 minutes',
+    'in 15 minutes',
+  ])
+})

@@ -27,6 +27,7 @@ const clock = lazily(
   () => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' }),
 )
 const hourAndMinute = lazily(() => new Intl.DateTimeFormat(locale, { hour: 'numeric', minute: '2-digit' }))
+const delay = lazily(() => new Intl.RelativeTimeFormat(locale, { style: 'long' }))
 const relative = lazily(() => new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' }))
 
 export const formatNumber = (value: number) => whole().format(value)
@@ -90,6 +91,13 @@ export function formatRelative(timestamp: string, now = Date.now()): string {
     if (Math.abs(seconds) >= size) return relative().format(round(seconds / size), unit)
   }
   return relative().format(round(seconds), 'second')
+}
+
+/** "in 30 seconds", "in 15 minutes": unabbreviated, for the end of a sentence, and never too early */
+export function formatDelay(seconds: number): string {
+  return seconds > 90
+    ? delay().format(Math.ceil(seconds / 60), 'minute')
+    : delay().format(Math.ceil(seconds), 'second')
 }
 
 /** Formats a duration: 2 h 5 min, 45 s, 320 ms. These unit symbols are the same in every language. */

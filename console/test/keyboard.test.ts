@@ -73,14 +73,13 @@ test('the command palette finds pages, settings, people, actions and models', as
   await see(heading(page, 'Deploy your first model'))
   const palette = page.getByRole('dialog', { name: 'Search or jump to…' })
 
-  await page.keyboard.press('Control+k')
-  await see(palette)
+  await openPalette(page)
   await page.keyboard.type('bill')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/billing')
   await seeGone(palette)
 
-  await page.keyboard.press('Control+k')
+  await openPalette(page)
   await see(palette.getByRole('option', { name: 'Sign out' }))
   // Models, people and settings don't bury the rest before something is typed.
   expect(await palette.getByRole('option').count()).toBeLessThan(20)
@@ -88,41 +87,41 @@ test('the command palette finds pages, settings, people, actions and models', as
   await page.keyboard.press('Enter')
   await page.waitForURL('**/organization?tab=audit')
 
-  await page.keyboard.press('Control+k')
+  await openPalette(page)
   await page.keyboard.type('second fac')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/profile#second-factor')
   await expect.poll(() => isInWindow(heading(page, 'Second factor'))).toBe(true)
 
-  await page.keyboard.press('Control+k')
+  await openPalette(page)
   await page.keyboard.type(person.email)
   await see(palette.getByRole('option', { name: person.name }))
   await page.keyboard.press('Enter')
   await page.waitForURL('**/organization?tab=members')
 
-  await page.keyboard.press('Control+k')
+  await openPalette(page)
   await page.keyboard.type('tiny')
   await see(palette.getByRole('option', { name: 'Berth Tiny', exact: true }))
   await page.keyboard.press('Enter')
   await page.waitForURL('**/catalog/*')
 
-  await page.keyboard.press('Control+k')
+  await openPalette(page)
   await page.keyboard.type('invite')
   await page.keyboard.press('Enter')
   await see(page.getByRole('dialog', { name: 'Invite a member' }))
   await page.keyboard.press('Escape')
 
-  await page.keyboard.press('Control+k')
+  await openPalette(page)
   await page.keyboard.type('theme dark')
   await page.keyboard.press('Enter')
   await seeGone(palette)
   expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
 
-  await page.keyboard.press('Control+k')
+  await openPalette(page)
   await page.keyboard.type('no such thing')
   await see(palette.getByText('Nothing found.'))
   await page.keyboard.press('Escape')
-  await page.keyboard.press('Control+k')
+  await openPalette(page)
   await page.keyboard.type('sign out')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/sign-in')
@@ -142,7 +141,7 @@ test('the command palette switches the organization', async () => {
   // The shortcut works once the shell has loaded.
   await see(page.getByRole('main').getByRole('heading', { name: 'Deployments', exact: true }))
   const palette = page.getByRole('dialog', { name: 'Search or jump to…' })
-  await page.keyboard.press('Control+k')
+  await openPalette(page)
   await see(palette.getByRole('option', { name: 'Switch to Abstractions' }))
   expect(await palette.getByRole('option', { name: 'Switch to Analytical Engines' }).count()).toBe(0)
   await page.keyboard.type('switch abs')
@@ -152,9 +151,15 @@ test('the command palette switches the organization', async () => {
   // The person owns this organization and may deploy.
   await see(heading(page, 'Deploy your first model'))
 
-  await page.keyboard.press('Control+k')
+  await openPalette(page)
   await see(palette.getByRole('option', { name: 'Switch to Analytical Engines' }))
 })
+
+/** Opens the command palette and waits until it takes the keys. */
+async function openPalette(page: Page): Promise<void> {
+  await page.keyboard.press('Control+k')
+  await expectFocus(page.getByRole('combobox', { name: 'Search or jump to…' }))
+}
 
 /** Chooses the last item of the focused menu button. */
 async function chooseTerminateItem(page: Page): Promise<void> {

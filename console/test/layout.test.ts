@@ -1,8 +1,8 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
-import { callByApi, createPerson, deployByApi, registerByApi, see } from './support/steps.ts'
+import { callByApi, createPerson, deployByApi, heading, registerByApi, see } from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
 
@@ -36,4 +36,33 @@ test('at each width, tab bars have no scrollbar and the labels of charts do not 
     expect(sizes, `tab bar at ${width} pixels`).toEqual({ hasScrollbar: false, scrolls: false })
     expect(await findTouchingLabels(page), `labels at ${width} pixels`).toEqual([])
   }
+})
+
+const widthOf = async (locator: Locator) => (await locator.boundingBox())?.width ?? 0
+
+test('at 1024 pixels, what is read is wider than what is looked up, and titles stay in place between pages', async () => {
+  const { page } = await site.visit({ viewport: { width: 1024, height: 768 } })
+  await registerByApi(page, createPerson())
+  const id = await deployByApi(page)
+  await page.goto(`/deployments/${id}`)
+  await see(page.getByText(/Ready in/))
+  const region = (name: string) => page.locator('section').filter({ has: heading(page, name) })
+  expect(await widthOf(region('Timeline'))).toBeGreaterThan(await widthOf(region('Details')))
+  expect(await page.title()).toContain('(Running)')
+  // The explanation is closed until somebody wants it.
+  expect(await page.getByText(/Needs at least/).isVisible()).toBe(false)
+
+  await page.goto('/organization')
+  const { x } = (await heading(page, 'Organization').boundingBox())!
+  await page.goto('/catalog')
+  await see(page.getByText(/from|hour/).first())
+  expect((await heading(page, 'Catalog').boundingBox())!.x).toBe(x)
+  expect(await widthOf(page.getByText(/^Hybrid models that think step by step/))).toBeGreaterThan(380)
+
+  await page.getByRole('link', { name: 'Qwen3', exact: true }).click()
+  await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
+  const formats = page.getByRole('dialog').getByLabel('Format')
+  await see(formats)
+  await expect.poll(() => formats.innerText()).toContain('PyTorch (needs other hardware)')
+  expect(await formats.getByRole('option', { name: /PyTorch/ }).isDisabled()).toBe(true)
 })

@@ -47,6 +47,8 @@ export function Form<Name extends string>({
     <form
       ref={form}
       id={id}
+      // The server checks the fields, and its messages stand below them. The bubbles of browsers would be a second kind of message.
+      noValidate
       className={classNames('grid gap-4', className)}
       onSubmit={(event) => {
         event.preventDefault()

@@ -2,7 +2,7 @@ import { CloudOff, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { ApiError } from '../api/client.ts'
 import { classNames } from '../class-names.ts'
-import { formatRelative } from '../format.ts'
+import { formatDelay } from '../format.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
 
@@ -122,6 +122,6 @@ export function SkeletonRows({ count = 5 }: { count?: number }) {
 export function describeError(error: unknown): string {
   if (!(error instanceof ApiError)) return text.errors.unexpected(0)
   if (error.status !== 429 || error.retryAfter === null) return error.message
-  const seconds = error.retryAfter > 90 ? Math.ceil(error.retryAfter / 60) * 60 : error.retryAfter
-  return `${error.message} ${text.errors.retryAfter(formatRelative(new Date(seconds * 1_000).toISOString(), 0))}`
+  const what = error.message.replace(/ Try again later\.$/, '')
+  return `${what} ${text.errors.retryAfter(formatDelay(error.retryAfter))}`
 }

@@ -1,16 +1,17 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
 import { Outlet } from '@tanstack/react-router'
-import { Menu as MenuIcon } from 'lucide-react'
+import { Menu as MenuIcon, Search } from 'lucide-react'
 import { Suspense, useEffect, useRef, useState } from 'react'
 import type { ComponentType } from 'react'
+import { organizationQuery } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 import { text } from '../text/index.ts'
-import { CommandPalette } from './command-palette.tsx'
+import { CommandPalette, openCommandPalette } from './command-palette.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { EmailNotice } from './email-notice.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { SuspensionNotice } from './suspension-notice.tsx'
-import { Wordmark } from '../components/wordmark.tsx'
 
 const loadDrawer = () => import('./drawer.tsx').then((module) => module.Drawer)
 const Drawer = lazyPart(loadDrawer)
@@ -22,6 +23,7 @@ interface AppShellProps {
 
 /** The layout of every page that requires a session: navigation in a sidebar, or in a drawer on a small screen. */
 export function AppShell({ commands }: AppShellProps) {
+  const { data: organization } = useSuspenseQuery(organizationQuery)
   const [drawerOpen, setDrawerOpen] = useState(false)
   const menuButton = useRef<HTMLButtonElement>(null)
   useEffect(() => loadWhenIdle(loadDrawer), [])
@@ -54,7 +56,10 @@ export function AppShell({ commands }: AppShellProps) {
               <Drawer button={menuButton} onClose={() => setDrawerOpen(false)} />
             </Suspense>
           )}
-          <Wordmark />
+          <span className="min-w-0 flex-1 truncate font-medium">{organization.name}</span>
+          <Button variant="quiet" size="icon" aria-label={text.shell.commands} onClick={openCommandPalette}>
+            <Search />
+          </Button>
         </header>
         <ConnectionNotice />
         <EmailNotice />

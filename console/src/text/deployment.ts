@@ -2,6 +2,7 @@
 export const deployment = {
   back: 'Deployments',
   deployment: 'Deployment',
+  titleWithStatus: (model: string, status: string) => `${model} (${status})`,
   notFoundTitle: 'Deployment not found',
   notFound: 'It may belong to another organization, or the address is wrong.',
   tabs: 'Sections of this deployment',
@@ -13,7 +14,7 @@ export const deployment = {
   modelGone: (model: string) => `${model} is no longer in the catalog.`,
 
   timeline: 'Timeline',
-  chosenInstance: (type: string) => `${type}, for the reasons below.`,
+  chosenInstance: (type: string) => `${type}. See “Why this instance”.`,
   upAfter: (span: string) => `Ready in ${span}`,
   soFar: (span: string) => `${span} so far`,
   took: (span: string) => `took ${span}`,
@@ -112,7 +113,7 @@ export const deployment = {
   deploymentId: 'Deployment ID',
   instanceId: 'Instance ID',
   clusterId: 'Cluster',
-  allocationId: 'GPU allocation',
+  allocationId: 'Allocation',
   terminatedTitle: (when: string) => `Terminated ${when}`,
   terminatedWords:
     'The instance is released, and nothing more is charged. The last lines of the log stay for 30 days.',

@@ -34,7 +34,7 @@ export const deployments = {
 
   firstRunTitle: 'Deploy your first model',
   firstRun:
-    'A deployment runs a model from the catalog and answers any OpenAI client. Start with a small model: it is ready within seconds.',
+    'A deployment runs a model from the catalog, and any OpenAI client can call it. Start with a small model: it is ready within seconds.',
   firstRunViewerTitle: 'You have no deployments',
   firstRunViewer: 'Your role can view deployments but not create them. Ask an admin for another role.',
   deployAny: 'Deploy',

@@ -1,6 +1,7 @@
-import { Check, ChevronRight } from 'lucide-react'
+import { Check } from 'lucide-react'
 import type { DeploymentPlan } from '../../contract.ts'
 import { classNames } from '../../class-names.ts'
+import { Disclosure } from '../../components/disclosure.tsx'
 import { Figure } from '../../components/page.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
 import { formatBytes, formatMoney, formatNumber } from '../../format.ts'
@@ -23,6 +24,11 @@ export function PlanPanel({ plan, isStale }: { plan: DeploymentPlan; isStale: bo
           </Notice>
         )}
       </div>
+      {plan.feasible && (
+        <Disclosure summary={words.howCalculated}>
+          <p className="px-4 py-3 text-[0.8125rem] break-words">{plan.reason}</p>
+        </Disclosure>
+      )}
       {plan.considered.length > 0 && <Considered plan={plan} />}
     </div>
   )
@@ -45,6 +51,7 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
         <Figure
           label={words.memory}
           value={plan.memory_bytes === null ? '' : formatBytes(plan.memory_bytes)}
+          hint={plan.weight_bytes !== null && words.weights(formatBytes(plan.weight_bytes))}
         />
         <Figure
           label={words.price}
@@ -67,7 +74,6 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
         )}
       </dl>
       <Others plan={plan} />
-      <p className="text-[0.8125rem] break-words text-muted">{plan.reason}</p>
     </section>
   )
 }
@@ -107,12 +113,8 @@ function Others({ plan }: { plan: DeploymentPlan }) {
 /** A collapsed list of every instance type that was considered, with the chosen one first. */
 function Considered({ plan }: { plan: DeploymentPlan }) {
   return (
-    <details className="group rounded-lg border">
-      <summary className="flex cursor-pointer items-center gap-2 rounded-lg px-4 py-2.5 font-medium marker:content-none hover:bg-subtle [&::-webkit-details-marker]:hidden">
-        <ChevronRight aria-hidden className="size-4 text-muted transition-transform group-open:rotate-90" />
-        {words.considered(plan.considered.length)}
-      </summary>
-      <ul className="divide-y border-t">
+    <Disclosure summary={words.considered(plan.considered.length)}>
+      <ul className="divide-y">
         {plan.considered.map((one, place) => (
           <li
             key={one.instance_type}
@@ -133,7 +135,7 @@ function Considered({ plan }: { plan: DeploymentPlan }) {
           </li>
         ))}
       </ul>
-    </details>
+    </Disclosure>
   )
 }
 
@@ -149,11 +151,8 @@ export function PlanSkeleton() {
             </div>
           ))}
         </div>
-        <div className="grid gap-1.5 py-0.5">
-          <Skeleton className="w-full" />
-          <Skeleton className="w-2/3" />
-        </div>
       </div>
+      <div className="h-10 rounded-lg border" />
       <div className="h-10 rounded-lg border" />
     </div>
   )

@@ -1,6 +1,6 @@
 import type { DeployableModel, Placement } from '../../contract.ts'
 import { SelectField } from '../../components/field.tsx'
-import { formatParameters } from '../../format.ts'
+import { formatBytes, formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { nameFormat, nameQuantization } from '../models/variant-names.ts'
 import { findPlacement, listVariants } from '../models/variants.ts'
@@ -78,23 +78,37 @@ interface OptionsProps<Value extends string | number> {
   name: (value: Value) => string
 }
 
-/** The options of a select. Values without a fitting variant are in a separate group. */
+/** The options of a select. Values without a fitting variant are in a separate group; they say why and can't be chosen. */
 function Options<Value extends string | number>({ choices, placements, valueOf, name }: OptionsProps<Value>) {
   const byValue = Map.groupBy(choices, valueOf)
   const fits = ([, members]: [Value, Variant[]]) =>
     members.some((choice) => findPlacement(placements, choice)?.feasible !== false)
   const [fitting, others] = [[...byValue].filter(fits), [...byValue].filter((entry) => !fits(entry))]
-  const list = (entries: typeof fitting) =>
-    entries.map(([value]) => (
-      <option key={value} value={value}>
-        {name(value)}
-      </option>
-    ))
-  if (others.length === 0) return list(fitting)
+  const usable = fitting.map(([value]) => (
+    <option key={value} value={value}>
+      {name(value)}
+    </option>
+  ))
+  if (others.length === 0) return usable
   return (
     <>
-      {fitting.length > 0 && <optgroup label={words.fits}>{list(fitting)}</optgroup>}
-      <optgroup label={words.doesNotFit}>{list(others)}</optgroup>
+      {fitting.length > 0 && <optgroup label={words.fits}>{usable}</optgroup>}
+      <optgroup label={words.doesNotFit}>
+        {others.map(([value, members]) => (
+          <option key={value} value={value} disabled>
+            {words.unfit(name(value), describeObstacle(placements, members))}
+          </option>
+        ))}
+      </optgroup>
     </>
   )
+}
+
+/** What the variant lacks that comes closest to fitting. */
+function describeObstacle(placements: readonly Placement[], members: readonly Variant[]): string {
+  const found = members.flatMap((choice) => findPlacement(placements, choice) ?? [])
+  const needs = found.flatMap(({ obstacle, memory_bytes }) =>
+    obstacle === 'memory' && memory_bytes !== null ? memory_bytes : [],
+  )
+  return needs.length > 0 ? words.needs(formatBytes(Math.min(...needs))) : words.otherHardware
 }

@@ -36,6 +36,8 @@ function place(choice: Variant, feasible: boolean): Placement {
     model_id: 'one',
     model_name: 'one',
     memory_bytes: 1,
+    weight_bytes: 1,
+    obstacle: null,
     feasible,
     instance_type: null,
     gpu_count: null,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DeployableModel, Placement } from '../../contract.ts'
-import { listFilterOptions, listEntries, readFilters } from './filter.ts'
+import { describeModel, listFilterOptions, listEntries, readFilters } from './filter.ts'
 
 function createModel(id: string, sizes: number[], fields: Partial<DeployableModel> = {}): DeployableModel {
   return {
@@ -41,6 +41,8 @@ function place(id: string, size: number, memory: number, price: string | null, f
     quantization: 'Q4_K_M',
     memory_bytes: memory,
     feasible,
+    obstacle: feasible ? null : 'memory',
+    weight_bytes: null,
     instance_type: feasible ? 'here' : null,
     gpu_count: feasible ? 0 : null,
     price_per_hour: price,
@@ -86,9 +88,18 @@ describe('matching models', () => {
 
 it('summarizes fitting sizes, lowest numeric price and least memory', () => {
   const [ship, harbour] = listEntries(models, placements, {})
-  expect(ship?.fit).toEqual({ sizes: 2, pricePerHour: '9', memoryBytes: 10 })
-  expect(harbour?.fit).toEqual({ sizes: 0, pricePerHour: null, memoryBytes: 700 })
-  expect(listEntries(models, placements, { size: 'under-1' })[0]?.fit?.pricePerHour).toBe('10.5')
+  expect(ship?.fit).toEqual({ sizes: 2, pricePerHour: '9', isOnePrice: false, memoryBytes: 10 })
+  expect(harbour?.fit).toEqual({ sizes: 0, pricePerHour: null, isOnePrice: false, memoryBytes: 700 })
+  expect(listEntries(models, placements, { size: 'under-1' })[0]?.fit).toMatchObject({
+    pricePerHour: '10.5',
+    isOnePrice: true,
+  })
+})
+
+it('describes a model without repeating its name and kind', () => {
+  const tags = ['chat', 'coder', 'tools']
+  const model = createModel('qwen', [1], { display_name: 'Qwen Coder', provider: 'Qwen', tags })
+  expect(describeModel(model)).toEqual(['Qwen', 'tools'])
 })
 
 it('drops unknown filter values of the URL', () => {

@@ -27,6 +27,8 @@ export interface Fit {
   sizes: number
   /** The lowest hourly price of a fitting variant; null if none fits or no price is known. */
   pricePerHour: string | null
+  /** Whether every fitting variant has that price. */
+  isOnePrice: boolean
   /** The least memory that a variant needs, in bytes; null without any hardware. */
   memoryBytes: number | null
 }
@@ -84,6 +86,13 @@ export function listEntries(
     .filter(({ sizes, fit }) => sizes.length > 0 && (filters.fits !== 'yes' || !fit || fit.sizes > 0))
 }
 
+/** The provider and tags of a model, without what the list shows elsewhere: the kind of model, and words of its name. */
+export function describeModel({ provider, tags, display_name }: DeployableModel): string[] {
+  const shown = display_name.toLowerCase()
+  const isNew = (tag: string) => !['chat', 'embedding'].includes(tag) && !shown.includes(tag.toLowerCase())
+  return [provider, ...tags.filter(isNew)]
+}
+
 function matches(model: DeployableModel, words: readonly string[]): boolean {
   const { display_name, model_name, provider, family, description, tags } = model
   const haystack = [display_name, model_name, provider, family, description, ...tags].join(' ').toLowerCase()
@@ -114,6 +123,7 @@ function summarize(placements: readonly Placement[]): Fit {
   const memory = placements.flatMap(({ memory_bytes }) => memory_bytes ?? [])
   return {
     sizes: new Set(fitting.map((placement) => placement.model_size_in_billions)).size,
+    isOnePrice: new Set(prices).size === 1,
     pricePerHour: prices.toSorted((one, other) => Number(one) - Number(other))[0] ?? null,
     memoryBytes: memory.length > 0 ? Math.min(...memory) : null,
   }

@@ -5,12 +5,13 @@ import { Badge } from '../../components/badge.tsx'
 import { Skeleton } from '../../components/states.tsx'
 import { formatBytes, formatMoney, formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { describeModel } from './filter.ts'
 import type { CatalogEntry } from './filter.ts'
 import { nameFormat } from '../../domain/models/variant-names.ts'
 
 const words = text.catalog
 const columns =
-  'grid gap-x-6 gap-y-2 px-5 py-4 sm:grid-cols-[minmax(0,1fr)_11rem] lg:grid-cols-[minmax(0,1fr)_12rem_10rem_6.5rem]'
+  'grid gap-x-6 gap-y-2 px-5 py-4 sm:grid-cols-[minmax(0,1fr)_11rem] xl:grid-cols-[minmax(0,1fr)_12rem_10rem_7rem]'
 
 /** Rows of the first render, which fill a tall screen. The others follow in small steps, so that a phone paints early. */
 const firstRows = 12
@@ -62,10 +63,8 @@ const ModelRow = memo(function ModelRow({ entry, currency, arePlacementsLoading 
           </Link>
           {model.model_type === 'embedding' && <Badge>{words.types.embedding}</Badge>}
         </div>
-        <p className="text-[0.8125rem] text-muted">
-          {[model.provider, model.family, ...model.tags.filter((tag) => tag !== 'embedding')].join(' · ')}
-        </p>
-        <p className="line-clamp-2 max-w-prose lg:line-clamp-1" title={model.description}>
+        <p className="text-[0.8125rem] text-muted">{describeModel(model).join(' · ')}</p>
+        <p className="line-clamp-2 max-w-prose" title={model.description}>
           {model.description}
         </p>
       </div>
@@ -75,9 +74,9 @@ const ModelRow = memo(function ModelRow({ entry, currency, arePlacementsLoading 
         <dt className="sr-only">{words.formats}</dt>
         <dd className="text-muted">{formats.map(nameFormat).join(', ')}</dd>
       </dl>
-      <dl className="col-span-full flex flex-wrap justify-between gap-x-6 gap-y-0.5 text-[0.8125rem] lg:contents">
+      <dl className="col-span-full flex flex-wrap justify-between gap-x-6 gap-y-0.5 text-[0.8125rem] xl:contents">
         <dt className="sr-only">{words.hardware}</dt>
-        <dd className="flex flex-wrap items-center gap-x-2 gap-y-0.5 lg:grid lg:content-start">
+        <dd className="flex flex-wrap items-center gap-x-2 gap-y-0.5 xl:grid xl:content-start">
           {fit ? (
             <FitSummary fit={fit} sizes={sizes.length} />
           ) : (
@@ -85,9 +84,11 @@ const ModelRow = memo(function ModelRow({ entry, currency, arePlacementsLoading 
           )}
         </dd>
         <dt className="sr-only">{words.price}</dt>
-        <dd className="tabular flex flex-wrap gap-x-1 lg:grid lg:content-start lg:text-right">
+        <dd className="tabular flex flex-wrap gap-x-1 xl:grid xl:content-start xl:text-right">
           {fit?.pricePerHour && currency ? (
-            <span className="font-medium">{words.from(formatMoney(fit.pricePerHour, currency))}</span>
+            <span className="font-medium">
+              {(fit.isOnePrice ? words.perHour : words.from)(formatMoney(fit.pricePerHour, currency))}
+            </span>
           ) : (
             arePlacementsLoading && <Skeleton className="ml-auto w-16" />
           )}
@@ -132,7 +133,7 @@ export function ModelListSkeleton() {
           </div>
           <Skeleton className="w-28" />
           <Skeleton className="w-24" />
-          <Skeleton className="w-16 max-lg:hidden lg:ml-auto" />
+          <Skeleton className="w-16 max-xl:hidden xl:ml-auto" />
         </div>
       ))}
     </div>

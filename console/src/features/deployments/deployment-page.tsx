@@ -62,7 +62,7 @@ function LoadingDeployment() {
     >
       <div role="status" aria-label={text.common.loading} className="grid gap-5">
         <Skeleton className="h-9 w-80 max-w-full" />
-        <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_23rem]">
+        <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_17rem] xl:grid-cols-[minmax(0,1fr)_23rem]">
           <Skeleton className="h-96 rounded-xl" />
           <Skeleton className="h-96 rounded-xl" />
         </div>
@@ -77,7 +77,8 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
   const { model_name } = deployment
   return (
     <Page
-      title={model_name}
+      title={words.titleWithStatus(model_name, text.deployments.statuses[deployment.status])}
+      heading={model_name}
       before={<BackLink />}
       description={
         <span className="flex flex-wrap items-center gap-x-3 gap-y-1">

@@ -25,8 +25,8 @@ export function Details({ deployment }: { deployment: Deployment }) {
           <Fact label={words.instanceType} value={deployment.selected_instance_type} />
           <Fact label={words.engine} value={describeEngine(deployment)} plain />
           <Fact label={words.instanceId} value={deployment.instance_id} copied />
-          <Fact label={words.clusterId} value={deployment.cluster_id} copied />
-          <Fact label={words.allocationId} value={deployment.gpu_allocation_id} copied />
+          <Fact label={words.clusterId} value={deployment.cluster_id} />
+          <Fact label={words.allocationId} value={deployment.gpu_allocation_id} />
           <Fact label={words.paidBy} value={usePayer(deployment).name} plain />
           <Fact label={words.requestedAt} value={formatMoment(deployment.created_at)} plain />
           {deployment.terminated_at !== null && (

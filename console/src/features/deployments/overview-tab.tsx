@@ -1,7 +1,7 @@
 import type { Deployment } from '../../contract.ts'
 import { Link } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
-import { Section } from '../../components/page.tsx'
+import { Disclosure } from '../../components/disclosure.tsx'
 import { Notice } from '../../components/states.tsx'
 import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -13,16 +13,16 @@ import { Timeline } from './timeline.tsx'
 /** Failure, timeline, reason for the instance type, and details of a deployment. */
 export function OverviewTab({ deployment }: { deployment: Deployment }) {
   return (
-    <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_23rem]">
+    <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_17rem] xl:grid-cols-[minmax(0,1fr)_23rem]">
       <div className="grid min-w-0 gap-5">
         <FailureNotice deployment={deployment} />
         <TerminatedNotice deployment={deployment} />
         <Timeline deployment={deployment} />
         <Capacity deployment={deployment} />
         {deployment.selected_instance_type !== null && (
-          <Section title={text.deployment.whyInstance}>
-            <p className="max-w-prose">{deployment.selection_reason}</p>
-          </Section>
+          <Disclosure summary={text.deployment.whyInstance} className="rounded-xl bg-surface">
+            <p className="max-w-prose px-5 py-4">{deployment.selection_reason}</p>
+          </Disclosure>
         )}
       </div>
       <Details deployment={deployment} />

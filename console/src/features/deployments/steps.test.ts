@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { DeploymentEvent } from '../../contract.ts'
-import { findStartTime, mergeEvent, nameStep, toSteps } from './steps.ts'
+import { findCurrentStep, findStartTime, mergeEvent, nameStep, toSteps } from './steps.ts'
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
 const event = (
@@ -44,6 +44,15 @@ test('repeated events of a stage are one step, which lasts until the next step',
   expect(download?.earlier.map(({ message }) => message)).toEqual(['message 10', 'message 20'])
   expect(steps.at(-1)?.tookMilliseconds).toBeNull()
   expect(toSteps([])).toEqual([])
+})
+
+test('a step is in progress while the deployment changes and has the status of the step', () => {
+  const [download] = toSteps(events.slice(4, 7))
+  expect(findCurrentStep([download!], { status: 'deploying', waiting_for: null })).toBe(download)
+  expect(findCurrentStep([], { status: 'requested', waiting_for: null })).toBeNull()
+  const ended = toSteps([...events.slice(0, 7), event(31, 'failed', 'model_download')])
+  expect(findCurrentStep(ended, { status: 'deploying', waiting_for: 'retry' })).toBeNull()
+  expect(findCurrentStep(toSteps(events), { status: 'running', waiting_for: null })).toBeNull()
 })
 
 test('a known event is not added again; a new one is inserted in order', () => {

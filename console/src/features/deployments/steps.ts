@@ -1,4 +1,5 @@
 import type { DeploymentEvent } from '../../contract.ts'
+import { isChanging } from '../../domain/deployments/status.ts'
 
 /** Consecutive events with the same status and stage. A download, for example, reports progress every ten seconds. */
 export interface Step {
@@ -37,6 +38,15 @@ export function toSteps(events: readonly DeploymentEvent[]): Step[] {
       tookMilliseconds: next ? Date.parse(next.at) - Date.parse(at) : null,
     }
   })
+}
+
+/** The last step, if it is in progress. The events may be ahead of the deployment, whose message then belongs to an earlier step. */
+export function findCurrentStep(
+  steps: readonly Step[],
+  deployment: Parameters<typeof isChanging>[0],
+): Step | null {
+  const last = steps.at(-1)
+  return last !== undefined && isChanging(deployment) && last.status === deployment.status ? last : null
 }
 
 /** The key of a step's name in the texts. */

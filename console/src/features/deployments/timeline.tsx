@@ -6,9 +6,9 @@ import { Progress } from '../../components/progress.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { formatClock, formatDuration, formatMoment, formatPercent } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { describeWaiting, isChanging } from '../../domain/deployments/status.ts'
+import { describeWaiting } from '../../domain/deployments/status.ts'
 import { parseFailure } from './failure-reason.ts'
-import { findStartTime, nameStep, toSteps } from './steps.ts'
+import { findCurrentStep, findStartTime, nameStep, toSteps } from './steps.ts'
 import type { Step } from './steps.ts'
 import { useLiveEvents } from './use-live-events.ts'
 
@@ -19,7 +19,7 @@ export function Timeline({ deployment }: { deployment: Deployment }) {
   const { data: events, error, refetch } = useLiveEvents(deployment)
   const steps = toSteps(events ?? [])
   const startTime = findStartTime(events ?? [])
-  const changing = isChanging(deployment)
+  const current = findCurrentStep(steps, deployment)
   return (
     <Section
       title={words.timeline}
@@ -49,7 +49,7 @@ export function Timeline({ deployment }: { deployment: Deployment }) {
               key={`${step.at} ${step.stage}`}
               step={step}
               deployment={deployment}
-              current={changing && index === steps.length - 1}
+              current={step === current}
               isLast={index === steps.length - 1}
             />
           ))}
