@@ -1,4 +1,4 @@
-// Captures every page and main dialog of the console in both themes, on a phone and a wide screen, from a seeded server:
+// Captures every page and main dialog of the console in both themes, on a phone, a small and a wide screen, from a seeded server:
 // `npm run console:screenshots [folder] [part of a name]`. The name `readme` captures the images of docs/screenshots.
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,8 @@ interface Viewport {
 }
 
 const viewports: readonly Viewport[] = [
-  { width: 1440, height: 900, themes: ['light', 'dark'], fullPage: true },
+  { width: 1280, height: 800, themes: ['light', 'dark'], fullPage: true },
+  { width: 1024, height: 768, themes: ['light', 'dark'], fullPage: true },
   { width: 390, height: 844, themes: ['light', 'dark'], fullPage: true },
 ]
 

@@ -135,6 +135,9 @@ test('the command palette switches the organization', async () => {
   await registerByApi(page, barbara)
   const invitation = { email: barbara.email, role: 'viewer' }
   await callByApi(owner.request, 'POST', '/v1/organization/invitations', invitation)
+  await page.goto('/deployments')
+  await page.getByRole('button', { name: /account menu/ }).click()
+  await see(page.getByRole('menuitem', { name: '1 pending invitation' }))
   await page.goto(await site.server.waitForMailedLink(barbara.email, 'Analytical Engines'))
   await page.getByRole('button', { name: 'Accept' }).click()
   await see(page.getByText('You joined Analytical Engines.'))

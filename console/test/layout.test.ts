@@ -2,7 +2,15 @@ import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
-import { callByApi, createPerson, deployByApi, heading, registerByApi, see } from './support/steps.ts'
+import {
+  callByApi,
+  createPerson,
+  deployByApi,
+  heading,
+  registerByApi,
+  see,
+  seeGone,
+} from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
 
@@ -52,12 +60,19 @@ test('at 1024 pixels, what is read is wider than what is looked up, and titles s
   // The explanation is closed until somebody wants it.
   expect(await page.getByText(/Needs at least/).isVisible()).toBe(false)
 
-  await page.goto('/organization')
-  const { x } = (await heading(page, 'Organization').boundingBox())!
   await page.goto('/catalog')
-  await see(page.getByText(/from|hour/).first())
-  expect((await heading(page, 'Catalog').boundingBox())!.x).toBe(x)
+  await see(page.getByText('$0.036/hour').first())
   expect(await widthOf(page.getByText(/^Hybrid models that think step by step/))).toBeGreaterThan(380)
+
+  await page.setViewportSize({ width: 1800, height: 900 })
+  const { x } = (await heading(page, 'Catalog').boundingBox())!
+  await page.goto('/organization?invite=yes')
+  await see(page.getByRole('dialog'))
+  expect((await page.locator('h1').boundingBox())!.x).toBe(x)
+  await page.keyboard.press('Escape')
+  await seeGone(page.getByRole('dialog'))
+  expect((await page.locator('h1').boundingBox())!.x).toBe(x)
+  await page.goto('/catalog')
 
   await page.getByRole('link', { name: 'Qwen3', exact: true }).click()
   await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()

@@ -1,10 +1,11 @@
 import { Link } from '@tanstack/react-router'
-import { LogOut, UserRound } from 'lucide-react'
+import { LogOut, Mail, UserRound } from 'lucide-react'
 import { useSession } from '../api/session.ts'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../components/menu.tsx'
 import { text } from '../text/index.ts'
 import { chooseTheme, useTheme } from '../theme.ts'
 import { themes } from './themes.ts'
+import { useOwnInvitations } from '../domain/session/own-invitations.ts'
 import { useSignOut } from '../domain/session/sign-out.ts'
 
 /** The signed-in person, with a menu for the profile, the theme and sign-out. */
@@ -41,6 +42,7 @@ export function AccountMenu() {
 function Items() {
   const theme = useTheme()
   const signOut = useSignOut()
+  const { data: invitations = [] } = useOwnInvitations()
   return (
     <>
       <MenuItem asChild>
@@ -49,6 +51,14 @@ function Items() {
           {text.pages.profile.title}
         </Link>
       </MenuItem>
+      {invitations.length > 0 && (
+        <MenuItem asChild>
+          <Link to="/profile" hash="invitations">
+            <Mail aria-hidden />
+            {text.shell.invitations(invitations.length)}
+          </Link>
+        </MenuItem>
+      )}
       <MenuSeparator />
       <MenuLabel>{text.shell.theme}</MenuLabel>
       {themes.map(({ value, icon: Icon }) => (

@@ -8,6 +8,7 @@ export const shell = {
   switchTo: (name: string) => `Switch to ${name}`,
   switchedTo: (name: string) => `Switched to ${name}.`,
   account: 'account menu',
+  invitations: (count: number) => (count === 1 ? '1 pending invitation' : `${count} pending invitations`),
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
   offline: 'No connection to the server. This page may be out of date.',

@@ -340,7 +340,7 @@ export const scenes: readonly Scene[] = [
       await page.goto('/deployments')
       await see(page.getByText('Running', { exact: true }))
       await page.keyboard.press('Control+k')
-      await page.keyboard.type('berth')
+      await dialog(page).getByRole('combobox').fill('berth')
       await see(dialog(page).getByRole('option', { name: 'Berth Tiny', exact: true }))
     },
     'not-found': async (page) => {

@@ -43,7 +43,7 @@ export function PlaygroundPage() {
   )
   const View = view === 'chat' ? ChatView : EmbeddingsView
   return (
-    <div className="flex h-0 min-h-[30rem] grow">
+    <div data-fills-window className="flex h-0 min-h-[30rem] grow">
       {deployments ? (
         <View
           heading={heading}

@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router'
-import { Database, KeyRound, MonitorSmartphone, ShieldCheck, SquareTerminal } from 'lucide-react'
+import { Database, KeyRound, Mail, MonitorSmartphone, ShieldCheck, SquareTerminal } from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
 import type { Command } from '../../components/command.ts'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
@@ -28,6 +28,7 @@ export function useProfileCommands(): Command[] {
           show('signIn', text.profile.changePassword, KeyRound),
         ]
       : []),
+    show('invitations', text.profile.invitations, Mail),
     show('data', text.profile.data, Database, `${text.profile.export} ${text.profile.deleteAccount}`),
   ]
 }

@@ -1,7 +1,5 @@
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Invitation } from '../../contract.ts'
-import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'
@@ -10,18 +8,19 @@ import { useToasts } from '../../components/toast.tsx'
 import { useMailIsFile } from '../../domain/installation.ts'
 import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { ownInvitationsQuery, useDeclineInvitation } from './queries.ts'
+import { useOwnInvitations } from '../../domain/session/own-invitations.ts'
+import { useDeclineInvitation } from './queries.ts'
+import { sections } from './sections.ts'
 
 /** The person's pending invitations. Accepting requires the link in the email. */
 export function OwnInvitations() {
-  const { user } = useSession()
   const isFile = useMailIsFile()
-  // The server shows invitations only to a proven address.
-  const invitations = useQuery({ ...ownInvitationsQuery, enabled: !user.requires_email_verification })
+  const invitations = useOwnInvitations()
   const [declining, setDeclining] = useState<Invitation | null>(null)
   const waiting = invitations.data ?? []
   return (
     <Section
+      id={sections.invitations}
       title={text.profile.invitations}
       {...(waiting.length > 0 && {
         description: isFile ? text.profile.invitationsDescriptionFile : text.profile.invitationsDescription,

@@ -4,6 +4,7 @@ import type { AccountDeletionInput, PasswordChangeInput, ProfileChangesInput } f
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 import { profileQuery } from '../../domain/session/profile-query.ts'
+import { ownInvitationsQuery } from '../../domain/session/own-invitations.ts'
 import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 
 /** Updates the signed-in person's profile. */
@@ -19,13 +20,6 @@ export function useUpdateProfile() {
     },
   })
 }
-
-/** The signed-in person's pending invitations. */
-export const ownInvitationsQuery = queryOptions({
-  queryKey: ['own-invitations'],
-  queryFn: ({ signal }) => callApi('GET', '/v1/invitations', { signal }),
-  select: (invitations) => invitations.filter(({ status }) => status === 'pending'),
-})
 
 export function useDeclineInvitation() {
   const queryClient = useQueryClient()

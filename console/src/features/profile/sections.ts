@@ -4,5 +4,6 @@ export const sections = {
   secondFactor: 'second-factor',
   sessions: 'sessions',
   scriptSessions: 'sessions-for-scripts',
+  invitations: 'invitations',
   data: 'data',
 } as const
