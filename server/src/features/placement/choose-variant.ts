@@ -1,6 +1,6 @@
 import type { EngineSizing } from '../../ports/model-runtime.ts'
 import { findEngine } from '../catalog/engine-choice.ts'
-import { nameFormat } from '../catalog/format-names.ts'
+import { nameFormat } from '../../base/format-names.ts'
 import { findVariant, listMatchingVariants } from '../catalog/model.ts'
 import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
 import { rankFormat } from './gpu-requirements.ts'

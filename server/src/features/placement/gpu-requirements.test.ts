@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { GpuVendor, InstanceOffer, ModelVariant } from '../../ports/model-runtime.ts'
 import { serve } from '../../../test/support/engines.ts'
-import { nameFormat } from '../catalog/format-names.ts'
+import { nameFormat } from '../../base/format-names.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
 
 function makeVariant(format: string, attentionHeads = 32): ModelVariant {

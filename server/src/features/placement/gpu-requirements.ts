@@ -1,5 +1,5 @@
 import type { GpuVendor, InstanceOffer } from '../../ports/model-runtime.ts'
-import { nameFormat } from '../catalog/format-names.ts'
+import { nameFormat } from '../../base/format-names.ts'
 import type { ServedModel } from './memory-estimate.ts'
 
 interface GpuRequirement {

@@ -7,7 +7,7 @@ import type {
   ServingCapacity,
 } from '../../ports/model-runtime.ts'
 import { findEngine, findEngineIncompatibility } from '../catalog/engine-choice.ts'
-import { nameFormat } from '../catalog/format-names.ts'
+import { nameFormat } from '../../base/format-names.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
 import type { MemoryEstimate, ServedModel } from './memory-estimate.ts'
 import { estimateCapacity, findLeastCapacity, reduceShared, sizeEngine } from './serving-capacity.ts'
