@@ -7,6 +7,7 @@ const folders = ['server/src/{base,database,features,gateway,http,jobs,ports,pro
 
 /** Files whose data is about engines, each with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
+  'server/src/base/format-names.ts': 'names of formats for people',
   'server/src/features/catalog/engine-profiles.ts': 'the `engines` sections of the catalog file',
   'server/src/features/catalog/sources/file-schema.ts': 'which formats of the catalog file name files',
   'server/src/process/startup-checks.ts': 'settings with paths of programs',
