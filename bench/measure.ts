@@ -50,7 +50,8 @@ export async function prepareUpstream(
     await writeFile(file, answer.whole)
     await upstream.command(`whole ${file}`)
   } else {
-    await upstream.command(`stream ${answer.events} ${answer.everyMicroseconds}`)
+    const { events, everyMicroseconds, isCounted } = answer
+    await upstream.command(isCounted ? `counted ${events}` : `stream ${events} ${everyMicroseconds}`)
   }
 }
 

@@ -4,6 +4,7 @@ export type WorkloadName =
   | 'prompt'
   | 'document'
   | 'stream'
+  | 'counted'
   | 'paced'
   | 'rate'
   | 'burst'
@@ -16,8 +17,8 @@ export interface Workload {
   path: '/v1/chat/completions' | '/v1/embeddings'
   /** JSON as callers send it */
   requestBody: string
-  /** What the upstream answers: a JSON document, or a stream of events */
-  answer: { whole: string } | { events: number; everyMicroseconds: number }
+  /** What the upstream answers: a JSON document, or a stream of events, each with the usage so far if the target asks for it */
+  answer: { whole: string } | { events: number; everyMicroseconds: number; isCounted?: boolean }
   /** `rate` is in requests per second, `silence` in seconds before the measurement */
   load: { mode: 'closed' | 'rate' | 'hold'; connections: number; rate?: number; silence?: number }
 }
@@ -125,6 +126,13 @@ export const workloads: readonly Workload[] = [
     name: 'stream',
     title: 'unpaced stream of 200 events',
     answer: { events: 200, everyMicroseconds: 0 },
+    load: { mode: 'closed', connections: 32 },
+  },
+  {
+    ...streamed,
+    name: 'counted',
+    title: 'unpaced stream of 200 events with usage removed',
+    answer: { events: 200, everyMicroseconds: 0, isCounted: true },
     load: { mode: 'closed', connections: 32 },
   },
   {

@@ -5,6 +5,7 @@
 //   whole FILE               answer with the file as application/json; its "model":"engine" becomes the model of the request
 //   stream CHUNKS MICROS     answer with a stream of CHUNKS server-sent events and [DONE]; with MICROS 0 in one write,
 //                            else one event every MICROS, each with its number and its send time
+//   counted CHUNKS           the stream of CHUNKS events in one write, each with the usage so far if the request asks for that
 //   drop                     abort every response in flight
 //   stats
 //
@@ -39,7 +40,7 @@ struct bytes {
 // The prepared responses for one model.
 struct model {
     char name[LONGEST_NAME + 1];
-    struct bytes plain, with_usage; // empty: not prepared
+    struct bytes plain, with_usage, with_counts; // empty: not prepared
 };
 
 struct connection {
@@ -49,7 +50,7 @@ struct connection {
     const char *out; // bytes to write; never freed
     size_t out_length;
     char *rest; // unwritten rest of a paced event; `out` points to it
-    bool answering, wants_usage;
+    bool answering, wants_usage, wants_counts;
     char model[LONGEST_NAME + 1]; // of a paced request
     uint32_t sent; // sent events of the paced stream
     uint64_t due;  // time of the next event
@@ -61,6 +62,7 @@ static unsigned model_count;
 static struct bytes document; // empty: answers are streams
 static uint64_t interval;     // 0: not paced
 static uint32_t chunks;
+static bool counted; // answers may have the usage in each event
 static struct { uint64_t requests, answered, aborted, live, events, refused; } count;
 static struct connection *first_due, *last_due; // all streams share one interval, so a queue is sorted
 static int poller;
@@ -132,12 +134,14 @@ static struct bytes compose_whole(const char *model) {
     return answer;
 }
 
-static struct bytes compose_stream(const char *model, bool usage) {
+static struct bytes compose_stream(const char *model, bool usage, bool counts) {
     struct bytes answer = {allocate(NULL, sizeof stream_head + (chunks + 4) * (512ull + LONGEST_NAME)), 0};
     char event[512 + LONGEST_NAME];
     answer.length = (size_t)sprintf(answer.bytes, "%s", stream_head);
     for (uint32_t i = 0; i < chunks; i++) {
-        int length = sprintf(event, "%s%s\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" token %03u\"},\"finish_reason\":null}]}\n\n", event_head, model, i % 1000);
+        int length = sprintf(event, "%s%s\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" token %03u\"},\"finish_reason\":null}]", event_head, model, i % 1000);
+        if (counts) length += sprintf(event + length, ",\"usage\":{\"prompt_tokens\":200,\"total_tokens\":%u,\"completion_tokens\":%u}", 201 + i, 1 + i);
+        length += sprintf(event + length, "}\n\n");
         answer.length += frame(answer.bytes + answer.length, event, (size_t)length);
     }
     answer.length += frame_last(answer.bytes + answer.length, model, usage);
@@ -161,7 +165,10 @@ static const struct model *find_model(const char *body, size_t length) {
     *model = (struct model){0};
     memcpy(model->name, at, size);
     if (document.bytes != NULL) model->plain = compose_whole(model->name);
-    else if (interval == 0) model->plain = compose_stream(model->name, false), model->with_usage = compose_stream(model->name, true);
+    else if (interval == 0) {
+        model->plain = compose_stream(model->name, false, false), model->with_usage = compose_stream(model->name, true, false);
+        if (counted) model->with_counts = compose_stream(model->name, true, true);
+    }
     return model;
 }
 
@@ -179,10 +186,11 @@ static void prepare_whole(const char *path) {
     interval = 0;
 }
 
-static void prepare_stream(uint32_t events, uint64_t micros) {
+static void prepare_stream(uint32_t events, uint64_t micros, bool counts) {
     document = (struct bytes){0};
     chunks = events;
     interval = micros * 1000;
+    counted = counts;
     model_count = 0;
 }
 
@@ -254,6 +262,7 @@ static bool answer(struct connection *c, const char *body, size_t length) {
     count.requests++, count.live++;
     c->answering = true;
     c->wants_usage = memmem(body, length, "\"include_usage\":true", 20) != NULL;
+    c->wants_counts = memmem(body, length, "\"continuous_usage_stats\":true", 29) != NULL;
     if (model == NULL) {
         // A health check of a gateway.
         c->out = no_model, c->out_length = sizeof no_model - 1;
@@ -269,6 +278,7 @@ static bool answer(struct connection *c, const char *body, size_t length) {
     }
     bool usage = c->wants_usage && model->with_usage.bytes != NULL;
     const struct bytes *response = usage ? &model->with_usage : &model->plain;
+    if (usage && c->wants_counts && model->with_counts.bytes != NULL) response = &model->with_counts;
     c->out = response->bytes, c->out_length = response->length;
     if (!flush(c, false)) return false;
     if (c->out_length == 0) end_answer(c);
@@ -318,7 +328,8 @@ static void take_command(const char *line) {
     unsigned events;
     unsigned long long micros;
     if (sscanf(line, "whole %4095[^\n]", path) == 1) prepare_whole(path);
-    else if (sscanf(line, "stream %u %llu", &events, &micros) == 2) prepare_stream(events, micros);
+    else if (sscanf(line, "stream %u %llu", &events, &micros) == 2) prepare_stream(events, micros, false);
+    else if (sscanf(line, "counted %u", &events) == 1) prepare_stream(events, 0, true);
     else if (strncmp(line, "drop", 4) == 0) drop_answers();
     else if (strncmp(line, "stats", 5) != 0) fail(line);
     printf("{\"requests\":%llu,\"answered\":%llu,\"aborted\":%llu,\"live\":%llu,\"events\":%llu,\"refused\":%llu}\n",
