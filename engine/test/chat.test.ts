@@ -55,6 +55,39 @@ test('sends usage only on request and ends with [DONE]', async () => {
   expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
 })
 
+test('sends the usage so far with each chunk on request', async () => {
+  const ask = async (stream_options: object) => {
+    const text = await (await engine.chat({ stream: true, max_tokens: 6, seed: 3, stream_options })).text()
+    const events = text.split('\n\n').flatMap((event) => /^data: (\{.*)$/.exec(event)?.slice(1) ?? [])
+    return events.map((event) => JSON.parse(event) as OpenAI.ChatCompletionChunk)
+  }
+  const chunks = await ask({ include_usage: true, continuous_usage_stats: true })
+  const counts = chunks.map(({ usage }) => usage!.completion_tokens)
+  expect(counts[0]).toBe(0)
+  expect(counts).toEqual(counts.toSorted((one, other) => one - other))
+  expect(counts.at(-1)).toBe(6)
+  const [first, last] = [chunks[0]!.usage!, chunks.at(-1)!.usage!]
+  expect(first.prompt_tokens).toBe(last.prompt_tokens)
+  expect((await ask({ continuous_usage_stats: true })).every((chunk) => !('usage' in chunk))).toBe(true)
+})
+
+test('tells what a request used whose caller left', async () => {
+  const leaving = new AbortController()
+  const headers = { authorization: `Bearer ${engine.key}`, 'x-request-id': 'left-1' }
+  const response = await engine.chat(
+    { stream: true, response_format: endlessFormat, stream_options: { include_usage: true } },
+    { headers: { ...headers, 'content-type': 'application/json' }, signal: leaving.signal },
+  )
+  const reader = response.body!.getReader()
+  for (let piece = 0; piece < 3; piece += 1) await reader.read()
+  leaving.abort()
+  const read = async (id: string) => fetch(`${await engine.url()}/v1/requests/${id}/usage`, { headers })
+  const { usage } = (await (await read('left-1')).json()) as OpenAI.ChatCompletion
+  expect(usage!.prompt_tokens).toBeGreaterThan(0)
+  expect(usage!.completion_tokens).toBeGreaterThan(0)
+  expect((await read('never-sent')).status).toBe(404)
+})
+
 test('the same seed gives the same answer, another seed a different one', async () => {
   const ask = async (seed: number) =>
     (await complete({ messages: story, seed, max_tokens: 60 })).choices[0]?.message.content

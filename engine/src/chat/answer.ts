@@ -7,11 +7,15 @@ export type AnswerPiece =
   | { type: 'tool_call'; index: number; name: string }
   | { type: 'tool_arguments'; index: number; text: string }
 
-/** The finish reason and the token counts of an answer. */
-export interface AnswerEnd {
-  finishReason: 'stop' | 'length' | 'tool_calls'
+/** The token counts of a request. */
+export interface UsedTokens {
   promptTokens: number
   completionTokens: number
   /** Prompt tokens reused from an earlier request in the same sequence */
   cachedTokens: number
+}
+
+/** The finish reason and the token counts of an answer. */
+export interface AnswerEnd extends UsedTokens {
+  finishReason: 'stop' | 'length' | 'tool_calls'
 }

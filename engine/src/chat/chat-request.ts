@@ -117,7 +117,9 @@ export const chatRequestBody = z.object({
   functions: z.array(functionDefinition).min(1).max(128).nullish(),
   function_call: z.union([z.enum(['auto', 'none']), z.object({ name: z.string() })]).nullish(),
   stream: z.boolean().nullish(),
-  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+  stream_options: z
+    .object({ include_usage: z.boolean().nullish(), continuous_usage_stats: z.boolean().nullish() })
+    .nullish(),
 })
 
 /** A request that may use OpenAI's deprecated functions instead of tools. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { LogprobEntry } from '../model/logprobs.ts'
-import type { AnswerEnd, AnswerPiece } from './answer.ts'
+import type { AnswerEnd, AnswerPiece, UsedTokens } from './answer.ts'
 
 /** An id in OpenAI's format: a prefix and 24 hexadecimal digits. */
 const createId = (prefix: string): string => `${prefix}${randomBytes(12).toString('hex')}`
@@ -74,7 +74,7 @@ export type Choice = ReturnType<ReturnType<typeof createCollector>['toChoice']>
 export type Chunk = ReturnType<typeof toChunk>
 
 /** Token counts in OpenAI's format. */
-export function toUsage({ promptTokens, completionTokens, cachedTokens }: AnswerEnd) {
+export function toUsage({ promptTokens, completionTokens, cachedTokens }: UsedTokens) {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,

@@ -1,6 +1,6 @@
 import { LlamaChat } from 'node-llama-cpp'
 import type { Slot } from '../model/sequences.ts'
-import type { AnswerEnd, AnswerPiece } from './answer.ts'
+import type { AnswerEnd, AnswerPiece, UsedTokens } from './answer.ts'
 import { createContentWriter } from './content-writer.ts'
 import type { PreparedChat } from './prepare-chat.ts'
 import { toSampling } from './sampling.ts'
@@ -13,44 +13,46 @@ export interface ChoiceReader {
 }
 
 /**
- * Evaluates the prompt except its last token. Resolves to the number of cached tokens. Rejects with the signal's reason when the
- * signal aborts.
+ * Evaluates the prompt except its last token, and counts the tokens in `used`. Resolves to the number of cached tokens. Rejects with the
+ * signal's reason when the signal aborts.
  */
 export async function prefill(
   slot: Slot,
   { request, prompt }: PreparedChat,
+  used: UsedTokens,
   signal: AbortSignal,
 ): Promise<number> {
   const wanted = prompt.slice(0, -1)
   // Cached state was computed in different batches, so its last bits differ. A seed must give the same answer every time.
   const cached = await slot.align(wanted, { reuse: request.seed == null })
-  await slot.append(wanted.slice(cached), signal)
+  try {
+    await slot.append(wanted.slice(cached), signal)
+  } finally {
+    used.promptTokens = Math.max(used.promptTokens, slot.sequence.nextTokenIndex)
+  }
   return cached
 }
 
 /**
  * Generates the choices of the answer one after another in a slot that `prefill` has prepared. `open` returns the reader of the choice
- * `index`. Resolves to the counts of the whole answer. Rejects with the signal's reason when the signal aborts.
+ * `index`. `used` has the counts so far, also when it rejects. Resolves to the counts of the whole answer. Rejects with the signal's reason when the signal aborts.
  */
 export async function writeChoices(
   prepared: PreparedChat,
   slot: Slot,
-  {
-    cachedTokens,
-    signal,
-    open,
-  }: { cachedTokens: number; signal: AbortSignal; open: (index: number) => ChoiceReader },
+  { used, signal, open }: { used: UsedTokens; signal: AbortSignal; open: (index: number) => ChoiceReader },
 ): Promise<AnswerEnd> {
   const ends: AnswerEnd[] = []
+  used.promptTokens = prepared.prompt.length
   for (let index = 0; index < (prepared.request.n ?? 1); index++) {
     const reader = open(index)
-    const cached = index === 0 ? cachedTokens : await prefill(slot, prepared, signal)
-    const answer = { index, cachedTokens: cached, signal, onPiece: reader.add }
+    if (index > 0) await prefill(slot, prepared, used, signal)
+    const answer = { index, used, signal, onPiece: reader.add }
     const end = await writeAnswer(prepared, slot, answer)
     ends.push(end)
     reader.end(end)
   }
-  return { ...ends[0]!, completionTokens: ends.reduce((sum, end) => sum + end.completionTokens, 0) }
+  return { ...ends[0]!, ...used }
 }
 
 async function writeAnswer(
@@ -58,33 +60,40 @@ async function writeAnswer(
   slot: Slot,
   {
     index,
-    cachedTokens,
+    used,
     signal,
     onPiece,
-  }: { index: number; cachedTokens: number; signal: AbortSignal; onPiece: (piece: AnswerPiece) => void },
+  }: { index: number; used: UsedTokens; signal: AbortSignal; onPiece: (piece: AnswerPiece) => void },
 ): Promise<AnswerEnd> {
-  const { request, prompt, history, wrapper, maxTokens } = prepared
+  const { request, history, wrapper, maxTokens } = prepared
   const { sequence } = slot
-  const content = createContentWriter(request, slot, onPiece)
   const stopping = new AbortController()
-  const before = sequence.tokenMeter.usedOutputTokens
+  const before = sequence.tokenMeter.usedOutputTokens - used.completionTokens
+  const count = (): void => {
+    used.completionTokens = sequence.tokenMeter.usedOutputTokens - before
+  }
+  const add = (piece: AnswerPiece): void => {
+    count()
+    onPiece(piece)
+  }
+  const content = createContentWriter(request, slot, add)
   const end = (finishReason: AnswerEnd['finishReason']): AnswerEnd => {
     content.finish()
-    const completionTokens = sequence.tokenMeter.usedOutputTokens - before
-    return { finishReason, promptTokens: prompt.length, completionTokens, cachedTokens }
+    count()
+    return { finishReason, ...used }
   }
 
   const chat = new LlamaChat({ contextSequence: sequence, chatWrapper: wrapper })
   try {
     const { metadata } = await chat.generateResponse(history, {
       ...toSampling(request, index),
-      ...toConstraints(prepared, onPiece),
+      ...toConstraints(prepared, add),
       maxTokens,
       signal: AbortSignal.any([signal, stopping.signal]),
       contextShift: { size: throwContextFull },
       onResponseChunk: (chunk) => {
         if (chunk.type === 'segment') {
-          if (chunk.text !== '') onPiece({ type: 'reasoning', text: chunk.text })
+          if (chunk.text !== '') add({ type: 'reasoning', text: chunk.text })
           content.skip(chunk.tokens)
           return
         }
@@ -99,6 +108,7 @@ async function writeAnswer(
     if (error instanceof ContextFull) return end('length')
     throw error
   } finally {
+    count()
     slot.logprobs = null
     chat.dispose()
   }

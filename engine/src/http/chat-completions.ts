@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '../base/log.ts'
-import type { AnswerEnd } from '../chat/answer.ts'
+import type { AnswerEnd, UsedTokens } from '../chat/answer.ts'
 import { createCollector, createHead, toChunk, toCompletion } from '../chat/completion.ts'
-import { toPieceChunk, toUsageChunk } from '../chat/completion.ts'
+import { toPieceChunk, toUsage, toUsageChunk } from '../chat/completion.ts'
 import type { Chunk, CompletionHead } from '../chat/completion.ts'
 import { toFunctionChoice, toFunctionChunk } from '../chat/legacy-functions.ts'
 import type { PreparedChat } from '../chat/prepare-chat.ts'
@@ -15,11 +15,11 @@ import { openEventStream } from './event-stream.ts'
 /** Generates the choices of an answer, whose readers `open` returns. */
 type Write = (open: (index: number) => ChoiceReader) => Promise<AnswerEnd>
 
-/** Answers a chat request, complete or as a stream, when a sequence is free. */
+/** Answers a chat request, complete or as a stream, when a sequence is free. `used` has the counts so far. */
 export async function answerChat(
   loaded: LoadedModel,
   prepared: PreparedChat,
-  { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Log },
+  { used, request, reply, log }: { used: UsedTokens; request: FastifyRequest; reply: FastifyReply; log: Log },
 ): Promise<void> {
   const pool = loaded.chat!.pool
   const signal = request.left
@@ -27,12 +27,14 @@ export async function answerChat(
   const head = createHead(loaded.alias)
   try {
     // The stream starts after the prefill, because callers allow more time for the first byte than between bytes.
-    const cachedTokens = await prefill(slot, prepared, signal)
+    used.cachedTokens = await prefill(slot, prepared, used, signal)
     const write: Write = async (open) => {
-      const total = await writeChoices(prepared, slot, { cachedTokens, signal, open })
-      const { promptTokens, completionTokens } = total
-      request.used = `prompt=${promptTokens} cached=${total.cachedTokens} completion=${completionTokens}`
-      return total
+      try {
+        return await writeChoices(prepared, slot, { used, signal, open })
+      } finally {
+        const { promptTokens, cachedTokens, completionTokens } = used
+        request.used = `prompt=${promptTokens} cached=${cachedTokens} completion=${completionTokens}`
+      }
     }
     if (prepared.request.stream !== true) {
       await reply.send(await collectAnswer(prepared, head, write))
@@ -42,7 +44,7 @@ export async function answerChat(
     const stream = openEventStream(reply.raw)
     slot.pace = stream.drained
     try {
-      await streamAnswer(prepared, head, { send: stream.send, write })
+      await streamAnswer(prepared, head, { used, send: stream.send, write })
     } catch (error) {
       stream.send(toErrorBody(toRequestError(error, log, request)).body)
     }
@@ -70,16 +72,19 @@ async function collectAnswer({ request }: PreparedChat, head: CompletionHead, wr
 async function streamAnswer(
   { request }: PreparedChat,
   head: CompletionHead,
-  { send, write }: { send: (data: unknown) => void; write: Write },
+  { used, send, write }: { used: UsedTokens; send: (data: unknown) => void; write: Write },
 ): Promise<void> {
+  const { include_usage: endsWithUsage, continuous_usage_stats: isContinuous } = request.stream_options ?? {}
+  const sendCounted = (chunk: object): void =>
+    send(endsWithUsage === true && isContinuous === true ? { ...chunk, usage: toUsage(used) } : chunk)
   const sendChunk = (chunk: Chunk): void =>
-    send(request.usesFunctions === true ? toFunctionChunk(chunk) : chunk)
+    sendCounted(request.usesFunctions === true ? toFunctionChunk(chunk) : chunk)
   const total = await write((index) => {
-    send(toChunk(head, index, { role: 'assistant', content: '' }))
+    sendCounted(toChunk(head, index, { role: 'assistant', content: '' }))
     return {
       add: (piece) => sendChunk(toPieceChunk(head, index, piece)),
       end: ({ finishReason }) => sendChunk(toChunk(head, index, {}, { finishReason })),
     }
   })
-  if (request.stream_options?.include_usage === true) send(toUsageChunk(head, total))
+  if (endsWithUsage === true) send(toUsageChunk(head, total))
 }

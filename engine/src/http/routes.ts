@@ -6,7 +6,9 @@ import { chatRequestBody, refuseUnsupported } from '../chat/chat-request.ts'
 import { toToolRequest } from '../chat/legacy-functions.ts'
 import { prepareChat } from '../chat/prepare-chat.ts'
 import type { LoadedModel } from '../model/load-model.ts'
+import { toUsage } from '../chat/completion.ts'
 import { answerChat } from './chat-completions.ts'
+import { RequestCounts } from './request-counts.ts'
 import { computeEmbeddings, embeddingsRequestBody, toEmbeddingList } from './embeddings.ts'
 
 /** Registers the routes of OpenAI's API. `findModel` throws a RequestError for another model than the loaded one. */
@@ -16,6 +18,7 @@ export function registerRoutes(
 ): void {
   fastify.get('/v1/models', async () => toModelList(findModel()))
 
+  const counts = new RequestCounts()
   let embedding = 0
   fastify.post('/v1/embeddings', async (request) => {
     const body = parseBody(embeddingsRequestBody, request.body)
@@ -31,9 +34,18 @@ export function registerRoutes(
     const body = toToolRequest(parseBody(chatRequestBody, request.body))
     refuseUnsupported(request.body)
     const model = findModel(body.model)
-    await answerChat(model, await prepareChat(model, body), { request, reply, log })
-    return reply
+    return counts.follow(request, async (used) => {
+      await answerChat(model, await prepareChat(model, body), { used, request, reply, log })
+      return reply
+    })
   })
+
+  // Aborted requests included, so that a bill can be checked.
+  fastify.get('/metrics', async (_request, reply) => reply.type('text/plain').send(counts.writeMetrics()))
+
+  fastify.get<{ Params: { id: string } }>('/v1/requests/:id/usage', async (request) => ({
+    usage: toUsage(await counts.read(request.params.id)),
+  }))
 }
 
 function toModelList({ alias, model, chat }: LoadedModel) {
