@@ -61,6 +61,20 @@ export type EngineProfiles = Readonly<Record<string, EngineProfile | undefined>>
  */
 export type EngineSizing = 'per-slot' | 'shared-cache'
 
+/** How an engine counts the tokens of a request that is not complete. */
+export interface TokenCounts {
+  /**
+   * What events of a stream hold if the request asks for it. `usage`: the usage so far, with `stream_options.continuous_usage_stats`, as
+   * in vLLM. `timings`: `timings` or `prompt_progress`, with `timings_per_token` and `return_progress`, as in llama-server.
+   */
+  inEvents: 'usage' | 'timings' | 'none'
+  /**
+   * How to learn the tokens of an aborted request that sent no count. `tokenize`: `POST /tokenize` counts those of its prompt, as in
+   * vLLM. `report`: `GET /v1/requests/{x-request-id}/usage` answers with its usage.
+   */
+  afterAbort: 'tokenize' | 'report' | 'none'
+}
+
 /** An engine that a runtime runs. */
 export interface RuntimeEngine {
   /** Names the engine in the API, such as `vllm`; null if the runtime doesn't say which engine serves a model */
@@ -74,6 +88,7 @@ export interface RuntimeEngine {
   sizing: EngineSizing
   /** How the engine accepts images: `projector` if the profile of the model must name one */
   images: 'native' | 'projector' | 'none'
+  counts: TokenCounts
   /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown */
   version: string | null
   /** What the engine's releases have before the version, such as `b` */

@@ -46,6 +46,7 @@ export function createEndpointRuntime(): EndpointRuntime {
         profile: 'outsider',
         sizing: 'per-slot',
         images: 'none',
+        counts: { inEvents: 'none', afterAbort: 'none' },
         version: '1.2.3',
         versionPrefix: '',
       },

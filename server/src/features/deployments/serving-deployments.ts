@@ -15,6 +15,8 @@ export interface ServingDeployment extends DeploymentOwnership {
   deploymentId: string
   modelName: string
   modelType: ModelType
+  /** Format of the weights */
+  format: string
   modelUid: string
   status: DeploymentStatus
   failureReason: string | null
@@ -102,11 +104,13 @@ export function reportUnresponsiveEngine(
 }
 
 function toServing(row: Deployment): ServingDeployment {
+  const { modelType, format } = parseStoredVariant(row)
   return {
     deploymentId: row.id,
     ...toOwnership(row),
     modelName: row.model_name,
-    modelType: parseStoredVariant(row).modelType,
+    modelType,
+    format,
     modelUid: row.inference_model_uid,
     status: row.status,
     failureReason: row.failure_reason,

@@ -13,6 +13,8 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     organizationId: 1,
     modelName: 'm',
     modelType: 'LLM',
+    format: 'ggufv2',
+    counts: { inEvents: 'none', afterAbort: 'none' },
     modelUid: 'dep-a',
     status: 'running',
     failureReason: null,

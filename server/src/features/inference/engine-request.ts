@@ -49,6 +49,8 @@ export class EngineRequest implements ResponseHandler {
   /** The engine rejected the authorization. The rest of its response is dropped. */
   rejected = false
   aborted = false
+  /** Of the response; 0 until it begins */
+  status = 0
 
   constructor(deps: EngineRequestDeps, owner: EngineRequestOwner, target: EngineTarget) {
     this.deps = deps
@@ -65,6 +67,7 @@ export class EngineRequest implements ResponseHandler {
     const { span } = this.owner
     breakers.onSend(target.deploymentId)
     this.rejected = false
+    this.status = 0
     this.sentAt = performance.now()
     this.call = client.send(
       target.origin,
@@ -74,7 +77,7 @@ export class EngineRequest implements ResponseHandler {
         requestId: caller.request.id,
         authorization: target.authorization,
         traceparent: span === null ? null : span.traceparent,
-        body: writeEngineBody(request, target.modelUid),
+        body: writeEngineBody(request, target),
       },
       this,
     )
@@ -91,6 +94,7 @@ export class EngineRequest implements ResponseHandler {
     const { breakers } = this.deps.inference
     if (head.status < 500) breakers.onSuccess(this.target.deploymentId)
     else breakers.onFailure(this.target.deploymentId)
+    this.status = head.status
     this.rejected = head.status === 401
     return this.rejected ? null : this.owner.onResponse(head)
   }

@@ -21,7 +21,7 @@ import type { RequestSpan } from './traces.ts'
 export interface ExchangeDeps extends EngineRequestDeps {
   inference: Omit<Inference, 'targets' | 'slices' | 'statistics' | 'inFlight' | 'close'>
   tokens: Pick<TokenJournal, 'record' | 'write'>
-  /** Called once for each exchange, when it has ended. */
+  /** Called once for each exchange, when it has ended and its tokens are known. */
   onFinished(exchange: FinishedExchange): void
 }
 
@@ -42,11 +42,17 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   /** null until the engine responds */
   relay: ResponseRelay | null = null
   usage: TokenUsage | null = null
+  /** What a truncated response reported last */
+  partialUsage: TokenUsage | null = null
   span: RequestSpan | null = null
   brokenBy: BrokenBy | null = null
   startedAt = 0
   admittedAt = 0
   firstByteAt = 0
+  /** The response has begun, and the body is still in memory */
+  holdsBody = false
+  /** The engine was processing the request when this left it */
+  abandoned = false
 
   constructor(deps: ExchangeDeps, arrival: Arrival) {
     const { caller, targets } = arrival
@@ -99,7 +105,11 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   /** Changes the state and leaves the queue or the engine, whatever the state was. */
   leave<From extends ExchangeState>(from: From, to: NextState<From>): void {
     if (from === 'queued') this.deps.inference.admission.cancel(this)
-    this.engine?.abort()
+    const { engine } = this
+    if (isAtEngine(from) && engine !== null && engine.call !== null) {
+      this.abandoned = engine.status === 0 || engine.status === 200
+    }
+    engine?.abort()
     this.move(from, to)
   }
 
@@ -126,16 +136,24 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   onResponse(head: ResponseHead): Buffer | null {
     this.move('sent', 'body')
     this.firstByteAt = performance.now()
-    const { request, caller } = this.arrival
-    // The request is not repeated from here on, so its body need not stay in memory during a long stream.
-    if (typeof request.body !== 'string' && this.engine!.call!.bodySent) freeBuffer(request.body)
-    request.body = ''
-    caller.request.bodyHold?.release()
+    // An engine that counts prompts may have to count this one until it has begun to answer.
+    this.holdsBody = this.engine!.target.counts.afterAbort === 'tokenize'
+    if (!this.holdsBody) this.releaseBody()
     this.relay = openRelay(this.deps, this, head)
     return this.relay.buffer
   }
 
+  /** The request is not repeated, so its body need not stay in memory during a long stream. */
+  releaseBody(): void {
+    const { request, caller } = this.arrival
+    if (typeof request.body !== 'string' && this.engine!.call!.bodySent) freeBuffer(request.body)
+    request.body = ''
+    caller.request.bodyHold?.release()
+    this.holdsBody = false
+  }
+
   onBytes(bytes: Buffer): void {
+    if (this.holdsBody) this.releaseBody()
     this.relay = this.relay!.take(bytes)
   }
 
@@ -187,6 +205,10 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     relay?.truncate()
   }
 
+  recordPartialUsage(usage: TokenUsage): void {
+    this.partialUsage = usage
+  }
+
   /** Meters the request; later calls have no effect. */
   recordUsage(usage: TokenUsage | null): void {
     if (this.usage !== null) return
@@ -206,9 +228,20 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     if (!this.arrival.caller.reply.raw.writableFinished) this.brokenBy ??= 'caller'
     this.relay?.close()
     this.leave(state, 'ended')
+    const { partialUsage, engine } = this
+    const asksEngine =
+      this.usage === null &&
+      this.abandoned &&
+      (partialUsage === null || engine!.target.counts.afterAbort === 'report')
+    if (!asksEngine && partialUsage !== null) this.recordUsage(partialUsage)
     const finished = describeExchange(this)
     this.span?.end(finished)
-    this.deps.onFinished(finished)
+    if (!asksEngine) return this.deps.onFinished(finished)
+    this.deps.inference.abortedRequests.count(this.arrival, engine!.target, (told) => {
+      const usage = told ?? partialUsage
+      if (usage !== null) this.recordUsage(usage)
+      this.deps.onFinished({ ...finished, usage })
+    })
   }
 }
 

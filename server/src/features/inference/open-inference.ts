@@ -11,6 +11,8 @@ import type { WriteBatch } from '../../gateway/write-batch.ts'
 import type { Services } from '../../services.ts'
 import { openStatistics } from '../statistics/recorder.ts'
 import type { StatisticsRecorder } from '../statistics/recorder.ts'
+import { countAbortedRequests } from './aborted-requests.ts'
+import type { AbortedRequests } from './aborted-requests.ts'
 import { createAdmission } from './admission.ts'
 import type { Admission, AdmissionLimits } from './admission.ts'
 import { trackOpenRequests } from './revoke-access.ts'
@@ -32,6 +34,7 @@ export interface Inference {
   admission: Admission
   targets: TargetCache
   openRequests: OpenRequests
+  abortedRequests: AbortedRequests
   statistics: StatisticsRecorder
   /** null when no collector is configured */
   traces: Traces | null
@@ -65,6 +68,7 @@ export async function openInference(
   const admission = createAdmission(limits, breakers)
   const targets = createTargetCache(deps.notifications)
   const openRequests = trackOpenRequests(deps.db, deps.notifications, deps.log)
+  const abortedRequests = countAbortedRequests(deps.log)
   const statistics = openStatistics(deps)
   return {
     client,
@@ -75,6 +79,7 @@ export async function openInference(
     admission,
     targets,
     openRequests,
+    abortedRequests,
     statistics,
     traces,
     inFlight: admission.inFlight,
@@ -82,6 +87,7 @@ export async function openInference(
       admission.close()
       targets.close()
       openRequests.close()
+      await abortedRequests.close()
       await client.close()
       await statistics.close()
       await traces?.close()

@@ -13,8 +13,12 @@ export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead
   if (events === null || !head.headers['content-type']?.startsWith('text/event-stream')) {
     return new BufferedRelay(deps, owner, head)
   }
-  const isDropped = events.openFilter(request.values)
+  const { inEvents } = owner.engine!.target.counts
+  const removal = events.openRemoval(request.values, inEvents)
   const renaming = openRenaming(owner, events.modelAt)
-  const meter = new StreamMeter(events, isDropped, renaming === null ? null : new EventRenaming(renaming))
+  const meter = new StreamMeter(events, inEvents, {
+    removal,
+    renaming: renaming && new EventRenaming(renaming),
+  })
   return new StreamRelay(deps, owner, head, meter, true)
 }

@@ -2,9 +2,11 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createTimeSlices } from '../../gateway/time-slices.ts'
 import { chatCompletions } from './protocols/chat-completions.ts'
+import type { EditTarget } from './body-edits.ts'
 import { createRequestReader, writeEngineBody } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
 
+const target: EditTarget = { modelUid: 'dep-1', counts: { inEvents: 'none', afterAbort: 'none' } }
 const slices = createTimeSlices(0)
 const reader = createRequestReader(chatCompletions)
 const readBody = (bytes: Buffer) => reader(bytes, slices)
@@ -13,8 +15,8 @@ function read(body: string | Buffer): InferenceRequest {
   return readBody(Buffer.from(body)) as InferenceRequest
 }
 
-function rewrite(text: string): string {
-  const body = writeEngineBody(read(text), 'dep-1')
+function rewrite(text: string, inEvents: EditTarget['counts']['inEvents'] = 'none'): string {
+  const body = writeEngineBody(read(text), { ...target, counts: { ...target.counts, inEvents } })
   return (typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.concat(body)).toString()
 }
 
@@ -113,9 +115,35 @@ test('a request with nested and duplicate names is rewritten like a parsed one',
   )
 })
 
+test.each([
+  ['{"model":"m"}', 'usage', '{"model":"dep-1"}'],
+  [
+    '{"model":"m","stream":true}',
+    'usage',
+    '{"stream_options":{"continuous_usage_stats":true,"include_usage":true},"model":"dep-1","stream":true}',
+  ],
+  [
+    '{"model":"m","stream":true,"stream_options":{"continuous_usage_stats":false, "include_usage":true}}',
+    'usage',
+    '{"model":"dep-1","stream":true,"stream_options":{"continuous_usage_stats":true, "include_usage":true}}',
+  ],
+  [
+    '{"model":"m","stream":true,"timings_per_token":false,"timings_per_token":true}',
+    'timings',
+    '{"stream_options":{"include_usage":true},"return_progress":true,"model":"dep-1","stream":true,"timings_per_token":true,"timings_per_token":true}',
+  ],
+  [
+    '{"model":"m","stream":true,"timings_per_token":false}',
+    'usage',
+    '{"stream_options":{"continuous_usage_stats":true,"include_usage":true},"model":"dep-1","stream":true,"timings_per_token":false}',
+  ],
+] as const)('a stream asks for what the engine counts as it goes: %s, %s', (given, inEvents, expected) => {
+  expect(rewrite(given, inEvents)).toBe(expected)
+})
+
 test('a long body is written in pieces without a copy', () => {
   const body = Buffer.from(`{"model":"m","x":"${'x'.repeat(100_000)}"}`)
-  const pieces = writeEngineBody(readBody(body) as InferenceRequest, 'dep-1') as Buffer[]
+  const pieces = writeEngineBody(readBody(body) as InferenceRequest, target) as Buffer[]
   expect(pieces.at(-1)!.buffer).toBe(body.buffer)
   expect(Buffer.concat(pieces).toString()).toBe(body.toString().replace('"m"', '"dep-1"'))
 })
@@ -129,7 +157,7 @@ test('a long body is read in slices, between which other work runs, and gives wh
   const request = await readBody(Buffer.from(text))
   clearInterval(count)
   expect(turns).toBeGreaterThan(0)
-  const body = Buffer.concat(writeEngineBody(request, 'dep-1') as Buffer[]).toString()
+  const body = Buffer.concat(writeEngineBody(request, target) as Buffer[]).toString()
   const expected = text.replace('"a"', '"dep-1"').replace('"m"', '"dep-1"')
   expect(body === expected.replace('{', '{"stream_options":{"include_usage":true},')).toBe(true)
 })

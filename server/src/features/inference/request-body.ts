@@ -5,7 +5,7 @@ import { JsonError, memberNames, MemberWalk } from '../../gateway/json-walk.ts'
 import type { MemberNames, MemberValue } from '../../gateway/json-walk.ts'
 import type { TimeSlices } from '../../gateway/time-slices.ts'
 import { editBytes, editText } from './body-edits.ts'
-import type { Edit, ReadBody } from './body-edits.ts'
+import type { Edit, EditTarget, ReadBody } from './body-edits.ts'
 import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
 import type { MemberValues, Protocol } from './protocols/protocol.ts'
 
@@ -172,15 +172,17 @@ function parseMembers(
 function toEdits(body: ReadBody, { edit }: RequestFormat): readonly Edit[] {
   const edits: Edit[] = []
   for (const { name, start, end } of body.members) {
-    if (name === 'model') edits.push({ start, end, text: null })
+    if (name === 'model') edits.push({ start, end, text: writeModel })
   }
   const others = edit(body)
   return others.length === 0 ? edits : [...edits, ...others].toSorted((one, other) => one.start - other.start)
 }
 
-/** Writes the body for the engine, with the engine's name for the model. */
-export function writeEngineBody({ body, edits }: InferenceRequest, modelUid: string): string | Buffer[] {
-  return typeof body === 'string' ? editText(body, edits, modelUid) : editBytes(body, edits, modelUid)
+const writeModel = ({ modelUid }: EditTarget): string => JSON.stringify(modelUid)
+
+/** Writes the body for an engine, with the engine's name for the model. */
+export function writeEngineBody({ body, edits }: InferenceRequest, target: EditTarget): string | Buffer[] {
+  return typeof body === 'string' ? editText(body, edits, target) : editBytes(body, edits, target)
 }
 
 function notUtf8(): ApplicationError {

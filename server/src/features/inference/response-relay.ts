@@ -38,6 +38,8 @@ export interface RelayOwner {
   readonly engine: { readonly target: EngineTarget; readonly call: FlowControl | null } | null
   /** Meters the request; null when the engine reported no usage. */
   recordUsage(usage: TokenUsage | null): void
+  /** Meters a truncated request when it has ended, unless the engine then tells a later count. */
+  recordPartialUsage(usage: TokenUsage): void
   /** The engine no longer has the model; no response was sent. */
   onModelLost(): void
   /** The response can't be completed, because writing to the caller threw. */

@@ -9,8 +9,8 @@ const renaming = new ModelRenaming('dep-1', 'my “model”', ['model'])
 
 function open(dropsUsage: boolean, renames = false): StreamMeter {
   const events = chatCompletions.events!
-  const isDropped = events.openFilter({ stream_options: { include_usage: !dropsUsage } })
-  return new StreamMeter(events, isDropped, renames ? new EventRenaming(renaming) : null)
+  const removal = events.openRemoval({ stream_options: { include_usage: !dropsUsage } }, 'none')
+  return new StreamMeter(events, 'none', { removal, renaming: renames ? new EventRenaming(renaming) : null })
 }
 
 function run(input: Buffer, { dropsUsage = true, renames = false, cuts = [] as number[] } = {}) {

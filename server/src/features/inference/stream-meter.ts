@@ -1,24 +1,37 @@
 import { copyText } from '../../base/copy-text.ts'
 import { endOfFirstEvent, endOfLastEvent, eventAround, parseEventData } from '../../gateway/sse-framing.ts'
+import type { TokenCounts } from '../../ports/model-runtime.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
 import type { EventRenaming } from './event-renaming.ts'
-import type { EventFormat } from './protocols/protocol.ts'
+import { cutMember, EventCutter } from './event-cutter.ts'
+import type { EventFormat, EventRemoval } from './protocols/protocol.ts'
 
 const maxEventBytes = 8 * 1024 * 1024
 /** Reads from this length on contain many events */
 const longRead = 4096
 
+type CountsInEvents = TokenCounts['inEvents']
+
+/** What a stream changes in events, apart from nothing */
+interface EventChanges {
+  removal: EventRemoval | null
+  renaming: EventRenaming | null
+}
+
 /**
- * Reads the usage of a stream and forwards the server-sent events unchanged, except for the model's name and for those that `isDropped`
- * selects. With either change, events are forwarded once they are complete. If the engine reports no usage, each chunk seen counts as
- * one output token.
+ * Reads the counts of a stream and forwards the server-sent events unchanged, except for the model's name and for what `removal` takes
+ * away. With either change, events are forwarded once they are complete. The last count that arrived is what the stream used. If an
+ * engine sends none, each chunk seen counts as one output token.
  */
 export class StreamMeter implements BodyMeter {
   readonly format: EventFormat
-  /** The end of the name that `format` gives, because the search jumps between occurrences of the first character, and quotes are frequent */
-  readonly usageMark: string
-  readonly isDropped: ((event: unknown) => boolean) | null
+  readonly inEvents: CountsInEvents
+  /** The ends of the names of counts, because the search jumps between occurrences of the first character, and quotes are frequent */
+  readonly marks: readonly string[]
+  readonly removal: EventRemoval | null
+  /** null if no member is cut */
+  readonly cutter: EventCutter | null
   readonly renaming: EventRenaming | null
   /** False if bytes are forwarded as they arrive */
   readonly changesEvents: boolean
@@ -27,16 +40,14 @@ export class StreamMeter implements BodyMeter {
   reported: Partial<TokenUsage> = {}
   chunks = 0
 
-  constructor(
-    format: EventFormat,
-    isDropped: ((event: unknown) => boolean) | null,
-    renaming: EventRenaming | null,
-  ) {
+  constructor(format: EventFormat, inEvents: CountsInEvents, { removal, renaming }: EventChanges) {
     this.format = format
-    this.usageMark = `${format.usageName}"`
-    this.isDropped = isDropped
+    this.inEvents = inEvents
+    this.marks = format.countNames[inEvents].map((name) => `${name}"`)
+    this.removal = removal
+    this.cutter = removal === null || removal.member === null ? null : new EventCutter(removal.member)
     this.renaming = renaming
-    this.changesEvents = isDropped !== null || renaming !== null
+    this.changesEvents = removal !== null || renaming !== null
   }
 
   take(bytes: string): string {
@@ -68,29 +79,59 @@ export class StreamMeter implements BodyMeter {
     return { inputTokens, outputTokens }
   }
 
-  partialUsage(): TokenUsage {
+  partialUsage(): TokenUsage | null {
+    const { reported, chunks, inEvents } = this
+    // An engine that counts as it goes has not begun to answer.
+    if (reported.inputTokens === undefined && chunks === 0 && inEvents !== 'none') return null
     return this.usage()
   }
 
-  /** Reads complete events and returns those to forward. Parses only events that contain usage. */
+  /** Reads complete events and returns those to forward. Parses only the last of counts that are cut, and events with other counts. */
   readEvents(events: string): string {
-    const { format, usageMark, isDropped } = this
-    this.chunks += countOf(events, format.chunkMark)
-    let usageAt = findUsage(events, usageMark, 0)
+    const { format, cutter } = this
+    if (this.reported.outputTokens === undefined) this.chunks += countOf(events, format.chunkMark)
+    cutter?.open(events)
+    const search = new CountSearch(events, this.marks)
     let forwarded = ''
     let copied = 0
-    while (usageAt !== -1) {
-      const { start, end } = eventAround(events, usageAt)
-      const event = parseEventData(events.slice(start, end))
-      Object.assign(this.reported, format.readUsage(event))
-      if (isDropped !== null && isDropped(event)) {
-        forwarded += events.slice(copied, start)
+    let lastCut = ''
+    for (let at = search.next(0); at !== -1; at = search.next(copied)) {
+      const end = cutter === null ? -1 : cutter.endOfMember(at)
+      if (end !== -1) {
+        lastCut = events.slice(at - 1, end)
+        forwarded += events.slice(copied, at - ',"'.length)
         copied = end
+        continue
       }
-      usageAt = findUsage(events, usageMark, end)
+      this.reportCut(lastCut)
+      lastCut = ''
+      const { start, end: eventEnd } = eventAround(events, at)
+      forwarded += events.slice(copied, start) + this.readEvent(events.slice(start, eventEnd))
+      copied = eventEnd
     }
+    this.reportCut(lastCut)
     const kept = copied === 0 ? events : forwarded + events.slice(copied)
     return this.renaming === null ? kept : this.renaming.inEvents(kept)
+  }
+
+  /** Reads one event with a count and returns what to forward of it. */
+  readEvent(text: string): string {
+    const event = this.report(text)
+    const { removal } = this
+    if (removal === null) return text
+    const verdict = removal.judge(event)
+    if (verdict === 'drop') return ''
+    return verdict === 'cut' && removal.member !== null ? cutMember(text, removal.member) : text
+  }
+
+  reportCut(member: string): void {
+    if (member !== '') this.report(`data:{${member}}`)
+  }
+
+  report(text: string): unknown {
+    const event = parseEventData(text)
+    Object.assign(this.reported, this.format.readUsage(event))
+    return event
   }
 }
 
@@ -102,8 +143,37 @@ function copyFrom(text: string, start: number): string {
 
 const objectValue = /\s*:\s*(?:\{|$)/y
 
-/** Returns the next position of a usage member with an object as its value, or -1. Some engines send `"usage": null` with each chunk. */
-function findUsage(text: string, mark: string, from: number): number {
+/** Finds members with counts in a text. */
+class CountSearch {
+  readonly text: string
+  readonly marks: readonly string[]
+  /** The next position of each mark; -1 if there is none */
+  readonly found: number[]
+
+  constructor(text: string, marks: readonly string[]) {
+    this.text = text
+    this.marks = marks
+    this.found = marks.map((mark) => findCount(text, mark, 0))
+  }
+
+  /** Returns the first position from `from` on, or -1. `from` must not decrease. */
+  next(from: number): number {
+    const { text, marks, found } = this
+    let first = -1
+    for (let index = 0; index < found.length; index += 1) {
+      let at = found[index]!
+      if (at !== -1 && at < from) {
+        at = findCount(text, marks[index]!, from)
+        found[index] = at
+      }
+      if (at !== -1 && (first === -1 || at < first)) first = at
+    }
+    return first
+  }
+}
+
+/** Returns the next position of a member with an object as its value, or -1. Some engines send `"usage": null` with each chunk. */
+function findCount(text: string, mark: string, from: number): number {
   for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1)) {
     objectValue.lastIndex = at + mark.length
     if (text[at - 1] === '"' && objectValue.test(text)) return at

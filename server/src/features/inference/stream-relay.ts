@@ -77,6 +77,6 @@ export class StreamRelay implements ResponseRelay, BatchedWrite {
 
   recordPartialUsage(): void {
     const usage = this.meter.partialUsage()
-    if (usage !== null) this.owner.recordUsage(usage)
+    if (usage !== null) this.owner.recordPartialUsage(usage)
   }
 }

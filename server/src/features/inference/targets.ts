@@ -4,6 +4,7 @@ import type { Notifications } from '../../database/notifications.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { deriveEngineKey } from '../deployments/engine-spec.ts'
+import type { ModelRuntime, TokenCounts } from '../../ports/model-runtime.ts'
 import type { ServingDeployment } from '../deployments/serving-deployments.ts'
 import { findTargets } from './find-targets.ts'
 import { toGatewayError } from './gateway-errors.ts'
@@ -15,6 +16,7 @@ export interface EngineTarget extends ServingDeployment {
   basePath: string
   /** Authorization header; null when the engine needs none. Replaced in place after the engine rejects it. */
   authorization: string | null
+  counts: TokenCounts
 }
 
 /** The targets of each session, current organization and model name, in memory. */
@@ -81,10 +83,18 @@ async function toTarget(
   return {
     ...deployment,
     origin,
+    counts: findCounts(runtime, deployment),
     basePath: pathname.replace(/\/+$/, ''),
     authorization:
       runtime.authorizeEngine === undefined
         ? `Bearer ${deriveEngineKey(secretKey, deployment.deploymentId)}`
         : await runtime.authorizeEngine(url),
   }
+}
+
+const noCounts: TokenCounts = { inEvents: 'none', afterAbort: 'none' }
+
+/** How the engine of a deployment counts; it may belong to a runtime that is no longer configured. */
+function findCounts({ engines }: Pick<ModelRuntime, 'engines'>, { format }: ServingDeployment): TokenCounts {
+  return engines.find(({ formats }) => formats.includes(format))?.counts ?? noCounts
 }

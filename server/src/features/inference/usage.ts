@@ -7,7 +7,8 @@ type ReadUsage = BodyFormat['readUsage']
 export function readUsageAt(response: unknown, path: MemberPath, read: ReadUsage): TokenUsage | null {
   let value = response
   for (const name of path) value = (value as Record<string, unknown> | null | undefined)?.[name]
-  return typeof value === 'object' && value !== null ? read(value as Record<string, unknown>) : null
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject ? read(value as Record<string, unknown>) : null
 }
 
 /** Combines two numbers of an engine; null when they can't be numbers of tokens. */

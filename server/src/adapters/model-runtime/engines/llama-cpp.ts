@@ -28,6 +28,7 @@ export const llamaCpp = {
   profile: 'llamaCpp',
   sizing: 'per-slot',
   images: 'projector',
+  counts: { inEvents: 'timings', afterAbort: 'none' },
   version: null,
   versionPrefix: 'b',
 } as const satisfies RuntimeEngine

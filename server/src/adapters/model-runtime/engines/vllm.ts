@@ -30,6 +30,7 @@ export const vllm = {
   profile: 'vllm',
   sizing: 'shared-cache',
   images: 'native',
+  counts: { inEvents: 'usage', afterAbort: 'tokenize' },
   version: null,
   versionPrefix: '',
 } as const satisfies RuntimeEngine

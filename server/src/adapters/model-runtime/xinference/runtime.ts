@@ -48,7 +48,11 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
   return {
     name: 'xinference',
     // Xinference chooses the engine. Its other engines for the formats of vLLM share their cache as vLLM does.
-    engines: [vllm, llamaCpp].map((engine) => ({ ...engine, name: null })),
+    engines: [vllm, llamaCpp].map((engine) => ({
+      ...engine,
+      name: null,
+      counts: { inEvents: 'none', afterAbort: 'none' },
+    })),
     sharedCapacity: null,
     // Xinference downloads the revisions of its own model list.
     usesCatalogWeights: false,

@@ -9,7 +9,7 @@ import {
   usageBody,
   modelAt,
 } from './openai.ts'
-import { askForUsage, openAiChunks } from './openai-streams.ts'
+import { askForUsage, openAiChunks, streamMembers } from './openai-streams.ts'
 import type { MainProtocol } from './protocol.ts'
 
 const toolCall = z
@@ -105,8 +105,9 @@ export const chatCompletions: MainProtocol = {
   },
   operation: 'chat',
   modelTypes: ['LLM'],
-  members: ['stream_options'],
+  members: streamMembers,
   edit: askForUsage,
+  countsAborted: true,
   bodies: {
     modelAt,
     usageAt: ['usage'],

@@ -84,6 +84,7 @@ export const embeddings: MainProtocol = {
   members: ['encoding_format'],
   unparsed: ['input'],
   edit: refuseTokens,
+  countsAborted: false,
   bodies: {
     modelAt,
     usageAt: ['usage'],

@@ -1,53 +1,144 @@
 import { findMembers, memberNames } from '../../../gateway/json-walk.ts'
+import type { TokenUsage } from '../../metering/record-tokens.ts'
 import { editBytes } from '../body-edits.ts'
-import type { Edit, ReadBody } from '../body-edits.ts'
-import { readUsageAt } from '../usage.ts'
+import type { Edit, EditTarget, ReadBody } from '../body-edits.ts'
+import { readUsageAt, toTokenUsage } from '../usage.ts'
 import { readOpenAiUsage, modelAt } from './openai.ts'
-import type { EventFormat, MemberValues } from './protocol.ts'
+import type { EventFormat, EventRemoval, MemberValues } from './protocol.ts'
+
+/** The members of a request that ask an engine to count as it goes, next to `stream_options` */
+const timingRequests = ['timings_per_token', 'return_progress'] as const
+
+/** Members of a request that the streams of chunks depend on */
+export const streamMembers = ['stream_options', ...timingRequests] as const
 
 /** OpenAI's streams of chunks. They end with a chunk that holds only usage if the request asks for it with `stream_options`. */
 export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
   modelAt,
-  usageName: 'usage',
-  readUsage: (chunk) => readUsageAt(chunk, ['usage'], readOpenAiUsage),
-  openFilter: (values) => (includesUsage(values) ? null : isUsageChunk),
+  countNames: { usage: ['usage'], timings: ['usage', 'prompt_progress', 'timings'], none: ['usage'] },
+  readUsage: (chunk) =>
+    readUsageAt(chunk, ['usage'], readOpenAiUsage) ??
+    readUsageAt(chunk, ['prompt_progress'], readProgress) ??
+    readUsageAt(chunk, ['timings'], readTimings),
+  openRemoval,
+}
+
+interface LlamaServerCounts {
+  cache_n?: unknown
+  prompt_n?: unknown
+  predicted_n?: unknown
+  processed?: unknown
+}
+
+/** Reads what llama-server counted up to a token. */
+function readTimings({ cache_n, prompt_n, predicted_n }: LlamaServerCounts): TokenUsage | null {
+  const processed = toTokenUsage(prompt_n, predicted_n ?? 0)
+  const cached = toTokenUsage(cache_n ?? 0, 0)
+  return processed === null || cached === null
+    ? null
+    : { ...processed, inputTokens: cached.inputTokens + processed.inputTokens }
+}
+
+/** Reads how much of the prompt llama-server has processed, cached tokens included. */
+function readProgress({ processed }: LlamaServerCounts): TokenUsage | null {
+  return toTokenUsage(processed, 0)
+}
+
+/** Selects what only Berth asked the engine for. */
+function openRemoval(values: MemberValues, inEvents: EditTarget['counts']['inEvents']): EventRemoval | null {
+  const options = streamOptions(values)
+  const usageChunk = options?.include_usage === true ? 'keep' : 'drop'
+  if (inEvents === 'none') {
+    return usageChunk === 'keep'
+      ? null
+      : { member: null, judge: (chunk) => (isUsageChunk(chunk) ? 'drop' : 'keep') }
+  }
+  if (inEvents === 'usage') {
+    if (usageChunk === 'keep' && options?.continuous_usage_stats === true) return null
+    return {
+      member: 'usage',
+      judge: (chunk) => (isUsageChunk(chunk) ? usageChunk : hasObject(chunk, 'usage') ? 'cut' : 'keep'),
+    }
+  }
+  const timings = values['timings_per_token'] === true ? 'keep' : 'cut'
+  const progress = values['return_progress'] === true ? timings : 'drop'
+  if (usageChunk === 'keep' && timings === 'keep' && progress === 'keep') return null
+  return {
+    member: timings === 'cut' ? 'timings' : null,
+    judge: (chunk) => {
+      if (isUsageChunk(chunk)) return usageChunk
+      return hasObject(chunk, 'prompt_progress') ? progress : timings
+    },
+  }
 }
 
 /** True for a chunk that holds only usage. */
 function isUsageChunk(chunk: unknown): boolean {
-  const { choices, usage } = (chunk ?? {}) as { choices?: unknown; usage?: unknown }
-  return Array.isArray(choices) && choices.length === 0 && typeof usage === 'object' && usage !== null
+  const { choices } = (chunk ?? {}) as { choices?: unknown }
+  return Array.isArray(choices) && choices.length === 0 && hasObject(chunk, 'usage')
 }
 
-/** True if the caller wants the chunk with the usage */
-function includesUsage({ stream_options }: MemberValues): boolean {
-  return (stream_options as { include_usage?: unknown } | null | undefined)?.include_usage === true
+function hasObject(chunk: unknown, name: string): boolean {
+  const value = (chunk as Record<string, unknown> | null)?.[name]
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-const includeUsage = '"include_usage":true'
-const includeUsageName = memberNames(['include_usage'])
+interface StreamOptions {
+  include_usage?: unknown
+  continuous_usage_stats?: unknown
+}
 
-/** Asks for the usage of a stream if the caller did not. */
-export function askForUsage({ bytes, members, values, streams }: ReadBody): Edit[] {
-  if (!streams || includesUsage(values)) return []
-  const options = members.filter(({ name }) => name === 'stream_options')
-  if (options.length > 0) {
-    return options.map(({ start, end }) => ({
-      start,
-      end,
-      text: withUsage(bytes.toString('utf8', start, end)),
-    }))
+function streamOptions({ stream_options }: MemberValues): StreamOptions | null | undefined {
+  return stream_options as StreamOptions | null | undefined
+}
+
+/** Asks for what the engine can count as it goes, and for the usage of a stream. */
+export function askForUsage({ bytes, members, streams }: ReadBody): Edit[] {
+  if (!streams) return []
+  const edits: Edit[] = []
+  for (const { name, start, end } of members) {
+    if (name === 'model' || name === 'stream') continue
+    const given = bytes.toString('utf8', start, end)
+    edits.push({ start, end, text: (target) => toAsked(name, given, target) })
   }
   const at = bytes.indexOf('{') + 1
-  return [{ start: at, end: at, text: `"stream_options":{${includeUsage}},` }]
+  const missing = streamMembers.filter((wanted) => !members.some(({ name }) => name === wanted))
+  const insert = (target: EditTarget): string =>
+    missing
+      .map((name) => (isAsked(name, target) ? `"${name}":${toAsked(name, 'null', target)},` : ''))
+      .join('')
+  return [{ start: at, end: at, text: insert }, ...edits]
 }
 
-/** Adds `include_usage` to stream options. Options that are neither an object nor null are left for the engine to reject. */
-function withUsage(options: string): string {
-  if (options === 'null') return `{${includeUsage}}`
+function isAsked(name: string, { counts }: EditTarget): boolean {
+  return name === 'stream_options' || counts.inEvents === 'timings'
+}
+
+/** The value of a member for an engine, instead of what the caller gave. */
+function toAsked(name: string, given: string, target: EditTarget): string {
+  if (name === 'stream_options') return withUsage(given, target)
+  return isAsked(name, target) ? 'true' : given
+}
+
+const usageOptions = {
+  include_usage: memberNames(['include_usage']),
+  continuous_usage_stats: memberNames(['continuous_usage_stats']),
+}
+
+/** Sets options of the usage to true. Stream options that are neither an object nor null are left for the engine to reject. */
+function withUsage(options: string, target: EditTarget): string {
+  const last = withOption(options, 'include_usage', target)
+  return target.counts.inEvents === 'usage' ? withOption(last, 'continuous_usage_stats', target) : last
+}
+
+function withOption(options: string, name: keyof typeof usageOptions, target: EditTarget): string {
+  if (options === 'null') return `{"${name}":true}`
   if (!options.startsWith('{')) return options
   const bytes = Buffer.from(options)
-  const present = findMembers(bytes, includeUsageName).map((member) => ({ ...member, text: 'true' }))
-  if (present.length > 0) return Buffer.concat(editBytes(bytes, present)).toString()
-  return /^\{\s*\}$/.test(options) ? `{${includeUsage}}` : options.replace('{', `{${includeUsage},`)
+  const present = findMembers(bytes, usageOptions[name])
+  if (present.length > 0) {
+    const edits = present.map((member) => ({ ...member, text: 'true' }))
+    return Buffer.concat(editBytes(bytes, edits, target)).toString()
+  }
+  return /^\{\s*\}$/.test(options) ? `{"${name}":true}` : options.replace('{', `{"${name}":true,`)
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { ModelType } from '../../../ports/model-runtime.ts'
+import type { ModelType, TokenCounts } from '../../../ports/model-runtime.ts'
 import type { TokenUsage } from '../../metering/record-tokens.ts'
 import type { Edit, ReadBody } from '../body-edits.ts'
 
@@ -19,6 +19,8 @@ export interface Protocol {
   readonly unparsed?: readonly string[]
   /** Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The model's name is replaced in any case. */
   readonly edit: (body: ReadBody) => Edit[]
+  /** True if engines can tell the tokens of an aborted request, as `TokenCounts.afterAbort` says; `/tokenize` reads the same body */
+  readonly countsAborted: boolean
   readonly bodies: BodyFormat
   /** null if engines never respond with events */
   readonly events: EventFormat | null
@@ -54,14 +56,22 @@ export interface BodyFormat {
 export interface EventFormat {
   /** The names that lead from an event to the engine's name of the model */
   readonly modelAt: MemberPath
-  /** Name of the member, in any depth, whose object holds usage. Only events with such a member are parsed. */
-  readonly usageName: string
+  /** Names of the members, in any depth, whose objects hold counts, by what the engine counts in events. Events without them are not read. */
+  readonly countNames: Readonly<Record<TokenCounts['inEvents'], readonly string[]>>
   /** Reads such an event; null when it holds no plausible usage. What a later event reports replaces what earlier ones did. */
   readonly readUsage: (event: unknown) => Partial<TokenUsage> | null
   /** A text that occurs once in each event with generated text; these events count as tokens if the engine reports none */
   readonly chunkMark: string
-  /** Returns what selects the events, among those with usage, that the caller must not get; null if there are none. */
-  readonly openFilter: (values: MemberValues) => ((event: unknown) => boolean) | null
+  /** Returns what to remove from events, because only Berth asked the engine for it; null for nothing. */
+  readonly openRemoval: (values: MemberValues, inEvents: TokenCounts['inEvents']) => EventRemoval | null
+}
+
+/** What the caller of a stream does not get. */
+export interface EventRemoval {
+  /** Name of the member that is cut from events; null for none */
+  readonly member: string | null
+  /** Judges an event with a count. Where `member` has a value, an event with that member and with `choices` that aren't empty is judged `cut`, if no other count is in it */
+  readonly judge: (event: unknown) => 'keep' | 'cut' | 'drop'
 }
 
 /** The names of members, from the outermost inwards. */

@@ -44,6 +44,7 @@ const summaries: Protocol = {
     members
       .filter(({ name }) => name === 'style')
       .map(({ start, end }) => ({ start, end, text: '"engine style"' })),
+  countsAborted: false,
   bodies: {
     modelAt: ['result', 'by', 'model'],
     usageAt: ['result', 'cost'],
@@ -53,15 +54,21 @@ const summaries: Protocol = {
   },
   events: {
     modelAt: ['step', 'model'],
-    usageName: 'cost',
+    countNames: { usage: ['cost'], timings: ['cost'], none: ['cost'] },
     readUsage(event) {
       const { step } = event as { step: { start?: { cost: Cost }; end?: { cost: Cost } } }
       if (step.start !== undefined) return { inputTokens: step.start.cost.in }
       return step.end === undefined ? null : { outputTokens: step.end.cost.out }
     },
     chunkMark: 'word"',
-    openFilter: ({ style }) =>
-      style === 'silent' ? (event) => (event as { step?: { end?: unknown } }).step?.end !== undefined : null,
+    openRemoval: ({ style }) =>
+      style === 'silent'
+        ? {
+            member: null,
+            judge: (event) =>
+              (event as { step?: { end?: unknown } }).step?.end === undefined ? 'keep' : 'drop',
+          }
+        : null,
   },
   errors: {
     body: z.any(),
@@ -115,6 +122,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
       buffers: createBufferPool(256 * 1024),
       client,
       openRequests: { add() {}, delete() {}, close() {} },
+      abortedRequests: { count() {}, close: async () => {} },
       traces: null,
       writeBatch,
     },
@@ -123,7 +131,8 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
     db: null as never,
     runtime: { readEngineError: ({ body }) => ({ isModelLost: false, message: body }) } as ModelRuntime,
   } satisfies ExchangeDeps
-  const target = { deploymentId: 'a', modelName: 'm', modelUid: 'dep-1', origin, basePath: '/base' }
+  const counts = { inEvents: 'none', afterAbort: 'none' }
+  const target = { deploymentId: 'a', modelName: 'm', modelUid: 'dep-1', origin, basePath: '/base', counts }
   const targets = [{ ...target, parallelSequences: null, authorization: null } as EngineTarget]
   const read = createRequestReader(summaries)
   const slices = createTimeSlices(1)

@@ -248,7 +248,7 @@ test.each(['\n\n', '\r\n\r\n'])(
     })
     const answer = await call(`{"model":"${id}","stream":true,"stream_options":{"x":1.0}}`)
     expect(engine.last().body).toBe(
-      `{"model":"dep-${id}","stream":true,"stream_options":{"include_usage":true,"x":1.0}}`,
+      `{"model":"dep-${id}","stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":true,"x":1.0}}`,
     )
     expect(engine.last().headers.accept).toBe('text/event-stream')
     expect(answer.headers.get('content-type')).toBe('text/event-stream')
@@ -256,10 +256,10 @@ test.each(['\n\n', '\r\n\r\n'])(
   },
 )
 
-test('stream: true with include_usage: request and response are forwarded unchanged', async () => {
+test('stream: true with include_usage: the response is forwarded unchanged, and so are the options of usage in each event', async () => {
   const text = [chunk, usage, 'data: [DONE]', ''].join('\n\n')
   engine.answer((response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text))
-  const options = '"stream":true,"stream_options":{ "include_usage": true }}'
+  const options = '"stream":true,"stream_options":{ "include_usage": true ,"continuous_usage_stats":true}}'
   const answer = await call(`{"model":"${id}",${options}`)
   expect(engine.last().body).toBe(`{"model":"dep-${id}",${options}`)
   expect(await answer.text()).toBe(text)
@@ -286,15 +286,17 @@ test.each(['before', 'after'])(
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write(`${chunk}\n\n`)
     })
-    const before = engine.requests.length
+    // Afterwards the gateway asks the engine what it counted.
+    const chats = () => engine.requests.filter((request) => request.path === path)
+    const before = chats().length
     const leaving = new AbortController()
     const answer = call(`{"model":"${id}","stream":true}`, { signal: leaving.signal })
     if (when === 'before') answer.catch(() => {})
     else await (await answer).body!.getReader().read()
-    await expect.poll(() => engine.requests.length).toBe(before + 1)
-    expect(engine.last().aborted).toBe(false)
+    await expect.poll(() => chats().length).toBe(before + 1)
+    expect(chats().at(-1)!.aborted).toBe(false)
     leaving.abort()
-    await expect.poll(() => engine.last().aborted).toBe(true)
+    await expect.poll(() => chats().at(-1)!.aborted).toBe(true)
     await expect.poll(() => server.application.inference.inFlight.size).toBe(0)
   },
 )

@@ -12,6 +12,7 @@ export const embedded: RuntimeEngine = {
   name: 'embedded',
   title: "Berth's engine",
   images: 'none',
+  counts: { inEvents: 'usage', afterAbort: 'report' },
 }
 
 /** Needs no program of the operator. */

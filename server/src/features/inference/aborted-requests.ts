@@ -1,0 +1,118 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { TokenUsage } from '../metering/record-tokens.ts'
+import type { Arrival } from './arrival.ts'
+import { writeEngineBody } from './request-body.ts'
+import type { EngineTarget } from './targets.ts'
+import { readUsageAt, toTokenUsage } from './usage.ts'
+
+/** How long an engine may take to count one request, in milliseconds */
+const countMilliseconds = 5_000
+/** How often an engine is asked that does not know the request, and how long to wait before the next time, in milliseconds */
+const maxAttempts = 4
+const retryMilliseconds = 200
+/** Requests that engines count at the same time */
+const maxCounting = 8
+/** Requests that wait for that; the tokens of others stay unknown */
+const maxWaiting = 1_000
+/** Bytes of the bodies that wait */
+const maxWaitingBytes = 64 * 1024 * 1024
+
+/** Learns the tokens of requests that were aborted before the engine sent a count. */
+export interface AbortedRequests {
+  /** Calls `record` with the usage when the engine has told it, or with null */
+  count(arrival: Arrival, target: EngineTarget, record: (usage: TokenUsage | null) => void): void
+  /** Resolves when all counts are recorded */
+  close(): Promise<void>
+}
+
+interface Question {
+  url: string
+  init: RequestInit
+  read: (answer: unknown) => TokenUsage | null
+}
+
+/** Asks engines in the background, a bounded number at a time. */
+export function countAbortedRequests(log: Logger): AbortedRequests {
+  const waiting: { question: Question; bytes: number; record: (usage: TokenUsage | null) => void }[] = []
+  const counting = new Set<Promise<void>>()
+  let waitingBytes = 0
+
+  function next(): void {
+    while (counting.size < maxCounting && waiting.length > 0) {
+      const { question, bytes, record } = waiting.shift()!
+      waitingBytes -= bytes
+      const asked = ask(question)
+        .catch((error: unknown) => {
+          log.warn({ err: error }, 'the tokens of an aborted request are unknown')
+          return null
+        })
+        .then(record)
+        .finally(() => {
+          counting.delete(asked)
+          next()
+        })
+      counting.add(asked)
+    }
+  }
+
+  return {
+    count(arrival, target, record) {
+      const question = toQuestion(arrival, target)
+      if (question === null) return record(null)
+      const bytes = lengthOf(question)
+      if (waiting.length >= maxWaiting || waitingBytes + bytes > maxWaitingBytes) {
+        log.warn('the tokens of an aborted request are unknown, because too many others are being counted')
+        return record(null)
+      }
+      waiting.push({ question, bytes, record })
+      waitingBytes += bytes
+      next()
+    },
+    async close() {
+      while (counting.size > 0) await Promise.all(counting)
+    },
+  }
+}
+
+function toQuestion({ request, protocol, caller }: Arrival, target: EngineTarget): Question | null {
+  if (!protocol.countsAborted) return null
+  const base = target.origin + target.basePath
+  const headers = {
+    'content-type': 'application/json',
+    ...(target.authorization === null ? {} : { authorization: target.authorization }),
+  }
+  if (target.counts.afterAbort === 'report') {
+    return {
+      url: `${base}/v1/requests/${caller.request.id}/usage`,
+      init: { headers },
+      read: (answer) => readUsageAt(answer, ['usage'], protocol.bodies.readUsage),
+    }
+  }
+  if (target.counts.afterAbort === 'none' || request.body.length === 0) return null
+  const body = writeEngineBody(request, target)
+  const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.concat(body)
+  return {
+    url: `${base}/tokenize`,
+    init: { method: 'POST', headers, body: bytes },
+    read: (answer) => toTokenUsage((answer as { count?: unknown } | null)?.count, 0),
+  }
+}
+
+function lengthOf({ init }: Question): number {
+  return init.body instanceof Buffer ? init.body.length : 0
+}
+
+async function ask({ url, init, read }: Question): Promise<TokenUsage | null> {
+  const signal = AbortSignal.timeout(countMilliseconds)
+  for (let attempt = 1; ; attempt += 1) {
+    const response = await fetch(url, { ...init, signal })
+    if (response.status === 200) return read(await response.json())
+    await response.body?.cancel()
+    if (response.status !== 404 || attempt === maxAttempts) {
+      throw new Error(`the engine answered ${response.status}`)
+    }
+    // The engine may not have read the aborted request yet, which came on another connection.
+    await setTimeout(retryMilliseconds)
+  }
+}
