@@ -1,4 +1,5 @@
 import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
@@ -21,12 +22,13 @@ afterEach(() => {
 /** Asks an engine that gives `answer` for the tokens of an aborted request. */
 async function count(afterAbort: TokenCounts['afterAbort'], answer: string, protocol = chatCompletions) {
   const requests: string[] = []
-  const server = createServer((request, response) => {
-    void text(request).then((body) => {
-      requests.push([request.method, request.url, request.headers.authorization, body].join(' '))
-      response.writeHead(answer === '' ? 404 : 200).end(answer)
-    })
-  }).listen(0, '127.0.0.1')
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await text(request)
+    requests.push([request.method, request.url, request.headers.authorization, body].join(' '))
+    response.writeHead(answer === '' ? 404 : 200).end(answer)
+  }
+  const server = createServer((request, response) => void respond(request, response))
+  server.listen(0, '127.0.0.1')
   closers.push(() => server.close().closeAllConnections())
   await new Promise((resolve) => server.once('listening', resolve))
   const target = {
