@@ -23,7 +23,7 @@ export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
   openRemoval,
 }
 
-interface LlamaServerCounts {
+interface ProgressCounts {
   cache_n?: unknown
   prompt_n?: unknown
   predicted_n?: unknown
@@ -31,7 +31,7 @@ interface LlamaServerCounts {
 }
 
 /** Reads what llama-server counted up to a token. */
-function readTimings({ cache_n, prompt_n, predicted_n }: LlamaServerCounts): TokenUsage | null {
+function readTimings({ cache_n, prompt_n, predicted_n }: ProgressCounts): TokenUsage | null {
   const processed = toTokenUsage(prompt_n, predicted_n ?? 0)
   const cached = toTokenUsage(cache_n ?? 0, 0)
   return processed === null || cached === null
@@ -40,7 +40,7 @@ function readTimings({ cache_n, prompt_n, predicted_n }: LlamaServerCounts): Tok
 }
 
 /** Reads how much of the prompt llama-server has processed, cached tokens included. */
-function readProgress({ processed }: LlamaServerCounts): TokenUsage | null {
+function readProgress({ processed }: ProgressCounts): TokenUsage | null {
   return toTokenUsage(processed, 0)
 }
 
