@@ -1,6 +1,6 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { buildConsole } from '../../../scripts/build-console.ts'
 import { createLog } from '../../src/base/log.ts'
@@ -8,6 +8,8 @@ import { readConfig } from '../../src/config/config.ts'
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import { createApplication } from '../../src/wiring/create-application.ts'
 import { administer, endSessionsOf } from './administer-database.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -36,8 +38,9 @@ async function createMigratedDatabase(postgresUrl: string, dataDirectory: string
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   buildConsole()
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-tests-'))
-  // The processes that tests start compile the same code, most of them with an empty DATA_DIR. Vitest's workers inherit this.
-  process.env['NODE_COMPILE_CACHE'] = join(dataDirectory, 'compile-cache')
+  // The processes that tests start compile the same code, most of them with an empty DATA_DIR. Vitest's workers inherit this. Kept,
+  // because workers write to it until they end.
+  process.env['NODE_COMPILE_CACHE'] = join(root, 'node_modules/.cache/tests')
   // As root, PostgreSQL runs under another account, which must be able to enter this folder.
   await chmod(dataDirectory, 0o755)
   const database = await startEmbeddedDatabase({
