@@ -18,6 +18,8 @@ await runSuite('keycloak', async (cleanUps) => {
       'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack',
       artifact,
       `-DoutputDirectory=${folder}`,
+      // Where the plugin notes what it unpacked; without a project it would be a folder with a literal `$`.
+      `-Dproject.basedir=${folder}`,
     ])
   }
   const port = await getPort({ host: '127.0.0.1' })
