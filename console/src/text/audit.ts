@@ -106,6 +106,9 @@ export const audit = {
     'payment_method.removed': 'Removed a card',
     'billing_portal.opened': 'Opened the billing portal',
     'checkout.started': 'Started to add a card',
+    'budget.created': 'Created a budget',
+    'budget.changed': 'Changed a budget',
+    'budget.deleted': 'Deleted a budget',
     'permission.refused': 'Tried something their role does not allow',
   } satisfies Record<AuditAction, string>,
 }

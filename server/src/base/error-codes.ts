@@ -143,6 +143,8 @@ export const errorCodes = {
   payment_past_due: { kind: 'conflict', meaning: 'A payment is past due.' },
   account_suspended: { kind: 'conflict', meaning: 'The billing account is suspended or closed.' },
   billing_not_activated: { kind: 'conflict', meaning: 'Postpaid billing is not activated.' },
+  budget_exists: { kind: 'conflict', meaning: 'The organization, member or deployment has a budget.' },
+  budget_exhausted: { kind: 'conflict', meaning: 'A budget is exhausted, or would be within a minute.' },
   card_declined: { kind: 'conflict', meaning: 'The card was declined.' },
   authentication_required: { kind: 'conflict', meaning: 'The card needs its owner’s authentication.' },
   payment_method_required: { kind: 'conflict', meaning: 'Automatic charging needs a default card.' },

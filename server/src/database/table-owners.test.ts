@@ -8,6 +8,7 @@ const featuresFolder = join(import.meta.dirname, '../features')
 const sharedReads: Readonly<Record<string, readonly string[]>> = {
   audit: ['memberships'],
   billing: ['deployments', 'usage_buckets'],
+  budgets: ['deployments'],
   deployments: ['users'],
   installation: ['deployments'],
   invitations: ['mails', 'memberships', 'organizations', 'users'],

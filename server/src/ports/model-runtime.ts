@@ -232,6 +232,7 @@ export type FailureCode =
   | 'instance_lost'
   | 'engine_crashed'
   | 'cleanup_failed'
+  | 'budget_exhausted'
 
 /** Why an engine failed. `message` is one sentence for a person. */
 export interface EngineFailure {

@@ -12,6 +12,7 @@ import { auditRoutes } from '../features/audit/routes.ts'
 import { billingRoutes, billingWebhookRoute } from '../features/billing/routes.ts'
 import { proofRoutes } from '../features/billing/proof-routes.ts'
 import { usageRoutes } from '../features/billing/usage-routes.ts'
+import { budgetRoutes } from '../features/budgets/routes.ts'
 import { catalogRoutes } from '../features/catalog/routes.ts'
 import { deploymentRoutes } from '../features/deployments/routes.ts'
 import { inferenceRoutes } from '../features/inference/routes.ts'
@@ -250,6 +251,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
   billingRoutes(signedIn, application)
   usageRoutes(signedIn, application)
   proofRoutes(signedIn, application)
+  budgetRoutes(signedIn, application)
   await signedIn.register(async (inference: App) => inferenceRoutes(inference, application))
 }
 

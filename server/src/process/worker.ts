@@ -1,6 +1,8 @@
 import type { Application } from '../wiring/application.ts'
 import { accountJobs } from '../features/accounts/jobs.ts'
 import { auditJobs } from '../features/audit/jobs.ts'
+import { composeBudgetMail } from '../features/budgets/alert-mail.ts'
+import { budgetJobs } from '../features/budgets/jobs.ts'
 import { composeTrialExhaustedMail } from '../features/billing/exhausted-trials.ts'
 import { billingJobs } from '../features/billing/jobs.ts'
 import { checkPrices, publishSandboxPrices } from '../features/billing/publish-prices.ts'
@@ -44,6 +46,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     fresh_organization: (userId) => composeFreshOrganizationMail(application, userId),
     organization_suspended: (organizationId) => composeSuspendedMail(application, organizationId),
     trial_exhausted: (organizationId) => composeTrialExhaustedMail(application, organizationId),
+    budget_alert: (alertId) => composeBudgetMail(application, alertId),
   }
   await jobs.work([
     ...mailJobs(application, composers),
@@ -55,6 +58,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     ...ssoJobs(application),
     ...meteringJobs(application, [...usageReportChecks(application), orphanCheck(application)]),
     ...billingJobs(application),
+    ...budgetJobs(application),
     ...deploymentJobs(application),
     ...operatorJobs(application),
     ...statisticsJobs(application),

@@ -185,6 +185,7 @@ async function countRows(): Promise<unknown> {
   const { rows } = await sql`
     SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM sessions) AS sessions,
       (SELECT count(*) FROM deployments) AS deployments, (SELECT count(*) FROM invitations) AS invitations,
+      (SELECT json_agg(b ORDER BY id) FROM budgets b) AS budgets,
       (SELECT count(*) FROM identities) AS identities,
       (SELECT json_agg(f ORDER BY user_id) FROM totp_factors f) AS factors,
       (SELECT json_agg(p ORDER BY id) FROM passkeys p) AS passkeys,

@@ -1,4 +1,5 @@
 import { expect, vi } from 'vitest'
+import { createBudget } from '../../src/features/budgets/manage-budgets.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
 import { createClient } from './client.ts'
@@ -39,6 +40,16 @@ export async function addMember({ server, tenants }: Caller): Promise<number> {
   const { body } = await createClient(server.url).post('/v1/invitations/register', { token, password })
   const memberships = server.application.db.selectFrom('memberships').select('id')
   return (await memberships.where('user_id', '=', body.user.id).executeTakeFirstOrThrow()).id
+}
+
+/** Replaces the budget of the first tenant's organization and returns its id. */
+export async function addBudget({ server, tenants }: Caller): Promise<number> {
+  const { application } = server
+  const owner = toViewer(tenants.members.super_admin)
+  await application.db.deleteFrom('budgets').execute()
+  const terms = { monthlyLimit: '1000', atLimit: 'notify' } as const
+  const { budget } = await createBudget(application, owner, { scope: 'organization', scopeId: null }, terms)
+  return budget.id
 }
 
 /** Adds a card to the first tenant and returns its id. */

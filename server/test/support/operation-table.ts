@@ -1,5 +1,6 @@
 import { registerClient } from './client.ts'
 import {
+  addBudget,
   addCard,
   addInvitationFor,
   addMember,
@@ -100,6 +101,10 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/billing/checkout/setup-session                     401        403     403     200    200          200       checkout.started
   GET    /v1/billing/invoices                                   401        403     403     200    200          200       -
   GET    /v1/billing/invoices/{invoice_id}/proof                401        403     403     404    404          404       -
+  GET    /v1/billing/budgets                                    401        403     403     200    200          200       -
+  POST   /v1/billing/budgets                                    401        403     403     200    200          200       budget.created
+  PATCH  /v1/billing/budgets/{budget_id}                        401        403     403     200    200          404       budget.changed
+  DELETE /v1/billing/budgets/{budget_id}                        401        403     403     204    204          404       budget.deleted
   POST   /v1/billing/webhook                                    400        400     400     400    400          400       -
 
   GET    /api/v1/deployable-models                              401        200     200     200    200          200       -
@@ -285,6 +290,17 @@ const requests: Record<string, MakeRequest> = {
     query: { from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' },
   }),
   'GET /v1/billing/invoices/{invoice_id}/proof': () => ({ parameters: { invoice_id: 'in_unknown' } }),
+  'POST /v1/billing/budgets': async ({ server }) => {
+    await server.application.db.deleteFrom('budgets').execute()
+    return { body: { scope: 'organization', monthly_limit: '1000', at_limit: 'notify' } }
+  },
+  'PATCH /v1/billing/budgets/{budget_id}': async (caller) => ({
+    parameters: { budget_id: await addBudget(caller) },
+    body: { monthly_limit: '2000' },
+  }),
+  'DELETE /v1/billing/budgets/{budget_id}': async (caller) => ({
+    parameters: { budget_id: await addBudget(caller) },
+  }),
   'POST /v1/billing/portal/session': () => ({ body: {} }),
   'POST /v1/billing/checkout/setup-session': () => ({ body: {} }),
   'POST /v1/billing/webhook': () => ({ body: { id: 'evt_1', type: 'invoice.paid' } }),

@@ -49,6 +49,9 @@ export const auditActions = [
   'payment_method.removed',
   'billing_portal.opened',
   'checkout.started',
+  'budget.created',
+  'budget.changed',
+  'budget.deleted',
   'permission.refused',
 ] as const
 

@@ -14,6 +14,7 @@ export interface AuditTarget {
     | 'invitation'
     | 'deployment'
     | 'payment_method'
+    | 'budget'
     | 'route'
   id: string | number
   name?: string | null | undefined

@@ -1,14 +1,29 @@
 import type { Services } from '../../services.ts'
+import type { UsagePeriod } from '../metering/summary.ts'
 import { currentPeriod, isLive } from './account-state.ts'
-import { ensureAccount } from './store.ts'
+import { ensureAccount, listAccountsOf } from './store.ts'
+import type { BillingAccount } from './store.ts'
 
-/** The current billing period of an organization, and from when on its usage is charged; null without a subscription. */
+/** The current billing period of an organization. */
 export async function getCurrentPeriod(
   { db, config, clock }: Pick<Services, 'db' | 'config' | 'clock'>,
   organizationId: number,
-): Promise<{ start: Date; end: Date; chargedSince: Date | null }> {
+): Promise<UsagePeriod> {
   const now = clock()
-  const account = await ensureAccount(db, config, organizationId, now)
+  return toUsagePeriod(await ensureAccount(db, config, organizationId, now), now)
+}
+
+/** The current billing periods of organizations that have a billing account, by organization. */
+export async function listCurrentPeriods(
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  organizationIds: readonly number[],
+): Promise<Map<number, UsagePeriod>> {
+  const now = clock()
+  const accounts = await listAccountsOf(db, organizationIds)
+  return new Map(accounts.map((account) => [account.organization_id, toUsagePeriod(account, now)]))
+}
+
+function toUsagePeriod(account: BillingAccount, now: Date): UsagePeriod {
   return {
     ...currentPeriod(account, now),
     chargedSince: isLive(account.subscription_status) ? account.postpaid_since : null,

@@ -47,6 +47,12 @@ export function getAccountOf(db: Database, organizationId: number): Promise<Bill
   return selectAccounts(db).where('organization_id', '=', organizationId).executeTakeFirstOrThrow()
 }
 
+export function listAccountsOf(db: Database, organizationIds: readonly number[]): Promise<BillingAccount[]> {
+  return selectAccounts(db)
+    .where(sql<boolean>`organization_id = ANY(${organizationIds})`)
+    .execute()
+}
+
 /** Locks an account's row until the transaction ends. */
 export function lockAccount(transaction: DatabaseTransaction, id: number): Promise<BillingAccount> {
   return selectAccounts(transaction).where('id', '=', id).forUpdate().executeTakeFirstOrThrow()

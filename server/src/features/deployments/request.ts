@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { assertBudgetsAllow } from '../budgets/budget-limits.ts'
 import { assertCanDeploy, readTrialUsage } from '../billing/deployment-limits.ts'
 import type { VariantChoice } from '../catalog/model.ts'
 import { serializeVariant } from '../catalog/stored-model.ts'
@@ -11,16 +12,17 @@ import { holdMembership } from '../organizations/memberships.ts'
 import { insertDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
-/** Creates a deployment if an instance type can run it and billing allows it. A worker provisions it in the background. */
+/** Creates a deployment if an instance type can run it, and billing and budgets allow it. A worker provisions it in the background. */
 export async function requestDeployment(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices' | 'runtime'>,
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
   minimums: CapacityMinimums,
 ): Promise<Deployment> {
-  const { variant, reason } = await chooseDeployable(deps, input, minimums)
+  const { variant, reason, pricePerHour } = await chooseDeployable(deps, input, minimums)
   const { organizationId } = viewer
   const trialUse = await readTrialUsage(deps, organizationId)
+  await assertBudgetsAllow(deps, { organizationId, userId: viewer.userId, deploymentId: null, pricePerHour })
   const id = uuidv7()
   const at = deps.clock()
   return deps.db.transaction().execute(async (transaction) => {

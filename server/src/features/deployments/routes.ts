@@ -58,6 +58,7 @@ const deploymentErrors = [
   'payment_past_due',
   'account_suspended',
   'billing_not_activated',
+  'budget_exhausted',
 ] as const
 const keepAlive = 'A comment every 15 seconds keeps the connection open.'
 /** The lines that a stream of a log begins with, unless the caller asks for another number */

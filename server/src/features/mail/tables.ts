@@ -24,6 +24,7 @@ export type MailKind =
   | 'fresh_organization'
   | 'trial_exhausted'
   | 'organization_suspended'
+  | 'budget_alert'
 
 export interface MailsTable {
   id: Generated<number>

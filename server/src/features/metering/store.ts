@@ -87,7 +87,7 @@ export async function loadOpenLedger(
   }
 }
 
-function toSpan(row: Selectable<InstanceSpansTable>): OpenLedger['spans'][number] {
+export function toSpan(row: Selectable<InstanceSpansTable>): OpenLedger['spans'][number] {
   return {
     deploymentId: row.deployment_id,
     instanceType: row.instance_type,
@@ -97,7 +97,7 @@ function toSpan(row: Selectable<InstanceSpansTable>): OpenLedger['spans'][number
   }
 }
 
-function toTokens(row: Selectable<TokenUsageTable>): OpenLedger['tokens'][number] {
+export function toTokens(row: Selectable<TokenUsageTable>): OpenLedger['tokens'][number] {
   return {
     deploymentId: row.deployment_id,
     modelName: row.model_name,

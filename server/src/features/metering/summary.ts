@@ -37,6 +37,13 @@ export interface UsageSummary {
   openAnomalies: number
 }
 
+/** A billing period, and from when on its usage is charged; null without a subscription. */
+export interface UsagePeriod {
+  start: Date
+  end: Date
+  chargedSince: Date | null
+}
+
 /**
  * Summarizes an organization's usage in a period. The usage of the period is that of its hours, both ends rounded down, without
  * the part of the first hour in which usage was not charged yet. Open spans count up to now.
@@ -44,18 +51,27 @@ export interface UsageSummary {
 export function summarizeUsage(
   deps: Deps,
   organizationId: number,
-  { start, end, chargedSince }: { start: Date; end: Date; chargedSince: Date | null },
+  period: UsagePeriod,
 ): Promise<UsageSummary> {
-  const from = floorHour(chargedSince === null ? start : latest(start, chargedSince))
-  const scope = { from, to: floorHour(end), chargedOnly: chargedSince !== null && chargedSince >= from }
+  const scope = toPeriodScope(period)
   return readSnapshot(deps.db, async (db) => ({
     organizationId,
-    periodStart: start,
-    periodEnd: end,
+    periodStart: period.start,
+    periodEnd: period.end,
     currency: deps.config.billing.currency,
     usageTotals: await listTotals(deps, db, organizationId, scope),
     openAnomalies: await countOpenAnomalies(db, organizationId),
   }))
+}
+
+/** The usage that belongs to a period. */
+export function toPeriodScope({ start, end, chargedSince }: UsagePeriod): {
+  from: Date
+  to: Date
+  chargedOnly: boolean
+} {
+  const from = floorHour(chargedSince === null ? start : latest(start, chargedSince))
+  return { from, to: floorHour(end), chargedOnly: chargedSince !== null && chargedSince >= from }
 }
 
 /** The cost of an organization's usage so far: a decimal string in the currency's main unit, not rounded. */

@@ -39,25 +39,25 @@ export async function planDeployment(
 
 /**
  * Chooses the variant of a new deployment. Throws `model_not_deployable`, with the reason of the plan, if no instance type can ever run
- * it. While the runtime doesn't respond, only a request that leaves nothing to choose is accepted.
+ * it. The price is that of the instance type, null if it is unknown. While the runtime doesn't respond, only a request that leaves nothing to choose is accepted.
  */
 export async function chooseDeployable(
   deps: Deps,
   input: { modelName: string } & VariantChoice,
   minimums: CapacityMinimums,
-): Promise<ChosenVariant> {
+): Promise<ChosenVariant & { pricePerHour: string | null }> {
   const model = await findRequestedModel(deps, input)
   const [only, ...others] = listMatchingVariants(model, input)
   const runtime = await readRuntime(deps, minimums).catch((error: unknown) => {
     if (others.length > 0 || only === undefined) throw error
     return only
   })
-  if (!('offers' in runtime)) return { variant: runtime, reason: null }
+  if (!('offers' in runtime)) return { variant: runtime, reason: null, pricePerHour: null }
   const { offers, rules } = runtime
   const choice = chooseVariant(model, input, offers, rules)
   const result = selectInstance(choice.variant, offers, rules, [])
   if (result.outcome === 'infeasible') throw new ApplicationError('model_not_deployable', result.reason)
-  return choice
+  return { ...choice, pricePerHour: result.selection.offer.pricePerHour }
 }
 
 /**

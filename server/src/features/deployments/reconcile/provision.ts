@@ -1,5 +1,8 @@
 import type { FailureCode } from '../../../ports/model-runtime.ts'
+import { findBudgetBlock } from '../../budgets/budget-limits.ts'
+import type { Start } from '../../budgets/budget-limits.ts'
 import { parseStoredVariant } from '../../catalog/stored-model.ts'
+import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
 import { transitionDeployment } from '../change-store.ts'
 import type { DeploymentChanges, EventContent } from '../change-store.ts'
@@ -66,6 +69,10 @@ function toColumns(deployment: Deployment, selection: Selection): DeploymentChan
 export async function provisionInstance(context: ReconcileContext): Promise<StepResult> {
   const { deployment, lease, deps } = context
   if (needsResize(deployment)) return resizeEngine(context)
+  const exhausted = await findBudgetBlock(deps, toStart(context))
+  if (exhausted !== null) {
+    return failDeployment(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
+  }
   const result = await deps.runtime.provision(toEngineSpec(deployment, deps.secretKey))
   if (result.outcome === 'refused') return tryNextOffer(context, result)
   if (result.outcome === 'pending') return waitForInstance(context, result.message)
@@ -88,6 +95,17 @@ export async function provisionInstance(context: ReconcileContext): Promise<Step
     (transaction) => openInstanceSpan(transaction, deployment, instance, at),
   )
   return { next }
+}
+
+function toStart({ deployment, deps }: ReconcileContext): Start {
+  const { selected_instance_type: instanceType, region } = deployment
+  const hasPrice = instanceType !== null && region !== null
+  return {
+    organizationId: deployment.organization_id,
+    userId: deployment.user_id,
+    deploymentId: deployment.id,
+    pricePerHour: hasPrice ? findHourlyPrice(deps.prices, { instanceType, region }, deps.clock()) : null,
+  }
 }
 
 /** Runtimes normally report refusals themselves; the timeout covers those that never do. */

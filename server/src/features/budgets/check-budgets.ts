@@ -1,0 +1,52 @@
+import type { Services } from '../../services.ts'
+import { queueMail } from '../mail/queue-mail.ts'
+import { findMembership, listAdminEmails } from '../organizations/memberships.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { listReachedPercents, readStandings } from './standing.ts'
+import type { BudgetStanding } from './standing.ts'
+import { insertAlert, listBudgets } from './store.ts'
+import type { Budget } from './store.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'prices'>
+
+/** Emails the people of every budget that has reached a percentage of its limit, once in each billing period. False without budgets. */
+export async function checkBudgets(deps: Deps): Promise<boolean> {
+  const budgets = await listBudgets(deps.db)
+  for (const standing of await readStandings(deps, budgets)) {
+    for (const percent of listReachedPercents(standing.spent, standing.budget.monthly_limit)) {
+      if (standing.alerts.some((alert) => alert.percent === percent)) continue
+      await announce(deps, standing, percent).catch((error: unknown) => {
+        deps.log.error({ err: error, budget: standing.budget.id }, 'an alert of a budget could not be sent')
+      })
+    }
+  }
+  return budgets.length > 0
+}
+
+/** Records the alert and queues its emails in one transaction, so that a crash neither loses nor repeats one. */
+async function announce(deps: Deps, standing: BudgetStanding, percent: number): Promise<void> {
+  const { budget, spent, periodStart, periodEnd } = standing
+  await deps.db.transaction().execute(async (transaction) => {
+    const alertId = await insertAlert(transaction, {
+      budget_id: budget.id,
+      period_start: periodStart,
+      period_end: periodEnd,
+      percent,
+      spent,
+      monthly_limit: budget.monthly_limit,
+      at: deps.clock(),
+    })
+    if (alertId === undefined) return
+    for (const recipient of await listRecipients(transaction, budget)) {
+      await queueMail(deps, transaction, { kind: 'budget_alert', subjectId: alertId, recipient })
+    }
+  })
+}
+
+/** The organization's admins, and the member whose budget it is. */
+async function listRecipients(transaction: DatabaseTransaction, budget: Budget): Promise<Set<string>> {
+  const recipients = new Set(await listAdminEmails(transaction, budget.organization_id))
+  if (budget.user_id === null) return recipients
+  const member = await findMembership(transaction, budget.organization_id, { userId: budget.user_id })
+  return member === undefined ? recipients : recipients.add(member.email)
+}

@@ -1,0 +1,141 @@
+import { ApplicationError, NotFoundError } from '../../base/errors.ts'
+import type { Viewer } from '../../base/viewer.ts'
+import type { Database } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { getCurrentPeriod } from '../billing/current-period.ts'
+import { formatDecimal } from '../metering/decimal.ts'
+import { isMember } from '../organizations/memberships.ts'
+import { readStandings } from './standing.ts'
+import type { BudgetStanding } from './standing.ts'
+import { deleteBudget, findModelName, insertBudget, listBudgets, lockBudget, updateBudget } from './store.ts'
+import type { Budget } from './store.ts'
+import type { BudgetScope, LimitAction } from './tables.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'prices'>
+
+export interface BudgetTerms {
+  monthlyLimit: string
+  atLimit: LimitAction
+}
+
+/** The budgets of the viewer's current organization with what was spent of each, oldest first. */
+export async function listBudgetStandings(deps: Deps, viewer: Viewer): Promise<BudgetStanding[]> {
+  return readStandings(deps, await listBudgets(deps.db, viewer))
+}
+
+/** Adds a budget. `scopeId` is the id of a user or a deployment; null for the organization. */
+export async function createBudget(
+  deps: Deps,
+  viewer: Viewer,
+  scope: { scope: BudgetScope; scopeId: number | string | null },
+  { monthlyLimit, atLimit }: BudgetTerms,
+): Promise<BudgetStanding> {
+  const { organizationId } = viewer
+  // Creates the billing account, whose period is the budget's.
+  await getCurrentPeriod(deps, organizationId)
+  const at = deps.clock()
+  const budget = await deps.db.transaction().execute(async (transaction) => {
+    const columns = await findScope(transaction, organizationId, scope)
+    const terms = { monthly_limit: monthlyLimit, at_limit: atLimit }
+    const inserted = await insertBudget(transaction, {
+      organization_id: organizationId,
+      ...columns,
+      ...terms,
+      created_at: at,
+      updated_at: at,
+    })
+    if (inserted === undefined) {
+      const message = 'This scope has a budget already. Change that budget.'
+      throw new ApplicationError('budget_exists', message)
+    }
+    const details = { scope: scope.scope, scope_id: scope.scopeId, ...terms }
+    await recordAction(transaction, viewer, 'budget.created', { target: toTarget(inserted), details })
+    await deps.jobs.enqueue(transaction, 'check-budgets', null)
+    return inserted
+  })
+  return readStanding(deps, budget)
+}
+
+/** Changes a budget of the viewer's current organization. */
+export async function changeBudget(
+  deps: Deps,
+  viewer: Viewer,
+  id: number,
+  { monthlyLimit, atLimit }: Partial<BudgetTerms>,
+): Promise<BudgetStanding> {
+  const changed = await deps.db.transaction().execute(async (transaction) => {
+    const budget = await getLockedBudget(transaction, viewer, id)
+    const terms = {
+      monthly_limit: formatDecimal(monthlyLimit ?? budget.monthly_limit),
+      at_limit: atLimit ?? budget.at_limit,
+    }
+    const before = { monthly_limit: formatDecimal(budget.monthly_limit), at_limit: budget.at_limit }
+    if (terms.monthly_limit === before.monthly_limit && terms.at_limit === before.at_limit) return budget
+    const details = { ...terms, before }
+    await recordAction(transaction, viewer, 'budget.changed', { target: toTarget(budget), details })
+    await deps.jobs.enqueue(transaction, 'check-budgets', null)
+    return updateBudget(transaction, id, { ...terms, updated_at: deps.clock() })
+  })
+  return readStanding(deps, changed)
+}
+
+/** Deletes a budget of the viewer's current organization, and its alerts. */
+export async function removeBudget({ db }: Deps, viewer: Viewer, id: number): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    const budget = await getLockedBudget(transaction, viewer, id)
+    await recordAction(transaction, viewer, 'budget.deleted', { target: toTarget(budget) })
+    await deleteBudget(transaction, id)
+  })
+}
+
+async function getLockedBudget(
+  transaction: Database,
+  { organizationId }: Viewer,
+  id: number,
+): Promise<Budget> {
+  const budget = await lockBudget(transaction, organizationId, id)
+  if (budget === undefined) throw new NotFoundError('There is no such budget.')
+  return budget
+}
+
+async function readStanding(deps: Deps, budget: Budget): Promise<BudgetStanding> {
+  const [standing] = await readStandings(deps, [budget])
+  if (standing === undefined) throw new Error('the organization of a budget has no billing account')
+  return standing
+}
+
+type ScopeColumns = Pick<Budget, 'scope' | 'user_id' | 'deployment_id'>
+
+/** Throws `validation_failed` for what isn't the organization's. */
+async function findScope(
+  db: Database,
+  organizationId: number,
+  { scope, scopeId }: { scope: BudgetScope; scopeId: number | string | null },
+): Promise<ScopeColumns> {
+  if (scope === 'organization' && scopeId === null) return { scope, user_id: null, deployment_id: null }
+  if (scope === 'member' && typeof scopeId === 'number' && (await isMember(db, scopeId, organizationId))) {
+    return { scope, user_id: scopeId, deployment_id: null }
+  }
+  if (scope === 'deployment' && typeof scopeId === 'string') {
+    const model = await findModelName(db, organizationId, scopeId)
+    if (model !== undefined) return { scope, user_id: null, deployment_id: scopeId }
+  }
+  throw invalidScope(scope)
+}
+
+const scopeRules = {
+  organization: 'A budget of the organization has no scope_id.',
+  member: 'Must be the user id of a member of your organization.',
+  deployment: 'Must be the id of a deployment of your organization.',
+} as const
+
+function invalidScope(scope: BudgetScope): ApplicationError {
+  const message = scopeRules[scope]
+  const errors = [{ location: 'body', field: 'scope_id', message, code: 'invalid_value' }]
+  return new ApplicationError('validation_failed', `scope_id: ${message}`, { facts: { errors } })
+}
+
+function toTarget({ id, scope }: Budget) {
+  return { type: 'budget', id, name: scope } as const
+}

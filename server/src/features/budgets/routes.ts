@@ -1,0 +1,115 @@
+import type { App } from '../../http/app.ts'
+import { noContent } from '../../http/openapi/responses.ts'
+import type { Services } from '../../services.ts'
+import { changeBudget, createBudget, listBudgetStandings, removeBudget } from './manage-budgets.ts'
+import {
+  budgetBody,
+  budgetParams,
+  budgetsBody,
+  changeBudgetBody,
+  createBudgetBody,
+  toBudgetBody,
+  toBudgetTerms,
+} from './schemas.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'prices'>
+
+const tags = ['Billing']
+const manage = { permission: 'manageBilling' } as const
+const prefix = '/v1/billing/budgets'
+
+/** The budgets of an organization, its members and its deployments. */
+export function budgetRoutes(app: App, deps: Deps): void {
+  listRoute(app, deps)
+  createRoute(app, deps)
+  changeRoute(app, deps)
+  deleteRoute(app, deps)
+}
+
+function listRoute(app: App, deps: Deps): void {
+  app.get(
+    prefix,
+    {
+      config: manage,
+      schema: {
+        operationId: 'listBudgets',
+        summary: 'List the budgets of your current organization, oldest first',
+        tags,
+        response: { 200: budgetsBody },
+      },
+    },
+    async ({ viewer }) => {
+      const standings = await listBudgetStandings(deps, viewer)
+      return standings.map((standing) => toBudgetBody(standing, deps.config.billing.currency))
+    },
+  )
+}
+
+function createRoute(app: App, deps: Deps): void {
+  app.post(
+    prefix,
+    {
+      config: manage,
+      schema: {
+        operationId: 'createBudget',
+        summary: 'Limit what your current organization, a member or a deployment may cost',
+        description:
+          'Emails the admins, and the member whose budget it is, at 50, 80 and 100 percent of the limit, once in each billing period. ' +
+          'With `block`, what would pass the limit within one minute is not started.',
+        tags,
+        body: createBudgetBody,
+        response: { 200: budgetBody },
+        errors: ['budget_exists'],
+      },
+    },
+    async ({ body, viewer }) => {
+      const { scope, scope_id: scopeId = null, monthly_limit: monthlyLimit, at_limit: atLimit } = body
+      const standing = await createBudget(deps, viewer, { scope, scopeId }, { monthlyLimit, atLimit })
+      return toBudgetBody(standing, deps.config.billing.currency)
+    },
+  )
+}
+
+function changeRoute(app: App, deps: Deps): void {
+  app.patch(
+    `${prefix}/:budget_id`,
+    {
+      config: manage,
+      schema: {
+        operationId: 'changeBudget',
+        summary: 'Change the limit of a budget, or what happens then',
+        description: 'A higher limit takes effect at once. Alerts of the same period are not repeated.',
+        tags,
+        params: budgetParams,
+        body: changeBudgetBody,
+        response: { 200: budgetBody },
+        errors: ['not_found'],
+      },
+    },
+    async ({ body, params, viewer }) => {
+      const standing = await changeBudget(deps, viewer, params.budget_id, toBudgetTerms(body))
+      return toBudgetBody(standing, deps.config.billing.currency)
+    },
+  )
+}
+
+function deleteRoute(app: App, deps: Deps): void {
+  app.delete(
+    `${prefix}/:budget_id`,
+    {
+      config: manage,
+      schema: {
+        operationId: 'deleteBudget',
+        summary: 'Delete a budget',
+        tags,
+        params: budgetParams,
+        response: { 204: noContent },
+        errors: ['not_found'],
+      },
+    },
+    async ({ params, viewer }, reply) => {
+      await removeBudget(deps, viewer, params.budget_id)
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { entityId, pathId, timestamp } from '../../http/schemas.ts'
+import { formatDecimal } from '../metering/decimal.ts'
+import { isExhausted } from './standing.ts'
+import type { BudgetStanding } from './standing.ts'
+import type { BudgetTerms } from './manage-budgets.ts'
+import { budgetScopes, limitActions } from './tables.ts'
+
+const monthlyLimit = z
+  .string()
+  .regex(/^\d{1,12}(\.\d{1,6})?$/, 'Must be a decimal with at most 12 digits before and 6 after the point.')
+  .refine((amount) => /[1-9]/.test(amount), 'Must be more than 0.')
+  .meta({ examples: ['250.00'] })
+  .describe('In the main unit of the account’s currency, for one billing period')
+
+const atLimit = z
+  .enum(limitActions, 'Must be `notify` or `block`. `sleep` is not available yet.')
+  .describe('`notify`: emails only. `block`: new deployments are a 409 `budget_exhausted` as well')
+
+const scope = z.enum(budgetScopes).describe('Whose deployments count')
+
+export const createBudgetBody = z
+  .object({
+    scope,
+    scope_id: z
+      .union([z.int().min(1), z.uuid()])
+      .nullish()
+      .describe('The user id of a member or the id of a deployment; omitted for the organization'),
+    monthly_limit: monthlyLimit,
+    at_limit: atLimit,
+  })
+  .meta({ id: 'NewBudget', examples: [{ scope: 'organization', monthly_limit: '250', at_limit: 'notify' }] })
+
+export const changeBudgetBody = z
+  .object({
+    monthly_limit: monthlyLimit.optional(),
+    at_limit: atLimit.optional(),
+  })
+  .meta({ id: 'BudgetChanges', examples: [{ monthly_limit: '500' }] })
+
+export function toBudgetTerms(body: z.output<typeof changeBudgetBody>): Partial<BudgetTerms> {
+  return {
+    ...(body.monthly_limit === undefined ? {} : { monthlyLimit: body.monthly_limit }),
+    ...(body.at_limit === undefined ? {} : { atLimit: body.at_limit }),
+  }
+}
+
+export const budgetParams = z.object({ budget_id: pathId.describe('The budget') })
+
+export const budgetBody = z
+  .object({
+    id: entityId.describe('The budget'),
+    scope,
+    scope_id: z
+      .union([entityId, z.string()])
+      .nullable()
+      .describe('User id of the member, or id of the deployment; null for the organization'),
+    monthly_limit: z.string().describe('A decimal in the main unit of the currency, for one billing period'),
+    at_limit: z.enum(limitActions).describe('What happens when the budget is exhausted, next to the emails'),
+    spent: z.string().describe('Spent in this period, with running instances up to now; not rounded'),
+    forecast: z
+      .string()
+      .describe('Spent plus the rest of the period at the cost of the last 24 hours, to the sixth decimal'),
+    currency: z.string().describe('Currency of the amounts'),
+    period_start: timestamp.describe('Start of the billing period'),
+    period_end: timestamp.describe('End of the billing period'),
+    alerts: z
+      .array(
+        z.object({
+          percent: z.int().describe('50, 80 or 100 percent of the limit'),
+          at: timestamp.describe('When it was found'),
+        }),
+      )
+      .describe('The percentages reached in this period'),
+    exhausted: z.boolean().describe('Whether the limit is reached'),
+  })
+  .meta({ id: 'Budget', description: 'A limit of what may be spent in a billing period' })
+
+export const budgetsBody = z.array(budgetBody).describe('Oldest first')
+
+export function toBudgetBody(standing: BudgetStanding, currency: string): z.input<typeof budgetBody> {
+  const { budget, spent, forecast, periodStart, periodEnd, alerts } = standing
+  return {
+    id: budget.id,
+    scope: budget.scope,
+    scope_id: budget.user_id ?? budget.deployment_id,
+    monthly_limit: formatDecimal(budget.monthly_limit),
+    at_limit: budget.at_limit,
+    spent,
+    forecast,
+    currency,
+    period_start: periodStart.toISOString(),
+    period_end: periodEnd.toISOString(),
+    alerts: alerts.map(({ percent, at }) => ({ percent, at: at.toISOString() })),
+    exhausted: isExhausted(standing),
+  }
+}

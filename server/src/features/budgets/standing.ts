@@ -1,0 +1,109 @@
+import type { Services } from '../../services.ts'
+import { listCurrentPeriods } from '../billing/current-period.ts'
+import { add, Exact, formatDecimal } from '../metering/decimal.ts'
+import { sumSpending } from '../metering/spending.ts'
+import type { DeploymentSpending } from '../metering/spending.ts'
+import { findOwners, listCurrentAlerts } from './store.ts'
+import type { Budget, BudgetAlert } from './store.ts'
+
+/** The percentages of a limit at which people are told. */
+export const alertPercents = [50, 80, 100] as const
+
+const dayMilliseconds = 24 * 3_600_000
+/** A forecast is an estimate, and a share of a period has no end of digits. */
+const forecastDecimals = 6
+
+/** A budget with what was spent of it in the current billing period. Amounts are decimal strings in the account's currency. */
+export interface BudgetStanding {
+  budget: Budget
+  periodStart: Date
+  periodEnd: Date
+  /** Exact, not rounded */
+  spent: string
+  /** Of instances that don't serve yet */
+  pending: string
+  /** Of the open instances in the scope */
+  perHour: string
+  /** Spent at the end of the period, if the rest of it costs as much per hour as the last 24 hours */
+  forecast: string
+  /** Those of this period, in order */
+  alerts: BudgetAlert[]
+}
+
+/** Reads how much of these budgets is spent, those of all organizations together. */
+export async function readStandings(
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'prices'>,
+  budgets: readonly Budget[],
+): Promise<BudgetStanding[]> {
+  if (budgets.length === 0) return []
+  const { db } = deps
+  const now = deps.clock()
+  const organizationIds = [...new Set(budgets.map((budget) => budget.organization_id))]
+  const periods = await listCurrentPeriods(deps, organizationIds)
+  const wanted = [...periods].map(([organizationId, period]) => ({ organizationId, period }))
+  const spending = await sumSpending(deps, wanted)
+  const hasMemberBudget = budgets.some(({ scope }) => scope === 'member')
+  const ids = hasMemberBudget ? spending.map(({ deploymentId }) => deploymentId) : []
+  const owners = await findOwners(db, ids)
+  const alerts = Map.groupBy(
+    await listCurrentAlerts(
+      db,
+      budgets.map(({ id }) => id),
+      now,
+    ),
+    (alert) => alert.budget_id,
+  )
+  return budgets.flatMap((budget) => {
+    const period = periods.get(budget.organization_id)
+    if (period === undefined) return []
+    const own = spending.filter((each) => isInScope(budget, each, owners))
+    const sum = (name: 'spent' | 'recent' | 'pending' | 'perHour') =>
+      own.reduce((total, each) => add(total, each[name]), '0')
+    const spent = sum('spent')
+    return {
+      budget,
+      periodStart: period.start,
+      periodEnd: period.end,
+      spent,
+      pending: sum('pending'),
+      perHour: sum('perHour'),
+      forecast: forecastSpending(spent, sum('recent'), period.end.getTime() - now.getTime()),
+      alerts: (alerts.get(budget.id) ?? []).filter(
+        (alert) => alert.period_start.getTime() === period.start.getTime(),
+      ),
+    }
+  })
+}
+
+function isInScope(
+  budget: Budget,
+  { organizationId, deploymentId }: DeploymentSpending,
+  owners: ReadonlyMap<string, number>,
+): boolean {
+  if (organizationId !== budget.organization_id) return false
+  if (budget.scope === 'organization') return true
+  if (budget.scope === 'deployment') return deploymentId === budget.deployment_id
+  return owners.get(deploymentId) === budget.user_id
+}
+
+/** Adds the rest of a period, in milliseconds, at the cost of the last 24 hours to what was spent. */
+export function forecastSpending(spent: string, lastDay: string, restMilliseconds: number): string {
+  const rest = new Exact(lastDay).times(Math.max(0, restMilliseconds)).dividedBy(dayMilliseconds)
+  return add(spent, rest.toDecimalPlaces(forecastDecimals).toFixed())
+}
+
+/** The percentages of its limit that a budget has reached, in order. */
+export function listReachedPercents(spent: string, limit: string): number[] {
+  return alertPercents.filter((percent) => new Exact(spent).times(100).gte(new Exact(limit).times(percent)))
+}
+
+export function isExhausted({ spent, budget }: Pick<BudgetStanding, 'spent' | 'budget'>): boolean {
+  return new Exact(spent).gte(budget.monthly_limit)
+}
+
+/** An amount for people, e.g. `12.5 USD`: two decimals, or as many as six significant digits need. */
+export function toReadableAmount(amount: string, currency: string): string {
+  const exact = new Exact(amount)
+  const rounded = exact.abs().gte(1000) ? exact.toDecimalPlaces(2) : exact.toSignificantDigits(6)
+  return `${formatDecimal(rounded)} ${currency.toUpperCase()}`
+}

@@ -1,0 +1,120 @@
+import { sql } from 'kysely'
+import type { Insertable, Selectable, Updateable } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+import type { BudgetAlertsTable, BudgetsTable } from './tables.ts'
+
+export type Budget = Selectable<BudgetsTable>
+export type BudgetAlert = Selectable<BudgetAlertsTable>
+
+/** The budgets of an organization, or of all organizations, oldest first. */
+export function listBudgets(
+  db: Database,
+  { organizationId }: { organizationId?: number } = {},
+): Promise<Budget[]> {
+  const budgets = db.selectFrom('budgets').selectAll().orderBy('id')
+  return organizationId === undefined
+    ? budgets.execute()
+    : budgets.where('organization_id', '=', organizationId).execute()
+}
+
+/** Locks a budget of an organization until the transaction ends. */
+export function lockBudget(db: Database, organizationId: number, id: number): Promise<Budget | undefined> {
+  return db
+    .selectFrom('budgets')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** Inserts a budget; undefined if its scope has one. */
+export function insertBudget(db: Database, budget: Insertable<BudgetsTable>): Promise<Budget | undefined> {
+  return db
+    .insertInto('budgets')
+    .values(budget)
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export function updateBudget(db: Database, id: number, changes: Updateable<BudgetsTable>): Promise<Budget> {
+  return db.updateTable('budgets').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
+}
+
+export async function deleteBudget(db: Database, id: number): Promise<void> {
+  await db.deleteFrom('budgets').where('id', '=', id).execute()
+}
+
+/** The alerts of these budgets in billing periods that end after `now`, in order. */
+export async function listCurrentAlerts(
+  db: Database,
+  budgetIds: readonly number[],
+  now: Date,
+): Promise<BudgetAlert[]> {
+  if (budgetIds.length === 0) return []
+  return db
+    .selectFrom('budget_alerts')
+    .selectAll()
+    .where(sql<boolean>`budget_id = ANY(${budgetIds})`)
+    .where('period_end', '>', now)
+    .orderBy('percent')
+    .execute()
+}
+
+/** Inserts an alert unless it exists or the limit has changed since; returns its id. */
+export async function insertAlert(
+  db: Database,
+  alert: Insertable<BudgetAlertsTable>,
+): Promise<number | undefined> {
+  const { rows } = await sql<{ id: number }>`
+    INSERT INTO budget_alerts (budget_id, period_start, period_end, percent, spent, monthly_limit, at)
+    SELECT id, ${alert.period_start}::timestamptz, ${alert.period_end}::timestamptz, ${alert.percent}::integer,
+      ${alert.spent}::numeric, monthly_limit, ${alert.at}::timestamptz
+    FROM budgets WHERE id = ${alert.budget_id} AND monthly_limit = ${alert.monthly_limit} FOR SHARE
+    ON CONFLICT DO NOTHING
+    RETURNING id`.execute(db)
+  return rows[0]?.id
+}
+
+export function findAlert(
+  db: Database,
+  id: number,
+): Promise<
+  | (BudgetAlert & Pick<Budget, 'organization_id' | 'scope' | 'user_id' | 'deployment_id' | 'at_limit'>)
+  | undefined
+> {
+  return db
+    .selectFrom('budget_alerts')
+    .innerJoin('budgets', 'budgets.id', 'budget_alerts.budget_id')
+    .selectAll('budget_alerts')
+    .select(['organization_id', 'scope', 'user_id', 'deployment_id', 'at_limit'])
+    .where('budget_alerts.id', '=', id)
+    .executeTakeFirst()
+}
+
+/** The owners of deployments, by deployment id. */
+export async function findOwners(db: Database, ids: readonly string[]): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map()
+  const owners = await db
+    .selectFrom('deployments')
+    .select(['id', 'user_id'])
+    .where(sql<boolean>`id = ANY(${ids}::uuid[])`)
+    .execute()
+  return new Map(owners.map(({ id, user_id: userId }) => [id, userId]))
+}
+
+/** The model of a deployment of an organization; undefined if the organization has no such deployment. */
+export async function findModelName(
+  db: Database,
+  organizationId: number,
+  deploymentId: string,
+): Promise<string | undefined> {
+  const deployment = await db
+    .selectFrom('deployments')
+    .select('model_name')
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', deploymentId)
+    .executeTakeFirst()
+  return deployment?.model_name
+}

@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { checkBudgets } from '../../../../src/features/budgets/check-budgets.ts'
+import type { Client } from '../../../support/client.ts'
+import { deploy, waitForStatus } from '../../../support/deployments.ts'
+import { startMailServer } from '../../../support/mail.ts'
+import type { MailServer } from '../../../support/mail.ts'
+import { joinClient, registerProven } from '../../../support/organizations.ts'
+import type { Account } from '../../../support/organizations.ts'
+import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
+import { settleTrusted } from '../../../support/settle.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/v1/billing/budgets'
+const evening = new Date('2026-01-30T22:00:00.000Z')
+const minute = 60_000
+const hour = 60 * minute
+let now = evening
+/** An instance costs $0.001 a second: $0.06 a minute and $3.60 an hour. */
+const runtime = createScriptedRuntime(undefined, () => now)
+
+let mails: MailServer
+let server: TestServer
+let owner: Account
+beforeAll(async () => {
+  mails = await startMailServer()
+  server = await startTestServer({
+    runtime,
+    clock: () => now,
+    settings: { BILLING_TRIAL_CREDIT: '100000', MAIL_URL: mails.url },
+  })
+})
+afterAll(async () => {
+  await server.close()
+  await mails.stop()
+})
+beforeEach(async () => {
+  now = evening
+  runtime.reset()
+  owner = await registerProven(server)
+})
+
+function advance(milliseconds: number): void {
+  now = new Date(now.getTime() + milliseconds)
+}
+
+async function addBudget(body: object) {
+  const answer = await owner.post(path, { monthly_limit: '10', at_limit: 'block', ...body })
+  expect(answer.status).toBe(200)
+  return answer.body
+}
+
+async function findUserId(client: Client): Promise<number> {
+  return (await client.get('/v1/auth/session')).body.user.id
+}
+
+function requestDeployment(client: Client) {
+  return client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+}
+
+describe('/v1/billing/budgets', () => {
+  test('a budget of the organization, a member and a deployment; oldest first; the same scope twice is a 409 budget_exists', async () => {
+    const { id } = await deploy(owner)
+    const userId = await findUserId(owner)
+    const created = await addBudget({ scope: 'organization', monthly_limit: '0100.50' })
+    expect(created).toEqual({
+      id: expect.any(Number),
+      scope: 'organization',
+      scope_id: null,
+      monthly_limit: '100.5',
+      at_limit: 'block',
+      spent: '0',
+      forecast: '0',
+      currency: 'usd',
+      period_start: '2026-01-01T00:00:00.000Z',
+      period_end: '2026-02-01T00:00:00.000Z',
+      alerts: [],
+      exhausted: false,
+    })
+    await addBudget({ scope: 'member', scope_id: userId, at_limit: 'notify' })
+    await addBudget({ scope: 'deployment', scope_id: id })
+    const { body } = await owner.get(path)
+    expect(body.map((budget: { scope_id: unknown }) => budget.scope_id)).toEqual([null, userId, id])
+    for (const scope of [
+      { scope: 'organization' },
+      { scope: 'member', scope_id: userId },
+      { scope: 'deployment', scope_id: id },
+    ]) {
+      const again = await owner.post(path, { ...scope, monthly_limit: '1', at_limit: 'notify' })
+      expect([again.status, again.body.code]).toEqual([409, 'budget_exists'])
+    }
+    expect((await owner.delete(`${path}/${created.id}`)).status).toBe(204)
+    expect((await owner.delete(`${path}/${created.id}`)).status).toBe(404)
+    expect((await owner.get(path)).body).toHaveLength(2)
+  })
+
+  test('a foreign or missing scope id, a bad limit and `sleep` are a 422', async () => {
+    const stranger = await registerProven(server)
+    const { id } = await deploy(stranger)
+    const valid = { scope: 'organization', monthly_limit: '1', at_limit: 'notify' }
+    for (const [field, change] of [
+      ['scope_id', { scope: 'member', scope_id: await findUserId(stranger) }],
+      ['scope_id', { scope: 'member' }],
+      ['scope_id', { scope: 'deployment', scope_id: id }],
+      ['scope_id', { scope: 'deployment', scope_id: 7 }],
+      ['scope_id', { scope_id: 7 }],
+      ['scope', { scope: 'team' }],
+      ['monthly_limit', { monthly_limit: '0.000000' }],
+      ['monthly_limit', { monthly_limit: '-1' }],
+      ['monthly_limit', { monthly_limit: '1e3' }],
+      ['monthly_limit', { monthly_limit: '1234567890123' }],
+      ['monthly_limit', { monthly_limit: '0.1234567' }],
+      ['monthly_limit', { monthly_limit: 5 }],
+      ['at_limit', { at_limit: 'sleep' }],
+    ] as const) {
+      const { status, body } = await owner.post(path, { ...valid, ...change })
+      expect([status, body.code, body.errors?.[0]?.field], JSON.stringify(change)).toEqual([
+        422,
+        'validation_failed',
+        field,
+      ])
+    }
+    const { body } = await owner.post(path, { ...valid, at_limit: 'sleep' })
+    expect(body.detail).toContain('`sleep` is not available yet')
+    expect((await owner.get(path)).body).toEqual([])
+  })
+
+  test('`spent` equals the usage summary, settled or not; `forecast` adds the rest of the period at the cost of the last 24 hours', async () => {
+    const member = await joinClient(server, owner, 'member')
+    const { id } = await deploy(owner)
+    await deploy(member)
+    await addBudget({ scope: 'organization' })
+    await addBudget({ scope: 'member', scope_id: await findUserId(member) })
+    await addBudget({ scope: 'deployment', scope_id: id })
+    advance(90 * minute + 1)
+    for (const settled of [false, true]) {
+      if (settled) await settleTrusted(server.application)
+      const summary = (await owner.get('/v1/billing/usage-summary')).body
+      const [organization, ...others] = (await owner.get(path)).body
+      expect(organization.spent).toBe(summary.usage_totals[0].estimated_amount)
+      expect(organization.spent).toBe('10.800002')
+      expect(others.map(({ spent }: { spent: string }) => spent)).toEqual(['5.400001', '5.400001'])
+      // 24.5 hours less a millisecond are left.
+      expect(organization.forecast).toBe('21.825004')
+    }
+    advance(10 * hour)
+    expect((await owner.get(path)).body[0].spent).toBe('82.800002')
+    advance(40 * hour)
+    const [next] = (await owner.get(path)).body
+    expect([next.period_start, next.spent]).toEqual(['2026-02-01T00:00:00.000Z', '183.600002'])
+  })
+
+  test('emails at 50, 80 and 100 percent go to the admins and the member, once each per period, also after a raise', async () => {
+    const admin = await joinClient(server, owner, 'admin')
+    const member = await joinClient(server, owner, 'member')
+    const bystander = await joinClient(server, owner, 'member')
+    await deploy(member)
+    const { id } = await addBudget({
+      scope: 'member',
+      scope_id: await findUserId(member),
+      at_limit: 'notify',
+    })
+    const subjects = ({ email }: Account) =>
+      mails.received
+        .filter(({ recipients, subject }) => recipients.includes(email) && subject?.includes('budget'))
+        .map(({ subject }) => subject ?? '')
+        .toSorted()
+    const expectMails = async (...percents: number[]) => {
+      await checkBudgets(server.application)
+      await checkBudgets(server.application)
+      const expected = percents.map((percent) => `${percent}% of a Berth budget is spent`).toSorted()
+      for (const account of [owner, admin, member])
+        await expect.poll(() => subjects(account)).toEqual(expected)
+      expect(subjects(bystander)).toEqual([])
+    }
+    advance(1 * hour)
+    await expectMails()
+    advance(0.5 * hour)
+    await expectMails(50)
+    advance(2 * hour)
+    await expectMails(50, 80, 100)
+    const [{ alerts, exhausted }] = (await owner.get(path)).body
+    expect(alerts.map(({ percent }: { percent: number }) => percent)).toEqual([50, 80, 100])
+    expect(exhausted).toBe(true)
+    await owner.patch(`${path}/${id}`, { monthly_limit: '15' })
+    advance(2 * hour)
+    await expectMails(50, 80, 100)
+    // February: two and a half hours are within 80 percent of the limit.
+    now = new Date('2026-02-01T02:30:00Z')
+    await expectMails(50, 50, 80, 100)
+  })
+
+  test('`block`: creating a deployment in the scope is a 409 budget_exhausted that names by how much; a raise opens at once', async () => {
+    const member = await joinClient(server, owner, 'member')
+    await deploy(member)
+    const budget = await addBudget({
+      scope: 'member',
+      scope_id: await findUserId(member),
+      monthly_limit: '3.6',
+    })
+    advance(hour - minute)
+    const tooSoon = await requestDeployment(member)
+    expect([tooSoon.status, tooSoon.body.code]).toEqual([409, 'budget_exhausted'])
+    expect(tooSoon.body.detail).toContain('3.54 USD of 3.6 USD are spent')
+    expect(tooSoon.body.detail).toContain('would pass the limit by 0.06 USD')
+    advance(minute + 500)
+    const refused = await requestDeployment(member)
+    expect(refused.body.detail).toContain('3.6005 USD of 3.6 USD are spent, 0.0005 USD more than its limit')
+    expect((await requestDeployment(owner)).status).toBe(201)
+    expect((await owner.patch(`${path}/${budget.id}`, { monthly_limit: '100' })).body.exhausted).toBe(false)
+    expect((await requestDeployment(member)).status).toBe(201)
+    await owner.patch(`${path}/${budget.id}`, { monthly_limit: '1' })
+    expect((await requestDeployment(member)).status).toBe(409)
+    await owner.patch(`${path}/${budget.id}`, { at_limit: 'notify' })
+    expect((await requestDeployment(member)).status).toBe(201)
+  })
+
+  test('`block`: an instance that the runtime has not given yet is not started after the limit', async () => {
+    await deploy(owner)
+    await addBudget({ scope: 'organization' })
+    runtime.answer({ provision: () => ({ outcome: 'pending', message: 'Waiting.' }) })
+    const { id } = (await requestDeployment(owner)).body
+    await expect.poll(() => runtime.callsFor(id)).toContain('provision')
+    advance(3 * hour)
+    const failed = await waitForStatus(owner, id, 'failed')
+    expect(failed.failure_reason).toMatch(
+      /^budget_exhausted: The budget of the organization is exhausted: 10\.8/,
+    )
+    const { length } = runtime.callsFor(id).filter((name) => name === 'provision')
+    runtime.reset()
+    await expect.poll(() => runtime.callsFor(id)).toContain('release')
+    expect(runtime.callsFor(id).filter((name) => name === 'provision')).toHaveLength(length)
+  })
+
+  test('an instance that does not serve yet counts against the limit, although it is not billed yet', async () => {
+    await addBudget({ scope: 'organization', monthly_limit: '0.2' })
+    runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Loading.' }) })
+    await deploy(owner, 'berth-tiny', 'deploying')
+    advance(2 * minute)
+    const refused = await requestDeployment(owner)
+    expect([refused.status, refused.body.code]).toEqual([409, 'budget_exhausted'])
+    expect((await owner.get(path)).body[0].spent).toBe('0')
+  })
+
+  test('a member who leaves takes their budget along; transferred deployments count for the new owner', async () => {
+    const member = await joinClient(server, owner, 'member')
+    await deploy(member)
+    const [from, to] = [await findUserId(member), await findUserId(owner)]
+    await addBudget({ scope: 'member', scope_id: from })
+    await addBudget({ scope: 'member', scope_id: to })
+    advance(hour)
+    const spent = async () => (await owner.get(path)).body.map((budget: { spent: string }) => budget.spent)
+    expect(await spent()).toEqual(['3.6', '0'])
+    const leaving = await member.post(`/v1/organization/leave?deployments=transfer&to=${to}`)
+    expect(leaving.status).toBeLessThan(300)
+    expect(await spent()).toEqual(['3.6'])
+  })
+})
