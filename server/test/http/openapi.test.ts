@@ -66,6 +66,7 @@ test('query parameters have their defaults', () => {
   expect(Object.fromEntries(defaults)).toEqual({
     active: false,
     enabled_only: true,
+    group_by: 'day',
     limit: 100,
     model_type: 'LLM',
     offset: 0,
