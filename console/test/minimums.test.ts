@@ -39,6 +39,32 @@ test('a running deployment whose minimum is raised stays Running, with a note an
   expect(await countPolls('/api/v1/model-deployments')).toBeLessThanOrEqual(2)
 })
 
+test('the deploy dialog plans with the chosen context, which embedding models do not have', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  const dialog = page.getByRole('dialog')
+  const openDialog = async (model: string) => {
+    await page.goto('/catalog')
+    await page.getByRole('link', { name: model, exact: true }).click()
+    await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
+    await see(dialog.getByRole('region', { name: 'Hardware and price' }))
+  }
+
+  await openDialog('Qwen3')
+  const planned = page.waitForRequest((request) => readMinimum(request) === 8_192)
+  await dialog.getByLabel('Context').selectOption('At least 8,192 tokens')
+  await planned
+
+  await openDialog('Berth Tiny Embedding')
+  expect(await dialog.getByLabel('Context').count()).toBe(0)
+})
+
+/** The minimum context of a request for a plan, in tokens */
+function readMinimum(request: Request): unknown {
+  if (!request.url().endsWith('/api/v1/model-deployments/plan')) return undefined
+  return request.postDataJSON().min_context_tokens
+}
+
 /** Returns a function that counts the requests of the page for a path while 20 seconds pass in it. */
 function followPolls(page: Page): (path: string) => Promise<number> {
   const requests: Request[] = []

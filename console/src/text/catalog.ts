@@ -72,6 +72,11 @@ export const catalog = {
     'After deployment, any OpenAI client can call the model by its ID. The command sends the session in BERTH_COOKIE.',
   callCode: (model: string) => `command to call ${model}`,
 
+  contextField: 'Context',
+  contextFieldHint: 'The longest request with its answer. Coding agents need at least 32,768 tokens.',
+  contextFits: 'As large as fits',
+  contextAtLeast: (tokens: string) => `At least ${tokens} tokens`,
+
   deployTitle: (model: string) => `Deploy ${model}`,
   deployNote: 'Review the hardware and price before deploying.',
   format: 'Format',

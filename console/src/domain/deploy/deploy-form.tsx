@@ -11,7 +11,9 @@ import { DeployError } from './deploy-error.tsx'
 import { LimitNotice, useLimitReached } from './limit-notice.tsx'
 import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
 import { placementsQuery } from '../models/queries.ts'
+import { ContextField } from './context-field.tsx'
 import { planQuery, useDeploy } from './queries.ts'
+import type { Minimums } from './queries.ts'
 import { VariantFields } from './variant-fields.tsx'
 import { chooseVariant } from '../models/variants.ts'
 import type { Variant } from '../models/variants.ts'
@@ -28,12 +30,13 @@ export interface DeployFormProps {
 /** The lazily loaded content of DeployDialog. */
 export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProps) {
   const [preferred, setPreferred] = useState(initial)
+  const [minimums, setMinimums] = useState<Minimums>({})
   const placements = useQuery(placementsQuery)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
   // The first choice depends on what fits.
   const choice = placements.isPending ? undefined : chooseVariant(model, preferred, own)
   const plan = useQuery({
-    ...planQuery(model.model_name, choice),
+    ...planQuery(model.model_name, choice, minimums),
     placeholderData: keepPreviousData,
   })
   const isSettled = plan.data !== undefined && !plan.isPlaceholderData && !plan.isError
@@ -48,7 +51,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
   const submit = () => {
     if (!choice) return
     deploy.mutate(
-      { model_name: model.model_name, ...choice },
+      { model_name: model.model_name, ...choice, ...minimums },
       {
         // Keeps the dialog open until the deployment's page has loaded and can receive the focus.
         onSuccess: ({ id }) =>
@@ -83,6 +86,16 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
       <div className="grid gap-4">
         <LimitNotice onLeave={() => onOpenChange(false)} />
         <VariantFields model={model} placements={own} choice={choice} onChoose={choose} />
+        {model.model_type === 'LLM' && (
+          <ContextField
+            plan={plan.data}
+            minimum={minimums.min_context_tokens}
+            onChoose={(tokens) => {
+              deploy.reset()
+              setMinimums(tokens === undefined ? {} : { min_context_tokens: tokens })
+            }}
+          />
+        )}
         {plan.isError ? (
           <ErrorState error={plan.error} onRetry={() => void plan.refetch()} />
         ) : plan.data ? (

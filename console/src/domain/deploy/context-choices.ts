@@ -1,0 +1,13 @@
+import type { DeploymentPlan } from '../../contract.ts'
+
+/** From a short chat to a large repository, in tokens */
+const choices = [8_192, 16_384, 32_768, 65_536, 131_072, 262_144]
+
+/** The contexts to choose from, in tokens, without those that no hardware could give. */
+export function listContextChoices(
+  plan: Pick<DeploymentPlan, 'context_tokens' | 'context_limited_by'> | undefined,
+): number[] {
+  const limit = plan?.context_tokens ?? Infinity
+  // With more memory, another instance type may give more.
+  return plan?.context_limited_by === 'memory' ? choices : choices.filter((tokens) => tokens <= limit)
+}
