@@ -68,6 +68,7 @@ const badValues: Record<string, string[]> = {
   MIN_TRANSFER_RATE: [...notNumbers, '0'],
   SLOW_TRANSFER_TIMEOUT_MS: [...notNumbers, '99'],
   INFERENCE_MEDIA_DOMAINS: ['https://a.example', 'a.example:8080', '*.example.com'],
+  EMBEDDING_TOKEN_IDS: ['yes', 'true', '1'],
   INFERENCE_BODY_LIMIT: [...notNumbers, '1023', '999999999999'],
   INFERENCE_MAX_BODY_BYTES_PER_USER: [...notNumbers, '1023', '33554431'],
   INFERENCE_MAX_BODY_BYTES_PER_PROCESS: [...notNumbers, '1023', '33554432'],

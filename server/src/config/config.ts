@@ -63,6 +63,8 @@ export interface Config {
   inferenceBodyLimit: number
   /** Lowercase hosts from which engines may fetch the images, audio and video of a request */
   mediaDomains: ReadonlySet<string>
+  /** Whether requests for embeddings may hold token ids of the model's own tokenizer */
+  allowsTokenIds: boolean
   inference: {
     /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces of the response */
     timeouts: { connect: number; firstByte: number; idle: number }
@@ -219,6 +221,7 @@ const environment = z.object({
   MIN_TRANSFER_RATE: wholeNumber(1, 1_000_000).default(500),
   SLOW_TRANSFER_TIMEOUT_MS: wholeNumber(100, 600_000).default(30_000),
   INFERENCE_MEDIA_DOMAINS: commaList.pipe(z.array(mediaDomain)).default([]),
+  EMBEDDING_TOKEN_IDS: oneOf(['refused', 'allowed']).default('refused'),
   INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
   INFERENCE_MAX_BODY_BYTES_PER_USER: wholeNumber(bodyLimits.smallest, maxBodyBytes).optional(),
   INFERENCE_MAX_BODY_BYTES_PER_PROCESS: wholeNumber(bodyLimits.smallest, maxBodyBytes).optional(),
@@ -349,6 +352,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     },
     inferenceBodyLimit: settings.INFERENCE_BODY_LIMIT,
     mediaDomains: new Set(settings.INFERENCE_MEDIA_DOMAINS),
+    allowsTokenIds: settings.EMBEDDING_TOKEN_IDS === 'allowed',
     inference: {
       timeouts: {
         connect: settings.INFERENCE_CONNECT_TIMEOUT_MS,

@@ -2,6 +2,7 @@ import { findStanding } from '../../base/standing.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
+import { listModelCapabilities } from '../deployments/list-model-capabilities.ts'
 import {
   listServingDeployments,
   requireCallable,
@@ -12,10 +13,12 @@ import { modelNotFound } from './find-targets.ts'
 import { openAiErrorBody } from './protocols/openai.ts'
 import { modelBody, modelParams, modelsBody } from './schemas.ts'
 
+type Deps = Pick<Services, 'db' | 'runtime'>
+
 const tags = ['Inference']
 
 /** OpenAI's list of the models that a caller can use. */
-export function modelRoutes(app: App, deps: Pick<Services, 'db'>): void {
+export function modelRoutes(app: App, deps: Deps): void {
   app.get(
     '/v1/models',
     {
@@ -31,8 +34,8 @@ export function modelRoutes(app: App, deps: Pick<Services, 'db'>): void {
     },
     async ({ viewer }) => {
       const byName = groupByRequestName(await listServingDeployments(deps, viewer))
-      const data = [...byName].map(([id, deployments]) => toModel(id, deployments, viewer))
-      return { object: 'list' as const, data }
+      const data = [...byName].map(([id, deployments]) => toModel(deps, id, deployments, viewer))
+      return { object: 'list' as const, data: await Promise.all(data) }
     },
   )
 
@@ -55,7 +58,7 @@ export function modelRoutes(app: App, deps: Pick<Services, 'db'>): void {
       const found = requireCallable(viewer, resolved, () => modelNotFound(model))
       const serving = found.filter(({ status }) => status === 'running')
       if (serving.length === 0) throw modelNotFound(model)
-      return toModel(model, serving, viewer)
+      return toModel(deps, model, serving, viewer)
     },
   )
 }
@@ -75,7 +78,7 @@ function groupByRequestName({
   return new Map([...byName, ...others])
 }
 
-function toModel(id: string, deployments: readonly ServingDeployment[], viewer: Viewer) {
+async function toModel(deps: Deps, id: string, deployments: readonly ServingDeployment[], viewer: Viewer) {
   return {
     id,
     object: 'model' as const,
@@ -83,6 +86,7 @@ function toModel(id: string, deployments: readonly ServingDeployment[], viewer: 
     type: deployments[0]!.modelType === 'embedding' ? ('embedding' as const) : ('chat' as const),
     // A request may reach any of them.
     max_model_len: leastOf(deployments.map(({ contextTokens }) => contextTokens)),
+    capabilities: await listModelCapabilities(deps, deployments),
     owned_by:
       findStanding(viewer, deployments[0]!.organizationId)?.organizationName ?? viewer.organizationName,
     deployments: deployments.map(({ deploymentId }) => deploymentId),

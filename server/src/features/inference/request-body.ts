@@ -7,7 +7,7 @@ import type { TimeSlices } from '../../gateway/time-slices.ts'
 import { editBytes, editText } from './body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from './body-edits.ts'
 import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
-import type { MemberValues, Protocol } from './protocols/protocol.ts'
+import type { MemberValues, Protocol, RequestRules } from './protocols/protocol.ts'
 
 /** What the gateway knows about a request. All other fields are forwarded unread. */
 export interface InferenceRequest {
@@ -46,11 +46,10 @@ const stepBytes = 64 * 1024
 /** A shorter body is sent as one string together with the head, which costs less than writing several pieces. */
 const maxTextBytes = 12 * 1024
 
-/** Returns the reader for a protocol. Engines may fetch media from the hosts in `mediaDomains`. */
-export function createRequestReader(
-  format: RequestFormat,
-  mediaDomains: ReadonlySet<string> = new Set(),
-): RequestReader {
+const strictest: RequestRules = { mediaDomains: new Set(), allowsTokenIds: false }
+
+/** Returns the reader for a protocol. */
+export function createRequestReader(format: RequestFormat, rules: RequestRules = strictest): RequestReader {
   const names = memberNames([
     'model',
     'stream',
@@ -61,7 +60,7 @@ export function createRequestReader(
   return (bytes, slices) => {
     const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
     if (body.length > maxWholeBytes) {
-      return readInSlices(body, { names, format, mediaDomains }, slices).catch((error: unknown) => {
+      return readInSlices(body, { names, format, rules }, slices).catch((error: unknown) => {
         freeBuffer(bytes)
         throw error
       })
@@ -69,21 +68,21 @@ export function createRequestReader(
     if (!isUtf8(body)) throw notUtf8()
     const walk = new MemberWalk(body, names)
     advance(walk, body.length)
-    if (mayHaveMediaUrls(body)) new MediaWalk(body, mediaDomains).advance(body.length)
-    return toRequest(walk, format)
+    if (mayHaveMediaUrls(body)) new MediaWalk(body, rules.mediaDomains).advance(body.length)
+    return toRequest(walk, format, rules)
   }
 }
 
 /** What a reader looks for. */
-interface ReaderRules {
+interface Reading {
   names: MemberNames
   format: RequestFormat
-  mediaDomains: ReadonlySet<string>
+  rules: RequestRules
 }
 
 async function readInSlices(
   body: Buffer,
-  { names, format, mediaDomains }: ReaderRules,
+  { names, format, rules }: Reading,
   slices: TimeSlices,
 ): Promise<InferenceRequest> {
   let checked = 0
@@ -98,10 +97,10 @@ async function readInSlices(
     return hasMedia || seen >= body.length
   })
   if (hasMedia) {
-    const media = new MediaWalk(body, mediaDomains)
+    const media = new MediaWalk(body, rules.mediaDomains)
     await slices.run(() => media.advance(media.position + stepBytes))
   }
-  return toRequest(walk, format)
+  return toRequest(walk, format, rules)
 }
 
 /** Checks some bytes from the offset `from`, and returns the offset after them. */
@@ -122,7 +121,11 @@ function advance(walk: MemberWalk, to: number): boolean {
   }
 }
 
-function toRequest({ body: bytes, members, isObject }: MemberWalk, format: RequestFormat): InferenceRequest {
+function toRequest(
+  { body: bytes, members, isObject }: MemberWalk,
+  format: RequestFormat,
+  rules: RequestRules,
+): InferenceRequest {
   if (!isObject) throw malformed('The body must be a JSON object.')
   const values = parseMembers(bytes, members, format.unparsed)
   const { model, stream } = values
@@ -139,7 +142,7 @@ function toRequest({ body: bytes, members, isObject }: MemberWalk, format: Reque
     values,
     ownerFields: findOwnerFields(bytes, members),
     body: bytes.length < maxTextBytes ? bytes.toString('latin1') : bytes,
-    edits: toEdits({ bytes, members, values, streams }, format),
+    edits: toEdits({ bytes, members, values, streams }, format, rules),
   }
 }
 
@@ -169,12 +172,12 @@ function parseMembers(
 }
 
 /** Replaces each `model`, duplicates included, and makes the changes of the protocol. */
-function toEdits(body: ReadBody, { edit }: RequestFormat): readonly Edit[] {
+function toEdits(body: ReadBody, { edit }: RequestFormat, rules: RequestRules): readonly Edit[] {
   const edits: Edit[] = []
   for (const { name, start, end } of body.members) {
     if (name === 'model') edits.push({ start, end, text: writeModel })
   }
-  const others = edit(body)
+  const others = edit(body, rules)
   return others.length === 0 ? edits : [...edits, ...others].toSorted((one, other) => one.start - other.start)
 }
 

@@ -38,7 +38,9 @@ const inferenceErrors = [
 ] as const
 
 interface Deps
-  extends Omit<ExchangeDeps, 'inference' | 'onFinished'>, Pick<Services, 'config' | 'log' | 'secretKey'> {
+  extends
+    Omit<ExchangeDeps, 'inference' | 'onFinished'>,
+    Pick<Services, 'config' | 'log' | 'runtime' | 'secretKey'> {
   inference: Inference
 }
 
@@ -94,7 +96,7 @@ function sendErrorsAs(format: ErrorFormat) {
 function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBodyParser): void {
   const { path, description, errors } = protocol
   const { operationId, summary, request: body, response, events } = description
-  const read = createRequestReader(protocol, deps.config.mediaDomains)
+  const read = createRequestReader(protocol, deps.config)
   const access = { permission: 'useOwnDeployments', anyOrganization: true } as const
   app.post(
     path,

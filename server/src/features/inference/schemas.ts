@@ -10,6 +10,9 @@ export const modelBody = z
       .int()
       .nullable()
       .describe('The longest request that each of the deployments accepts, in tokens, as vLLM calls it'),
+    capabilities: z
+      .array(z.enum(['chat', 'embeddings', 'reasoning', 'tools', 'vision']))
+      .describe('What each of the deployments can do, as far as the catalog says'),
     owned_by: z.string().describe('Name of the organization that pays for the deployments'),
     deployments: z.array(z.string()).describe('Ids of the running deployments that serve the model'),
   })

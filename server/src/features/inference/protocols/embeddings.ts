@@ -12,7 +12,7 @@ import {
   usageBody,
   modelAt,
 } from './openai.ts'
-import type { MainProtocol } from './protocol.ts'
+import type { MainProtocol, RequestRules } from './protocol.ts'
 
 const embeddingsBody = z
   .looseObject({
@@ -20,7 +20,7 @@ const embeddingsBody = z
     input: z
       .unknown()
       .describe(
-        'A text, or a list of texts. Token ids are refused, because they may be those of another tokenizer',
+        'A text, or a list of texts. Token ids are refused unless the operator allows them, because they may be those of another tokenizer',
       ),
     encoding_format: z.enum(['float', 'base64']).optional().describe('`float` by default'),
   })
@@ -53,10 +53,11 @@ const embeddingsResponse = z
 const tokenList = /^\[[\s[]*\d/
 
 /**
- * Refuses token ids. Clients such as LangChain send those of OpenAI's tokenizer by default, which mean other text to this model: the
- * engine would answer with wrong vectors.
+ * Refuses token ids, unless the operator allows them. Clients such as LangChain send those of OpenAI's tokenizer by default, which mean
+ * other text to this model: the engine would answer with wrong vectors.
  */
-function refuseTokens({ bytes, members }: ReadBody): Edit[] {
+function refuseTokens({ bytes, members }: ReadBody, { allowsTokenIds }: RequestRules): Edit[] {
+  if (allowsTokenIds) return []
   for (const { name, start, end } of members) {
     if (name !== 'input' || !tokenList.test(bytes.toString('latin1', start, Math.min(end, start + 64))))
       continue

@@ -18,13 +18,21 @@ export interface Protocol {
   /** Top-level members that `edit` looks at in the bytes. They may be long, so they are not parsed. */
   readonly unparsed?: readonly string[]
   /** Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The model's name is replaced in any case. */
-  readonly edit: (body: ReadBody) => Edit[]
+  readonly edit: (body: ReadBody, rules: RequestRules) => Edit[]
   /** True if engines can tell the tokens of an aborted request, as `TokenCounts.afterAbort` says; `/tokenize` reads the same body */
   readonly countsAborted: boolean
   readonly bodies: BodyFormat
   /** null if engines never respond with events */
   readonly events: EventFormat | null
   readonly errors: ErrorFormat
+}
+
+/** What the operator lets requests contain. */
+export interface RequestRules {
+  /** Hosts from which engines may fetch media */
+  readonly mediaDomains: ReadonlySet<string>
+  /** Whether texts to embed may be token ids of the model's own tokenizer */
+  readonly allowsTokenIds: boolean
 }
 
 export interface RouteDescription {
