@@ -29,6 +29,7 @@ const personal = [
   'POST /v1/user/logout',
   'POST /v1/user/password',
   'DELETE /v1/user',
+  'POST /v1/auth/sessions',
   'POST /v1/user/second-factors/totp',
   'POST /v1/user/second-factors/totp/confirm',
   'DELETE /v1/user/second-factors/totp',
