@@ -164,7 +164,8 @@ test.each(['before the first byte', 'within the response', 'within a stream'])(
       await vi.waitFor(() => expect(socket.text()).toContain('\r\n\r\n'), patience)
     }
     socket.destroy()
-    await vi.waitFor(() => expect(engine.last().ended).toBe(true), { timeout: 1_000, interval: 10 })
+    const { [before]: request } = engine.requests
+    await vi.waitFor(() => expect(request!.ended).toBe(true), { timeout: 1_000, interval: 10 })
     await drained()
   },
 )
