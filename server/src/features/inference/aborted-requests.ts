@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { Agent, request as send } from 'undici'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { Arrival } from './arrival.ts'
 import { writeEngineBody } from './request-body.ts'
@@ -17,18 +18,20 @@ const maxCounting = 8
 const maxWaiting = 1_000
 /** Bytes of the bodies that wait */
 const maxWaitingBytes = 64 * 1024 * 1024
+/** An engine's answer names a few numbers. Longer ones are cut off, because an engine may send without end. */
+const maxAnswerBytes = 64 * 1024
 
 /** Learns the tokens of requests that were aborted before the engine sent a count. */
 export interface AbortedRequests {
   /** Calls `record` with the usage when the engine has told it, or with null */
   count(arrival: Arrival, target: EngineTarget, record: (usage: TokenUsage | null) => void): void
-  /** Resolves when all counts are recorded */
+  /** Resolves when what is being counted is recorded. The tokens of requests that still wait stay unknown. */
   close(): Promise<void>
 }
 
 interface Question {
   url: string
-  init: RequestInit
+  init: { method?: 'POST'; headers: Record<string, string>; body?: Buffer }
   read: (answer: unknown) => TokenUsage | null
 }
 
@@ -36,13 +39,14 @@ interface Question {
 export function countAbortedRequests(log: Logger): AbortedRequests {
   const waiting: { question: Question; bytes: number; record: (usage: TokenUsage | null) => void }[] = []
   const counting = new Set<Promise<void>>()
+  const agent = new Agent({ connections: maxCounting, maxResponseSize: maxAnswerBytes })
   let waitingBytes = 0
 
   function next(): void {
     while (counting.size < maxCounting && waiting.length > 0) {
       const { question, bytes, record } = waiting.shift()!
       waitingBytes -= bytes
-      const asked = ask(question)
+      const asked = ask(question, agent)
         .catch((error: unknown) => {
           log.warn({ err: error }, 'the tokens of an aborted request are unknown')
           return null
@@ -70,7 +74,9 @@ export function countAbortedRequests(log: Logger): AbortedRequests {
       next()
     },
     async close() {
-      while (counting.size > 0) await Promise.all(counting)
+      for (const { record } of waiting.splice(0)) record(null)
+      await Promise.all(counting)
+      await agent.close()
     },
   }
 }
@@ -100,18 +106,16 @@ function toQuestion({ request, protocol, caller }: Arrival, target: EngineTarget
 }
 
 function lengthOf({ init }: Question): number {
-  return init.body instanceof Buffer ? init.body.length : 0
+  return init.body?.length ?? 0
 }
 
-async function ask({ url, init, read }: Question): Promise<TokenUsage | null> {
+async function ask({ url, init, read }: Question, dispatcher: Agent): Promise<TokenUsage | null> {
   const signal = AbortSignal.timeout(countMilliseconds)
   for (let attempt = 1; ; attempt += 1) {
-    const response = await fetch(url, { ...init, signal })
-    if (response.status === 200) return read(await response.json())
-    await response.body?.cancel()
-    if (response.status !== 404 || attempt === maxAttempts) {
-      throw new Error(`the engine answered ${response.status}`)
-    }
+    const { statusCode, body } = await send(url, { ...init, signal, dispatcher })
+    if (statusCode === 200) return read(await body.json())
+    await body.dump()
+    if (statusCode !== 404 || attempt === maxAttempts) throw new Error(`the engine answered ${statusCode}`)
     // The engine may not have read the aborted request yet, which came on another connection.
     await setTimeout(retryMilliseconds)
   }

@@ -66,7 +66,7 @@ test('a variant that no instance type can ever run is a 422 with the sentence of
   const impossible = [
     {
       body: { model_name: 'qwen2.5-instruct', model_format: 'pytorch' },
-      reason: /^No instance type can run this model\. .*local-.*pytorch/,
+      reason: /^No instance type can run this model\. .*local-.*PyTorch/,
     },
     {
       body: { model_name: 'qwen2.5-instruct', model_size_in_billions: 72 },
