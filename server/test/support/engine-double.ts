@@ -1,6 +1,9 @@
 import type { Server } from 'node:net'
 import { listen } from './listen.ts'
 
+/** Berth asks here what an aborted request used. The doubles don't know it, and don't keep the question. */
+export const countPath = '/v1/requests/'
+
 /** The common interface of all engine doubles. */
 export interface EngineDouble<Request> {
   url: string

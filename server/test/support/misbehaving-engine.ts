@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import type { Socket } from 'node:net'
-import { startEngineDouble } from './engine-double.ts'
+import { countPath, startEngineDouble } from './engine-double.ts'
 import type { EngineDouble } from './engine-double.ts'
 
 /** A request as received, including its raw bytes. */
@@ -37,6 +37,10 @@ export async function startMisbehavingEngine(): Promise<MisbehavingEngine> {
       received = Buffer.concat([received, bytes])
       for (let taken = takeRequest(received); taken !== null; taken = takeRequest(received)) {
         received = received.subarray(taken.length)
+        if (taken.path.startsWith(countPath)) {
+          socket.write(composeResponse('{}', 'HTTP/1.1 404 Not Found'))
+          continue
+        }
         own.push(taken.request)
         requests.push(taken.request)
         answer(socket, taken.request)
@@ -56,11 +60,12 @@ export async function startMisbehavingEngine(): Promise<MisbehavingEngine> {
 }
 
 /** Parses the first request and its length in bytes; null while it is incomplete. Requires a Content-Length. */
-function takeRequest(bytes: Buffer): { request: RawRequest; length: number } | null {
+function takeRequest(bytes: Buffer): { path: string; request: RawRequest; length: number } | null {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd === -1) return null
   const headers: Record<string, string> = {}
-  for (const line of bytes.toString('latin1', 0, headEnd).split('\r\n').slice(1)) {
+  const [requestLine = '', ...lines] = bytes.toString('latin1', 0, headEnd).split('\r\n')
+  for (const line of lines) {
     const colon = line.indexOf(':')
     const name = line.slice(0, colon).toLowerCase()
     const value = line.slice(colon + 1).trim()
@@ -68,7 +73,8 @@ function takeRequest(bytes: Buffer): { request: RawRequest; length: number } | n
   }
   const length = headEnd + 4 + Number(headers['content-length'] ?? 0)
   if (bytes.length < length) return null
-  return { request: { headers, body: bytes.toString('utf8', headEnd + 4, length), ended: false }, length }
+  const request = { headers, body: bytes.toString('utf8', headEnd + 4, length), ended: false }
+  return { path: requestLine.split(' ')[1] ?? '', request, length }
 }
 
 /** A complete response with a Content-Length. */

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { startEngineDouble } from './engine-double.ts'
+import { countPath, startEngineDouble } from './engine-double.ts'
 import type { EngineDouble } from './engine-double.ts'
 import type { ScriptedRuntime } from './scripted-runtime.ts'
 
@@ -23,6 +23,7 @@ export async function startRecordingEngine(): Promise<RecordingEngine> {
   const requests: RecordedRequest[] = []
   let handle: (response: ServerResponse, request: RecordedRequest) => void = (response) => response.end('{}')
   const server = createServer((incoming, response) => {
+    if (incoming.url?.startsWith(countPath)) return void response.writeHead(404).end()
     const pieces: Buffer[] = []
     incoming.on('data', (piece: Buffer) => pieces.push(piece))
     incoming.on('end', () => {
