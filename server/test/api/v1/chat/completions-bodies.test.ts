@@ -89,6 +89,8 @@ test('a caller who leaves, an invalid body and an error give the bytes back', as
     await reached(count)
     leaving.abort()
     await expect(call).rejects.toThrow('abort')
+    // Until then the server may not know that the caller left.
+    await expect.poll(() => engine.last().aborted).toBe(true)
   }
   engine.answer((response) => answerJson(response, '{}'))
   const long = 'x'.repeat(3 * mebibyte)
