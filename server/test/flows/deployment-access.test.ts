@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { answerChats, openChat } from '../support/chat-streams.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
@@ -22,11 +23,7 @@ let engine: RecordingEngine
 let server: TestServer
 beforeAll(async () => {
   engine = await startRecordingEngine()
-  engine.answer((response, { body }) => {
-    if (!body.includes('"stream":true')) return response.end('{"choices":[]}')
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.write('data: {"choices":[{"delta":{"content":"forever"}}]}\n\n')
-  })
+  answerChats(engine)
   server = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
 })
 afterAll(async () => {
@@ -71,22 +68,6 @@ async function expectChat(client: Client, model: string, status: number, code?: 
     const answer = await chat(client, model)
     expect([answer.status, answer.body.error?.code]).toEqual([status, code])
   }, patience)
-}
-
-/** Opens an inference stream and reads its first chunk. `ended` resolves when the stream ends in any way. */
-async function openChat(client: Client, model: string) {
-  const response = await fetch(`${server.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { cookie: client.cookie(), 'content-type': 'application/json' },
-    body: JSON.stringify({ model, stream: true, messages: [] }),
-  })
-  expect(response.status).toBe(200)
-  const reader = response.body!.getReader()
-  expect(new TextDecoder().decode((await reader.read()).value)).toContain('forever')
-  const ended = (async () => {
-    while (!(await reader.read()).done);
-  })().catch(() => undefined)
-  return { ended, close: () => reader.cancel() }
 }
 
 test('a member who was demoted to viewer changes and ends nothing by switching to another organization', async () => {
@@ -135,7 +116,7 @@ test('a viewer of the current organization changes and ends what they own in ano
 test('a member without the required second factor reaches nothing by switching, and streams end', async () => {
   const { owner, member, id, home, away } = await setUp()
   await expectChat(member, id, 200)
-  const stream = await openChat(member, id)
+  const stream = await openChat(server.url, member, id)
   const events = await openEventStream(server.url, `${path}/${id}/events`, member)
   await addTotp(owner)
   expect((await owner.patch('/v1/organization', { requires_second_factor: true })).status).toBe(200)
@@ -179,7 +160,7 @@ test('a session with the factor of the identity provider calls what a password s
 test('the deployments of a suspended organization are out of reach, and streams end', async () => {
   const { member, id, home, away } = await setUp()
   await expectChat(member, id, 200)
-  const stream = await openChat(member, id)
+  const stream = await openChat(server.url, member, id)
   await setStatus(home, 'suspended')
   await stream.ended
   for (const organization of [away, home]) {

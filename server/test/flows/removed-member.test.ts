@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createApplication } from '../../src/wiring/create-application.ts'
 import { createLog } from '../../src/base/log.ts'
 import { buildServer } from '../../src/process/server.ts'
+import { answerChats, openChat } from '../support/chat-streams.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
@@ -22,11 +23,7 @@ let otherUrl: string
 let closeOther: () => Promise<void>
 beforeAll(async () => {
   engine = await startRecordingEngine()
-  engine.answer((response, { body }) => {
-    if (!body.includes('"stream":true')) return response.end('{"choices":[]}')
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.write('data: {"choices":[{"delta":{"content":"forever"}}]}\n\n')
-  })
+  answerChats(engine)
   server = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
   const { config, secretKey } = server.application
   const log = createLog({ level: 'silent' }, () => {})
@@ -56,22 +53,6 @@ async function setUp() {
   const members = (await owner.get('/v1/organization/members')).body
   const { id: memberId } = members.find(({ email }: { email: string }) => email === member.email)
   return { owner, member, id, path: `/v1/organization/members/${memberId}`, to: members[0].user_id }
-}
-
-/** Opens an inference stream and reads its first chunk; `ended` resolves when the stream ends in any way. */
-async function openChat(url: string, client: Client, model: string) {
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { cookie: client.cookie(), 'content-type': 'application/json' },
-    body: JSON.stringify({ model, stream: true, messages: [] }),
-  })
-  expect(response.status).toBe(200)
-  const reader = response.body!.getReader()
-  expect(new TextDecoder().decode((await reader.read()).value)).toContain('forever')
-  const ended = (async () => {
-    while (!(await reader.read()).done);
-  })().catch(() => undefined)
-  return { ended }
 }
 
 test.each([

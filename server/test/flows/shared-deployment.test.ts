@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { answerChats, openChat } from '../support/chat-streams.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
@@ -17,11 +18,7 @@ let engine: RecordingEngine
 let server: TestServer
 beforeAll(async () => {
   engine = await startRecordingEngine()
-  engine.answer((response, { body }) => {
-    if (!body.includes('"stream":true')) return response.end('{"choices":[]}')
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.write('data: {"choices":[{"delta":{"content":"forever"}}]}\n\n')
-  })
+  answerChats(engine)
   server = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
 })
 afterAll(async () => {
@@ -50,22 +47,6 @@ async function expectChat(client: Client, model: string, status: number): Promis
 async function list(client: Client, query = '') {
   const { items, total } = (await client.get(`${path}${query}`)).body
   return { ids: items.map(({ id }: { id: string }) => id), total }
-}
-
-/** Opens an inference stream and reads its first chunk. It resolves when the stream ends in any way. */
-async function openChat(client: Client, model: string) {
-  const response = await fetch(`${server.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { cookie: client.cookie(), 'content-type': 'application/json' },
-    body: JSON.stringify({ model, stream: true, messages: [] }),
-  })
-  expect(response.status).toBe(200)
-  const reader = response.body!.getReader()
-  expect(new TextDecoder().decode((await reader.read()).value)).toContain('forever')
-  const ended = (async () => {
-    while (!(await reader.read()).done);
-  })().catch(() => undefined)
-  return { ended, close: () => reader.cancel() }
 }
 
 test('nobody shares: the deployment is the owner’s, and only admins see and administer it', async () => {
@@ -137,8 +118,8 @@ test('sharing ends within a second, streams included, and calls only from the cu
   await expectChat(viewer, id, 404)
   await viewer.patch('/v1/user/profile', { current_organization_id: home })
   await expectChat(viewer, id, 200)
-  const stream = await openChat(viewer, id)
-  const own = await openChat(member, id)
+  const stream = await openChat(server.url, viewer, id)
+  const own = await openChat(server.url, member, id)
   const events = await openEventStream(server.url, `${path}/${id}/events`, viewer)
   expect((await share(member, id, null)).body.shared_with).toBeNull()
   await stream.ended
