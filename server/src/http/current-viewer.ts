@@ -16,8 +16,8 @@ declare module 'fastify' {
     /** The permission that the route requires; null for any signed-in user. Required for protected routes. */
     permission?: Permission | null
     /**
-     * true if what the request names decides in which organization the permission is required. The route admits viewers to whom one of
-     * their organizations gives it, and its use case judges the rest.
+     * true if the route requires the permission in the organization of the object that the request names. A viewer who has it in any
+     * organization passes this check; the use case then judges the object's organization.
      */
     anyOrganization?: boolean
     /** true if the route requires a proven email where the installation does */

@@ -111,7 +111,7 @@ export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreake
     if (queue.length === 0) queues.delete(request.userId)
   }
 
-  /** Callers of a shared deployment take turns: whoever was served comes after the others. */
+  /** Callers of a shared deployment take turns: after a request of theirs was admitted, a user waits behind the others. */
   function moveToEnd(userId: number): void {
     const queue = queues.get(userId)
     if (queue === undefined) return

@@ -18,7 +18,7 @@ export class EventCutter {
   /** The member, the end of its object and of its event */
   readonly pattern: RegExp
   events = ''
-  /** An event begins here, and no later one was looked at */
+  /** Where the last examined event begins */
   eventStart = 0
   /** The next event without choices; -1 for none */
   emptyAt = -1
