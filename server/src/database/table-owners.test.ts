@@ -8,7 +8,6 @@ const featuresFolder = join(import.meta.dirname, '../features')
 const sharedReads: Readonly<Record<string, readonly string[]>> = {
   audit: ['memberships'],
   billing: ['deployments', 'usage_buckets'],
-  budgets: ['deployments'],
   deployments: ['users'],
   installation: ['deployments'],
   invitations: ['mails', 'memberships', 'organizations', 'users'],
@@ -48,7 +47,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
 
 /** The owner of each table: the feature whose `tables.ts` declares it. */
 const owners = new Map(
-  globSync('*/tables.ts', { cwd: featuresFolder }).flatMap((file) => {
+  globSync('**/tables.ts', { cwd: featuresFolder }).flatMap((file) => {
     const declared = /interface Tables \{(?<rows>[^}]*)\}/.exec(read(file))?.groups?.rows ?? ''
     return [...declared.matchAll(/(\w+):/g)].map(([, table]) => [table!, featureOf(file)] as const)
   }),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectDatabase } from '../../src/database/connect.ts'
-import { checkBudgets } from '../../src/features/budgets/check-budgets.ts'
+import { checkBudgets } from '../../src/features/billing/budgets/check-budgets.ts'
 import { confirmInstanceSpan, openInstanceSpan } from '../../src/features/metering/spans.ts'
 import { Exact } from '../../src/features/metering/decimal.ts'
 import { createRandom } from '../chaos/load.ts'

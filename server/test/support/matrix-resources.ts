@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest'
-import { createBudget } from '../../src/features/budgets/manage-budgets.ts'
+import { createBudget } from '../../src/features/billing/budgets/manage-budgets.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
 import { createClient } from './client.ts'

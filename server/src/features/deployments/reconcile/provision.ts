@@ -1,6 +1,6 @@
 import type { FailureCode } from '../../../ports/model-runtime.ts'
-import { findBudgetBlock } from '../../budgets/budget-limits.ts'
-import type { Start } from '../../budgets/budget-limits.ts'
+import { findBudgetBlock } from '../../billing/budgets/budget-limits.ts'
+import type { Start } from '../../billing/budgets/budget-limits.ts'
 import { parseStoredVariant } from '../../catalog/stored-model.ts'
 import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'

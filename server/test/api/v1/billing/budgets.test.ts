@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { checkBudgets } from '../../../../src/features/budgets/check-budgets.ts'
+import { checkBudgets } from '../../../../src/features/billing/budgets/check-budgets.ts'
 import type { Client } from '../../../support/client.ts'
 import { deploy, waitForStatus } from '../../../support/deployments.ts'
 import { startMailServer } from '../../../support/mail.ts'

@@ -1,8 +1,8 @@
-import type { Services } from '../../services.ts'
-import { listCurrentPeriods } from '../billing/current-period.ts'
-import { add, Exact, formatDecimal } from '../metering/decimal.ts'
-import { sumSpending } from '../metering/spending.ts'
-import type { DeploymentSpending } from '../metering/spending.ts'
+import type { Services } from '../../../services.ts'
+import { listCurrentPeriods } from '../current-period.ts'
+import { add, Exact, formatDecimal } from '../../metering/decimal.ts'
+import { sumSpending } from '../../metering/spending.ts'
+import type { DeploymentSpending } from '../../metering/spending.ts'
 import { findOwners, listCurrentAlerts } from './store.ts'
 import type { Budget, BudgetAlert } from './store.ts'
 

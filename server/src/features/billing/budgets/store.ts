@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Insertable, Selectable, Updateable } from 'kysely'
-import type { Database } from '../../database/tables.ts'
+import type { Database } from '../../../database/tables.ts'
 import type { BudgetAlertsTable, BudgetsTable } from './tables.ts'
 
 export type Budget = Selectable<BudgetsTable>

@@ -1,7 +1,7 @@
-import type { Services } from '../../services.ts'
-import { formatMail, quoteName } from '../mail/format-mail.ts'
-import type { MailText } from '../mail/format-mail.ts'
-import { findMembership } from '../organizations/memberships.ts'
+import type { Services } from '../../../services.ts'
+import { formatMail, quoteName } from '../../mail/format-mail.ts'
+import type { MailText } from '../../mail/format-mail.ts'
+import { findMembership } from '../../organizations/memberships.ts'
 import { toReadableAmount } from './standing.ts'
 import { findAlert, findModelName } from './store.ts'
 

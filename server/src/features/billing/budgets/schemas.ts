@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { entityId, pathId, timestamp } from '../../http/schemas.ts'
-import { formatDecimal } from '../metering/decimal.ts'
+import { entityId, pathId, timestamp } from '../../../http/schemas.ts'
+import { formatDecimal } from '../../metering/decimal.ts'
 import { isExhausted } from './standing.ts'
 import type { BudgetStanding } from './standing.ts'
 import type { BudgetTerms } from './manage-budgets.ts'

@@ -1,8 +1,8 @@
-import type { Job } from '../../jobs/queue.ts'
-import type { Services } from '../../services.ts'
+import type { Job } from '../../../jobs/queue.ts'
+import type { Services } from '../../../services.ts'
 import { checkBudgets } from './check-budgets.ts'
 
-declare module '../../jobs/queue.ts' {
+declare module '../../../jobs/queue.ts' {
   interface JobPayloads {
     /** Looks for budgets that have reached a percentage of their limit, every ten seconds for a minute */
     'check-budgets': null
