@@ -15,6 +15,7 @@ CREATE TABLE deployments (
   waiting_for            text CHECK (waiting_for IN ('instance', 'engine', 'stop', 'release', 'runtime', 'retry')),
   status_message         text,
   progress               double precision CHECK (progress BETWEEN 0 AND 1),
+  planned_price_per_hour numeric,
   selected_instance_type text,
   selection_reason       text,
   offers_refused         text[] NOT NULL DEFAULT '{}',
@@ -69,6 +70,8 @@ COMMENT ON COLUMN deployments.status_message IS
   'The sentence that a person reads while the deployment waits, if waiting_for alone does not tell. Nothing may depend on its words.';
 COMMENT ON COLUMN deployments.progress IS
   'Downloaded share of the weights, from 0 to 1; set together with waiting_for, null when unknown';
+COMMENT ON COLUMN deployments.planned_price_per_hour IS
+  'The price of the instance type that was planned at creation, which budgets count until one is selected; NULL if it is unknown';
 COMMENT ON COLUMN deployments.min_context_tokens IS 'The least context_tokens that the owner asks for; null for no wish';
 COMMENT ON COLUMN deployments.min_parallel_sequences IS 'The least parallel_sequences that the owner asks for; null for no wish';
 COMMENT ON COLUMN deployments.unreachable_since IS

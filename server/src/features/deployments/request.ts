@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
-import { assertBudgetsAllow } from '../billing/budgets/budget-limits.ts'
+import { assertBudgetsAllow, readBlockingBudgets } from '../billing/budgets/budget-limits.ts'
 import { assertCanDeploy, readTrialUsage } from '../billing/deployment-limits.ts'
 import type { VariantChoice } from '../catalog/model.ts'
 import { serializeVariant } from '../catalog/stored-model.ts'
@@ -22,12 +22,14 @@ export async function requestDeployment(
   const { variant, reason, pricePerHour } = await chooseDeployable(deps, input, minimums)
   const { organizationId } = viewer
   const trialUse = await readTrialUsage(deps, organizationId)
-  await assertBudgetsAllow(deps, { organizationId, userId: viewer.userId, deploymentId: null, pricePerHour })
+  const start = { organizationId, userId: viewer.userId, deploymentId: null, pricePerHour }
+  const budgets = await readBlockingBudgets(deps, start)
   const id = uuidv7()
   const at = deps.clock()
   return deps.db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     await assertCanDeploy(transaction, deps, organizationId, trialUse)
+    await assertBudgetsAllow(transaction, deps, budgets, start)
     const target = { type: 'deployment', id, name: variant.modelName } as const
     await recordAction(transaction, viewer, 'deployment.created', { target })
     return insertDeployment(
@@ -43,6 +45,7 @@ export async function requestDeployment(
         inference_model_uid: `dep-${id}`,
         variant: serializeVariant(variant),
         variant_reason: reason,
+        planned_price_per_hour: pricePerHour,
         min_context_tokens: minimums.contextTokens,
         min_parallel_sequences: minimums.parallelSequences,
         status: 'requested',

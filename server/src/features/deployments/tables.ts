@@ -37,6 +37,7 @@ export interface DeploymentsTable {
   waiting_for: WaitingState | null
   status_message: string | null
   progress: number | null
+  planned_price_per_hour: string | null
   selected_instance_type: string | null
   selection_reason: string | null
   offers_refused: Generated<string[]>

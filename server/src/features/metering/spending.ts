@@ -1,6 +1,6 @@
 import type { Services } from '../../services.ts'
 import { add, fromThousandths, multiply } from './decimal.ts'
-import { addHours, floorHour } from './hours.ts'
+import { addHours } from './hours.ts'
 import { planSettlement } from './ledger.ts'
 import type { InstanceSpan, OpenLedger, UsageBucket } from './ledger.ts'
 import { createPriceFinder } from './settle.ts'
@@ -22,8 +22,6 @@ export interface DeploymentSpending {
   recent: string
   /** Of an instance that does not serve yet: counts as spent as soon as it does */
   pending: string
-  /** Of its open instances, per hour */
-  perHour: string
 }
 
 /** Sums what each deployment of these organizations costs, each in its own period. One snapshot of four statements reads all of them. */
@@ -70,7 +68,6 @@ class SpendingSums {
       spent: '0',
       recent: '0',
       pending: '0',
-      perHour: '0',
     }
     for (const [name, amount] of Object.entries(amounts) as [keyof Amounts, string][]) {
       sum[name] = add(sum[name], amount)
@@ -105,13 +102,6 @@ function addOpenUsage(
   for (const bucket of planSettlement(starting, now, findPrice).buckets) {
     if (!isInScope(bucket, scope)) continue
     sums.add(organizationId, bucket.deploymentId, { pending: toAmount(bucket, currency) })
-  }
-  for (const { deploymentId, instanceType, region, endedAt } of [...ledger.spans, ...unconfirmed]) {
-    if (endedAt !== null) continue
-    const dimensions = { instance_type: instanceType, region }
-    const { unit } = findPrice('gpu_instance_seconds', dimensions, floorHour(now))
-    if (unit?.currency !== currency) continue
-    sums.add(organizationId, deploymentId, { perHour: multiply(unit.amount, '3600') })
   }
 }
 

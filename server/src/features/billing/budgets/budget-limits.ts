@@ -1,9 +1,12 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
-import { Exact, subtract } from '../../metering/decimal.ts'
+import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
+import { add, Exact, subtract } from '../../metering/decimal.ts'
+import { listHourlyRates } from '../../metering/hourly-rates.ts'
 import { isExhausted, readStandings, toReadableAmount } from './standing.ts'
 import type { BudgetStanding } from './standing.ts'
 import { listBudgets } from './store.ts'
+import type { Budget } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
@@ -18,27 +21,63 @@ export interface Start {
   pricePerHour: string | null
 }
 
-/** Throws `budget_exhausted` if a budget blocks the start. */
-export async function assertBudgetsAllow(deps: Deps, start: Start): Promise<void> {
-  const reason = await findBudgetBlock(deps, start)
+/**
+ * What is spent of the budgets that could block a start. Call it before the transaction of `assertBudgetsAllow`, because it opens its
+ * own snapshot.
+ */
+export async function readBlockingBudgets(
+  deps: Deps,
+  { organizationId, userId, deploymentId }: Omit<Start, 'pricePerHour'>,
+): Promise<BudgetStanding[]> {
+  const budgets = await listBudgets(deps.db, { organizationId })
+  const blocking = budgets.filter(
+    (budget) => budget.at_limit === 'block' && isInScope(budget, { userId, deploymentId }),
+  )
+  return readStandings(deps, blocking)
+}
+
+/**
+ * Throws `budget_exhausted` if a budget blocks the start. Call it in the transaction that inserts the deployment, after the account is
+ * locked: concurrent starts are counted one after the other.
+ */
+export async function assertBudgetsAllow(
+  transaction: DatabaseTransaction,
+  deps: Omit<Deps, 'db'>,
+  standings: readonly BudgetStanding[],
+  start: Start,
+): Promise<void> {
+  const reason = await explainFirstBlock(transaction, deps, standings, start)
   if (reason !== null) throw new ApplicationError('budget_exhausted', reason)
 }
 
 /** A sentence that says which budget blocks a start and by how much its limit was passed; null if none does. */
 export async function findBudgetBlock(deps: Deps, start: Start): Promise<string | null> {
-  const budgets = await listBudgets(deps.db, { organizationId: start.organizationId })
-  const blocking = budgets.filter(
-    ({ at_limit: atLimit, scope, user_id: userId, deployment_id: deploymentId }) =>
-      atLimit === 'block' &&
-      (scope === 'organization' ||
-        (scope === 'member' ? userId === start.userId : deploymentId === start.deploymentId)),
-  )
-  const { currency } = deps.config.billing
-  for (const standing of await readStandings(deps, blocking)) {
-    const reason = explainBlock(standing, start.pricePerHour ?? '0', currency)
+  return explainFirstBlock(deps.db, deps, await readBlockingBudgets(deps, start), start)
+}
+
+async function explainFirstBlock(
+  db: Database,
+  deps: Omit<Deps, 'db'>,
+  standings: readonly BudgetStanding[],
+  { organizationId, deploymentId, pricePerHour }: Start,
+): Promise<string | null> {
+  if (standings.length === 0) return null
+  const rates = await listHourlyRates(db, deps, organizationId, deploymentId)
+  for (const standing of standings) {
+    const own = rates.filter((rate) => isInScope(standing.budget, rate))
+    const perHour = own.reduce((sum, rate) => add(sum, rate.perHour), pricePerHour ?? '0')
+    const reason = explainBlock(standing, perHour, deps.config.billing.currency)
     if (reason !== null) return reason
   }
   return null
+}
+
+function isInScope(
+  { scope, user_id: ownerId, deployment_id: ownId }: Budget,
+  { userId, deploymentId }: Pick<Start, 'userId' | 'deploymentId'>,
+): boolean {
+  if (scope === 'organization') return true
+  return scope === 'member' ? userId === ownerId : deploymentId === ownId
 }
 
 const budgetNames = {
@@ -47,13 +86,16 @@ const budgetNames = {
   deployment: 'The budget of this deployment',
 } as const
 
-/** Hardware is a rate: what would pass the limit within one minute counts as passing it now. */
+/**
+ * Hardware is a rate: what would pass the limit within one minute counts as passing it now. `perHour` is what all instances in the scope
+ * cost, those of the start and of others that start included.
+ */
 export function explainBlock(
-  standing: Pick<BudgetStanding, 'budget' | 'spent' | 'pending' | 'perHour' | 'periodEnd'>,
-  pricePerHour: string,
+  standing: Pick<BudgetStanding, 'budget' | 'spent' | 'pending' | 'periodEnd'>,
+  perHour: string,
   currency: string,
 ): string | null {
-  const { budget, spent, pending, perHour, periodEnd } = standing
+  const { budget, spent, pending, periodEnd } = standing
   const limit = budget.monthly_limit
   const name = budgetNames[budget.scope]
   const readable = (amount: string) => toReadableAmount(amount, currency)
@@ -63,7 +105,7 @@ export function explainBlock(
     const passed = excess === '0' ? '' : `, ${readable(excess)} more than its limit`
     return `${name} is exhausted: ${readable(spent)} of ${readable(limit)} are spent${passed}. ${advice}`
   }
-  const inOneMinute = new Exact(perHour).plus(pricePerHour).dividedBy(60).plus(spent).plus(pending)
+  const inOneMinute = new Exact(perHour).dividedBy(60).plus(spent).plus(pending)
   if (inOneMinute.lte(limit)) return null
   const excess = inOneMinute.minus(limit).toFixed()
   return `${name} is almost exhausted: ${readable(spent)} of ${readable(limit)} are spent, and within a minute this start would pass the limit by ${readable(excess)}. ${advice}`

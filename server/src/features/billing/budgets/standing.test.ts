@@ -14,7 +14,7 @@ function makeBudget(monthlyLimit: string): Budget {
 
 function makeStanding(spent: string, limit = '10.000000') {
   const periodEnd = new Date('2026-02-01T00:00:00Z')
-  return { budget: makeBudget(limit), spent, pending: '0', perHour: '0', periodEnd }
+  return { budget: makeBudget(limit), spent, pending: '0', periodEnd }
 }
 
 test.each([
@@ -49,7 +49,7 @@ test('what would pass the limit within one minute is not started', () => {
   expect(explainBlock(makeStanding('9.95'), '3.6', 'usd')).toBe(
     'The budget of the organization is almost exhausted: 9.95 USD of 10 USD are spent, and within a minute this start would pass the limit by 0.01 USD. Raise the limit, or wait for the next billing period, which begins on 2026-02-01.',
   )
-  expect(explainBlock({ ...makeStanding('9.9'), perHour: '3.6' }, '3.6', 'usd')).toContain('by 0.02 USD')
+  expect(explainBlock(makeStanding('9.9'), '7.2', 'usd')).toContain('by 0.02 USD')
   expect(explainBlock({ ...makeStanding('5'), pending: '5' }, '3.6', 'usd')).toContain('by 0.06 USD')
 })
 

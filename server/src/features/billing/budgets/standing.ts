@@ -22,8 +22,6 @@ export interface BudgetStanding {
   spent: string
   /** Of instances that don't serve yet */
   pending: string
-  /** Of the open instances in the scope */
-  perHour: string
   /** Spent at the end of the period, if the rest of it costs as much per hour as the last 24 hours */
   forecast: string
   /** Those of this period, in order */
@@ -57,7 +55,7 @@ export async function readStandings(
     const period = periods.get(budget.organization_id)
     if (period === undefined) return []
     const own = spending.filter((each) => isInScope(budget, each, owners))
-    const sum = (name: 'spent' | 'recent' | 'pending' | 'perHour') =>
+    const sum = (name: 'spent' | 'recent' | 'pending') =>
       own.reduce((total, each) => add(total, each[name]), '0')
     const spent = sum('spent')
     return {
@@ -66,7 +64,6 @@ export async function readStandings(
       periodEnd: period.end,
       spent,
       pending: sum('pending'),
-      perHour: sum('perHour'),
       forecast: forecastSpending(spent, sum('recent'), period.end.getTime() - now.getTime()),
       alerts: (alerts.get(budget.id) ?? []).filter(
         (alert) => alert.period_start.getTime() === period.start.getTime(),

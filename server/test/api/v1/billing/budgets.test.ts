@@ -215,6 +215,25 @@ describe('/v1/billing/budgets', () => {
     expect((await requestDeployment(member)).status).toBe(201)
   })
 
+  test('`block`: concurrent creations share what is left of the last minute, also before a worker has taken them up', async () => {
+    runtime.answer({ provision: () => ({ outcome: 'pending', message: 'Waiting.' }) })
+    // A minute of one instance
+    await addBudget({ scope: 'organization', monthly_limit: '0.06' })
+    const answers = await Promise.all(Array.from({ length: 6 }, () => requestDeployment(owner)))
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
+    for (const { body } of [
+      ...answers.filter(({ status }) => status === 409),
+      await requestDeployment(owner),
+    ]) {
+      expect(body.code).toBe('budget_exhausted')
+      expect(body.detail).toContain('within a minute this start would pass the limit by 0.06 USD')
+    }
+    // The one that was allowed gets its instance.
+    runtime.reset()
+    const { body } = answers.find(({ status }) => status === 201)!
+    await waitForStatus(owner, body.id, 'running')
+  })
+
   test('`block`: an instance that the runtime has not given yet is not started after the limit', async () => {
     await deploy(owner)
     await addBudget({ scope: 'organization' })

@@ -1,0 +1,48 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
+import { findHourlyPrice } from './instance-prices.ts'
+
+/** What an instance of a deployment costs per hour: a decimal string in the account's currency. */
+export interface HourlyRate {
+  deploymentId: string
+  /** The owner */
+  userId: number
+  perHour: string
+}
+
+interface Row {
+  deploymentId: string
+  userId: number
+  plannedPrice: string | null
+  instanceType: string | null
+  region: string | null
+}
+
+/**
+ * The rates of an organization's open instances, and of deployments that wait for one, except those of `exceptId`. One statement
+ * reads them, so that a deployment which gets its instance meanwhile appears exactly once.
+ */
+export async function listHourlyRates(
+  db: Database,
+  { prices, clock }: Pick<Services, 'prices' | 'clock'>,
+  organizationId: number,
+  exceptId: string | null,
+): Promise<HourlyRate[]> {
+  const { rows } = await sql<Row>`
+    SELECT deployment.id AS "deploymentId", deployment.user_id AS "userId",
+      deployment.planned_price_per_hour AS "plannedPrice",
+      coalesce(span.instance_type, deployment.selected_instance_type) AS "instanceType",
+      coalesce(span.region, deployment.region) AS region
+    FROM deployments AS deployment LEFT JOIN instance_spans AS span
+      ON span.deployment_id = deployment.id AND span.ended_at IS NULL
+    WHERE deployment.organization_id = ${organizationId} AND deployment.id IS DISTINCT FROM ${exceptId}::uuid
+      AND deployment.status <> 'terminated'
+      AND (span.id IS NOT NULL OR deployment.status IN ('requested', 'provisioning'))`.execute(db)
+  const now = clock()
+  return rows.map(({ deploymentId, userId, plannedPrice, instanceType, region }) => {
+    const isPlaced = instanceType !== null && region !== null
+    const price = isPlaced ? findHourlyPrice(prices, { instanceType, region }, now) : plannedPrice
+    return { deploymentId, userId, perHour: price ?? '0' }
+  })
+}
