@@ -14,6 +14,7 @@ import { proofRoutes } from '../features/billing/proof-routes.ts'
 import { usageRoutes } from '../features/billing/usage-routes.ts'
 import { budgetRoutes } from '../features/billing/budgets/routes.ts'
 import { catalogRoutes } from '../features/catalog/routes.ts'
+import { followRoutes } from '../features/deployments/follow-routes.ts'
 import { deploymentRoutes } from '../features/deployments/routes.ts'
 import { inferenceRoutes } from '../features/inference/routes.ts'
 import { sendUnknownInferenceRoute } from '../features/inference/unknown-routes.ts'
@@ -37,6 +38,7 @@ import { identityRoutes } from '../features/sso/identity-routes.ts'
 import { backChannelLogoutRoute } from '../features/sso/logout-routes.ts'
 import { ssoRoutes } from '../features/sso/routes.ts'
 import { readDefaults } from '../features/placement/plan.ts'
+import { placementRoutes } from '../features/placement/routes.ts'
 import { statisticsRoutes } from '../features/statistics/routes.ts'
 import type { App } from '../http/app.ts'
 import { serveConsole } from '../http/console.ts'
@@ -246,7 +248,9 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
     })
   })
   catalogRoutes(signedIn, { ...application, readDefaults: () => readDefaults(application) })
+  placementRoutes(signedIn, application)
   deploymentRoutes(signedIn, application)
+  followRoutes(signedIn, application)
   statisticsRoutes(signedIn, application)
   billingRoutes(signedIn, application)
   usageRoutes(signedIn, application)

@@ -1,0 +1,110 @@
+import type { FastifyRequest } from 'fastify'
+import type { App } from '../../http/app.ts'
+import { readSessionToken } from '../../http/current-viewer.ts'
+import { createEventStreamLimit } from '../../http/event-stream-limit.ts'
+import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
+import { jsonOrEvents } from '../../http/openapi/responses.ts'
+import type { Services } from '../../services.ts'
+import type { Person } from '../../base/viewer.ts'
+import { watchSession } from '../sessions/watch-session.ts'
+import { accessDeployment, hasAccess } from './access-deployment.ts'
+import { followEngineLog, maxLogLines, readEngineLog, requireReadableLog } from './engine-log.ts'
+import { followEvents } from './follow-events.ts'
+import {
+  eventItem,
+  eventsBody,
+  logItem,
+  logsBody,
+  logsQuery,
+  toEventItem,
+  toLogItem,
+} from './follow-schemas.ts'
+import type { DeploymentAct } from './judge-access.ts'
+import { deploymentParams } from './schemas.ts'
+import { listEvents } from './store.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime'>
+
+const tags = ['Deployments']
+const prefix = '/api/v1/model-deployments'
+const keepAlive = 'A comment every 15 seconds keeps the connection open.'
+/** The lines that a stream of a log begins with, unless the caller asks for another number */
+const followedLines = 200
+
+/** The routes that list the events and the log of a deployment, or follow them as they grow. */
+export function followRoutes(app: App, deps: Deps): void {
+  const countStream = createEventStreamLimit(deps.config.eventStreams)
+  const watchAccess = (request: FastifyRequest, act: DeploymentAct, id: string) => (signal: AbortSignal) => {
+    const token = readSessionToken(request, deps.config.sessionCookie) ?? ''
+    const { userId } = request.viewer
+    const isAllowed = (person: Person) => hasAccess(deps, person, act, id)
+    return watchSession(deps, { token, userId, isAllowed }, signal)
+  }
+
+  app.get(
+    `${prefix}/:deployment_id/events`,
+    {
+      config: { permission: 'readOwnDeployments', anyOrganization: true },
+      schema: {
+        operationId: 'listDeploymentEvents',
+        summary: 'List the events of a deployment, oldest first',
+        description:
+          'With `Accept: text/event-stream` the response streams all events so far and then each new one: `event: status`, ' +
+          'with an item as `data`.',
+        tags,
+        params: deploymentParams,
+        response: { 200: jsonOrEvents(eventsBody, { event: 'status', data: eventItem, note: keepAlive }) },
+        errors: ['not_found', 'rate_limited'],
+      },
+    },
+    async (request, reply) => {
+      const { id } = await accessDeployment(deps, request.viewer, 'read', request.params.deployment_id)
+      if (wantsEventStream(request)) {
+        countStream(request.viewer.userId, reply)
+        return sendEventStream(
+          reply,
+          'status',
+          toEventItem,
+          (signal) => followEvents(deps, id, signal),
+          watchAccess(request, 'read', id),
+        )
+      }
+      return { items: (await listEvents(deps.db, id, 0)).map(toEventItem) }
+    },
+  )
+
+  app.get(
+    `${prefix}/:deployment_id/logs`,
+    {
+      config: { permission: 'readOwnDeployments', anyOrganization: true },
+      schema: {
+        operationId: 'listDeploymentLogs',
+        summary: 'List the last log lines of the engine, oldest first',
+        description:
+          'With `Accept: text/event-stream` the response streams the last lines and then each new one: `event: line`, with an ' +
+          'item as `data`.',
+        tags,
+        params: deploymentParams,
+        querystring: logsQuery,
+        response: { 200: jsonOrEvents(logsBody, { event: 'line', data: logItem, note: keepAlive }) },
+        errors: ['not_found', 'rate_limited', 'runtime_unavailable'],
+      },
+    },
+    async (request, reply) => {
+      const { tail } = request.query
+      const deployment = await accessDeployment(deps, request.viewer, 'inspect', request.params.deployment_id)
+      await requireReadableLog(deps, deployment)
+      if (wantsEventStream(request)) {
+        countStream(request.viewer.userId, reply)
+        return sendEventStream(
+          reply,
+          'line',
+          toLogItem,
+          (signal) => followEngineLog(deps, deployment, tail ?? followedLines, signal),
+          watchAccess(request, 'inspect', deployment.id),
+        )
+      }
+      return { items: (await readEngineLog(deps, deployment, tail ?? maxLogLines)).map(toLogItem) }
+    },
+  )
+}

@@ -1,0 +1,255 @@
+import { z } from 'zod'
+import { count, optionalField, unicodeText } from '../../http/schemas.ts'
+import type { Alternative } from './alternatives.ts'
+import type { DeploymentPlan, Placement } from './plan.ts'
+import type { CapacityMinimums } from './serving-capacity.ts'
+
+const choiceText = optionalField(
+  unicodeText().trim().min(1, 'Must not be empty. Omit the field to use the default.'),
+)
+
+const sizeInBillions = z
+  .union(
+    [z.number().positive(), z.string().regex(/^(?=.*[1-9])\d{1,6}([._]\d{1,6})?$/)],
+    'Enter a size greater than 0, such as 7, 1.5, "1.5" or "1_5".',
+  )
+  .transform((value) => (typeof value === 'string' ? Number(value.replace('_', '.')) : value))
+  .meta({ examples: [7, 1.5, '1.5', '1_5'] })
+
+const minimum = (most: number) => z.int().min(1).max(most).nullable().optional()
+
+export const minimums = {
+  min_context_tokens: minimum(16_777_216).describe(
+    'The longest request that the model must accept, in tokens; null for no minimum. Coding agents need 32768 or more.',
+  ),
+  min_parallel_sequences: minimum(4096).describe(
+    'How many requests the engine must process at the same time; null for no minimum',
+  ),
+}
+
+export const createDeploymentBody = z
+  .strictObject({
+    model_name: unicodeText()
+      .trim()
+      .min(1, 'Enter the name of a catalog model.')
+      .describe('Name or id of a catalog model, in any case'),
+    model_format: choiceText.describe('Format of the weights, such as `ggufv2`'),
+    model_size_in_billions: optionalField(sizeInBillions).describe('Parameters in billions'),
+    quantization: choiceText.describe('Quantization of the weights, such as `q4_k_m`'),
+    ...minimums,
+  })
+  .meta({
+    id: 'DeploymentRequest',
+    description:
+      'Berth chooses what the request omits: on GPUs the largest size that fits the cheapest suitable instance type, in a format ' +
+      'for them; otherwise what is closest to the default variant of the catalog',
+    examples: [
+      {
+        model_name: 'qwen2.5-instruct',
+        model_format: 'ggufv2',
+        model_size_in_billions: 0.5,
+        quantization: 'q4_k_m',
+      },
+      { model_name: 'qwen2.5-instruct', min_context_tokens: 32_768 },
+    ],
+  })
+
+export function toMinimums(body: z.infer<typeof createDeploymentBody>): CapacityMinimums {
+  return {
+    contextTokens: body.min_context_tokens ?? null,
+    parallelSequences: body.min_parallel_sequences ?? null,
+  }
+}
+
+export function toVariantChoice(body: z.infer<typeof createDeploymentBody>) {
+  return {
+    modelName: body.model_name,
+    format: body.model_format,
+    sizeInBillions: body.model_size_in_billions,
+    quantization: body.quantization,
+  }
+}
+
+const hourlyPrice = z.string().nullable().describe('Price per hour in `currency`, a decimal string')
+
+const neededMemory = z
+  .int()
+  .nullable()
+  .describe(
+    'Estimated memory for weights, caches and overhead; null when the compute backend offers no instance types',
+  )
+
+export const contextTokens = z.int().nullable().describe('The longest request, in tokens')
+
+export const parallelSequences = z
+  .int()
+  .nullable()
+  .describe(
+    'Requests processed at the same time. vLLM shares its cache between them, so it serves this many of a typical length, and fewer ' +
+      'long ones.',
+  )
+
+const alternative = z
+  .object({
+    instance_type: z.string().describe('Name of the instance type'),
+    gpu_count: count.describe('0 for a CPU instance'),
+    price_per_hour: hourlyPrice,
+    context_tokens: count.describe('The longest request there, in tokens'),
+    parallel_sequences: count.describe('Requests processed at the same time there'),
+  })
+  .nullable()
+
+/** What a plan and a placement tell about the chosen instance. */
+const choice = {
+  feasible: z.boolean().describe('false if no instance type can run the model'),
+  obstacle: z
+    .enum(['memory', 'hardware'])
+    .nullable()
+    .describe(
+      'Why no instance type can run the model: all have too little memory, or none has the hardware for its format; null if one can',
+    ),
+  instance_type: z
+    .string()
+    .nullable()
+    .describe('null, like the other choice fields, when `feasible` is false'),
+  gpu_count: count.nullable().describe('0 for a CPU instance'),
+  price_per_hour: hourlyPrice,
+  memory_bytes: neededMemory,
+  weight_bytes: count.nullable().describe('Estimated size of the weights, which are downloaded once'),
+  context_tokens: contextTokens,
+  parallel_sequences: parallelSequences,
+}
+
+const variantFields = {
+  model_format: z.string().describe('Format of the weights'),
+  model_size_in_billions: z.number().describe('Parameters in billions'),
+  quantization: z.string().describe('Quantization of the weights'),
+}
+
+export const planBody = z
+  .object({
+    ...variantFields,
+    ...choice,
+    region: z.string().nullable().describe('Region of the instance; null if the backend has none'),
+    currency: z.string().describe('Currency of the prices'),
+    context_limited_by: z
+      .enum(['model', 'ceiling', 'memory'])
+      .nullable()
+      .describe(
+        'What limits `context_tokens`: the model, the ceiling that the operator has set, or the memory',
+      ),
+    sequences_limited_by: z
+      .enum(['engine', 'ceiling', 'memory'])
+      .nullable()
+      .describe('What limits `parallel_sequences`'),
+    cheaper: alternative.describe(
+      'The next cheaper instance type, on which the model would serve less; null if it fits on none',
+    ),
+    larger: alternative.describe(
+      'The next more expensive instance type with more capacity; null if there is none',
+    ),
+    reason: z
+      .string()
+      .describe(
+        'Why Berth chose the variant, if the request left it open; the memory estimate, the choice of the instance type, and why ' +
+          'others were ruled out',
+      ),
+    considered: z
+      .array(
+        z.object({
+          instance_type: z.string().describe('Name of the instance type'),
+          fits: z.boolean().describe('Whether the model fits on it'),
+          reason: z.string().describe('Why it fits or not'),
+          price_per_hour: hourlyPrice,
+        }),
+      )
+      .describe('All instance types: first those that fit, in order of preference, then the others'),
+  })
+  .meta({ id: 'DeploymentPlan', description: 'The instance that a deployment would get, and its price' })
+
+export const placementBody = z
+  .object({
+    model_id: z.string().describe('Id of the model in the catalog'),
+    model_name: z.string().describe('Name of the model'),
+    ...variantFields,
+    ...choice,
+  })
+  .meta({ id: 'Placement', description: 'The instance that a variant would get, and its price' })
+
+export const placementsBody = z
+  .object({
+    currency: z.string().describe('Currency of the prices'),
+    items: z.array(placementBody).describe('One item for each variant, in catalog order'),
+  })
+  .meta({ id: 'Placements', description: 'The instance and price of every catalog variant' })
+
+function toAlternative(given: Alternative | null): z.infer<typeof alternative> {
+  if (given === null) return null
+  const { offer, sizing } = given
+  return {
+    instance_type: offer.instanceType,
+    gpu_count: offer.gpuCount,
+    price_per_hour: offer.pricePerHour,
+    context_tokens: sizing.capacity.contextTokens,
+    parallel_sequences: sizing.capacity.parallelSequences,
+  }
+}
+
+function toChoice(result: Placement['result']) {
+  const selection = result.outcome === 'selected' ? result.selection : null
+  const { offer, sizing } = selection ?? {}
+  return {
+    feasible: selection !== null,
+    obstacle: findObstacle(result),
+    instance_type: offer?.instanceType ?? null,
+    gpu_count: offer?.gpuCount ?? null,
+    price_per_hour: offer?.pricePerHour ?? null,
+    memory_bytes: result.memoryBytes,
+    weight_bytes: sizing === undefined ? null : Math.ceil(sizing.estimate.weightBytes),
+    context_tokens: sizing?.capacity.contextTokens ?? null,
+    parallel_sequences: sizing?.capacity.parallelSequences ?? null,
+  }
+}
+
+function findObstacle({ outcome, considered }: Placement['result']): 'memory' | 'hardware' | null {
+  if (outcome === 'selected') return null
+  return considered.some(({ isTooSmall }) => isTooSmall) ? 'memory' : 'hardware'
+}
+
+function toVariantFields({ format, sizeInBillions, quantization }: Placement['variant']) {
+  return { model_format: format, model_size_in_billions: sizeInBillions, quantization }
+}
+
+export function toPlanBody(
+  { choice: { variant, reason }, result, alternatives }: DeploymentPlan,
+  currency: string,
+): z.infer<typeof planBody> {
+  const selection = result.outcome === 'selected' ? result.selection : null
+  const explanation = result.outcome === 'selected' ? result.selection.reason : result.reason
+  return {
+    ...toVariantFields(variant),
+    ...toChoice(result),
+    region: selection?.offer.region ?? null,
+    currency,
+    context_limited_by: selection?.sizing.limitedBy.context ?? null,
+    sequences_limited_by: selection?.sizing.limitedBy.sequences ?? null,
+    cheaper: toAlternative(alternatives.cheaper),
+    larger: toAlternative(alternatives.larger),
+    reason: `${reason ?? ''} ${explanation}`.trimStart(),
+    considered: result.considered.map(({ offer, fits, reason: why }) => ({
+      instance_type: offer.instanceType,
+      fits,
+      reason: why,
+      price_per_hour: offer.pricePerHour,
+    })),
+  }
+}
+
+export function toPlacementBody({ modelId, variant, result }: Placement): z.infer<typeof placementBody> {
+  return {
+    model_id: modelId,
+    model_name: variant.modelName,
+    ...toVariantFields(variant),
+    ...toChoice(result),
+  }
+}
