@@ -31,7 +31,7 @@ export async function listProvenSpans(
       least(coalesce(ended_at, 'infinity'), ${to}) AS to
     FROM instance_spans
     WHERE organization_id = ${organizationId} AND confirmed_at IS NOT NULL
-      AND started_at < ${to} AND (ended_at IS NULL OR ended_at > ${from}) AND started_at < coalesce(ended_at, 'infinity')
+      AND greatest(started_at, ${from}) < least(coalesce(ended_at, 'infinity'), ${to})
     ORDER BY id`.execute(db)
   return rows
 }
