@@ -248,8 +248,8 @@ async function measureLedger(application: Application, count: number, days: numb
     ON CONFLICT (organization_id) DO UPDATE SET sealed_through = excluded.sealed_through`.execute(db)
   for (let hour = since; hour < sealed; hour = addHours(hour, 1)) {
     await sql`
-      INSERT INTO token_usage (deployment_id, organization_id, model_name, hour, requests, input_tokens, output_tokens)
-      SELECT id, organization_id, model_name, ${hour}, 100, 1000, 1000 FROM deployments WHERE status = 'running'`.execute(
+      INSERT INTO token_usage (deployment_id, organization_id, user_id, model_name, hour, requests, input_tokens, output_tokens)
+      SELECT id, organization_id, user_id, model_name, ${hour}, 100, 1000, 1000 FROM deployments WHERE status = 'running'`.execute(
       db,
     )
     await sql`

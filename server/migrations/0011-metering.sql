@@ -1,6 +1,7 @@
 CREATE TABLE token_usage (
   deployment_id   uuid NOT NULL REFERENCES deployments (id),
   organization_id bigint NOT NULL REFERENCES organizations (id),
+  user_id         bigint NOT NULL REFERENCES users (id),
   model_name      text NOT NULL,
   hour            timestamptz NOT NULL,
   before_charging boolean NOT NULL DEFAULT false,
@@ -8,10 +9,13 @@ CREATE TABLE token_usage (
   requests        bigint NOT NULL,
   input_tokens    bigint NOT NULL,
   output_tokens   bigint NOT NULL,
-  UNIQUE NULLS NOT DISTINCT (deployment_id, hour, before_charging, late_for)
+  processing_milliseconds bigint NOT NULL DEFAULT 0,
+  UNIQUE NULLS NOT DISTINCT (deployment_id, hour, before_charging, late_for, user_id)
 );
 CREATE INDEX token_usage_organization_idx ON token_usage (organization_id, hour);
-COMMENT ON TABLE token_usage IS 'Requests and tokens of the inference routes per deployment and UTC hour';
+COMMENT ON TABLE token_usage IS 'Requests and tokens of the inference routes per deployment, caller and UTC hour';
+COMMENT ON COLUMN token_usage.user_id IS 'The caller. Bills don''t depend on it, usage by member does.';
+COMMENT ON COLUMN token_usage.processing_milliseconds IS 'How long the requests were at the engine, also if they were there at the same time';
 COMMENT ON COLUMN token_usage.before_charging IS 'In the hour of usage_cursors.charged_since, the part before it';
 COMMENT ON COLUMN token_usage.late_for IS 'The hour of the requests, if it was sealed before they were recorded; else null';
 

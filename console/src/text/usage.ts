@@ -36,7 +36,7 @@ export const usage = {
   },
   groupBy: 'Group by',
   groupHeads: { member: 'Member', deployment: 'Deployment', model: 'Model' },
-  ownOnly: 'These are your own deployments. Admins see those of all members.',
+  ownOnly: 'This is your own usage. Admins see that of all members.',
   noneInRange: 'No usage on these days',
   range: 'Date range',
   ranges: {

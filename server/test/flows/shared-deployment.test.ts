@@ -162,6 +162,45 @@ test('fields that would affect others never reach a shared engine', async () => 
   }
 })
 
+test('tokens are recorded for the caller', async () => {
+  const { member, viewer, admin, id } = await setUp()
+  await share(member, id)
+  await expectChat(viewer, id, 200)
+  engine.answer((response) =>
+    response.end('{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}'),
+  )
+  const callers = [member, viewer, viewer, admin]
+  for (const caller of callers) expect((await chat(caller, id)).status).toBe(200)
+  answerChats(engine)
+  const users = await Promise.all(
+    callers.map(async (each): Promise<number> => (await each.get('/v1/auth/session')).body.user.id),
+  )
+  const read = () =>
+    server.application.db
+      .selectFrom('token_usage')
+      .select(({ fn }) => [
+        'user_id',
+        fn.sum('requests').as('requests'),
+        fn.sum('output_tokens').as('tokens'),
+      ])
+      .where('deployment_id', '=', id)
+      .groupBy('user_id')
+      .orderBy('user_id')
+      .execute()
+  const expected = [...new Set(users)]
+    .toSorted((one, other) => one - other)
+    .map((user_id) => {
+      const requests = users.filter((each) => each === user_id).length
+      return { user_id, requests: String(requests), tokens: String(requests * 2) }
+    })
+  await expect.poll(read).toEqual(expected)
+  const rows = (await admin.get('/v1/billing/usage?group_by=member')).body.items
+  const outputs = rows.filter(({ meter }: { meter: string }) => meter === 'inference_output_tokens')
+  expect(Object.fromEntries(outputs.map((row: any) => [row.user_id, row.quantity]))).toEqual(
+    Object.fromEntries(expected.map(({ user_id, tokens }) => [user_id, tokens])),
+  )
+})
+
 test('admins share, change and end deployments of members; the audit log names the owner', async () => {
   const { member, viewer, admin, superAdmin, id } = await setUp()
   expect((await share(admin, id)).body.shared_with).toBe('organization')

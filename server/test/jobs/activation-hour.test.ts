@@ -53,7 +53,16 @@ test('trial usage in the hour of the activation is not charged, and the billing 
     from: later(now, -900_000),
     to: later(now, -900_000 + 30_456),
   })
-  const serving = { deploymentId, organizationId: id, modelName: 'berth-tiny', requests: 1, inputTokens: 5 }
+  const { id: userId } = (await client.get('/v1/auth/session')).body.user
+  const caller = { userId, processingMilliseconds: 0 }
+  const serving = {
+    deploymentId,
+    organizationId: id,
+    modelName: 'berth-tiny',
+    requests: 1,
+    inputTokens: 5,
+    ...caller,
+  }
   await recordTokens(db, [{ ...serving, at: now, outputTokens: 100 }])
 
   await activate(server.url, client)

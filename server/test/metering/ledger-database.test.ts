@@ -96,7 +96,8 @@ async function replay(
     } else {
       const usage = { inputTokens: write.input, outputTokens: write.output }
       const serving = { deploymentId: id, organizationId: organization, modelName: 'model' }
-      await recordTokens(db, [{ ...serving, ...usage, at: write.now, requests: 1 }])
+      const caller = { userId, processingMilliseconds: 0 }
+      await recordTokens(db, [{ ...serving, ...usage, ...caller, at: write.now, requests: 1 }])
     }
   }
   return ids

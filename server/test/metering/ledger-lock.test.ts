@@ -39,7 +39,8 @@ test('tokens recorded while their hour is being sealed count in the next hour', 
   const { db } = connection
   const hour = new Date('2026-01-31T10:00:00Z')
   const deployment = { deploymentId, organizationId: 1, modelName: 'model' }
-  const total = { ...deployment, at: hour, requests: 1, inputTokens: 1, outputTokens: 2 }
+  const caller = { userId: 1, processingMilliseconds: 0 }
+  const total = { ...deployment, ...caller, at: hour, requests: 1, inputTokens: 1, outputTokens: 2 }
   const sealed = new Date('2026-01-31T11:00:00Z')
   let recorded = Promise.resolve()
   await db.transaction().execute(async (transaction) => {

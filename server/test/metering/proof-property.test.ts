@@ -99,7 +99,11 @@ async function playMonth({
         organizationId,
         modelName: `model-${count.deployment % 2}`,
       }
-      await recordTokens(db, [{ ...serving, ...usage, at: new Date(count.used) }])
+      const caller = {
+        userId: owners[count.caller % owners.length]!,
+        processingMilliseconds: count.processing,
+      }
+      await recordTokens(db, [{ ...serving, ...usage, ...caller, at: new Date(count.used) }])
     }
     await Promise.all([settle(at), settle(at)])
   }

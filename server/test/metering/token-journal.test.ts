@@ -19,6 +19,7 @@ const usage = { inputTokens: 3, outputTokens: 4 }
 
 let server: TestServer
 let serving: { deploymentId: string; organizationId: number; modelName: string }
+let caller: { userId: number; processingMilliseconds: number }
 let directory: string
 let folder: string
 let journal: TokenJournal | null = null
@@ -29,6 +30,7 @@ beforeAll(async () => {
   const { id } = await deploy(client)
   const row = await server.application.db.selectFrom('deployments').selectAll().executeTakeFirstOrThrow()
   serving = { deploymentId: id, organizationId: row.organization_id, modelName: 'berth-tiny' }
+  caller = { userId: row.user_id, processingMilliseconds: 5 }
 })
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-journal-'))
@@ -78,15 +80,16 @@ async function writeAbandoned(id: string, text: string): Promise<void> {
 }
 
 function line(hour: number, input: unknown = 3): string {
-  return `${JSON.stringify([serving.deploymentId, serving.organizationId, 'berth-tiny', hour, input, 4])}\n`
+  const { deploymentId, organizationId, modelName } = serving
+  return `${JSON.stringify([deploymentId, organizationId, caller.userId, modelName, hour, input, 4, 5])}\n`
 }
 
 test('requests are summed by hour; the file is deleted once they are in the database', async () => {
   journal = open()
-  journal.record(serving, usage)
-  journal.record(serving, usage)
+  journal.record(serving, usage, caller)
+  journal.record(serving, usage, caller)
   now = new Date(now.getTime() + 3_600_000)
-  journal.record(serving, usage)
+  journal.record(serving, usage, caller)
   await journal.flush()
   expect(await sum()).toEqual([
     [2, 6, 8],
@@ -97,7 +100,7 @@ test('requests are summed by hour; the file is deleted once they are in the data
 
 test('a batch id is deleted with its file; a late reader records nothing', async () => {
   journal = open()
-  journal.record(serving, usage)
+  journal.record(serving, usage, caller)
   const [file] = await readdir(folder)
   const id = file!.replace('.jsonl', '')
   await journal.flush()
@@ -111,7 +114,7 @@ test('a batch id is deleted with its file; a late reader records nothing', async
 test('a batch adopted by another process is not counted again by its owner', async () => {
   let broken = true
   journal = open(createFlakyDatabase(() => broken))
-  journal.record(serving, usage)
+  journal.record(serving, usage, caller)
   await journal.flush()
   const [file] = await readdir(folder)
   const id = file!.replace('.jsonl', '')
@@ -127,7 +130,7 @@ test('a batch adopted by another process is not counted again by its owner', asy
 
 test('a request is in a file before `record` returns', async () => {
   journal = open()
-  journal.record(serving, usage)
+  journal.record(serving, usage, caller)
   const [file] = await readdir(folder)
   expect(file).toMatch(/^[0-9a-f-]{36}\.jsonl$/)
   expect((await stat(join(folder, file!))).size).toBe(
@@ -140,7 +143,7 @@ test('the file of a crashed process is recorded exactly once; truncated and malf
   journal = open()
   await journal.close()
   const [recorded, torn] = [randomUUID(), randomUUID()]
-  const total = { ...serving, ...usage, at: new Date(hour), requests: 1 }
+  const total = { ...serving, ...usage, ...caller, at: new Date(hour), requests: 1 }
   await recordTokenBatch(server.application.db, recorded, async () => [total])
   await writeAbandoned(recorded, line(hour))
   const foreign = line(hour).replace(serving.deploymentId, randomUUID())
@@ -166,9 +169,9 @@ test('a file with a recent write is left to its owner', async () => {
 test('while the database is down tokens are kept, and recorded once it is back', async () => {
   let broken = true
   journal = open(createFlakyDatabase(() => broken))
-  journal.record(serving, usage)
+  journal.record(serving, usage, caller)
   await journal.flush()
-  journal.record(serving, usage)
+  journal.record(serving, usage, caller)
   await journal.flush()
   expect(await sum()).toEqual([])
   expect(await readdir(folder)).toHaveLength(2)

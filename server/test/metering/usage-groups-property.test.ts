@@ -6,11 +6,12 @@ import type { DatabaseConnection } from '../../src/database/connect.ts'
 import { migrateDatabase } from '../../src/database/migrate.ts'
 import { add } from '../../src/features/metering/decimal.ts'
 import { listDailyUsage, listGroupedUsage } from '../../src/features/metering/grouped-usage.ts'
-import type { GroupUsage } from '../../src/features/metering/grouped-usage.ts'
+import type { GroupUsage, UsageShare } from '../../src/features/metering/grouped-usage.ts'
 import { settleOrganization } from '../../src/features/metering/settle.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { addHistory, addOrganization, addOwners, history } from './usage-history.ts'
+import type { UsageEvent } from './usage-history.ts'
 import { priceChange } from './prices.ts'
 import type { Price } from '../../src/base/price.ts'
 
@@ -67,6 +68,70 @@ function quantities(
   return Object.fromEntries(sums)
 }
 
+const hour = 3_600_000
+
+/** The quantities of each person by meter as docs/decisions/0007-usage-ledger.md divides them; spans have no gaps within their time. */
+function divide(events: readonly UsageEvent[], isIncluded: (hour: number) => boolean) {
+  const sums = new Map<string, number>()
+  const give = (person: number, meter: string, quantity: number) => {
+    const key = `${owners[person % owners.length]} ${meter}`
+    if (quantity > 0) sums.set(key, (sums.get(key) ?? 0) + quantity)
+  }
+  const held = new Map<string, number>()
+  const worked = new Map<string, number[]>()
+  for (const event of events) {
+    if (event.kind === 'tokens') {
+      const at = Math.floor(event.at / hour)
+      if (!isIncluded(at)) continue
+      give(event.caller, 'inference_input_tokens', event.input)
+      give(event.caller, 'inference_output_tokens', event.output)
+      const key = `${event.deployment} ${at}`
+      const times = worked.get(key) ?? owners.map(() => 0)
+      times[event.caller % owners.length]! += event.processing
+      worked.set(key, times)
+    } else {
+      const until = event.from + event.milliseconds
+      for (let at = Math.floor(event.from / hour); at * hour < until; at += 1) {
+        const part = Math.min(until, (at + 1) * hour) - Math.max(event.from, at * hour)
+        const key = `${event.deployment} ${at}`
+        if (isIncluded(at)) held.set(key, (held.get(key) ?? 0) + part)
+      }
+    }
+  }
+  for (const [key, milliseconds] of held) {
+    const times = worked.get(key) ?? []
+    const whole = BigInt(
+      Math.max(
+        milliseconds,
+        times.reduce((sum, each) => sum + each, 0),
+      ),
+    )
+    let [through, given] = [0n, 0n]
+    for (const [caller, time] of times.entries()) {
+      through += BigInt(time)
+      const share = whole === 0n ? 0n : (BigInt(milliseconds) * through) / whole - given
+      give(caller, 'gpu_instance_seconds', Number(share) / 1000)
+      given += share
+    }
+    give(Number(key.split(' ', 1)[0]), 'gpu_instance_seconds', Number(BigInt(milliseconds) - given) / 1000)
+  }
+  return sums
+}
+
+function sumByPerson(rows: readonly GroupUsage<UsageShare>[]) {
+  const sums = new Map<string, number>()
+  for (const { group, meter, quantity } of rows) {
+    const key = `${group.userId} ${meter}`
+    sums.set(key, (sums.get(key) ?? 0) + Number(quantity))
+  }
+  return sums
+}
+
+const inOrder = (sums: Map<string, number>) =>
+  [...sums]
+    .map(([key, sum]) => [key, Math.round(sum * 1000)] as const)
+    .toSorted(([one], [other]) => compare(one, other))
+
 test('the rows of every grouping add up to the summary of the same range, to the last decimal, sealed or not', async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -102,6 +167,12 @@ test('the rows of every grouping add up to the summary of the same range, to the
           expect({ amount: total(rows), quantities: quantities(rows) }).toEqual(expected)
 
         check(await listDailyUsage(deps, organizationId, range))
+        const isIncluded = (at: number) => {
+          const moment = begin.getTime() + at * hour
+          return moment >= range.from.getTime() && moment < range.to.getTime()
+        }
+        const byPerson = await listGroupedUsage(deps, organizationId, range, 'member', null)
+        expect(inOrder(sumByPerson(byPerson))).toEqual(inOrder(divide(events, isIncluded)))
         for (const grouping of ['member', 'deployment', 'model'] as const) {
           check(await listGroupedUsage(deps, organizationId, range, grouping, null))
           const own = await Promise.all(

@@ -7,7 +7,16 @@ import { lockLedger } from '../../src/features/metering/spans.ts'
 /** Usage of one of six deployments. Times are in milliseconds from the begin of the history, within five days. */
 export type UsageEvent =
   | { kind: 'span'; deployment: number; from: number; milliseconds: number }
-  | { kind: 'tokens'; deployment: number; at: number; input: number; output: number }
+  | {
+      kind: 'tokens'
+      deployment: number
+      /** Index in the list of owners */
+      caller: number
+      at: number
+      input: number
+      output: number
+      processing: number
+    }
 
 const milliseconds = 5 * 24 * 3_600_000
 const deployment = fc.nat(5)
@@ -23,9 +32,11 @@ export const history: fc.Arbitrary<UsageEvent[]> = fc.array(
     fc.record({
       kind: fc.constant('tokens' as const),
       deployment,
+      caller: fc.nat(5),
       at: fc.nat(milliseconds),
       input: fc.nat(5_000),
       output: fc.nat(5_000),
+      processing: fc.nat(2 * 3_600_000),
     }),
   ),
   { minLength: 1, maxLength: 25 },
@@ -72,7 +83,12 @@ export async function addHistory(
     if (event.kind === 'tokens') {
       const usage = { inputTokens: event.input, outputTokens: event.output }
       const at = moment(event.at)
-      await recordTokens(db, [{ deploymentId, organizationId, modelName, at, requests: 1, ...usage }])
+      const caller = {
+        userId: owners[event.caller % owners.length]!,
+        processingMilliseconds: event.processing,
+      }
+      const serving = { deploymentId, organizationId, modelName }
+      await recordTokens(db, [{ ...serving, at, requests: 1, ...usage, ...caller }])
       continue
     }
     const [from, to] = [moment(event.from), moment(event.from + event.milliseconds)]

@@ -412,7 +412,13 @@ test('tokens are counted by model, free, and not reported to the processor', asy
   const usage = { hour: new Date('2026-01-31T21:00:00Z'), requests: 1, input_tokens: 7, output_tokens: 0 }
   await db
     .insertInto('token_usage')
-    .values({ deployment_id: id, organization_id: organizationId, model_name: 'berth-tiny', ...usage })
+    .values({
+      deployment_id: id,
+      organization_id: organizationId,
+      user_id: (await client.get('/v1/auth/session')).body.user.id,
+      model_name: 'berth-tiny',
+      ...usage,
+    })
     .execute()
   const tokens = () =>
     summarize(...month).then(({ usageTotals }) => usageTotals.filter(({ unit }) => unit === 'token'))

@@ -68,8 +68,10 @@ function groupedUsageRoute(app: App, deps: Deps): void {
         operationId: 'listUsage',
         summary: 'List the usage of your current organization by day, member, deployment or model',
         description:
-          'Groups without usage are omitted. Running deployments count up to now. By member, deployment or model, admins get ' +
-          'the usage of all deployments, others that of their own. A reversed range or one of more than 92 days is a 422 ' +
+          'Groups without usage are omitted. Running deployments count up to now. Tokens are usage of the caller. So are the ' +
+          'seconds of an instance in proportion to the processing time of each caller’s requests, by the hour; idle time is ' +
+          'usage of the owner of the deployment. By member, deployment or model, admins get the usage of everybody, others ' +
+          'their own. A reversed range or one of more than 92 days is a 422 ' +
           '`invalid_date_range`. With `Accept: text/csv` the response is a file with the same items and the currency; values ' +
           'that a spreadsheet would read as a formula start with an apostrophe.',
         tags: ['Billing'],
@@ -105,8 +107,8 @@ async function readUsage(
 ) {
   const days = toMoments(head)
   if (grouping === 'day') return toDailyUsageBody(head, await listDailyUsage(deps, organizationId, days))
-  const ownerId = roleCan(role, 'manageBilling') ? null : userId
-  const rows = await listGroupedUsage(deps, organizationId, days, grouping, ownerId)
+  const onlyUserId = roleCan(role, 'manageBilling') ? null : userId
+  const rows = await listGroupedUsage(deps, organizationId, days, grouping, onlyUserId)
   return toGroupedUsageBody(head, rows, grouping)
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { count, entityId, timestamp } from '../../http/schemas.ts'
 import type { OpenAnomaly } from '../metering/anomalies.ts'
-import type { GroupUsage, UsageGrouping, UsageOwnership } from '../metering/grouped-usage.ts'
+import type { GroupUsage, UsageGrouping, UsageShare } from '../metering/grouped-usage.ts'
 import type { UsageSummary } from '../metering/summary.ts'
 
 export const usageTotalBody = z
@@ -45,7 +45,9 @@ export const usageQuery = z.object({
   group_by: z
     .enum(['day', 'member', 'deployment', 'model'])
     .default('day')
-    .describe('What each item stands for; a member’s usage is that of the deployments they own'),
+    .describe(
+      'What each item stands for. A member’s usage are the tokens of their requests, the seconds in which an instance worked for them, and the idle rest of the deployments they own',
+    ),
 })
 
 const measured = {
@@ -65,7 +67,10 @@ const modelName = { model_name: z.string().describe('The model that the deployme
 
 const groups = {
   day: { date: date.describe('A UTC day') },
-  member: { user_id: entityId.describe('The owner'), email: z.string().describe('Their email') },
+  member: {
+    user_id: entityId.describe('The caller, or the owner for idle time'),
+    email: z.string().describe('Their email'),
+  },
   deployment: { deployment_id: z.string().describe('The deployment'), ...modelName },
   model: modelName,
 }
@@ -85,9 +90,9 @@ const dailyUsageBody = usageBody(groups.day, 'day').meta({
   id: 'DailyUsage',
   description: 'Usage and its estimated cost, by day',
 })
-const memberUsageBody = usageBody(groups.member, 'owner').meta({
+const memberUsageBody = usageBody(groups.member, 'person').meta({
   id: 'UsageByMember',
-  description: 'Usage and its estimated cost, by owner of the deployments',
+  description: 'Usage and its estimated cost, by member',
 })
 const deploymentUsageBody = usageBody(groups.deployment, 'deployment').meta({
   id: 'UsageByDeployment',
@@ -161,7 +166,7 @@ export function toDailyUsageBody(
 
 export function toGroupedUsageBody(
   head: UsageHead,
-  rows: readonly GroupUsage<UsageOwnership>[],
+  rows: readonly GroupUsage<UsageShare>[],
   grouping: UsageGrouping,
 ): z.infer<typeof groupedUsageBody> {
   if (grouping === 'member') {
@@ -176,7 +181,10 @@ export function toGroupedUsageBody(
   }
   const items = rows.map((row) => ({ model_name: row.group.modelName, ...toMeasured(row) }))
   if (grouping === 'model') return { ...head, items }
-  return { ...head, items: rows.map((row, index) => ({ deployment_id: row.group.id, ...items[index]! })) }
+  return {
+    ...head,
+    items: rows.map((row, index) => ({ deployment_id: row.group.deploymentId, ...items[index]! })),
+  }
 }
 
 function toMeasured({ meter, unit, dimensions, quantity, estimatedAmount }: GroupUsage<unknown>) {

@@ -49,6 +49,8 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   startedAt = 0
   admittedAt = 0
   firstByteAt = 0
+  /** 0 until the caller's connection or the response has ended */
+  endedAt = 0
   /** The response has begun, and the body is still in memory */
   holdsBody = false
   /** The engine was processing the request when this left it */
@@ -217,13 +219,18 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
       return log.warn({ deployment: this.deploymentId }, 'the engine reported no usage')
     }
     this.usage = usage
-    this.deps.tokens.record(this.engine!.target, usage)
+    const endedAt = this.endedAt > 0 ? this.endedAt : performance.now()
+    this.deps.tokens.record(this.engine!.target, usage, {
+      userId: this.userId,
+      processingMilliseconds: Math.max(0, Math.round(endedAt - this.admittedAt)),
+    })
   }
 
   /** The caller's connection has closed: the response is complete or the caller left. */
   close(): void {
     const { state } = this
     if (state === 'ended') return
+    this.endedAt = performance.now()
     this.deps.inference.openRequests.delete(this)
     if (!this.arrival.caller.reply.raw.writableFinished) this.brokenBy ??= 'caller'
     this.relay?.close()

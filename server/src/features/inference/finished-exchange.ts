@@ -40,9 +40,10 @@ interface EndedExchange {
   readonly startedAt: number
   readonly admittedAt: number
   readonly firstByteAt: number
+  readonly endedAt: number
 }
 
-/** Describes an exchange that ends now. */
+/** Describes an exchange that has ended. */
 export function describeExchange(exchange: EndedExchange): FinishedExchange {
   const { engine, brokenBy, usage, firstByteAt } = exchange
   const { protocol, caller, request, targets, receivedAt } = exchange.arrival
@@ -59,7 +60,7 @@ export function describeExchange(exchange: EndedExchange): FinishedExchange {
     usage,
     receivedAt,
     firstByteAt,
-    endedAt: performance.now(),
+    endedAt: exchange.endedAt,
     overheadMilliseconds: overheadOf(exchange),
   }
 }

@@ -1,19 +1,22 @@
 import type { Services } from '../../services.ts'
 import type { Database } from '../../database/tables.ts'
+import { sumCallerUsage } from './caller-usage.ts'
+import type { CallerUsage } from './caller-usage.ts'
 import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
 import type { UsageBucket } from './ledger.ts'
 import { meters } from '../../base/meters.ts'
 import type { Dimensions, MeterName } from '../../base/meters.ts'
-import { findSealedThrough, listOwnership, sumSealedGroups } from './store.ts'
-import type { GroupSum, UsageOwnership } from './store.ts'
+import { findSealedThrough, sumSealedDays } from './store.ts'
+import type { DaySum } from './store.ts'
 import { listOpenBuckets, readSnapshot } from './summary.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
-export type { UsageOwnership } from './store.ts'
-
 /** What the rows of a usage report stand for, apart from UTC days. */
 export type UsageGrouping = 'member' | 'deployment' | 'model'
+
+/** Whose usage of which deployment a row has; of a group, the first that was found. */
+export type UsageShare = Pick<CallerUsage, 'deploymentId' | 'modelName' | 'userId' | 'email'>
 
 /** The usage of one group for one meter and one combination of its dimensions. Amounts are decimal strings. */
 export interface GroupUsage<Group> {
@@ -26,86 +29,84 @@ export interface GroupUsage<Group> {
   estimatedAmount: string
 }
 
+interface Days {
+  from: Date
+  to: Date
+}
+
 /** The usage of the days in [from, to), both UTC midnights, by day such as `2026-01-02`, in order. Open spans count up to now. */
 export function listDailyUsage(
   deps: Deps,
   organizationId: number,
-  days: { from: Date; to: Date },
+  days: Days,
 ): Promise<GroupUsage<string>[]> {
-  return readSnapshot(deps.db, async (db) =>
-    addUp(
-      await sumGroups(deps, db, organizationId, days, 'day'),
-      (date) => date,
-      (date) => date,
-    ),
-  )
-}
-
-/**
- * The usage of the days in [from, to), both UTC midnights, by the owner, the id or the model of the deployments. Open spans count
- * up to now. `ownerId` selects the deployments of one person.
- */
-export function listGroupedUsage(
-  deps: Deps,
-  organizationId: number,
-  days: { from: Date; to: Date },
-  grouping: UsageGrouping,
-  ownerId: number | null,
-): Promise<GroupUsage<UsageOwnership>[]> {
-  return readSnapshot(deps.db, async (db) => {
-    const listed = await listOwnership(db, organizationId, ownerId)
-    const deployments = new Map(listed.map((deployment) => [deployment.id, deployment]))
-    const sums = await sumGroups(deps, db, organizationId, days, 'deployment')
+  const { currency } = deps.config.billing
+  return readUsage(deps, organizationId, days, async (db, open) => {
+    const sealed = await sumSealedDays(db, organizationId, days, currency)
+    const sums = [...sealed, ...open.map((bucket) => toDaySum(bucket, currency))]
     return addUp(
-      sums.filter(({ group }) => deployments.has(group)),
-      (id) => deployments.get(id)!,
-      (deployment) => groupKeys[grouping](deployment),
+      sums,
+      ({ date }) => date,
+      (date) => date,
     )
   })
 }
 
+/**
+ * The usage of the days in [from, to), both UTC midnights, by person, deployment or model, as `sumCallerUsage` divides it. Open spans
+ * count up to now. `userId` selects the usage of one person.
+ */
+export function listGroupedUsage(
+  deps: Deps,
+  organizationId: number,
+  days: Days,
+  grouping: UsageGrouping,
+  userId: number | null,
+): Promise<GroupUsage<UsageShare>[]> {
+  return readUsage(deps, organizationId, days, async (db, open) => {
+    const usage = await sumCallerUsage(db, organizationId, days, open, deps.config.billing.currency)
+    const wanted = userId === null ? usage : usage.filter((each) => each.userId === userId)
+    return addUp(wanted, (share): UsageShare => share, groupKeys[grouping])
+  })
+}
+
 /** Keys of the groups, in the order of their rows. */
-const groupKeys: Record<UsageGrouping, (deployment: UsageOwnership) => string> = {
+const groupKeys: Record<UsageGrouping, (share: UsageShare) => string> = {
   member: ({ email, userId }) => JSON.stringify([email, userId]),
-  deployment: ({ modelName, id }) => JSON.stringify([modelName, id]),
+  deployment: ({ modelName, deploymentId }) => JSON.stringify([modelName, deploymentId]),
   model: ({ modelName }) => modelName,
 }
 
-async function sumGroups(
+/** Reads from one snapshot. `read` gets the buckets of the hours that are not sealed. */
+function readUsage<Row>(
   deps: Deps,
-  db: Database,
   organizationId: number,
-  days: { from: Date; to: Date },
-  by: 'day' | 'deployment',
-): Promise<GroupSum[]> {
-  const { currency } = deps.config.billing
-  const sealedThrough = await findSealedThrough(db, organizationId)
-  if (sealedThrough === null) return []
-  const open = await listOpenBuckets(deps, db, organizationId, sealedThrough, days)
-  const sealed = await sumSealedGroups(db, organizationId, days, currency, by)
-  return [...sealed, ...open.map((bucket) => toGroupSum(bucket, currency, by))]
+  days: Days,
+  read: (db: Database, open: readonly UsageBucket[]) => Promise<Row[]>,
+): Promise<Row[]> {
+  return readSnapshot(deps.db, async (db) => {
+    const sealedThrough = await findSealedThrough(db, organizationId)
+    if (sealedThrough === null) return []
+    return read(db, await listOpenBuckets(deps, db, organizationId, sealedThrough, days))
+  })
 }
 
-function toGroupSum(
-  { deploymentId, hour, meter, dimensions, thousandths, price }: UsageBucket,
-  currency: string,
-  by: 'day' | 'deployment',
-): GroupSum {
-  const group = by === 'day' ? hour.toISOString().slice(0, 10) : deploymentId
+function toDaySum({ hour, meter, dimensions, thousandths, price }: UsageBucket, currency: string): DaySum {
   const quantity = fromThousandths(thousandths)
   const amount = price.unit?.currency === currency ? multiply(quantity, price.unit.amount) : '0'
-  return { group, meter, dimensions, quantity, amount }
+  return { date: hour.toISOString().slice(0, 10), meter, dimensions, quantity, amount }
 }
 
 /** Adds up the sums whose groups have the same key. */
-function addUp<Group>(
-  sums: readonly GroupSum[],
-  toGroup: (group: string) => Group,
+function addUp<Sum extends Omit<DaySum, 'date'>, Group>(
+  sums: readonly Sum[],
+  toGroup: (sum: Sum) => Group,
   toKey: (group: Group) => string,
 ): GroupUsage<Group>[] {
   const items = new Map<string, GroupUsage<Group>>()
-  for (const { group: name, meter, dimensions, quantity, amount } of sums) {
-    const group = toGroup(name)
+  for (const sum of sums) {
+    const { meter, dimensions, quantity, amount } = sum
+    const group = toGroup(sum)
     const values = Object.entries(dimensions).toSorted(([one], [other]) => (one < other ? -1 : 1))
     const key = JSON.stringify([toKey(group), meter, values])
     const before = items.get(key)

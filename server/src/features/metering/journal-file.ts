@@ -26,14 +26,18 @@ export function createJournalFile(directory: string, id: string): JournalFile {
   }
 }
 
-/** The start of an entry's line, shared by all entries of a deployment and second. */
-export function toLineHead(entry: Omit<TokenEntry, keyof TokenUsage>): string {
-  const { deploymentId, organizationId, modelName, at } = entry
-  return `${JSON.stringify([deploymentId, organizationId, modelName, at.getTime()]).slice(0, -1)},`
+/** The start of an entry's line, shared by all entries of a deployment, caller and second. */
+export function toLineHead(entry: Omit<TokenEntry, keyof TokenUsage | 'processingMilliseconds'>): string {
+  const { deploymentId, organizationId, userId, modelName, at } = entry
+  return `${JSON.stringify([deploymentId, organizationId, userId, modelName, at.getTime()]).slice(0, -1)},`
 }
 
-export function toLine(head: string, { inputTokens, outputTokens }: TokenUsage): string {
-  return `${head}${inputTokens},${outputTokens}]\n`
+export function toLine(
+  head: string,
+  { inputTokens, outputTokens }: TokenUsage,
+  processingMilliseconds: number,
+): string {
+  return `${head}${inputTokens},${outputTokens},${processingMilliseconds}]\n`
 }
 
 /** The ids of files without a write in the last `milliseconds`. */
@@ -62,24 +66,30 @@ export async function removeJournalFile(directory: string, id: string): Promise<
 
 function parseLine(line: string): TokenEntry[] {
   try {
-    const [deploymentId, organizationId, modelName, at, inputTokens, outputTokens] = JSON.parse(line)
-    const counts = [organizationId, at, inputTokens, outputTokens]
+    const [deploymentId, organizationId, userId, modelName, at, ...counted] = JSON.parse(line)
+    const [inputTokens, outputTokens, processingMilliseconds] = counted
+    const counts = [organizationId, userId, at, inputTokens, outputTokens, processingMilliseconds]
     if (!counts.every(Number.isSafeInteger) || typeof modelName !== 'string') return []
     if (!/^[0-9a-f-]{36}$/.test(deploymentId)) return []
-    return [{ deploymentId, organizationId, modelName, at: new Date(at), inputTokens, outputTokens }]
+    const usage = { inputTokens, outputTokens, processingMilliseconds }
+    return [{ deploymentId, organizationId, userId, modelName, at: new Date(at), ...usage }]
   } catch {
     return []
   }
 }
 
+/** What a total starts with. */
+export const noUsage = { requests: 0, inputTokens: 0, outputTokens: 0, processingMilliseconds: 0 } as const
+
 function sumEntries(entries: readonly TokenEntry[]): TokenTotal[] {
   const totals = new Map<string, TokenTotal>()
   for (const entry of entries) {
     const key = toLineHead(entry)
-    const total = totals.get(key) ?? { ...entry, requests: 0, inputTokens: 0, outputTokens: 0 }
+    const total = totals.get(key) ?? { ...entry, ...noUsage }
     total.requests += 1
     total.inputTokens += entry.inputTokens
     total.outputTokens += entry.outputTokens
+    total.processingMilliseconds += entry.processingMilliseconds
     totals.set(key, total)
   }
   return [...totals.values()]

@@ -8,8 +8,15 @@ export interface TokenUsage {
   outputTokens: number
 }
 
-/** The token usage of a deployment in one second. */
-export interface TokenTotal extends TokenUsage {
+/** Whose request it was. */
+export interface CallerTime {
+  userId: number
+  /** How long the request was at the engine, in whole milliseconds */
+  processingMilliseconds: number
+}
+
+/** The token usage of a deployment's caller in one second. */
+export interface TokenTotal extends TokenUsage, CallerTime {
   deploymentId: string
   organizationId: number
   modelName: string
@@ -18,7 +25,7 @@ export interface TokenTotal extends TokenUsage {
 }
 
 /** Adds totals to their hours in one statement; those of sealed hours go to the first open hour, which
- * `late_for` tells. Skips unknown deployments. */
+ * `late_for` tells. Skips unknown deployments and callers. */
 export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
   const rows = totals.map((total) => ({
     deployment_id: total.deploymentId,
@@ -27,32 +34,38 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
     requests: total.requests,
     input_tokens: total.inputTokens,
     output_tokens: total.outputTokens,
+    user_id: total.userId,
+    processing_milliseconds: total.processingMilliseconds,
   }))
   // The share locks keep the hours from being sealed; PostgreSQL rereads a row after waiting for its lock. Locks and rows are
   // ordered to prevent deadlocks.
   await sql`
     WITH given AS (
       SELECT row.*, deployments.organization_id FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid,
-        model_name text, at timestamptz, requests bigint, input_tokens bigint, output_tokens bigint)
+        model_name text, at timestamptz, requests bigint, input_tokens bigint, output_tokens bigint, user_id bigint,
+        processing_milliseconds bigint)
       JOIN deployments ON deployments.id = row.deployment_id
+      JOIN users ON users.id = row.user_id
     ), cursors AS (
       SELECT organization_id, sealed_through, charged_since FROM usage_cursors
       WHERE organization_id IN (SELECT organization_id FROM given)
       ORDER BY organization_id FOR KEY SHARE
     )
-    INSERT INTO token_usage AS tokens (deployment_id, organization_id, model_name, hour, before_charging, late_for,
-      requests, input_tokens, output_tokens)
-    SELECT deployment_id, organization_id, min(model_name), open_hour,
+    INSERT INTO token_usage AS tokens (deployment_id, organization_id, user_id, model_name, hour, before_charging, late_for,
+      requests, input_tokens, output_tokens, processing_milliseconds)
+    SELECT deployment_id, organization_id, user_id, min(model_name), open_hour,
       coalesce(at < charged_since AND date_trunc('hour', charged_since, 'UTC') = open_hour, false) AS is_before,
-      nullif(date_trunc('hour', at, 'UTC'), open_hour) AS used_hour, sum(requests), sum(input_tokens), sum(output_tokens)
+      nullif(date_trunc('hour', at, 'UTC'), open_hour) AS used_hour, sum(requests), sum(input_tokens), sum(output_tokens),
+      sum(processing_milliseconds)
     FROM given LEFT JOIN cursors USING (organization_id)
       CROSS JOIN LATERAL (SELECT greatest(date_trunc('hour', at, 'UTC'), sealed_through)) AS open (open_hour)
-    GROUP BY deployment_id, organization_id, open_hour, is_before, used_hour
-    ORDER BY deployment_id, open_hour, is_before, used_hour
-    ON CONFLICT (deployment_id, hour, before_charging, late_for) DO UPDATE SET
+    GROUP BY deployment_id, organization_id, user_id, open_hour, is_before, used_hour
+    ORDER BY deployment_id, open_hour, is_before, used_hour, user_id
+    ON CONFLICT (deployment_id, hour, before_charging, late_for, user_id) DO UPDATE SET
       requests = tokens.requests + excluded.requests,
       input_tokens = tokens.input_tokens + excluded.input_tokens,
-      output_tokens = tokens.output_tokens + excluded.output_tokens`.execute(db)
+      output_tokens = tokens.output_tokens + excluded.output_tokens,
+      processing_milliseconds = tokens.processing_milliseconds + excluded.processing_milliseconds`.execute(db)
 }
 
 /**

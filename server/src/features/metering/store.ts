@@ -116,7 +116,7 @@ export async function writeBuckets(
   { buckets, sealedThrough }: { buckets: readonly UsageBucket[]; sealedThrough: Date },
   now: Date,
 ): Promise<void> {
-  const wanted = JSON.stringify(buckets.map(toRow))
+  const wanted = JSON.stringify(buckets.map(toBucketRow))
   await sql`
     WITH wanted AS (
       SELECT * FROM jsonb_to_recordset(${wanted}::jsonb) AS row (deployment_id uuid, meter text, hour timestamptz,
@@ -148,7 +148,8 @@ export async function writeBuckets(
     .execute()
 }
 
-function toRow({
+/** A bucket as a row of `usage_buckets`. */
+export function toBucketRow({
   deploymentId,
   meter,
   hour,
@@ -261,10 +262,10 @@ export async function listSealedHours(
   }))
 }
 
-/** The sealed usage of a UTC day or of a deployment, summed over prices. */
-export interface GroupSum {
-  /** E.g. `2026-01-02`, or the id of the deployment */
-  group: string
+/** The sealed usage of a UTC day, summed over prices. */
+export interface DaySum {
+  /** E.g. `2026-01-02` */
+  date: string
   meter: MeterName
   dimensions: Dimensions
   /** A decimal */
@@ -273,19 +274,17 @@ export interface GroupSum {
   amount: string
 }
 
-/** Sums sealed usage by UTC day or by deployment. Amounts include only usage priced in `currency`. */
-export async function sumSealedGroups(
+/** Sums sealed usage by UTC day. Amounts include only usage priced in `currency`. */
+export function sumSealedDays(
   db: Database,
   organizationId: number,
   { from, to }: { from: Date; to: Date },
   currency: string,
-  by: 'day' | 'deployment',
-): Promise<GroupSum[]> {
-  const group =
-    by === 'day' ? sql<string>`to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD')` : sql<string>`deployment_id`
+): Promise<DaySum[]> {
+  const date = sql<string>`to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD')`
   return db
     .selectFrom('usage_buckets')
-    .select([group.as('group'), 'meter', 'dimensions'])
+    .select([date.as('date'), 'meter', 'dimensions'])
     .select(({ fn }) => fn.sum<string>('quantity').as('quantity'))
     .select(
       sql<string>`coalesce(sum(quantity * unit_amount) FILTER (WHERE currency = ${currency}), 0)`.as(
@@ -296,33 +295,8 @@ export async function sumSealedGroups(
     .where('sealed_at', 'is not', null)
     .where('hour', '>=', from)
     .where('hour', '<', to)
-    .groupBy([group, 'meter', 'dimensions'])
+    .groupBy([date, 'meter', 'dimensions'])
     .execute()
-}
-
-/** Whose usage that of a deployment is. */
-export interface UsageOwnership {
-  /** The deployment's */
-  id: string
-  modelName: string
-  /** The owner */
-  userId: number
-  email: string
-}
-
-/** The deployments of an organization, those of one person if `ownerId` is given, ended ones included. */
-export async function listOwnership(
-  db: Database,
-  organizationId: number,
-  ownerId: number | null,
-): Promise<UsageOwnership[]> {
-  let query = db
-    .selectFrom('deployments')
-    .innerJoin('users', 'users.id', 'deployments.user_id')
-    .select(['deployments.id', 'model_name as modelName', 'user_id as userId', 'users.email'])
-    .where('organization_id', '=', organizationId)
-  if (ownerId !== null) query = query.where('user_id', '=', ownerId)
-  return query.execute()
 }
 
 /** The number of requests to a deployment and their tokens. */

@@ -17,6 +17,7 @@ declare module '../../database/tables.ts' {
 export interface TokenUsageTable {
   deployment_id: string
   organization_id: number
+  user_id: number
   model_name: string
   hour: Date
   before_charging: Generated<boolean>
@@ -24,6 +25,7 @@ export interface TokenUsageTable {
   requests: number
   input_tokens: number
   output_tokens: number
+  processing_milliseconds: Generated<number>
 }
 
 export interface TokenBatchesTable {

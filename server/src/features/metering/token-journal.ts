@@ -6,6 +6,7 @@ import type { Database } from '../../database/tables.ts'
 import {
   createJournalFile,
   listAbandoned,
+  noUsage,
   readJournalFile,
   removeJournalFile,
   toLine,
@@ -13,7 +14,7 @@ import {
 } from './journal-file.ts'
 import type { JournalFile } from './journal-file.ts'
 import { deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
-import type { TokenTotal, TokenUsage } from './record-tokens.ts'
+import type { CallerTime, TokenTotal, TokenUsage } from './record-tokens.ts'
 
 /** A durable buffer of token counts; see `openTokenJournal`. */
 export interface TokenJournal {
@@ -21,6 +22,7 @@ export interface TokenJournal {
   record(
     deployment: { deploymentId: string; organizationId: number; modelName: string },
     usage: TokenUsage,
+    caller: CallerTime,
   ): void
   /** Writes buffered lines to the journal file synchronously */
   write(): void
@@ -33,7 +35,7 @@ interface Batch {
   id: string
   openedAt: number
   totals: TokenTotal[]
-  /** The totals of the current second, by deployment */
+  /** The totals of the current second, by deployment and caller */
   second: { at: number; totals: Map<string, TokenTotal & { head: string }> }
   /** null when the file could not be created: the batch is only in memory */
   file: JournalFile | null
@@ -137,7 +139,7 @@ export function openTokenJournal(
   }, flushMilliseconds)
 
   return {
-    record(deployment, usage) {
+    record({ deploymentId, organizationId, modelName }, usage, { userId, processingMilliseconds }) {
       const now = clock().getTime()
       const at = now - (now % secondMilliseconds)
       // After a long pause another process may have adopted the file.
@@ -145,19 +147,20 @@ export function openTokenJournal(
       open ??= begin()
       if (open.second.at !== at) open.second = { at, totals: new Map() }
       const { totals } = open.second
-      let total = totals.get(deployment.deploymentId)
+      const key = `${deploymentId} ${userId}`
+      let total = totals.get(key)
       if (total === undefined) {
-        const { deploymentId, organizationId, modelName } = deployment
-        const entry = { deploymentId, organizationId, modelName, at: new Date(at) }
-        total = { ...entry, requests: 0, inputTokens: 0, outputTokens: 0, head: toLineHead(entry) }
-        totals.set(deploymentId, total)
+        const entry = { deploymentId, organizationId, userId, modelName, at: new Date(at) }
+        total = { ...entry, ...noUsage, head: toLineHead(entry) }
+        totals.set(key, total)
         open.totals.push(total)
       }
       if (open.lines === '') setImmediate(write)
-      open.lines += toLine(total.head, usage)
+      open.lines += toLine(total.head, usage, processingMilliseconds)
       total.requests += 1
       total.inputTokens += usage.inputTokens
       total.outputTokens += usage.outputTokens
+      total.processingMilliseconds += processingMilliseconds
     },
     write,
     flush,

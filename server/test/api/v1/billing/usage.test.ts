@@ -26,18 +26,25 @@ beforeEach(async () => {
   client = await registerClient(server.url)
 })
 
-async function addTokens(id: string, hour: string, input_tokens: number): Promise<void> {
+/** Adds a request to a deployment, of its owner if `caller` is not given. */
+async function addTokens(
+  id: string,
+  hour: string,
+  input_tokens: number,
+  caller: { user_id?: number; processing_milliseconds?: number } = {},
+): Promise<void> {
   const { db } = server.application
-  const { organization_id } = await db
+  const row = await db
     .selectFrom('deployments')
-    .select('organization_id')
+    .select(['organization_id', 'user_id'])
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
   await db
     .insertInto('token_usage')
     .values({
       deployment_id: id,
-      organization_id,
+      ...row,
+      ...caller,
       model_name: 'berth-tiny',
       hour: new Date(hour),
       requests: 1,
@@ -142,7 +149,7 @@ describe('GET /v1/billing/usage', () => {
     }
   })
 
-  test('group_by=member, deployment and model: rows of all deployments for admins, of their own for others', async () => {
+  test('group_by=member, deployment and model: rows of everybody for admins, their own for others', async () => {
     const { viewer, member, admin, superAdmin, stranger } = await createCast(server)
     const { body: own } = await member.get('/v1/auth/session')
     const { id: first } = await deploy(member)
@@ -203,6 +210,59 @@ describe('GET /v1/billing/usage', () => {
     }
     const answer = await admin.get(`${path}?group_by=hour`)
     expect(answer).toMatchObject({ status: 422, body: { code: 'validation_failed' } })
+  })
+
+  test('a shared deployment: tokens and processing time belong to the callers, idle time to the owner, hour by hour', async () => {
+    const { viewer, member, admin } = await createCast(server)
+    const { id } = await deploy(member)
+    const ids = await Promise.all(
+      [viewer, member, admin].map(async (each) => (await each.get('/v1/auth/session')).body.user.id),
+    )
+    const [viewerId, memberId, adminId] = ids
+    const work = (user_id: number, at: string, tokens: number, processing_milliseconds: number) =>
+      addTokens(id, at, tokens, { user_id, processing_milliseconds })
+    await work(viewerId, '2026-01-30T22:00:00Z', 12, 600_000)
+    await work(adminId, '2026-01-30T22:00:00Z', 5, 1)
+    // In the second hour, requests that ran at the same time add up to three hours: nothing is idle.
+    await work(viewerId, '2026-01-30T23:00:00Z', 1, 3_600_000)
+    await work(adminId, '2026-01-30T23:00:00Z', 1, 7_200_000)
+    now = new Date('2026-01-31T00:00:00Z')
+    const read = async (by: Client, grouping: string) => {
+      const { items } = (await by.get(`${path}?from=2026-01-30&to=2026-01-30&group_by=${grouping}`)).body
+      return items.map((item: any) => [
+        item.user_id ?? item.deployment_id ?? item.model_name,
+        item.meter,
+        item.quantity,
+      ])
+    }
+    const seconds = 'gpu_instance_seconds'
+    const tokens = 'inference_input_tokens'
+    const expected = [
+      [viewerId, seconds, '1800'],
+      [viewerId, tokens, '13'],
+      [adminId, seconds, '2400.001'],
+      [adminId, tokens, '6'],
+      [memberId, seconds, '2999.999'],
+    ]
+    for (const settled of [false, true]) {
+      if (settled) {
+        now = new Date('2026-01-31T02:00:00Z')
+        await settleTrusted(server.application)
+      }
+      const all = await read(admin, 'member')
+      expect(all).toHaveLength(expected.length)
+      expect(all).toEqual(expect.arrayContaining(expected))
+      expect(await read(viewer, 'member')).toEqual(expected.slice(0, 2))
+      expect(await read(member, 'deployment')).toEqual([[id, seconds, '2999.999']])
+      expect(await read(viewer, 'model')).toEqual([
+        ['berth-tiny', seconds, '1800'],
+        ['berth-tiny', tokens, '13'],
+      ])
+      expect(await read(admin, 'deployment')).toEqual([
+        [id, seconds, '7200'],
+        [id, tokens, '19'],
+      ])
+    }
   })
 
   test('Accept: text/csv: the same rows; a value that a spreadsheet would read as a formula is escaped', async () => {
