@@ -1,6 +1,7 @@
 export { audit } from './audit.ts'
 export { auth } from './auth.ts'
 export { billing } from './billing.ts'
+export { budgets } from './budgets.ts'
 export { catalog } from './catalog.ts'
 export { common } from './common.ts'
 export { deployment } from './deployment.ts'

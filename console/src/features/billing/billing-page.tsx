@@ -8,6 +8,8 @@ import { EmptyState } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { billingConfigQuery } from '../../domain/billing/queries.ts'
 import { text } from '../../text/index.ts'
+import { BudgetNotices } from './budgets/budget-notices.tsx'
+import { Budgets } from './budgets/budgets.tsx'
 import { ActivateDialog } from './activate-dialog.tsx'
 import { CardForm, useAddCard } from './add-card.tsx'
 import { Cards } from './cards.tsx'
@@ -31,7 +33,9 @@ function Billing() {
       ) : (
         <>
           <AccountNotice cardSetup={cardSetup} />
+          <BudgetNotices />
           <Plan onActivate={cardSetup.openActivation} />
+          <Budgets />
           <Cards cardSetup={cardSetup} />
           <Invoices />
         </>

@@ -5,7 +5,7 @@ import type { LucideIcon } from 'lucide-react'
 import { useCan } from '../../api/session.ts'
 import type { Command } from '../../components/command.ts'
 import { text } from '../../text/index.ts'
-import { membersQuery } from './queries.ts'
+import { membersQuery } from '../../domain/members/queries.ts'
 
 const { tabs } = text.organization
 

@@ -13,13 +13,8 @@ import { formatRelative } from '../../format.ts'
 import { useMailIsFile } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
 import { useManagedRoles } from './managed-roles.ts'
-import {
-  invitationsQuery,
-  membersQuery,
-  useInvitationLink,
-  useCancelInvitation,
-  useResendInvitation,
-} from './queries.ts'
+import { membersQuery } from '../../domain/members/queries.ts'
+import { invitationsQuery, useInvitationLink, useCancelInvitation, useResendInvitation } from './queries.ts'
 
 const tones: Record<Invitation['status'], Tone> = {
   pending: 'busy',

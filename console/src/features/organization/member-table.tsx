@@ -7,7 +7,7 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { MemberMenu } from './member-menu.tsx'
-import { membersQuery } from './queries.ts'
+import { membersQuery } from '../../domain/members/queries.ts'
 
 /** The members of the organization with their roles, and a menu for those that the person may manage. */
 export function MemberTable() {

@@ -7,12 +7,7 @@ import type {
 } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
-
-/** The members, in the order in which they joined. */
-export const membersQuery = queryOptions({
-  queryKey: ['organization', 'members'],
-  queryFn: ({ signal }) => callApi('GET', '/v1/organization/members', { signal }),
-})
+import { membersQuery } from '../../domain/members/queries.ts'
 
 /** The organization's invitations, newest first; requires the `manageInvitations` permission. */
 export const invitationsQuery = queryOptions({

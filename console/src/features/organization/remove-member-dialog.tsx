@@ -10,7 +10,8 @@ import { useToasts } from '../../components/toast.tsx'
 import { useLeaveOrganization } from '../../domain/session/organizations.ts'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { membersQuery, useRemoveMember } from './queries.ts'
+import { membersQuery } from '../../domain/members/queries.ts'
+import { useRemoveMember } from './queries.ts'
 
 interface RemoveMemberDialogProps {
   member: Member

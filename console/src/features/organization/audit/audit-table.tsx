@@ -5,7 +5,7 @@ import { Cell, HeadCell, Table } from '../../../components/table.tsx'
 import { describeUserAgent } from '../../../domain/session/user-agent.ts'
 import { formatInstant } from '../../../format.ts'
 import { text } from '../../../text/index.ts'
-import { membersQuery } from '../queries.ts'
+import { membersQuery } from '../../../domain/members/queries.ts'
 import { describeFacts } from './describe-facts.ts'
 
 const words = text.audit

@@ -1,0 +1,42 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import type { BudgetChangesInput, NewBudgetInput } from '../../../contract.ts'
+import { callApi } from '../../../api/client.ts'
+
+/** The budgets of the organization, oldest first; requires the `manageBilling` permission. */
+export const budgetsQuery = queryOptions({
+  queryKey: ['billing', 'budgets'],
+  queryFn: ({ signal }) => callApi('GET', '/v1/billing/budgets', { signal }),
+  // Usage of running deployments grows continuously.
+  refetchInterval: 30_000,
+})
+
+function useRefreshBudgets() {
+  const queryClient = useQueryClient()
+  return () => queryClient.invalidateQueries({ queryKey: budgetsQuery.queryKey })
+}
+
+export function useCreateBudget() {
+  const onSuccess = useRefreshBudgets()
+  return useMutation({
+    mutationFn: (body: NewBudgetInput) => callApi('POST', '/v1/billing/budgets', { body }),
+    onSuccess,
+  })
+}
+
+export function useChangeBudget(id: number) {
+  const onSuccess = useRefreshBudgets()
+  return useMutation({
+    mutationFn: (body: BudgetChangesInput) =>
+      callApi('PATCH', '/v1/billing/budgets/{budget_id}', { path: { budget_id: id }, body }),
+    onSuccess,
+  })
+}
+
+export function useDeleteBudget() {
+  const onSuccess = useRefreshBudgets()
+  return useMutation({
+    mutationFn: (id: number) =>
+      callApi('DELETE', '/v1/billing/budgets/{budget_id}', { path: { budget_id: id } }),
+    onSuccess,
+  })
+}
