@@ -1,3 +1,12 @@
+type Scope = 'organization' | 'member' | 'deployment'
+
+/** What a blocking budget stops. */
+const stops: Record<Scope, string> = {
+  organization: 'nothing more can be deployed',
+  member: 'this member can’t deploy anything more',
+  deployment: 'this deployment gets no new instance',
+}
+
 export const budgets = {
   title: 'Budgets',
   description: 'Limits of what may be spent in a billing period.',
@@ -15,13 +24,13 @@ export const budgets = {
   forecastPasses: 'Forecast passes the limit',
   exhausted: 'Limit reached',
   before: {
-    notify: 'At the limit, admins get an email. Nothing stops.',
-    block: 'At the limit, nothing more can be deployed. Running deployments go on.',
+    notify: () => 'At the limit, admins get an email. Nothing stops.',
+    block: (scope: Scope) => `At the limit, ${stops[scope]}. Running deployments go on.`,
   },
   after: {
-    notify: 'Nothing stops: deployments go on, and usage is billed as before.',
-    block:
-      'Nothing more can be deployed until you raise the limit or the period ends. Running deployments go on.',
+    notify: () => 'Nothing stops: deployments go on, and usage is billed as before.',
+    block: (scope: Scope) =>
+      `Until you raise the limit or the period ends, ${stops[scope]}. Running deployments go on.`,
   },
   edit: 'Edit',
   remove: 'Delete',

@@ -268,6 +268,20 @@ export const scenes: readonly Scene[] = [
       await see(heading(page, /Pay as you go/))
       await see(page.getByText('No invoices yet'))
     },
+    'billing-budget': async (page) => {
+      await page.goto('/billing')
+      await page.getByRole('button', { name: 'Add budget' }).click()
+      await dialog(page).getByLabel('For', { exact: true }).selectOption({ label: 'Deployment' })
+      await see(dialog(page).getByLabel('Deployment', { exact: true }))
+    },
+    'billing-budget-delete': async (page) => {
+      await page.goto('/billing')
+      await page
+        .getByRole('button', { name: /^Delete: / })
+        .first()
+        .click()
+      await see(dialog(page).getByRole('button', { name: 'Delete budget' }))
+    },
     'billing-remove-card': async (page) => {
       await page.goto('/billing')
       await page

@@ -62,6 +62,7 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   await ask(page, deployments)
   await page.goto('/billing')
   await activateBilling(page)
+  await addBudgets(page, deployments)
   await page.getByRole('button', { name: 'Add a card' }).click()
   await enterCard(page, '5555 5555 5555 4444')
   await see(page.getByText(/^Saved /))
@@ -138,6 +139,15 @@ async function seedSecured({ page, context }: Visitor) {
   const state = await context.storageState()
   await context.close()
   return { person, state }
+}
+
+/** Adds a budget that is far from its limit and one that soon is exhausted. */
+async function addBudgets(page: Page, { chat }: SeedData['deployments']): Promise<void> {
+  const budgets = [
+    { scope: 'organization', monthly_limit: '1000', at_limit: 'notify' },
+    { scope: 'deployment', scope_id: chat, monthly_limit: '0.00001', at_limit: 'block' },
+  ]
+  for (const budget of budgets) await callByApi(page.request, 'POST', '/v1/billing/budgets', budget)
 }
 
 /** Creates one terminated, one failed and two running deployments. */

@@ -23,6 +23,16 @@ export const deploymentsQuery = (filter: { all: boolean; page: number }) =>
     placeholderData: keepPreviousData,
   })
 
+/** The newest deployments of the organization that are not terminated, for an admin to choose from. */
+export const organizationDeploymentsQuery = queryOptions({
+  queryKey: ['deployments', 'organization'],
+  queryFn: ({ signal }) =>
+    callApi('GET', '/api/v1/model-deployments', {
+      query: { scope: 'organization', active: true, limit: 500 },
+      signal,
+    }),
+})
+
 /** One deployment, polled more often while it changes. */
 export const deploymentQuery = (id: string) =>
   queryOptions({

@@ -7,7 +7,7 @@ import { SelectField, TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form } from '../../../components/form.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { billingAccountQuery } from '../../../domain/billing/queries.ts'
-import { deploymentsQuery } from '../../../domain/deployments/queries.ts'
+import { organizationDeploymentsQuery } from '../../../domain/deployments/queries.ts'
 import { membersQuery } from '../../../domain/members/queries.ts'
 import { text } from '../../../text/index.ts'
 import { useChangeBudget, useCreateBudget } from './queries.ts'
@@ -28,6 +28,7 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
   const change = useChangeBudget(budget?.id ?? 0)
   const toasts = useToasts()
   const { data: account } = useQuery(billingAccountQuery)
+  const [scope, setScope] = useState<Scope>(budget?.scope ?? 'organization')
   const [atLimit, setAtLimit] = useState<LimitAction>(budget?.at_limit ?? 'notify')
   const { error, isPending } = budget ? change : create
   const finish = (message: string) => () => {
@@ -40,7 +41,6 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
       change.mutate(terms, { onSuccess: finish(text.budgets.saved) })
       return
     }
-    const scope = values.scope as Scope
     const scopeId = scope === 'member' ? Number(values.scope_id) : values.scope_id
     const target = scope === 'organization' ? { scope } : { scope, scope_id: scopeId }
     create.mutate({ ...target, ...terms }, { onSuccess: finish(text.budgets.created) })
@@ -60,7 +60,9 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
       }
     >
       <Form<Fields> id={formId} error={error} onSubmit={submit}>
-        {budget === null && <ScopeFields error={fieldErrors(error).scope_id} />}
+        {budget === null && (
+          <ScopeFields scope={scope} onChange={setScope} error={fieldErrors(error).scope_id} />
+        )}
         <TextField
           label={text.budgets.limit(budget?.currency ?? account?.currency ?? '')}
           name="monthly_limit"
@@ -75,7 +77,7 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
           name="at_limit"
           value={atLimit}
           onChange={({ target }) => setAtLimit(target.value as LimitAction)}
-          hint={text.budgets.before[atLimit]}
+          hint={text.budgets.before[atLimit](scope)}
         >
           {limitActions.map((action) => (
             <option key={action} value={action}>
@@ -88,11 +90,16 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
   )
 }
 
+interface ScopeFieldsProps {
+  scope: Scope
+  onChange: (scope: Scope) => void
+  error: string | undefined
+}
+
 /** Whom or what a new budget is for. */
-function ScopeFields({ error }: { error: string | undefined }) {
-  const [scope, setScope] = useState<Scope>('organization')
+function ScopeFields({ scope, onChange, error }: ScopeFieldsProps) {
   const { data: members = [] } = useQuery(membersQuery)
-  const { data: deployments } = useQuery(deploymentsQuery({ all: false, page: 1 }))
+  const { data: deployments } = useQuery(organizationDeploymentsQuery)
   const options =
     scope === 'member'
       ? members.map(({ user_id: id, name, email }) => ({ id, label: `${name} (${email})` }))
@@ -103,7 +110,7 @@ function ScopeFields({ error }: { error: string | undefined }) {
         label={text.budgets.scope}
         name="scope"
         value={scope}
-        onChange={({ target }) => setScope(target.value as Scope)}
+        onChange={({ target }) => onChange(target.value as Scope)}
       >
         {scopes.map((each) => (
           <option key={each} value={each}>

@@ -21,7 +21,7 @@ function BudgetNotice({ budget }: { budget: Budget }) {
       tone={percent === 100 ? 'bad' : percent === 80 ? 'warn' : 'busy'}
       title={text.budgets.noticeTitle(percent, name)}
     >
-      {words[budget.at_limit]}
+      {words[budget.at_limit](budget.scope)}
     </Notice>
   )
 }

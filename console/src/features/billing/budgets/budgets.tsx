@@ -98,7 +98,7 @@ function BudgetRow({ budget, onEdit, onDelete }: BudgetRowProps) {
         </span>
       </div>
       <p className="text-[0.8125rem] text-muted">
-        {(exhausted ? text.budgets.after : text.budgets.before)[budget.at_limit]}
+        {(exhausted ? text.budgets.after : text.budgets.before)[budget.at_limit](budget.scope)}
       </p>
     </li>
   )

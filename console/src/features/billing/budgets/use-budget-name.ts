@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Budget } from '../../../contract.ts'
-import { deploymentsQuery } from '../../../domain/deployments/queries.ts'
+import { organizationDeploymentsQuery } from '../../../domain/deployments/queries.ts'
 import { membersQuery } from '../../../domain/members/queries.ts'
 import { text } from '../../../text/index.ts'
 
 /** Returns a function that names what a budget is for. */
 export function useBudgetName(): (budget: Budget) => string {
   const { data: members } = useQuery(membersQuery)
-  const { data: deployments } = useQuery(deploymentsQuery({ all: false, page: 1 }))
+  const { data: deployments } = useQuery(organizationDeploymentsQuery)
   return ({ scope, scope_id: scopeId }) => {
     if (scope === 'organization') return text.budgets.wholeOrganization
     if (scope === 'member') {
