@@ -7,7 +7,7 @@ const featuresFolder = join(import.meta.dirname, '../features')
 /** Tables that a feature reads although another feature owns them. ARCHITECTURE.md explains each. */
 const sharedReads: Readonly<Record<string, readonly string[]>> = {
   audit: ['memberships'],
-  billing: ['deployments', 'usage_buckets'],
+  billing: ['deployments', 'usage_buckets', 'users'],
   deployments: ['users'],
   installation: ['deployments'],
   invitations: ['mails', 'memberships', 'organizations', 'users'],

@@ -24,6 +24,7 @@ test.each([
   '/v1/billing/invoices',
   '/v1/billing/anomalies',
   '/v1/billing/budgets',
+  '/v1/billing/own-budgets',
   '/v1/organization',
   '/v1/organization/invitations',
 ])('GET %s: 304 without a body until the response changes', async (path) => {

@@ -105,6 +105,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/billing/budgets                                    401        403     403     200    200          200       budget.created
   PATCH  /v1/billing/budgets/{budget_id}                        401        403     403     200    200          404       budget.changed
   DELETE /v1/billing/budgets/{budget_id}                        401        403     403     204    204          404       budget.deleted
+  GET    /v1/billing/own-budgets                                401        200     200     200    200          200       -
   POST   /v1/billing/webhook                                    400        400     400     400    400          400       -
 
   GET    /api/v1/deployable-models                              401        200     200     200    200          200       -

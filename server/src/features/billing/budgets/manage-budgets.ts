@@ -8,7 +8,16 @@ import { formatDecimal } from '../../metering/decimal.ts'
 import { isMember } from '../../organizations/memberships.ts'
 import { readStandings } from './standing.ts'
 import type { BudgetStanding } from './standing.ts'
-import { deleteBudget, findModelName, insertBudget, listBudgets, lockBudget, updateBudget } from './store.ts'
+import {
+  deleteBudget,
+  findModelName,
+  insertBudget,
+  listBudgets,
+  listBudgetsOfMember,
+  listScopeNames,
+  lockBudget,
+  updateBudget,
+} from './store.ts'
 import type { Budget } from './store.ts'
 import type { BudgetScope, LimitAction } from './tables.ts'
 
@@ -19,9 +28,27 @@ export interface BudgetTerms {
   atLimit: LimitAction
 }
 
+/** A standing with the name of the member or the model of the deployment; null for the organization. */
+export type NamedStanding = BudgetStanding & { scopeName: string | null }
+
 /** The budgets of the viewer's current organization with what was spent of each, oldest first. */
-export async function listBudgetStandings(deps: Deps, viewer: Viewer): Promise<BudgetStanding[]> {
-  return readStandings(deps, await listBudgets(deps.db, viewer))
+export async function listBudgetStandings(deps: Deps, viewer: Viewer): Promise<NamedStanding[]> {
+  return readNamedStandings(deps, await listBudgets(deps.db, viewer))
+}
+
+/** Those of the budgets that limit the viewer's own deployments. */
+export async function listOwnBudgetStandings(
+  deps: Deps,
+  { organizationId, userId }: Viewer,
+): Promise<NamedStanding[]> {
+  return readNamedStandings(deps, await listBudgetsOfMember(deps.db, organizationId, userId))
+}
+
+async function readNamedStandings(deps: Deps, budgets: readonly Budget[]): Promise<NamedStanding[]> {
+  const ids = budgets.map(({ id }) => id)
+  const names = await listScopeNames(deps.db, ids)
+  const standings = await readStandings(deps, budgets)
+  return standings.map((standing) => ({ ...standing, scopeName: names.get(standing.budget.id) ?? null }))
 }
 
 /** Adds a budget. `scopeId` is the id of a user or a deployment; null for the organization. */
@@ -30,7 +57,7 @@ export async function createBudget(
   viewer: Viewer,
   scope: { scope: BudgetScope; scopeId: number | string | null },
   { monthlyLimit, atLimit }: BudgetTerms,
-): Promise<BudgetStanding> {
+): Promise<NamedStanding> {
   const { organizationId } = viewer
   // Creates the billing account, whose period is the budget's.
   await getCurrentPeriod(deps, organizationId)
@@ -63,7 +90,7 @@ export async function changeBudget(
   viewer: Viewer,
   id: number,
   { monthlyLimit, atLimit }: Partial<BudgetTerms>,
-): Promise<BudgetStanding> {
+): Promise<NamedStanding> {
   const changed = await deps.db.transaction().execute(async (transaction) => {
     const budget = await getLockedBudget(transaction, viewer, id)
     const terms = {
@@ -99,8 +126,8 @@ async function getLockedBudget(
   return budget
 }
 
-async function readStanding(deps: Deps, budget: Budget): Promise<BudgetStanding> {
-  const [standing] = await readStandings(deps, [budget])
+async function readStanding(deps: Deps, budget: Budget): Promise<NamedStanding> {
+  const [standing] = await readNamedStandings(deps, [budget])
   if (standing === undefined) throw new Error('the organization of a budget has no billing account')
   return standing
 }

@@ -1,7 +1,13 @@
 import type { App } from '../../../http/app.ts'
 import { noContent } from '../../../http/openapi/responses.ts'
 import type { Services } from '../../../services.ts'
-import { changeBudget, createBudget, listBudgetStandings, removeBudget } from './manage-budgets.ts'
+import {
+  changeBudget,
+  createBudget,
+  listBudgetStandings,
+  listOwnBudgetStandings,
+  removeBudget,
+} from './manage-budgets.ts'
 import {
   budgetBody,
   budgetParams,
@@ -21,6 +27,7 @@ const prefix = '/v1/billing/budgets'
 /** The budgets of an organization, its members and its deployments. */
 export function budgetRoutes(app: App, deps: Deps): void {
   listRoute(app, deps)
+  listOwnRoute(app, deps)
   createRoute(app, deps)
   changeRoute(app, deps)
   deleteRoute(app, deps)
@@ -40,6 +47,26 @@ function listRoute(app: App, deps: Deps): void {
     },
     async ({ viewer }) => {
       const standings = await listBudgetStandings(deps, viewer)
+      return standings.map((standing) => toBudgetBody(standing, deps.config.billing.currency))
+    },
+  )
+}
+
+function listOwnRoute(app: App, deps: Deps): void {
+  app.get(
+    '/v1/billing/own-budgets',
+    {
+      config: { permission: 'readUsage' },
+      schema: {
+        operationId: 'listOwnBudgets',
+        summary: 'List the budgets that limit your deployments, oldest first',
+        description: 'Those of your current organization, of yourself and of the deployments that you own.',
+        tags,
+        response: { 200: budgetsBody },
+      },
+    },
+    async ({ viewer }) => {
+      const standings = await listOwnBudgetStandings(deps, viewer)
       return standings.map((standing) => toBudgetBody(standing, deps.config.billing.currency))
     },
   )

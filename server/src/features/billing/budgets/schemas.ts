@@ -2,13 +2,15 @@ import { z } from 'zod'
 import { entityId, pathId, timestamp } from '../../../http/schemas.ts'
 import { formatDecimal } from '../../metering/decimal.ts'
 import { isExhausted } from './standing.ts'
-import type { BudgetStanding } from './standing.ts'
-import type { BudgetTerms } from './manage-budgets.ts'
+import type { BudgetTerms, NamedStanding } from './manage-budgets.ts'
 import { budgetScopes, limitActions } from './tables.ts'
 
 const monthlyLimit = z
   .string()
-  .regex(/^\d{1,12}(\.\d{1,6})?$/, 'Must be a decimal with at most 12 digits before and 6 after the point.')
+  .regex(/^\d{1,12}(\.\d{1,6})?$/, {
+    error: 'Must be an amount such as 250 or 99.95, with at most 12 digits before and 6 after the point.',
+    abort: true,
+  })
   .refine((amount) => /[1-9]/.test(amount), 'Must be more than 0.')
   .meta({ examples: ['250.00'] })
   .describe('In the main unit of the account’s currency, for one billing period')
@@ -55,6 +57,10 @@ export const budgetBody = z
       .union([entityId, z.string()])
       .nullable()
       .describe('User id of the member, or id of the deployment; null for the organization'),
+    scope_name: z
+      .string()
+      .nullable()
+      .describe('Name of the member, or model of the deployment; null for the organization'),
     monthly_limit: z.string().describe('A decimal in the main unit of the currency, for one billing period'),
     at_limit: z.enum(limitActions).describe('What happens when the budget is exhausted, next to the emails'),
     spent: z.string().describe('Spent in this period, with running instances up to now; not rounded'),
@@ -78,12 +84,13 @@ export const budgetBody = z
 
 export const budgetsBody = z.array(budgetBody).describe('Oldest first')
 
-export function toBudgetBody(standing: BudgetStanding, currency: string): z.input<typeof budgetBody> {
+export function toBudgetBody(standing: NamedStanding, currency: string): z.input<typeof budgetBody> {
   const { budget, spent, forecast, periodStart, periodEnd, alerts } = standing
   return {
     id: budget.id,
     scope: budget.scope,
     scope_id: budget.user_id ?? budget.deployment_id,
+    scope_name: standing.scopeName,
     monthly_limit: formatDecimal(budget.monthly_limit),
     at_limit: budget.at_limit,
     spent,

@@ -17,6 +17,42 @@ export function listBudgets(
     : budgets.where('organization_id', '=', organizationId).execute()
 }
 
+/** The budgets that limit a member's deployments, oldest first: the organization's, the member's and those of deployments they own. */
+export function listBudgetsOfMember(db: Database, organizationId: number, userId: number): Promise<Budget[]> {
+  return db
+    .selectFrom('budgets')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where(({ eb, or, selectFrom }) =>
+      or([
+        eb('scope', '=', 'organization'),
+        eb('user_id', '=', userId),
+        eb(
+          'deployment_id',
+          'in',
+          selectFrom('deployments').select('deployments.id').where('deployments.user_id', '=', userId),
+        ),
+      ]),
+    )
+    .orderBy('id')
+    .execute()
+}
+
+/** The name of the member or the model of the deployment, by budget id. */
+export async function listScopeNames(
+  db: Database,
+  budgetIds: readonly number[],
+): Promise<Map<number, string | null>> {
+  const names = await db
+    .selectFrom('budgets')
+    .leftJoin('users', 'users.id', 'budgets.user_id')
+    .leftJoin('deployments', 'deployments.id', 'budgets.deployment_id')
+    .select(['budgets.id', ({ fn }) => fn.coalesce('users.name', 'deployments.model_name').as('name')])
+    .where(sql<boolean>`budgets.id = ANY(${budgetIds})`)
+    .execute()
+  return new Map(names.map(({ id, name }) => [id, name]))
+}
+
 /** Locks a budget of an organization until the transaction ends. */
 export function lockBudget(db: Database, organizationId: number, id: number): Promise<Budget | undefined> {
   return db

@@ -67,6 +67,7 @@ describe('/v1/billing/budgets', () => {
       id: expect.any(Number),
       scope: 'organization',
       scope_id: null,
+      scope_name: null,
       monthly_limit: '100.5',
       at_limit: 'block',
       spent: '0',
@@ -92,6 +93,28 @@ describe('/v1/billing/budgets', () => {
     expect((await owner.delete(`${path}/${created.id}`)).status).toBe(204)
     expect((await owner.delete(`${path}/${created.id}`)).status).toBe(404)
     expect((await owner.get(path)).body).toHaveLength(2)
+  })
+
+  test('GET /v1/billing/own-budgets: a member sees those of the organization, of themselves and of their deployments, and no others', async () => {
+    const member = await joinClient(server, owner, 'member')
+    const [userId, ownerId] = [await findUserId(member), await findUserId(owner)]
+    const [own, foreign] = [await deploy(member), await deploy(owner)]
+    await addBudget({ scope: 'organization' })
+    await addBudget({ scope: 'member', scope_id: userId })
+    await addBudget({ scope: 'member', scope_id: ownerId })
+    await addBudget({ scope: 'deployment', scope_id: own.id })
+    await addBudget({ scope: 'deployment', scope_id: foreign.id })
+    const all = (await owner.get(path)).body
+    const { body } = await member.get('/v1/billing/own-budgets')
+    expect(body).toEqual([all[0], all[1], all[3]])
+    const name = (await member.get('/v1/user/profile')).body.name
+    expect(body.map((budget: { scope_name: unknown }) => budget.scope_name)).toEqual([
+      null,
+      name,
+      'berth-tiny',
+    ])
+    expect((await member.get(path)).status).toBe(403)
+    expect((await (await registerProven(server)).get('/v1/billing/own-budgets')).body).toEqual([])
   })
 
   test('a foreign or missing scope id, a bad limit and `sleep` are a 422', async () => {
