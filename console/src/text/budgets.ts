@@ -1,47 +1,63 @@
-type Scope = 'organization' | 'member' | 'deployment'
+/** Whose budget it is; `own` is the reader's. */
+type Whose = 'organization' | 'member' | 'own' | 'deployment'
 
 /** What a blocking budget stops. */
-const stops: Record<Scope, string> = {
+const stops: Record<Whose, string> = {
   organization: 'nothing more can be deployed',
   member: 'this member can’t deploy anything more',
+  own: 'you can’t deploy anything more',
   deployment: 'this deployment gets no new instance',
+}
+
+/** Who gets the emails. */
+const recipients: Record<Whose, string> = {
+  organization: 'admins get',
+  member: 'admins and the member get',
+  own: 'you and the admins get',
+  deployment: 'admins get',
 }
 
 export const budgets = {
   title: 'Budgets',
-  description: 'Limits of what may be spent in a billing period.',
   add: 'Add budget',
   none: 'No budgets yet',
   noneHint:
     'A budget tells you by email when spending reaches 50, 80 and 100% of a limit, and can stop new deployments.',
-  scopes: { organization: 'Organization', member: 'Member', deployment: 'Deployment' },
-  wholeOrganization: 'The whole organization',
-  formerMember: 'Former member',
-  ofDeployment: (model: string) => `Deployment of ${model}`,
+  ownHint: 'Limits of what your deployments may cost in this period.',
+  manage: 'Manage budgets',
+  names: {
+    organization: () => 'The whole organization',
+    member: (name: string) => name,
+    own: () => 'You',
+    deployment: (model: string) => `Deployment of ${model}`,
+  },
   spentOf: (spent: string, limit: string) => `${spent} of ${limit}`,
   spentShare: (share: string, name: string) => `${share} spent: ${name}`,
   forecast: (amount: string, day: string) => `Forecast: ${amount} by ${day}`,
   forecastPasses: 'Forecast passes the limit',
   exhausted: 'Limit reached',
-  before: {
-    notify: () => 'At the limit, admins get an email. Nothing stops.',
-    block: (scope: Scope) => `At the limit, ${stops[scope]}. Running deployments go on.`,
+  atLimit: {
+    notify: (whose: Whose) => `At the limit, ${recipients[whose]} an email. Nothing stops.`,
+    block: (whose: Whose) => `At the limit, ${stops[whose]}. Running deployments go on.`,
   },
-  after: {
+  afterLimit: {
     notify: () => 'Nothing stops: deployments go on, and usage is billed as before.',
-    block: (scope: Scope) =>
-      `Until you raise the limit or the period ends, ${stops[scope]}. Running deployments go on.`,
+    block: (whose: Whose, canRaise: boolean) =>
+      `Until ${canRaise ? 'you raise' : 'an admin raises'} the limit or the period ends, ${stops[whose]}. Running deployments go on.`,
   },
   edit: 'Edit',
   remove: 'Delete',
   actionOn: (action: string, name: string) => `${action}: ${name}`,
   createTitle: 'Add a budget',
   editTitle: (name: string) => `Edit budget: ${name}`,
+  emails: 'Emails go out at 50, 80 and 100% of the limit.',
   scope: 'For',
+  scopes: { organization: 'Organization', member: 'Member', deployment: 'Deployment' },
   member: 'Member',
   deployment: 'Deployment',
+  ofOwner: (model: string, owner: string) => `${model} · ${owner}`,
   limit: (currency: string) => `Limit for each billing period, in ${currency.toUpperCase()}`,
-  atLimit: 'At the limit',
+  action: 'At the limit',
   actions: {
     notify: 'Only send emails',
     block: 'Send emails and stop new deployments',
@@ -54,5 +70,11 @@ export const budgets = {
   deleteWords: 'Its limit and its emails end at once. Spending and invoices don’t change.',
   deleteConfirm: 'Delete budget',
   deleted: 'Deleted the budget.',
-  noticeTitle: (percent: number, name: string) => `${percent}% of a budget is spent: ${name}`,
+  noticeTitles: {
+    organization: (percent: number) => `${percent}% of the organization’s budget is spent`,
+    member: (percent: number, name: string) => `${percent}% of the budget of ${name} is spent`,
+    own: (percent: number) => `${percent}% of your budget is spent`,
+    deployment: (percent: number, model: string) =>
+      `${percent}% of the budget of a deployment is spent: ${model}`,
+  },
 }

@@ -147,6 +147,10 @@ export const scenes: readonly Scene[] = [
       await page.goto('/billing')
       await see(heading(page, 'Only admins can see billing'))
     },
+    'viewer-usage': async (page) => {
+      await page.goto('/usage')
+      await see(page.getByText(/^At the limit, you and the admins get an email/))
+    },
     'viewer-organization': async (page) => {
       await page.goto('/organization?tab=settings')
       await see(page.getByText('Only admins can change these settings.'))
@@ -267,6 +271,7 @@ export const scenes: readonly Scene[] = [
       await page.goto('/billing')
       await see(heading(page, /Pay as you go/))
       await see(page.getByText('No invoices yet'))
+      await see(page.getByText('The whole organization'))
     },
     'billing-budget': async (page) => {
       await page.goto('/billing')

@@ -84,6 +84,14 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   await accept('Charles Babbage', 'charles@example.com', 'admin')
   await accept('Mary Somerville', 'mary@example.com', 'member')
   const viewer = await accept('Luigi Menabrea', 'luigi@example.com', 'viewer')
+  const members = await callByApi<{ user_id: number; email: string }[]>(
+    page.request,
+    'GET',
+    '/v1/organization/members',
+  )
+  const luigi = members.find(({ email }) => email === 'luigi@example.com')?.user_id
+  const budget = { scope: 'member', scope_id: luigi, monthly_limit: '20', at_limit: 'notify' }
+  await callByApi(page.request, 'POST', '/v1/billing/budgets', budget)
   const invitationLink = await invite('augustus@example.com', 'member')
   await invite('joan@example.com', 'viewer')
 

@@ -30,6 +30,25 @@ export const see = (locator: Locator) => locator.filter({ visible: true }).first
 /** Waits until an element is hidden or removed. */
 export const seeGone = (locator: Locator) => locator.waitFor({ state: 'hidden' })
 
+/** Registers a person who accepts an admin's invitation; returns the user id. */
+export async function joinByApi(
+  admin: Page,
+  page: Page,
+  role: 'viewer' | 'member' | 'admin',
+  name = 'Mary Somerville',
+): Promise<number> {
+  const { email, password } = createPerson(name)
+  const path = '/v1/organization/invitations'
+  const { id } = await callByApi<{ id: number }>(admin.request, 'POST', path, { email, role })
+  const { url } = await callByApi<{ url: string }>(admin.request, 'POST', `${path}/${id}/link`)
+  const [first_name, last_name] = name.split(' ')
+  const token = new URL(url).pathname.split('/').at(-1)
+  const body = { token, password, first_name, last_name }
+  await callByApi(page.request, 'POST', '/v1/invitations/register', body)
+  const session = await callByApi<{ user: { id: number } }>(page.request, 'GET', '/v1/auth/session')
+  return session.user.id
+}
+
 /** The heading of a page or dialog. */
 export const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name })
 

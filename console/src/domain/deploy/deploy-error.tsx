@@ -14,6 +14,7 @@ const billingCodes = [
   'payment_past_due',
   'account_suspended',
   'billing_not_activated',
+  'budget_exhausted',
 ]
 
 /** Shows why a deployment was rejected, with a link to the page that resolves the error. The link calls `onLeave`. */

@@ -7,6 +7,7 @@ import { Dialog } from '../../components/dialog.tsx'
 import { ErrorState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { Alternatives } from './alternatives.tsx'
+import { ExhaustedBudgets } from './exhausted-budgets.tsx'
 import { DeployError } from './deploy-error.tsx'
 import { LimitNotice, useLimitReached } from './limit-notice.tsx'
 import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
@@ -84,6 +85,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
       }
     >
       <div className="grid gap-4">
+        <ExhaustedBudgets />
         <LimitNotice onLeave={() => onOpenChange(false)} />
         <VariantFields model={model} placements={own} choice={choice} onChoose={choose} />
         {model.model_type === 'LLM' && (

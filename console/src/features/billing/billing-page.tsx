@@ -7,9 +7,10 @@ import { Page, Section } from '../../components/page.tsx'
 import { EmptyState } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { billingConfigQuery } from '../../domain/billing/queries.ts'
+import { BudgetNotices } from '../../domain/budgets/budget-notices.tsx'
 import { text } from '../../text/index.ts'
-import { BudgetNotices } from './budgets/budget-notices.tsx'
 import { Budgets } from './budgets/budgets.tsx'
+import { budgetsQuery } from './budgets/queries.ts'
 import { ActivateDialog } from './activate-dialog.tsx'
 import { CardForm, useAddCard } from './add-card.tsx'
 import { Cards } from './cards.tsx'
@@ -26,6 +27,7 @@ export function BillingPage() {
 
 function Billing() {
   const cardSetup = useAddCard()
+  const { data: budgets = [] } = useQuery(budgetsQuery)
   return (
     <Page {...text.pages.billing} actions={<PortalButton />}>
       {cardSetup.checkout ? (
@@ -33,7 +35,7 @@ function Billing() {
       ) : (
         <>
           <AccountNotice cardSetup={cardSetup} />
-          <BudgetNotices />
+          <BudgetNotices budgets={budgets} />
           <Plan onActivate={cardSetup.openActivation} />
           <Budgets />
           <Cards cardSetup={cardSetup} />

@@ -1,5 +1,6 @@
 import { ChartColumn } from 'lucide-react'
 import { usageSummaryQuery } from '../../domain/billing/queries.ts'
+import { ownBudgetsQuery } from '../../domain/budgets/queries.ts'
 import { page } from '../../routing/page.ts'
 import { readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
@@ -25,6 +26,7 @@ export const usagePage = page({
   navigation: { icon: ChartColumn },
   prefetch: (queryClient, { group, ...days }) => {
     void queryClient.prefetchQuery(usageSummaryQuery)
+    void queryClient.prefetchQuery(ownBudgetsQuery)
     if (group === undefined) void queryClient.prefetchQuery(dailyUsageQuery(days))
     else void queryClient.prefetchQuery(groupedUsageQuery(days, group))
   },

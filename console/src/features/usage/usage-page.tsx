@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
+import { Suspense } from 'react'
 import type { UsageSummary } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -11,17 +12,26 @@ import { text } from '../../text/index.ts'
 import { TrialCredit } from '../../domain/billing/trial-credit.tsx'
 import { Anomalies } from './anomalies.tsx'
 import { DailyUsageSection } from './daily-usage-section.tsx'
+import { ownBudgetsQuery } from '../../domain/budgets/queries.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { Estimate } from './estimate.tsx'
 import { GroupedUsageSection } from './grouped-usage-section.tsx'
 
 const route = getRouteApi('/app/usage')
+// Most people have no budget.
+const OwnBudgets = lazyPart(() => import('./own-budgets.tsx').then((module) => module.OwnBudgets))
+const BudgetNotices = lazyPart(() =>
+  import('../../domain/budgets/budget-notices.tsx').then((module) => module.BudgetNotices),
+)
+
 const figures = 'grid grid-cols-2 gap-x-6 gap-y-5 lg:grid-cols-4'
 
 /** The organization's usage: estimate of the billing period, usage by day or another grouping, and anomalies. */
 export function UsagePage() {
   const { group, ...days } = route.useSearch()
   const { data: summary, error, refetch } = useQuery(usageSummaryQuery)
+  const { data: budgets = [] } = useQuery(ownBudgetsQuery)
   const canManageBilling = useCan()('manageBilling')
   const seesFindings = canManageBilling && (summary?.open_anomalies ?? 0) > 0
   return (
@@ -43,6 +53,11 @@ export function UsagePage() {
           {text.usage.anomaliesHint}
         </Notice>
       )}
+      {budgets.length > 0 && (
+        <Suspense>
+          <BudgetNotices budgets={budgets} />
+        </Suspense>
+      )}
       <Section>
         {summary === undefined && error ? (
           <ErrorState error={error} onRetry={() => void refetch()} />
@@ -53,6 +68,11 @@ export function UsagePage() {
           </div>
         )}
       </Section>
+      {budgets.length > 0 && (
+        <Suspense>
+          <OwnBudgets budgets={budgets} />
+        </Suspense>
+      )}
       {group === undefined ? (
         <DailyUsageSection days={days} />
       ) : (

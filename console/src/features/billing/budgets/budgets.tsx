@@ -2,17 +2,15 @@ import { useQuery } from '@tanstack/react-query'
 import { PiggyBank, Plus } from 'lucide-react'
 import { useState } from 'react'
 import type { Budget } from '../../../contract.ts'
-import { Badge } from '../../../components/badge.tsx'
 import { Button } from '../../../components/button.tsx'
 import { Section } from '../../../components/page.tsx'
-import { Progress } from '../../../components/progress.tsx'
 import { EmptyState, ErrorState, SkeletonRows } from '../../../components/states.tsx'
-import { formatDay, formatMoney, formatPercent } from '../../../format.ts'
+import { BudgetStanding } from '../../../domain/budgets/budget-standing.tsx'
+import { useBudgetWords } from '../../../domain/budgets/use-budget-words.ts'
 import { text } from '../../../text/index.ts'
 import { BudgetDialog } from './budget-dialog.tsx'
 import { DeleteBudgetDialog } from './delete-budget-dialog.tsx'
 import { budgetsQuery } from './queries.ts'
-import { useBudgetName } from './use-budget-name.ts'
 
 type Choice = { dialog: 'add' } | { dialog: 'edit' | 'delete'; budget: Budget } | null
 
@@ -29,7 +27,7 @@ export function Budgets() {
   )
   const isEmpty = budgets?.length === 0
   return (
-    <Section flush title={text.budgets.title} actions={!isEmpty && add}>
+    <Section id="budgets" flush title={text.budgets.title} actions={!isEmpty && add}>
       {budgets === undefined ? (
         error ? (
           <ErrorState error={error} onRetry={() => void refetch()} />
@@ -43,11 +41,10 @@ export function Budgets() {
       ) : (
         <ul className="divide-y">
           {budgets.map((budget) => (
-            <BudgetRow
+            <BudgetStanding
               key={budget.id}
               budget={budget}
-              onEdit={() => setChoice({ dialog: 'edit', budget })}
-              onDelete={() => setChoice({ dialog: 'delete', budget })}
+              actions={<BudgetActions budget={budget} onChoose={setChoice} />}
             />
           ))}
         </ul>
@@ -59,47 +56,25 @@ export function Budgets() {
   )
 }
 
-interface BudgetRowProps {
-  budget: Budget
-  onEdit: () => void
-  onDelete: () => void
-}
-
-function BudgetRow({ budget, onEdit, onDelete }: BudgetRowProps) {
-  const name = useBudgetName()(budget)
-  const { spent, monthly_limit: limit, forecast, currency, exhausted } = budget
-  const share = Number(spent) / Number(limit)
-  const passes = !exhausted && Number(forecast) > Number(limit)
+function BudgetActions({ budget, onChoose }: { budget: Budget; onChoose: (choice: Choice) => void }) {
+  const { name } = useBudgetWords()(budget)
   return (
-    <li className="grid gap-2 px-5 py-4">
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-        <span className="min-w-0 font-medium wrap-anywhere">{name}</span>
-        {exhausted && <Badge tone="bad">{text.budgets.exhausted}</Badge>}
-        {passes && <Badge tone="warn">{text.budgets.forecastPasses}</Badge>}
-        <div className="ml-auto flex gap-2">
-          <Button size="small" aria-label={text.budgets.actionOn(text.budgets.edit, name)} onClick={onEdit}>
-            {text.budgets.edit}
-          </Button>
-          <Button
-            size="small"
-            variant="quiet"
-            aria-label={text.budgets.actionOn(text.budgets.remove, name)}
-            onClick={onDelete}
-          >
-            {text.budgets.remove}
-          </Button>
-        </div>
-      </div>
-      <Progress value={share} label={text.budgets.spentShare(formatPercent(share), name)} />
-      <div className="tabular flex flex-wrap justify-between gap-x-6 gap-y-1 text-[0.8125rem]">
-        <span>{text.budgets.spentOf(formatMoney(spent, currency), formatMoney(limit, currency))}</span>
-        <span className="text-muted">
-          {text.budgets.forecast(formatMoney(forecast, currency), formatDay(budget.period_end))}
-        </span>
-      </div>
-      <p className="text-[0.8125rem] text-muted">
-        {(exhausted ? text.budgets.after : text.budgets.before)[budget.at_limit](budget.scope)}
-      </p>
-    </li>
+    <>
+      <Button
+        size="small"
+        aria-label={text.budgets.actionOn(text.budgets.edit, name)}
+        onClick={() => onChoose({ dialog: 'edit', budget })}
+      >
+        {text.budgets.edit}
+      </Button>
+      <Button
+        size="small"
+        variant="quiet"
+        aria-label={text.budgets.actionOn(text.budgets.remove, name)}
+        onClick={() => onChoose({ dialog: 'delete', budget })}
+      >
+        {text.budgets.remove}
+      </Button>
+    </>
   )
 }

@@ -2,9 +2,9 @@ import type { Budget } from '../../../contract.ts'
 import { ConfirmDialog } from '../../../components/dialog.tsx'
 import { ErrorMessage } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
+import { useBudgetWords } from '../../../domain/budgets/use-budget-words.ts'
 import { text } from '../../../text/index.ts'
 import { useDeleteBudget } from './queries.ts'
-import { useBudgetName } from './use-budget-name.ts'
 
 /** Asks for confirmation before a budget is deleted. */
 export function DeleteBudgetDialog({ budget, onClose }: { budget: Budget; onClose: () => void }) {
@@ -14,7 +14,7 @@ export function DeleteBudgetDialog({ budget, onClose }: { budget: Budget; onClos
     <ConfirmDialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title={text.budgets.deleteTitle(useBudgetName()(budget))}
+      title={text.budgets.deleteTitle(useBudgetWords()(budget).name)}
       description={text.budgets.deleteWords}
       confirmLabel={text.budgets.deleteConfirm}
       dangerous

@@ -1,18 +1,22 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import type { BudgetChangesInput, NewBudgetInput } from '../../../contract.ts'
 import { callApi } from '../../../api/client.ts'
+import { budgetInterval, ownBudgetsQuery } from '../../../domain/budgets/queries.ts'
 
 /** The budgets of the organization, oldest first; requires the `manageBilling` permission. */
 export const budgetsQuery = queryOptions({
   queryKey: ['billing', 'budgets'],
   queryFn: ({ signal }) => callApi('GET', '/v1/billing/budgets', { signal }),
-  // Usage of running deployments grows continuously.
-  refetchInterval: 30_000,
+  refetchInterval: budgetInterval,
 })
 
 function useRefreshBudgets() {
   const queryClient = useQueryClient()
-  return () => queryClient.invalidateQueries({ queryKey: budgetsQuery.queryKey })
+  return () =>
+    Promise.all([
+      queryClient.invalidateQueries({ queryKey: budgetsQuery.queryKey }),
+      queryClient.invalidateQueries({ queryKey: ownBudgetsQuery.queryKey }),
+    ])
 }
 
 export function useCreateBudget() {
