@@ -19,19 +19,16 @@ export function listBudgets(
 
 /** The budgets that limit a member's deployments, oldest first: the organization's, the member's and those of deployments they own. */
 export function listBudgetsOfMember(db: Database, organizationId: number, userId: number): Promise<Budget[]> {
+  const owned = db.selectFrom('deployments').select('id').where('user_id', '=', userId)
   return db
     .selectFrom('budgets')
     .selectAll()
     .where('organization_id', '=', organizationId)
-    .where(({ eb, or, selectFrom }) =>
-      or([
-        eb('scope', '=', 'organization'),
-        eb('user_id', '=', userId),
-        eb(
-          'deployment_id',
-          'in',
-          selectFrom('deployments').select('deployments.id').where('deployments.user_id', '=', userId),
-        ),
+    .where((where) =>
+      where.or([
+        where('scope', '=', 'organization'),
+        where('user_id', '=', userId),
+        where('deployment_id', 'in', owned),
       ]),
     )
     .orderBy('id')
