@@ -21,3 +21,17 @@ CREATE TABLE deployment_minutes (
 CREATE INDEX deployment_minutes_minute_idx ON deployment_minutes (minute);
 COMMENT ON TABLE deployment_minutes IS 'Request statistics per deployment and the minute in which requests ended; kept for two days and not used for billing';
 COMMENT ON COLUMN deployment_minutes.duration_buckets IS 'Histogram of durations: count per logarithmic bucket';
+
+CREATE TABLE caller_minutes (
+  deployment_id   uuid NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
+  minute          timestamptz NOT NULL,
+  user_id         bigint NOT NULL REFERENCES users (id),
+  requests        bigint NOT NULL,
+  input_tokens    bigint NOT NULL,
+  output_tokens   bigint NOT NULL,
+  waiting_buckets jsonb NOT NULL,
+  PRIMARY KEY (deployment_id, minute, user_id)
+) WITH (fillfactor = 50);
+CREATE INDEX caller_minutes_minute_idx ON caller_minutes (minute);
+COMMENT ON TABLE caller_minutes IS 'Like deployment_minutes, by caller';
+COMMENT ON COLUMN caller_minutes.waiting_buckets IS 'Histogram of the time in Berth''s queue: count per logarithmic bucket';

@@ -42,7 +42,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
   sessions: ['memberships', 'organizations', 'passkeys', 'totp_factors', 'users'],
   'sign-in': ['users'],
   sso: ['users'],
-  statistics: ['deployments'],
+  statistics: ['deployments', 'users'],
 }
 
 /** The owner of each table: the feature whose `tables.ts` declares it. */

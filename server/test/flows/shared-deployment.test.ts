@@ -4,7 +4,7 @@ import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
 import { openEventStream } from '../support/event-stream.ts'
-import { createCast, invite } from '../support/organizations.ts'
+import { createCast, invite, joinClient } from '../support/organizations.ts'
 import { startRecordingEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
@@ -199,6 +199,31 @@ test('tokens are recorded for the caller', async () => {
   expect(Object.fromEntries(outputs.map((row: any) => [row.user_id, row.quantity]))).toEqual(
     Object.fromEntries(expected.map(({ user_id, tokens }) => [user_id, tokens])),
   )
+})
+
+test('statistics by member: everybody for the owner and admins, only themselves for others', async () => {
+  const { member, viewer, admin, superAdmin, id } = await setUp()
+  await share(member, id)
+  await expectChat(viewer, id, 200)
+  await expect
+    .poll(async () => {
+      await server.application.inference.statistics.flush()
+      return (await viewer.get(`${path}/${id}/statistics`)).body.requests
+    })
+    .toBe(1)
+  for (const caller of [viewer, admin]) expect((await chat(caller, id)).status).toBe(200)
+  const read = async (by: Client) => {
+    await server.application.inference.statistics.flush()
+    const { requests, members } = (await by.get(`${path}/${id}/statistics`)).body
+    return { requests, members: members.map((each: any) => [each.email, each.requests]) }
+  }
+  const own = [viewer.email, 2]
+  const all = { requests: 3, members: [own, [admin.email, 1]] }
+  await expect.poll(() => read(member)).toEqual(all)
+  for (const manager of [admin, superAdmin]) expect(await read(manager)).toEqual(all)
+  expect(await read(viewer)).toEqual({ requests: 3, members: [own] })
+  const colleague = await joinClient(server, admin, 'member')
+  expect(await read(colleague)).toEqual({ requests: 3, members: [] })
 })
 
 test('admins share, change and end deployments of members; the audit log names the owner', async () => {

@@ -23,6 +23,8 @@ export interface FinishedExchange {
   /** null when none was metered */
   readonly usage: TokenUsage | null
   readonly receivedAt: number
+  /** Time in the queue */
+  readonly waitedMilliseconds: number
   /** 0 when the engine sent nothing */
   readonly firstByteAt: number
   readonly endedAt: number
@@ -59,6 +61,7 @@ export function describeExchange(exchange: EndedExchange): FinishedExchange {
     brokenBy,
     usage,
     receivedAt,
+    waitedMilliseconds: engine === null ? 0 : exchange.admittedAt - exchange.startedAt,
     firstByteAt,
     endedAt: exchange.endedAt,
     overheadMilliseconds: overheadOf(exchange),

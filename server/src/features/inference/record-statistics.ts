@@ -6,6 +6,8 @@ export function recordStatistics(statistics: StatisticsRecorder, exchange: Finis
   const { deploymentId, usage, receivedAt, firstByteAt } = exchange
   if (deploymentId === null) return
   statistics.record(deploymentId, {
+    userId: exchange.userId,
+    waitedMilliseconds: exchange.waitedMilliseconds,
     failed: exchange.brokenBy === 'engine' || exchange.status >= 500,
     firstByteMilliseconds: firstByteAt > 0 ? firstByteAt - receivedAt : null,
     durationMilliseconds: exchange.endedAt - receivedAt,

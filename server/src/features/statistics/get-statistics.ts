@@ -1,9 +1,13 @@
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
-import { accessDeployment } from '../deployments/access-deployment.ts'
+import { accessDeployment, toOwnership } from '../deployments/access-deployment.ts'
+import { judgeAccess } from '../deployments/judge-access.ts'
+import type { Database } from '../../database/tables.ts'
+import { sumCallers } from './caller-store.ts'
+import { addBuckets, createHistogram } from './histogram.ts'
 import { listMinutes } from './store.ts'
-import { findWindowStart, summarizeMinutes } from './summarize.ts'
-import type { StatisticsSummary, StatisticsWindow } from './summarize.ts'
+import { findWindowStart, summarizeMinutes, toPercentiles } from './summarize.ts'
+import type { Percentiles, StatisticsSummary, StatisticsWindow } from './summarize.ts'
 
 /** Request statistics of a deployment over a window. */
 export interface DeploymentStatistics extends StatisticsSummary {
@@ -12,6 +16,20 @@ export interface DeploymentStatistics extends StatisticsSummary {
   to: Date
   /** Requests in flight through this server process */
   inFlight: number
+  /** For those who don't manage the deployment, only themselves */
+  members: MemberStatistics[]
+}
+
+/** The requests of one person. */
+export interface MemberStatistics {
+  userId: number
+  email: string
+  name: string
+  requests: number
+  inputTokens: number
+  outputTokens: number
+  /** Time in Berth's queue */
+  waiting: Percentiles
 }
 
 /** The dependencies of the statistics routes. */
@@ -31,5 +49,21 @@ export async function getStatistics(
   const to = clock()
   const from = findWindowStart(window, to)
   const summary = summarizeMinutes(await listMinutes(db, deployment.id, from), window, from)
-  return { ...summary, window, from, to, inFlight: inference.inFlight.get(deployment.id) ?? 0 }
+  const refusal = judgeAccess({ act: 'inspect', person: viewer, deployment: toOwnership(deployment) })
+  const members = await listMembers(db, deployment.id, from, refusal === null ? null : viewer.userId)
+  return { ...summary, window, from, to, inFlight: inference.inFlight.get(deployment.id) ?? 0, members }
+}
+
+async function listMembers(
+  db: Database,
+  deploymentId: string,
+  from: Date,
+  userId: number | null,
+): Promise<MemberStatistics[]> {
+  const sums = await sumCallers(db, deploymentId, from, userId)
+  return sums.map(({ waitingBuckets, ...sum }) => {
+    const histogram = createHistogram()
+    addBuckets(histogram, waitingBuckets)
+    return { ...sum, waiting: toPercentiles(histogram) }
+  })
 }

@@ -1,6 +1,9 @@
 import type { Logger } from 'pino'
 import type { Database } from '../../database/tables.ts'
-import { recordDuration, toBuckets } from './histogram.ts'
+import { addCallerMinutes } from './caller-store.ts'
+import type { CallerMinute } from './caller-store.ts'
+import { createHistogram, recordDuration, toBuckets } from './histogram.ts'
+import type { Histogram } from './histogram.ts'
 import { addMinutes } from './store.ts'
 import type { DeploymentMinute } from './store.ts'
 import { createTotals } from './summarize.ts'
@@ -8,6 +11,10 @@ import type { RequestTotals } from './summarize.ts'
 
 /** The outcome of one finished request that reached an engine. */
 export interface RequestOutcome {
+  /** The caller */
+  userId: number
+  /** Time in Berth's queue */
+  waitedMilliseconds: number
   /** True for a status of 500 or above, or a response that the engine cut off */
   failed: boolean
   /** null if the engine sent no response */
@@ -29,7 +36,11 @@ export interface StatisticsRecorder {
 interface Batch {
   minute: number
   deployments: Map<string, RequestTotals>
+  /** By deployment and user id */
+  callers: Map<string, CallerTotals>
 }
+
+type CallerTotals = Omit<CallerMinute, 'minute' | 'waitingBuckets'> & { waiting: Histogram }
 
 const minuteMilliseconds = 60_000
 const flushMilliseconds = 5_000
@@ -37,7 +48,7 @@ const flushMilliseconds = 5_000
 const maxQueuedBatches = 120
 
 /**
- * Opens a recorder that sums outcomes by deployment and minute and adds them to the database every five seconds. A killed process
+ * Opens a recorder that sums outcomes by deployment, caller and minute and adds them to the database every five seconds. A killed process
  * loses what is still in memory, which is acceptable because billing doesn't use these numbers.
  */
 export function openStatistics({
@@ -61,7 +72,11 @@ export function openStatistics({
 
   async function writeClosed(): Promise<void> {
     for (let batch = closed[0]; batch !== undefined; batch = closed[0]) {
-      await addMinutes(db, toMinutes(batch))
+      const written = batch
+      await db.transaction().execute(async (transaction) => {
+        await addMinutes(transaction, toMinutes(written))
+        await addCallerMinutes(transaction, toCallerMinutes(written))
+      })
       closed = closed.filter((other) => other !== batch)
     }
   }
@@ -83,7 +98,8 @@ export function openStatistics({
       const now = clock().getTime()
       const minute = now - (now % minuteMilliseconds)
       if (open !== null && open.minute !== minute) rotate()
-      open ??= { minute, deployments: new Map() }
+      open ??= { minute, deployments: new Map(), callers: new Map() }
+      addToCaller(open, deploymentId, outcome)
       let totals = open.deployments.get(deploymentId)
       if (totals === undefined) {
         totals = createTotals()
@@ -103,6 +119,35 @@ export function openStatistics({
       await flush()
     },
   }
+}
+
+function addToCaller({ callers }: Batch, deploymentId: string, outcome: RequestOutcome): void {
+  const { userId } = outcome
+  const key = `${deploymentId} ${userId}`
+  let totals = callers.get(key)
+  if (totals === undefined) {
+    totals = {
+      deploymentId,
+      userId,
+      requests: 0,
+      inputTokens: 0,
+      outputTokens: 0,
+      waiting: createHistogram(),
+    }
+    callers.set(key, totals)
+  }
+  totals.requests += 1
+  totals.inputTokens += outcome.inputTokens
+  totals.outputTokens += outcome.outputTokens
+  recordDuration(totals.waiting, outcome.waitedMilliseconds)
+}
+
+function toCallerMinutes({ minute, callers }: Batch): CallerMinute[] {
+  return [...callers.values()].map(({ waiting, ...totals }) => ({
+    ...totals,
+    minute: new Date(minute),
+    waitingBuckets: toBuckets(waiting),
+  }))
 }
 
 function toMinutes({ minute, deployments }: Batch): DeploymentMinute[] {

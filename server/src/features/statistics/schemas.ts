@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, timestamp } from '../../http/schemas.ts'
+import { count, entityId, timestamp } from '../../http/schemas.ts'
 import type { DeploymentStatistics } from './get-statistics.ts'
 import { windowNames } from './summarize.ts'
 
@@ -12,6 +12,18 @@ export const statisticsQuery = z.object({
 const milliseconds = z.number().describe('Milliseconds, accurate to 4 %')
 
 const percentiles = z.object({ p50: milliseconds, p95: milliseconds, p99: milliseconds }).nullable()
+
+const memberStatistics = z
+  .object({
+    user_id: entityId.describe('The person'),
+    email: z.string().describe('Their email'),
+    name: z.string().describe('Their name'),
+    requests: count.describe('Finished requests that reached the engine'),
+    input_tokens: count.describe('Tokens of the requests'),
+    output_tokens: count.describe('Tokens of the responses'),
+    waiting_ms: percentiles.describe('How long the requests waited until they were sent to the engine'),
+  })
+  .meta({ id: 'MemberStatistics', description: 'The requests of one person to a deployment' })
 
 export const statisticsBody = z
   .object({
@@ -43,6 +55,11 @@ export const statisticsBody = z
       .describe(
         'One item per minute, or per half hour in the 24 hour window, without gaps. `at` is the start of the interval',
       ),
+    members: z
+      .array(memberStatistics)
+      .describe(
+        'Who called the deployment, those with the most requests first. The owner and admins get everybody, others only themselves',
+      ),
   })
   .meta({ id: 'DeploymentStatistics', description: 'Requests, errors and durations of a deployment' })
 
@@ -65,6 +82,15 @@ export function toStatisticsBody(statistics: DeploymentStatistics): z.infer<type
       output_tokens: step.outputTokens,
       duration_p50_ms: step.durationP50,
       duration_p95_ms: step.durationP95,
+    })),
+    members: statistics.members.map((member) => ({
+      user_id: member.userId,
+      email: member.email,
+      name: member.name,
+      requests: member.requests,
+      input_tokens: member.inputTokens,
+      output_tokens: member.outputTokens,
+      waiting_ms: member.waiting,
     })),
   }
 }

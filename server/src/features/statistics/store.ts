@@ -63,4 +63,5 @@ const retentionHours = 48
 export async function pruneMinutes(db: Database, now: Date): Promise<void> {
   const before = new Date(now.getTime() - retentionHours * 3_600_000)
   await deleteOlder(db, 'deployment_minutes', 'minute', before)
+  await deleteOlder(db, 'caller_minutes', 'minute', before)
 }

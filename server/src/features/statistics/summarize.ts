@@ -105,7 +105,8 @@ function addUp(rows: readonly DeploymentMinute[]) {
   return sums
 }
 
-function toPercentiles(histogram: Histogram): Percentiles {
+/** Milliseconds; null for an empty histogram. */
+export function toPercentiles(histogram: Histogram): Percentiles {
   const [p50, p95, p99] = [0.5, 0.95, 0.99].map((fraction) => findQuantile(histogram, fraction))
   return p50 == null || p95 == null || p99 == null ? null : { p50, p95, p99 }
 }

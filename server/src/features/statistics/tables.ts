@@ -4,6 +4,7 @@ import type { Buckets } from './histogram.ts'
 declare module '../../database/tables.ts' {
   interface Tables {
     deployment_minutes: DeploymentMinutesTable
+    caller_minutes: CallerMinutesTable
   }
 }
 
@@ -16,4 +17,14 @@ export interface DeploymentMinutesTable {
   output_tokens: number
   first_byte_buckets: JSONColumnType<Buckets>
   duration_buckets: JSONColumnType<Buckets>
+}
+
+export interface CallerMinutesTable {
+  deployment_id: string
+  minute: Date
+  user_id: number
+  requests: number
+  input_tokens: number
+  output_tokens: number
+  waiting_buckets: JSONColumnType<Buckets>
 }

@@ -15,6 +15,8 @@ import type { TestServer } from '../../../../support/server.ts'
 const path = '/api/v1/model-deployments'
 const answer = '{"usage":{"prompt_tokens":3,"completion_tokens":4}}'
 const outcome = {
+  userId: 1,
+  waitedMilliseconds: 5,
   failed: false,
   firstByteMilliseconds: 10,
   durationMilliseconds: 100,
@@ -76,6 +78,7 @@ test('GET …/{id}/statistics: without requests every value is 0 or null, for ev
     time_to_first_byte_ms: null,
     duration_ms: null,
     series: expect.any(Array),
+    members: [],
   })
   expect(body.series).toHaveLength(60)
   expect(new Set(body.series.map(({ requests }: { requests: number }) => requests))).toEqual(new Set([0]))
@@ -173,14 +176,43 @@ test('GET …/{id}/statistics: sums over processes and over several writes of th
   expect(rows.map((row) => [sum(row.first_byte_buckets), sum(row.duration_buckets)])).toEqual([[4, 6]])
 })
 
+test('GET …/{id}/statistics: members have requests, tokens and time in the queue, over processes and minutes', async () => {
+  const { db, clock, log } = server.application
+  const { id: userId } = (await client.get('/v1/auth/session')).body.user
+  const other = await registerClient(server.url)
+  const { id: otherId, email, name } = (await other.get('/v1/auth/session')).body.user
+  for (const minute of [42, 43]) {
+    now = new Date(`2026-03-01T10:${minute}:30.000Z`)
+    const processes = [openStatistics({ db, clock, log }), openStatistics({ db, clock, log })]
+    for (const statistics of processes) {
+      statistics.record(id, { ...outcome, userId, waitedMilliseconds: 0 })
+      for (const waitedMilliseconds of [40, 1_000]) {
+        statistics.record(id, { ...outcome, userId: otherId, waitedMilliseconds })
+      }
+    }
+    await Promise.all(processes.map((statistics) => statistics.close()))
+  }
+  const { members } = await read()
+  expect(members).toMatchObject([
+    { user_id: otherId, email, name, requests: 8, input_tokens: 24, output_tokens: 32 },
+    { user_id: userId, requests: 4, input_tokens: 12, output_tokens: 16 },
+  ])
+  const [{ waiting_ms: waits }, { waiting_ms: none }] = members
+  expect(waits.p50).toBeCloseTo(40, -1)
+  expect(waits.p99).toBeGreaterThan(960)
+  expect(none.p99).toBeLessThan(1)
+  now = new Date('2026-03-01T12:00:00.000Z')
+  expect((await read('15m')).members).toEqual([])
+})
+
 test('GET …/{id}/statistics: failed writes are retried', async () => {
   const { db, clock, log } = server.application
   let isDown = true
-  const getExecutor = () => {
+  const transaction = () => {
     if (isDown) throw new Error('database down')
-    return db.getExecutor()
+    return db.transaction()
   }
-  const flaky = { getExecutor } as Database
+  const flaky = { transaction } as Database
   const statistics = openStatistics({ db: flaky, clock, log })
   statistics.record(id, outcome)
   await statistics.flush()
@@ -194,13 +226,16 @@ test('GET …/{id}/statistics: kept for two days', async () => {
   await chat()
   await waitForRequests(1)
   const { db } = server.application
-  const count = async () =>
-    (await db.selectFrom('deployment_minutes').select('minute').where('deployment_id', '=', id).execute())
-      .length
-  await pruneMinutes(db, new Date('2026-03-03T10:42:00.000Z'))
-  expect(await count()).toBe(1)
-  await pruneMinutes(db, new Date('2026-03-03T10:43:00.000Z'))
-  expect(await count()).toBe(0)
+  const count = async (table: 'deployment_minutes' | 'caller_minutes') =>
+    (await db.selectFrom(table).select('minute').where('deployment_id', '=', id).execute()).length
+  for (const [until, expected] of [
+    ['2026-03-03T10:42:00.000Z', 1],
+    ['2026-03-03T10:43:00.000Z', 0],
+  ] as const) {
+    await pruneMinutes(db, new Date(until))
+    expect(await count('deployment_minutes')).toBe(expected)
+    expect(await count('caller_minutes')).toBe(expected)
+  }
 })
 
 test.each(['2h', '', '15M', '15m&window=1h'])('GET …/{id}/statistics?window=%s is a 422', async (window) => {
