@@ -1,14 +1,13 @@
 import type { Application } from '../../src/wiring/application.ts'
 import { listSandboxObjects, openSandboxTables } from '../support/sandbox.ts'
-import type { ChildInput, StepName } from './billing-steps.ts'
+import type { StepName } from './billing-steps.ts'
+import type { StepOrganization } from './killed-step.ts'
 
 /** An organization's usage in consecutive hours, in thousandths of a second */
 export const hoursUsed = [1_800_400, 300, 3_599_900, 3_600_000, 700]
 const unitsUsed = Math.floor(hoursUsed.reduce((sum, thousandths) => sum + thousandths, 0) / 1000)
 
-type Viewer = ChildInput['organization']
-
-export function readAccount({ db }: Application, { organizationId }: Viewer) {
+export function readAccount({ db }: Application, { organizationId }: StepOrganization) {
   return db
     .selectFrom('billing_accounts')
     .selectAll()
@@ -17,73 +16,74 @@ export function readAccount({ db }: Application, { organizationId }: Viewer) {
 }
 
 /** The invariants after each step, however often it was started. */
-export const checks: Record<StepName, (application: Application, viewer: Viewer) => Promise<void>> = {
-  async activation(application, viewer) {
-    const account = await readAccount(application, viewer)
-    const customers = (await listSandboxObjects(application, 'customer')).filter(
-      ({ metadata }) => metadata.organization_id === String(viewer.organizationId),
-    )
-    const subscriptions = (await listSandboxObjects(application, 'subscription')).filter(
-      ({ metadata }) => metadata.organization_id === String(viewer.organizationId),
-    )
-    expectSame(
-      'customers',
-      customers.map(({ id }) => id),
-      [account.processor_customer_id],
-    )
-    expectSame(
-      'subscriptions',
-      subscriptions.map(({ id }) => id),
-      [account.processor_subscription_id],
-    )
-    expectSame(
-      'account',
-      [
-        account.billing_mode,
-        account.status,
-        account.subscription_status,
-        account.auto_charge_enabled_by_user_id,
-      ],
-      ['postpaid', 'active', 'active', viewer.userId],
-    )
-    const activations = await application.db
-      .selectFrom('billing_activations')
-      .select('status')
-      .where('billing_account_id', '=', account.id)
-      .execute()
-    expectSame(
-      'activations',
-      activations.map(({ status }) => status),
-      ['done'],
-    )
-  },
+export const checks: Record<StepName, (application: Application, viewer: StepOrganization) => Promise<void>> =
+  {
+    async activation(application, viewer) {
+      const account = await readAccount(application, viewer)
+      const customers = (await listSandboxObjects(application, 'customer')).filter(
+        ({ metadata }) => metadata.organization_id === String(viewer.organizationId),
+      )
+      const subscriptions = (await listSandboxObjects(application, 'subscription')).filter(
+        ({ metadata }) => metadata.organization_id === String(viewer.organizationId),
+      )
+      expectSame(
+        'customers',
+        customers.map(({ id }) => id),
+        [account.processor_customer_id],
+      )
+      expectSame(
+        'subscriptions',
+        subscriptions.map(({ id }) => id),
+        [account.processor_subscription_id],
+      )
+      expectSame(
+        'account',
+        [
+          account.billing_mode,
+          account.status,
+          account.subscription_status,
+          account.auto_charge_enabled_by_user_id,
+        ],
+        ['postpaid', 'active', 'active', viewer.userId],
+      )
+      const activations = await application.db
+        .selectFrom('billing_activations')
+        .select('status')
+        .where('billing_account_id', '=', account.id)
+        .execute()
+      expectSame(
+        'activations',
+        activations.map(({ status }) => status),
+        ['done'],
+      )
+    },
 
-  async usage(application, viewer) {
-    const account = await readAccount(application, viewer)
-    const events = await openSandboxTables(application)
-      .selectFrom('meter_events')
-      .select('value')
-      .where('customer_id', '=', account.processor_customer_id!)
-      .execute()
-    const reports = await application.db
-      .selectFrom('usage_reports')
-      .selectAll()
-      .where('organization_id', '=', viewer.organizationId)
-      .execute()
-    const sum = events.reduce((total, { value }) => total + Number(value), 0)
-    expectSame('units at the processor', sum, unitsUsed)
-    expectSame(
-      'usage reports',
-      reports.map(({ status }) => status),
-      events.map(() => 'sent'),
-    )
-  },
+    async usage(application, viewer) {
+      const account = await readAccount(application, viewer)
+      const events = await openSandboxTables(application)
+        .selectFrom('meter_events')
+        .select('value')
+        .where('customer_id', '=', account.processor_customer_id!)
+        .execute()
+      const reports = await application.db
+        .selectFrom('usage_reports')
+        .selectAll()
+        .where('organization_id', '=', viewer.organizationId)
+        .execute()
+      const sum = events.reduce((total, { value }) => total + Number(value), 0)
+      expectSame('units at the processor', sum, unitsUsed)
+      expectSame(
+        'usage reports',
+        reports.map(({ status }) => status),
+        events.map(() => 'sent'),
+      )
+    },
 
-  invoice: checkInvoice,
-  payment: checkInvoice,
-}
+    invoice: checkInvoice,
+    payment: checkInvoice,
+  }
 
-async function checkInvoice(application: Application, viewer: Viewer): Promise<void> {
+async function checkInvoice(application: Application, viewer: StepOrganization): Promise<void> {
   const account = await readAccount(application, viewer)
   const invoices = (await listSandboxObjects(application, 'invoice')).filter(
     (invoice) =>

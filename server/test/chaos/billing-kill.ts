@@ -1,10 +1,9 @@
 // Kills a process at a random query while it activates billing, reports usage or handles invoices; checks that nothing is lost or
 // doubled.
-import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
 import { createApplication } from '../../src/wiring/create-application.ts'
@@ -20,16 +19,15 @@ import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestClock, hour } from '../support/clock.ts'
 import type { TestClock } from '../support/clock.ts'
-import { childEnvironment } from '../support/process.ts'
 import { callSandbox } from '../support/sandbox.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { writeSealedSeconds } from '../support/sealed-usage.ts'
 import { checks, hoursUsed, readAccount } from './billing-checks.ts'
 import { steps } from './billing-steps.ts'
-import type { ChildInput, StepName } from './billing-steps.ts'
+import type { StepName } from './billing-steps.ts'
+import { runKilledStep } from './killed-step.ts'
+import type { StepOrganization } from './killed-step.ts'
 import { createRandom } from './load.ts'
-
-const child = resolve(import.meta.dirname, 'billing-kill-child.ts')
 
 interface TestBed {
   application: Application
@@ -113,7 +111,7 @@ async function runRounds(
 
 interface Organization {
   client: Client
-  viewer: ChildInput['organization']
+  viewer: StepOrganization
 }
 
 /** Creates an organization and runs the steps before `step`. */
@@ -159,23 +157,14 @@ function runChild(
   { viewer }: Organization,
   killBefore: number | null,
 ): Promise<{ died: boolean; output: string }> {
-  const clockOffset = clock.now().getTime() - Date.now()
-  const input: ChildInput = { step, organization: viewer, clockOffset, killBefore }
-  const spawned = spawn(process.execPath, [child, JSON.stringify(input)], {
-    env: { ...childEnvironment(), ...settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const ahead = clock.now().getTime() - Date.now()
+  return runKilledStep(settings, {
+    file: 'billing-steps.ts',
+    step,
+    organization: viewer,
+    clock: { ahead },
+    killBefore,
   })
-  const { promise, resolve: end, reject } = Promise.withResolvers<{ died: boolean; output: string }>()
-  let output = ''
-  let errors = ''
-  spawned.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  spawned.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-  spawned.once('error', reject)
-  spawned.once('close', (code, signal) => {
-    if (signal === 'SIGKILL' || code === 0) end({ died: signal === 'SIGKILL', output })
-    else reject(new Error(`The process ended with ${signal ?? code}: ${errors}`))
-  })
-  return promise
 }
 
 /** Repeats the step ten minutes later, after the dead process's leases have expired, then handles its remaining events. */

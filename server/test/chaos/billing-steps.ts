@@ -6,24 +6,14 @@ import { reportUsage } from '../../src/features/billing/report-usage.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import type { Viewer } from '../../src/base/viewer.ts'
 import { callSandbox } from '../support/sandbox.ts'
+import type { StepOrganization } from './killed-step.ts'
 
 export type StepName = 'activation' | 'usage' | 'invoice' | 'payment'
 
-/** The arguments of `billing-kill-child.ts` */
-export interface ChildInput {
-  step: StepName
-  organization: { organizationId: number; userId: number; email: string; organizationName: string }
-  /** Offset of the clock in milliseconds */
-  clockOffset: number
-  /** The query before which the process is killed; null to run to the end and print the number of queries */
-  killBefore: number | null
-}
+export type BillingStep = (application: Application, organization: StepOrganization) => Promise<void>
 
 /** Billing steps that may be killed at any point and must have the same result when repeated. */
-export const steps: Record<
-  StepName,
-  (application: Application, organization: ChildInput['organization']) => Promise<void>
-> = {
+export const steps: Record<StepName, BillingStep> = {
   /** From a new organization to an active subscription */
   async activation(application, organization) {
     const viewer = organization as Viewer

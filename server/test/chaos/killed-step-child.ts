@@ -1,13 +1,14 @@
-// Runs one billing step and kills its own process before the n-th PostgreSQL query.
+// Runs one step and kills its own process before the n-th PostgreSQL query.
 import pg from 'pg'
 import { createApplication } from '../../src/wiring/create-application.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { createLog } from '../../src/base/log.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
-import { steps } from './billing-steps.ts'
-import type { ChildInput } from './billing-steps.ts'
+import type { BillingStep } from './billing-steps.ts'
+import type { KilledStep } from './killed-step.ts'
 
-const input: ChildInput = JSON.parse(process.argv[2] ?? '')
+const input: KilledStep = JSON.parse(process.argv[2] ?? '')
+const { steps }: { steps: Readonly<Record<string, BillingStep>> } = await import(`./${input.file}`)
 let queries = 0
 let isArmed = false
 const client: { query: (...parameters: unknown[]) => unknown } = pg.Client.prototype
@@ -17,13 +18,14 @@ client.query = function countedQuery(this: pg.Client, ...parameters: unknown[]) 
   return Reflect.apply(send, this, parameters)
 }
 
+const { clock } = input
 const application = await createApplication(readConfig(process.env), {
   log: createLog({ level: 'silent' }, () => {}),
-  clock: () => new Date(Date.now() + input.clockOffset),
+  clock: () => new Date('at' in clock ? clock.at : Date.now() + clock.ahead),
   runtime: createScriptedRuntime(),
 })
 isArmed = true
-await steps[input.step](application, input.organization)
+await steps[input.step]!(application, input.organization)
 isArmed = false
 process.stdout.write(String(queries))
 await application.close()
