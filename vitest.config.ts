@@ -79,8 +79,8 @@ export default defineConfig({
           expect: { poll: { timeout: 60_000 } },
           testTimeout: 240_000,
           hookTimeout: 300_000,
-          maxWorkers: 1,
-          // Browsers want the machine for themselves.
+          maxWorkers: 2,
+          // Browsers share the machine only with each other.
           sequence: { groupOrder: 2 },
         },
       },

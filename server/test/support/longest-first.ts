@@ -11,6 +11,9 @@ const longest = [
   '/flows/operators',
   '/chaos/kill-loop',
   '/faults/frozen-database',
+  '/console/test/accessibility',
+  '/console/test/failures',
+  '/console/test/interaction',
 ]
 
 /** Starts the longest files of each project first. Otherwise a worker that takes one of them last runs alone at the end. */
