@@ -59,6 +59,35 @@ test('of an engine that counts in each event, the caller sees what it would with
   }
 })
 
+test.each([
+  ['an object before the choices', '{"x":{},"choices":[{}]', '{"x":{},"choices":[]'],
+  [
+    'a name that ends like the choices',
+    '{"\\"choices":[{}],"choices":[{}]',
+    '{"\\"choices":[{}],"choices":[]',
+  ],
+])('the head of an event proves its choices: %s', (_difference, filled, empty) => {
+  const usage = ',"usage":{"prompt_tokens":5,"completion_tokens":3}}'
+  const text = [filled + usage, filled + usage, empty + usage].map((each) => `data: ${each}\n\n`).join('')
+  const meter = open('usage', {})
+  expect(run(meter, text)).toBe(`data: ${filled}}\n\n`.repeat(2))
+})
+
+test.each([
+  ', "usage":{"completion_tokens":1}}',
+  ',"usage" : {"completion_tokens":1}}',
+  ',"usage":{"completion_tokens":1} }',
+  ',"usage":{"completion_tokens":1,"a":{"b":1}}}',
+  ',"usage":{"completion_tokens":1,"a":"{"}}',
+  ',"usage":{"completion_tokens":1,"a":"}"}}',
+])('a count is cut whatever its spaces and values are: %s', (usage) => {
+  const filled = '{"choices":[{"delta":{}}]'
+  const usual = ',"usage":{"completion_tokens":2}}'
+  const text = [usual, usage, usual].map((each) => `data: ${filled}${each}\n\n`).join('')
+  const meter = open('usage', {})
+  expect(run(meter, text).replaceAll(' }', '}')).toBe(`data: ${filled}}\n\n`.repeat(3))
+})
+
 test('a caller that asks for usage in each event gets every byte', () => {
   const text = write(chunk('a', { usage: usageOf(1) })) + write({ choices: [], usage: usageOf(1) })
   const meter = open('usage', { stream_options: { include_usage: true, continuous_usage_stats: true } })

@@ -1,80 +1,57 @@
+import { copyText } from '../../base/copy-text.ts'
 import { memberNames, findMembers, JsonError } from '../../gateway/json-walk.ts'
+import type { EventRenaming } from './event-renaming.ts'
 
-const number = String.raw`-?\d[\d.eE+-]{0,40}`
-const name = String.raw`"[^"\\]{0,64}"`
-// The limits keep a hostile engine from filling the memory of the search.
-const innerObject = String.raw`\{(?:${name}:(?:${number}|null),?){0,32}\}`
-const numbers = String.raw`\{(?:${name}:(?:${number}|null|${innerObject}),?){0,32}\}`
-
-const emptyChoices = /"choices"\s*:\s*\[\s*\]/g
+const dataStart = 'data: {'
+const firstChoice = '"choices":[{'
+const eventEnd = '}\n\n'
 
 /**
- * Cuts one member from the events of a batch by position. Engines that count as they go write it last, as compact JSON with only numbers:
- * such a member is cut without a look at the rest of the event. Quotes in strings are escaped, so `,"name":` is a member; the brace
- * between it and the end of the event closes the outermost object, so it is a member of that. Texts have one character per byte.
+ * Cuts one member from the events of a stream by position. Engines that count as they go write the same text at the start of each event,
+ * up to the first choice, and the member last, as an object with only numbers. Once one such event has been parsed, its start is the
+ * head by which the others are known. Quotes in strings are escaped, so `,"name":` is a member; the brace between it and the end of the
+ * event closes the outermost object, so it is a member of that. Texts have one character per byte.
  */
 export class EventCutter {
   readonly member: string
-  /** The member, the end of its object and of its event */
-  readonly pattern: RegExp
-  events = ''
-  /** Where the last examined event begins */
-  eventStart = 0
-  /** The next event without choices; -1 for none */
-  emptyAt = -1
-  /** Carriage returns are rare, and may end lines */
-  isPlain = false
+  /** What stands before the object */
+  readonly opening: string
+  /** Empty until one is known */
+  head = ''
+  /** The head as the caller gets it */
+  newHead = ''
 
   constructor(member: string) {
     this.member = member
-    this.pattern = patternOf(member)
+    this.opening = `,"${member}":{`
   }
 
-  /** Takes the complete events that the other methods refer to. */
-  open(events: string): void {
-    this.events = events
-    this.eventStart = 0
-    this.isPlain = !events.includes('\r')
-    this.emptyAt = this.isPlain ? findEmptyChoices(events, 0) : -1
+  /** Returns the end of the event at `start` if `cut` may change it; -1 if it must be parsed. The member's name is at `at`, after a quote. */
+  endOfEvent(events: string, start: number, at: number): number {
+    const { head, opening } = this
+    const from = at - ',"'.length
+    if (head === '' || events.slice(start, start + head.length) !== head) return -1
+    if (events.slice(from, from + opening.length) !== opening) return -1
+    const end = events.indexOf('}', at) + '}'.length
+    const isLast = events.indexOf('\n', start) === end + 1 && events.startsWith(eventEnd, end)
+    return isLast ? end + eventEnd.length : -1
   }
 
-  /** Returns the end of the member with the name at `at`, after a quote; -1 unless it can be cut as it is. */
-  endOfMember(at: number): number {
-    const { events, pattern } = this
-    pattern.lastIndex = at - 2
-    if (!this.isPlain || !pattern.test(events)) return -1
-    const eventEnd = pattern.lastIndex
-    const start = this.startOfEvent(at)
-    if (start === -1 || !events.startsWith('data:', start)) return -1
-    if (this.emptyAt !== -1 && this.emptyAt < start) this.emptyAt = findEmptyChoices(events, start)
-    if (this.emptyAt !== -1 && this.emptyAt < at) return -1
-    this.eventStart = eventEnd
-    return eventEnd - '}\n\n'.length
+  /** Returns the event for the caller. */
+  cut(events: string, start: number, at: number): string {
+    return this.newHead + events.slice(start + this.head.length, at - ',"'.length) + eventEnd
   }
 
-  /** Returns the start of the event around `at`; -1 if it has several lines. */
-  startOfEvent(at: number): number {
-    const { events, eventStart } = this
-    if (events.indexOf('\n', eventStart) > at) return eventStart
-    const line = events.lastIndexOf('\n', at) + 1
-    return events[line - 2] === '\n' ? line : -1
+  /** Takes the head of an event that the member is cut from, and gives it the caller's name of the model. */
+  learnHead(event: string, renaming: EventRenaming | null): void {
+    // The second brace opens the first choice.
+    const end = event.indexOf('{', dataStart.length) + 1
+    const choices = end - firstChoice.length
+    if (!event.startsWith('data:') || !event.startsWith(firstChoice, choices)) return
+    if (event[choices - 1] === '\\') return
+    this.head = copyText(event.slice(0, end))
+    this.newHead = renaming === null ? this.head : renaming.inEvents(this.head)
   }
-}
-
-const patterns = new Map<string, RegExp>()
-
-function patternOf(member: string): RegExp {
-  let pattern = patterns.get(member)
-  if (pattern === undefined) {
-    pattern = new RegExp(String.raw`,"${member}":${numbers}\}\n\n`, 'y')
-    patterns.set(member, pattern)
-  }
-  return pattern
-}
-
-function findEmptyChoices(events: string, from: number): number {
-  emptyChoices.lastIndex = from
-  return emptyChoices.exec(events)?.index ?? -1
 }
 
 const dataLine = /^data:.*$/gm

@@ -21,6 +21,7 @@ export class EventRenaming {
 
   /** Renames the model in each of several complete server-sent events. */
   inEvents(events: string): string {
+    if (this.renaming.findInEvents(events, 0) === -1) return events
     let renamed = this.replaceAnchors(events)
     for (let anchors = 0; anchors < maxAnchors; anchors += 1) {
       const at = this.renaming.findInEvents(renamed, 0)

@@ -27,8 +27,7 @@ interface EventChanges {
 export class StreamMeter implements BodyMeter {
   readonly format: EventFormat
   readonly inEvents: CountsInEvents
-  /** The ends of the names of counts, because the search jumps between occurrences of the first character, and quotes are frequent */
-  readonly marks: readonly string[]
+  readonly marks: readonly CountMark[]
   readonly removal: EventRemoval | null
   /** null if no member is cut */
   readonly cutter: EventCutter | null
@@ -43,7 +42,7 @@ export class StreamMeter implements BodyMeter {
   constructor(format: EventFormat, inEvents: CountsInEvents, { removal, renaming }: EventChanges) {
     this.format = format
     this.inEvents = inEvents
-    this.marks = format.countNames[inEvents].map((name) => `${name}"`)
+    this.marks = format.countNames[inEvents].map(toMark)
     this.removal = removal
     this.cutter = removal === null || removal.member === null ? null : new EventCutter(removal.member)
     this.renaming = renaming
@@ -88,44 +87,47 @@ export class StreamMeter implements BodyMeter {
 
   /** Reads complete events and returns those to forward. Parses only the last of counts that are cut, and events with other counts. */
   readEvents(events: string): string {
-    const { format, cutter } = this
+    const { format, cutter, renaming } = this
     if (this.reported.outputTokens === undefined) this.chunks += countOf(events, format.chunkMark)
-    cutter?.open(events)
     const search = new CountSearch(events, this.marks)
     let forwarded = ''
     let copied = 0
-    let lastCut = ''
+    /** Where the count is that was cut last; -1 if the last event was parsed */
+    let cutAt = -1
     for (let at = search.next(0); at !== -1; at = search.next(copied)) {
-      const end = cutter === null ? -1 : cutter.endOfMember(at)
-      if (end !== -1) {
-        lastCut = events.slice(at - 1, end)
-        forwarded += events.slice(copied, at - ',"'.length)
-        copied = end
+      const next = cutter === null ? -1 : cutter.endOfEvent(events, copied, at)
+      if (cutter !== null && next !== -1) {
+        forwarded += cutter.cut(events, copied, at)
+        cutAt = at
+        copied = next
         continue
       }
-      this.reportCut(lastCut)
-      lastCut = ''
-      const { start, end: eventEnd } = eventAround(events, at)
-      forwarded += events.slice(copied, start) + this.readEvent(events.slice(start, eventEnd))
-      copied = eventEnd
+      this.reportCut(events, cutAt, copied)
+      cutAt = -1
+      const { start, end } = eventAround(events, at)
+      forwarded += events.slice(copied, start) + this.readEvent(events.slice(start, end))
+      copied = end
     }
-    this.reportCut(lastCut)
+    this.reportCut(events, cutAt, copied)
     const kept = copied === 0 ? events : forwarded + events.slice(copied)
-    return this.renaming === null ? kept : this.renaming.inEvents(kept)
+    return renaming === null ? kept : renaming.inEvents(kept)
   }
 
   /** Reads one event with a count and returns what to forward of it. */
   readEvent(text: string): string {
     const event = this.report(text)
-    const { removal } = this
+    const { removal, cutter, renaming } = this
     if (removal === null) return text
     const verdict = removal.judge(event)
     if (verdict === 'drop') return ''
-    return verdict === 'cut' && removal.member !== null ? cutMember(text, removal.member) : text
+    if (verdict === 'keep' || cutter === null) return text
+    cutter.learnHead(text, renaming)
+    return cutMember(text, cutter.member)
   }
 
-  reportCut(member: string): void {
-    if (member !== '') this.report(`data:{${member}}`)
+  /** Reports the count at `at`, which is the last member of the event that ends at `end`. */
+  reportCut(events: string, at: number, end: number): void {
+    if (at !== -1) this.report(`data:{"${events.slice(at, end)}`)
   }
 
   report(text: string): unknown {
@@ -141,22 +143,36 @@ function copyFrom(text: string, start: number): string {
   return part.length > text.length / 2 ? part : copyText(part)
 }
 
-const objectValue = /\s*:\s*(?:\{|$)/y
+/** What the search for a count looks for. */
+interface CountMark {
+  /** The name of the member with its quotes */
+  name: string
+  /** The end of the name. The search for a short text jumps between occurrences of its first character, and quotes are frequent */
+  needle: string
+}
+
+/** V8 prepares tables for longer texts, which takes longer than the search in an event */
+const needleLength = 6
+
+function toMark(name: string): CountMark {
+  const quoted = `"${name}"`
+  return { name: quoted, needle: quoted.slice(-Math.min(needleLength, name.length + 1)) }
+}
 
 /** Finds members with counts in a text. */
 class CountSearch {
   readonly text: string
-  readonly marks: readonly string[]
+  readonly marks: readonly CountMark[]
   /** The next position of each mark; -1 if there is none */
   readonly found: number[]
 
-  constructor(text: string, marks: readonly string[]) {
+  constructor(text: string, marks: readonly CountMark[]) {
     this.text = text
     this.marks = marks
     this.found = marks.map((mark) => findCount(text, mark, 0))
   }
 
-  /** Returns the first position from `from` on, or -1. `from` must not decrease. */
+  /** Returns the position after the first quote of the next name from `from` on, or -1. `from` must not decrease. */
   next(from: number): number {
     const { text, marks, found } = this
     let first = -1
@@ -172,11 +188,19 @@ class CountSearch {
   }
 }
 
+const objectValue = /\s*:\s*(?:\{|$)/y
+
+function hasObject(text: string, end: number): boolean {
+  if (text.startsWith(':{', end)) return true
+  objectValue.lastIndex = end
+  return objectValue.test(text)
+}
+
 /** Returns the next position of a member with an object as its value, or -1. Some engines send `"usage": null` with each chunk. */
-function findCount(text: string, mark: string, from: number): number {
-  for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1)) {
-    objectValue.lastIndex = at + mark.length
-    if (text[at - 1] === '"' && objectValue.test(text)) return at
+function findCount(text: string, { name, needle }: CountMark, from: number): number {
+  for (let at = text.indexOf(needle, from); at !== -1; at = text.indexOf(needle, at + 1)) {
+    const end = at + needle.length
+    if (text.startsWith(name, end - name.length) && hasObject(text, end)) return end - name.length + 1
   }
   return -1
 }
