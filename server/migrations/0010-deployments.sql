@@ -3,6 +3,7 @@ CREATE TABLE deployments (
   user_id                bigint NOT NULL REFERENCES users (id),
   organization_id        bigint NOT NULL REFERENCES organizations (id),
   shared_with            text CHECK (shared_with = 'organization'),
+  alias                  text CHECK (alias ~ '^[A-Za-z0-9._:/-]{1,128}$'),
   model_name             text NOT NULL,
   model_format           text NOT NULL,
   model_size_in_billions double precision NOT NULL,
@@ -63,6 +64,7 @@ CREATE INDEX deployments_shared_idx ON deployments (organization_id, created_at 
 CREATE INDEX deployments_due_idx ON deployments (reconcile_at) WHERE reconcile_at IS NOT NULL;
 COMMENT ON COLUMN deployments.shared_with IS
   'organization: every member whose current organization it is may call the deployment; NULL if only its owner may';
+COMMENT ON COLUMN deployments.alias IS 'A further name for requests, which several deployments may have';
 COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
 COMMENT ON COLUMN deployments.waiting_for IS
   'What the next step waits for: an instance; an engine that starts; stop: a lost engine that must stop, whose restart is counted already; release: the instance is too small; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
@@ -98,8 +100,8 @@ $$;
 CREATE TRIGGER deployments_created AFTER INSERT OR DELETE ON deployments
   FOR EACH ROW EXECUTE FUNCTION notify_deployment_changed();
 CREATE TRIGGER deployments_changed AFTER UPDATE ON deployments FOR EACH ROW
-  WHEN ((OLD.status, OLD.engine_url, OLD.failure_reason, OLD.model_name, OLD.shared_with)
-    IS DISTINCT FROM (NEW.status, NEW.engine_url, NEW.failure_reason, NEW.model_name, NEW.shared_with))
+  WHEN ((OLD.status, OLD.engine_url, OLD.failure_reason, OLD.model_name, OLD.alias, OLD.shared_with)
+    IS DISTINCT FROM (NEW.status, NEW.engine_url, NEW.failure_reason, NEW.model_name, NEW.alias, NEW.shared_with))
   EXECUTE FUNCTION notify_deployment_changed();
 
 CREATE TABLE deployment_events (

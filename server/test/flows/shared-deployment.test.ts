@@ -147,6 +147,52 @@ test('one’s own deployments come first; a shared one of the same model has its
   await expectChat(admin, `dep-${id}`, 200)
 })
 
+test('an alias: reaches one’s own deployments, then shared ones, before model names', async () => {
+  const { member, admin, viewer, stranger, id } = await setUp()
+  const name = async (by: Client, deployment: string, alias: unknown) =>
+    by.patch(`${path}/${deployment}`, { alias })
+  for (const wrong of ['', 'a b', 'ä', 'x'.repeat(129), 7, 'a\n']) {
+    expect((await name(member, id, wrong)).status, String(wrong)).toBe(422)
+  }
+  expect((await name(viewer, id, 'chat')).status).toBe(403)
+  expect((await name(stranger, id, 'chat')).status).toBe(404)
+  const longest = 'Team:Chat_1.0/x-'.repeat(8)
+  expect((await name(member, id, longest)).body.alias).toBe(longest)
+  await expectChat(member, longest, 200)
+  expect((await name(member, id, 'chat')).body).toMatchObject({ alias: 'chat', shared_with: null })
+  await expectChat(member, 'chat', 200)
+  await expectChat(member, longest, 404)
+  await expectChat(viewer, 'chat', 404)
+  await share(member, id)
+  for (const colleague of [viewer, admin]) await expectChat(colleague, 'chat', 200)
+  expect((await chat(stranger, 'chat')).status).toBe(404)
+  expect((await viewer.get('/v1/models')).body.data.map((model: any) => model.id)).toEqual([
+    'berth-tiny',
+    'chat',
+  ])
+  expect((await viewer.get('/v1/models/chat')).body.deployments).toEqual([id])
+
+  const served = async (by: Client, model: string) => (await by.get(`/v1/models/${model}`)).body.deployments
+  const { id: own } = await deploy(admin)
+  expect(await served(admin, 'chat')).toEqual([id])
+  await name(admin, own, 'chat')
+  expect(await served(admin, 'chat')).toEqual([own])
+  expect(await served(viewer, 'chat')).toEqual([id])
+  const { id: second } = await deploy(member)
+  await name(member, second, 'chat')
+  expect(await served(member, 'chat')).toEqual([second, id])
+  await name(member, second, 'berth-tiny')
+  expect(await served(member, 'berth-tiny')).toEqual([second])
+  expect((await name(member, id, null)).body.alias).toBeNull()
+  await expectChat(member, 'chat', 404)
+  const { items } = (await member.get(`${path}/${id}/events`)).body
+  expect(items.map(({ message }: { message: string }) => message)).toContain(
+    'Requests reach the model by the alias chat from now on.',
+  )
+  await member.delete(`${path}/${second}`)
+  expect((await name(member, second, 'late')).body.code).toBe('deployment_ended')
+})
+
 test('fields that would affect others never reach a shared engine', async () => {
   const { member, viewer, id } = await setUp()
   const fields = { priority: -1, cache_salt: 'x', id_slot: 0, lora: [{ id: 0, scale: 1 }] }

@@ -18,10 +18,10 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'pric
 /** Changes of a deployment. Omitted fields stay. */
 export type DeploymentWishes = {
   [Name in keyof CapacityMinimums]?: CapacityMinimums[Name] | undefined
-} & { sharedWith?: SharedWith | null | undefined }
+} & { sharedWith?: SharedWith | null | undefined; alias?: string | null | undefined }
 
 /**
- * Changes what a deployment must be able to serve, and whether it is shared. A deployment that doesn't serve yet moves to an instance
+ * Changes what a deployment must be able to serve, its alias, and whether it is shared. A deployment that doesn't serve yet moves to an instance
  * that is large enough, a running one when its engine starts next. Throws `deployment_ended` and `no_feasible_instance`.
  */
 export async function changeDeployment(
@@ -62,27 +62,35 @@ export async function changeDeployment(
   }
 }
 
+type ChangedColumns = Partial<
+  Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences' | 'shared_with' | 'alias'>
+>
+
 /** The columns and the event of a change; null if nothing changes. `minimums` is null if they stay. */
 function toChange(deployment: Deployment, wishes: DeploymentWishes) {
   const minimums = changeMinimums(toMinimums(deployment), wishes)
-  const { sharedWith = deployment.shared_with } = wishes
-  const isShareChanged = sharedWith !== deployment.shared_with
-  if (minimums === null && !isShareChanged) return null
-  return {
-    minimums,
-    columns: {
-      ...(minimums !== null && {
+  const { sharedWith = deployment.shared_with, alias = deployment.alias } = wishes
+  const changes = [
+    minimums !== null && {
+      columns: {
         min_context_tokens: minimums.contextTokens,
         min_parallel_sequences: minimums.parallelSequences,
-      }),
-      ...(isShareChanged && { shared_with: sharedWith }),
+      },
+      message: describeMinimums(minimums),
     },
+    sharedWith !== deployment.shared_with && {
+      columns: { shared_with: sharedWith },
+      message: describeSharing(sharedWith),
+    },
+    alias !== deployment.alias && { columns: { alias }, message: describeAlias(alias) },
+  ].filter((change) => change !== false)
+  if (changes.length === 0) return null
+  return {
+    minimums,
+    columns: Object.assign({}, ...changes.map(({ columns }) => columns)) as ChangedColumns,
     event: {
       stage: minimums === null ? null : 'instance_selection',
-      message: [
-        ...(minimums === null ? [] : [describeMinimums(minimums)]),
-        ...(isShareChanged ? [describeSharing(sharedWith)] : []),
-      ].join(' '),
+      message: changes.map(({ message }) => message).join(' '),
     },
   }
 }
@@ -98,6 +106,12 @@ function describeSharing(sharedWith: SharedWith | null): string {
   return sharedWith === null
     ? 'Only the owner may call the model from now on.'
     : 'The members of the organization may call the model from now on.'
+}
+
+function describeAlias(alias: string | null): string {
+  return alias === null
+    ? 'Requests do not reach the model by an alias anymore.'
+    : `Requests reach the model by the alias ${alias} from now on.`
 }
 
 async function assertFeasible(deps: Deps, deployment: Deployment, minimums: CapacityMinimums): Promise<void> {

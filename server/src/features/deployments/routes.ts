@@ -101,7 +101,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       config: { permission: 'createDeployments', anyOrganization: true },
       schema: {
         operationId: 'changeDeployment',
-        summary: 'Change what a deployment must be able to serve, and who may call it',
+        summary: 'Change what a deployment must be able to serve, who may call it, and its alias',
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
           'does so when its engine starts next, and says so in `waiting_for`. The owner and admins of the organization may share it.',

@@ -14,10 +14,24 @@ const sharedWith = z
     '`organization`: every member of the organization may call the model while it is their current organization; null: only the owner',
   )
 
-export const changeDeploymentBody = z.object({ ...minimums, shared_with: sharedWith.optional() }).meta({
-  id: 'DeploymentChange',
-  examples: [{ min_context_tokens: 32_768 }, { shared_with: 'organization' }],
-})
+const alias = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9._:/-]{1,128}$/,
+    'Use 1 to 128 letters without accents, digits or the characters . _ : / -',
+  )
+  .nullable()
+  .describe(
+    'A further value for `model` in inference requests, which goes before model names; null for none. Of several deployments with ' +
+      'the same alias, the least busy running one serves a request',
+  )
+
+export const changeDeploymentBody = z
+  .object({ ...minimums, shared_with: sharedWith.optional(), alias: alias.optional() })
+  .meta({
+    id: 'DeploymentChange',
+    examples: [{ min_context_tokens: 32_768 }, { shared_with: 'organization' }, { alias: 'team-chat' }],
+  })
 
 /** Omitted fields stay undefined. */
 export function toWishes(body: z.infer<typeof changeDeploymentBody>): DeploymentWishes {
@@ -25,6 +39,7 @@ export function toWishes(body: z.infer<typeof changeDeploymentBody>): Deployment
     contextTokens: body.min_context_tokens,
     parallelSequences: body.min_parallel_sequences,
     sharedWith: body.shared_with,
+    alias: body.alias,
   }
 }
 
@@ -73,6 +88,7 @@ export const deploymentBody = z
       .describe('The person who asked for the deployment, or to whom it was transferred'),
     organization_id: z.string().describe('The organization that pays'),
     shared_with: sharedWith,
+    alias,
     cluster_id: z
       .string()
       .nullable()

@@ -14,6 +14,8 @@ import type { Deployment, ServingScope } from './store.ts'
 export interface ServingDeployment extends DeploymentOwnership {
   deploymentId: string
   modelName: string
+  /** A further name for requests; null for none */
+  alias: string | null
   modelType: ModelType
   /** Format of the weights */
   format: string
@@ -31,7 +33,8 @@ export interface ServingDeployment extends DeploymentOwnership {
 
 /**
  * Resolves the `model` of a request among the viewer's deployments that aren't terminating, then among those that others share with the
- * viewer's current organization: the one with this id or `inference_model_uid`, otherwise all with this model name, newest first. A name
+ * viewer's current organization: the one with this id or `inference_model_uid`, otherwise all with this alias, otherwise
+ * all with this model name, newest first. A name
  * that none has may be another spelling of one in the catalog, or the catalog's id.
  */
 export async function resolveDeployments(
@@ -45,6 +48,8 @@ export async function resolveDeployments(
     const rows = await listDeploymentsByName(db, scope, name)
     const exact = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)
     if (exact !== undefined) return [toServing(exact)]
+    const aliased = rows.filter(({ alias }) => alias === name)
+    if (aliased.length > 0) return aliased.map(toServing)
     if (rows.length > 0) return rows.map(toServing)
     const modelName = await catalogName()
     if (modelName === null || modelName === name) continue
@@ -109,6 +114,7 @@ function toServing(row: Deployment): ServingDeployment {
     deploymentId: row.id,
     ...toOwnership(row),
     modelName: row.model_name,
+    alias: row.alias,
     modelType,
     format,
     modelUid: row.inference_model_uid,

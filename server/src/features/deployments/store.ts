@@ -13,6 +13,7 @@ const summaryColumns = [
   'user_id',
   'organization_id',
   'shared_with',
+  'alias',
   'cluster_id',
   'instance_id',
   'gpu_allocation_id',
@@ -148,6 +149,7 @@ export function listDeploymentsByName(
       where.or([
         where(sql<string>`id::text`, '=', name),
         where('inference_model_uid', '=', name),
+        where('alias', '=', name),
         where('model_name', '=', name),
       ]),
     )

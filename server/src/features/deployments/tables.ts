@@ -25,6 +25,7 @@ export interface DeploymentsTable {
   user_id: number
   organization_id: number
   shared_with: SharedWith | null
+  alias: string | null
   model_name: string
   model_format: string
   model_size_in_billions: number

@@ -12,6 +12,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     sharedWith: null,
     organizationId: 1,
     modelName: 'm',
+    alias: null,
     modelType: 'LLM',
     format: 'ggufv2',
     counts: { inEvents: 'none', afterAbort: 'none' },

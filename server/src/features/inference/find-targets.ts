@@ -10,7 +10,7 @@ type Deps = Pick<Services, 'db'>
 
 /**
  * Returns the viewer's running deployments that can serve `model`: a deployment id or the engine's uid selects one deployment,
- * a model name selects all that run the model. If the viewer may call none of them, throws the refusal, or an error that explains the
+ * an alias or a model name selects all that have it. If the viewer may call none of them, throws the refusal, or an error that explains the
  * newest deployment's state.
  */
 export async function findTargets(deps: Deps, viewer: Viewer, model: string): Promise<ServingDeployment[]> {

@@ -64,18 +64,27 @@ export function modelRoutes(app: App, deps: Deps): void {
 }
 
 /**
- * Deployments by the name that a request reaches them with. A name reaches the caller's own deployments first, so a shared one of the same
- * model is listed by its `inference_model_uid`.
+ * Deployments by the names that a request reaches them with. A name reaches the caller's own deployments first, so a shared one of the
+ * same model is listed by its `inference_model_uid`.
  */
 function groupByRequestName({
   own,
   shared,
 }: Record<'own' | 'shared', readonly ServingDeployment[]>): Map<string, ServingDeployment[]> {
-  const byName = Map.groupBy(own, ({ modelName }) => modelName)
-  const others = Map.groupBy(shared, ({ modelName, modelUid }) =>
-    byName.has(modelName) ? modelUid : modelName,
+  const ownNames = groupByName(own)
+  const byUid = Map.groupBy(
+    shared.filter(({ modelName }) => ownNames.has(modelName)),
+    ({ modelUid }) => modelUid,
   )
-  return new Map([...byName, ...others])
+  return new Map([...ownNames, ...[...groupByName(shared), ...byUid].filter(([name]) => !ownNames.has(name))])
+}
+
+/** By model name, and by alias, which goes before the model name of others. */
+function groupByName(deployments: readonly ServingDeployment[]): Map<string, ServingDeployment[]> {
+  const byAlias = Map.groupBy(deployments, ({ alias }) => alias)
+  const names = Map.groupBy(deployments, ({ modelName }) => modelName)
+  for (const [alias, aliased] of byAlias) if (alias !== null) names.set(alias, aliased)
+  return names
 }
 
 async function toModel(deps: Deps, id: string, deployments: readonly ServingDeployment[], viewer: Viewer) {

@@ -26,5 +26,5 @@ export const modelsBody = z
   .meta({ id: 'Models', description: 'The models that you can use now' })
 
 export const modelParams = z.object({
-  model: z.string().describe('A model name, a deployment id or an `inference_model_uid`'),
+  model: z.string().describe('A model name, an alias, a deployment id or an `inference_model_uid`'),
 })

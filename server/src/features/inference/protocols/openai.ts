@@ -8,7 +8,9 @@ import type { ErrorFormat, MemberPath } from './protocol.ts'
 /** Where engines repeat the name of the model */
 export const modelAt: MemberPath = ['model']
 
-export const modelField = z.string().describe("A deployment's id or inference_model_uid, or a model name")
+export const modelField = z
+  .string()
+  .describe("A deployment's id, inference_model_uid or alias, or a model name")
 
 export const modelOfRequest = z.string().describe('The `model` of the request')
 

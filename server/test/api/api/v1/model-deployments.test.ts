@@ -32,6 +32,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
     owner: { user_id: String(session.user.id), email: session.user.email, name: session.user.name },
     organization_id: expect.stringMatching(/^\d+$/),
     shared_with: null,
+    alias: null,
     cluster_id: null,
     instance_id: null,
     gpu_allocation_id: null,
