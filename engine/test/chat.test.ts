@@ -71,6 +71,17 @@ test('sends the usage so far with each chunk on request', async () => {
   expect((await ask({ continuous_usage_stats: true })).every((chunk) => !('usage' in chunk))).toBe(true)
 })
 
+test('counts each choice by itself in its chunks, as vLLM does, and all of them at the end', async () => {
+  const stream_options = { include_usage: true, continuous_usage_stats: true }
+  const text = await (await engine.chat({ stream: true, max_tokens: 6, n: 2, stream_options })).text()
+  const events = text.split('\n\n').flatMap((event) => /^data: (\{.*)$/.exec(event)?.slice(1) ?? [])
+  const chunks = events.map((event) => JSON.parse(event) as OpenAI.ChatCompletionChunk)
+  const lastOf = (index: number) => chunks.findLast(({ choices }) => choices[0]?.index === index)!.usage!
+  const total = chunks.at(-1)!.usage!.completion_tokens
+  expect(lastOf(0).completion_tokens + lastOf(1).completion_tokens).toBe(total)
+  expect(lastOf(1).completion_tokens).toBeLessThan(total)
+})
+
 test('tells what a request used whose caller left', async () => {
   const leaving = new AbortController()
   const headers = { authorization: `Bearer ${engine.key}`, 'x-request-id': 'left-1' }

@@ -31,6 +31,23 @@ describe.each([
     expect(usage.total_tokens).toBe(usage.prompt_tokens)
   })
 
+  test('tells what a request used', async () => {
+    const metrics = async () => {
+      const headers = { authorization: `Bearer ${engine.key}` }
+      const text = await (await fetch(`${await engine.url()}/metrics`, { headers })).text()
+      return Number(/^berth_engine_prompt_tokens_total (\d+)$/m.exec(text)![1])
+    }
+    const before = await metrics()
+    const { usage } = await client.embeddings.create(
+      { model: modelAlias, input: ['one', 'two words'] },
+      { headers: { 'x-request-id': `known-${type}` } },
+    )
+    const path = `/requests/known-${type}/usage`
+    const told: { usage?: object } = await client.get(path)
+    expect(told.usage).toMatchObject({ prompt_tokens: usage.prompt_tokens, completion_tokens: 0 })
+    expect((await metrics()) - before).toBe(usage.prompt_tokens)
+  })
+
   test('returns the same numbers as base64, the default of the OpenAI client', async () => {
     const response = await engine.post('/v1/embeddings', {
       model: modelAlias,

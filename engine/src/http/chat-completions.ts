@@ -75,11 +75,16 @@ async function streamAnswer(
   { used, send, write }: { used: UsedTokens; send: (data: unknown) => void; write: Write },
 ): Promise<void> {
   const { include_usage: endsWithUsage, continuous_usage_stats: isContinuous } = request.stream_options ?? {}
-  const sendCounted = (chunk: object): void =>
-    send(endsWithUsage === true && isContinuous === true ? { ...chunk, usage: toUsage(used) } : chunk)
+  // As in vLLM, the usage so far is that of the chunk's choice.
+  let before = 0
+  const sendCounted = (chunk: object): void => {
+    if (endsWithUsage !== true || isContinuous !== true) return send(chunk)
+    send({ ...chunk, usage: toUsage({ ...used, completionTokens: used.completionTokens - before }) })
+  }
   const sendChunk = (chunk: Chunk): void =>
     sendCounted(request.usesFunctions === true ? toFunctionChunk(chunk) : chunk)
   const total = await write((index) => {
+    before = used.completionTokens
     sendCounted(toChunk(head, index, { role: 'assistant', content: '' }))
     return {
       add: (piece) => sendChunk(toPieceChunk(head, index, piece)),

@@ -2,6 +2,7 @@ import type { Token } from 'node-llama-cpp'
 import { z } from 'zod'
 import { invalid } from '../base/errors.ts'
 import { maxCharactersPerToken } from '../model/limits.ts'
+import type { UsedTokens } from '../chat/answer.ts'
 import type { LoadedModel } from '../model/load-model.ts'
 
 const maxInputs = 2048
@@ -24,18 +25,15 @@ export const embeddingsRequestBody = z.object({
 /** A validated embeddings request. */
 export type EmbeddingsRequest = z.infer<typeof embeddingsRequestBody>
 
-/** Unit vectors in the order of the inputs, and the number of prompt tokens. */
-export interface Embeddings {
-  vectors: number[][]
-  promptTokens: number
-}
-
-/** Computes the embeddings one by one. Rejects with the signal's reason when the signal aborts. */
+/**
+ * Computes unit vectors in the order of the inputs, one by one. `used` has the counts so far. Rejects with the signal's reason when the
+ * signal aborts.
+ */
 export async function computeEmbeddings(
   loaded: LoadedModel,
   request: EmbeddingsRequest,
-  signal: AbortSignal,
-): Promise<Embeddings> {
+  { used, signal }: { used: UsedTokens; signal: AbortSignal },
+): Promise<number[][]> {
   const size = loaded.model.embeddingVectorSize
   if (request.dimensions != null && request.dimensions !== size) {
     throw invalid('dimensions', `This model's embeddings have ${size} dimensions, which cannot be changed.`)
@@ -52,12 +50,13 @@ export async function computeEmbeddings(
   checkLengths(lengths, limit)
 
   const vectors: number[][] = []
-  for (const input of inputs) {
+  for (const [index, input] of inputs.entries()) {
     signal.throwIfAborted()
     const { vector } = await context.getEmbeddingFor(toLlamaInput(input))
+    used.promptTokens += lengths[index]!
     vectors.push(normalize(vector))
   }
-  return { vectors, promptTokens: lengths.reduce((sum, length) => sum + length, 0) }
+  return vectors
 }
 
 type EmbeddingsInput = string | number[]
@@ -99,7 +98,11 @@ export function normalize(vector: readonly number[]): number[] {
 }
 
 /** The response with the embeddings, in OpenAI's format. */
-export function toEmbeddingList({ vectors, promptTokens }: Embeddings, request: EmbeddingsRequest) {
+export function toEmbeddingList(
+  vectors: readonly number[][],
+  { promptTokens }: UsedTokens,
+  request: EmbeddingsRequest,
+) {
   const encode = (vector: number[]) => (request.encoding_format === 'base64' ? toBase64(vector) : vector)
   return {
     object: 'list',

@@ -24,10 +24,13 @@ export function registerRoutes(
     const body = parseBody(embeddingsRequestBody, request.body)
     const model = findModel(body.model)
     if (embedding >= model.maxEmbeddings) throw overloaded(embedding)
-    embedding++
-    const computed = await computeEmbeddings(model, body, request.left).finally(() => embedding--)
-    request.used = `prompt=${computed.promptTokens} inputs=${computed.vectors.length}`
-    return toEmbeddingList(computed, body)
+    return counts.follow(request, async (used) => {
+      embedding++
+      const asked = { used, signal: request.left }
+      const vectors = await computeEmbeddings(model, body, asked).finally(() => embedding--)
+      request.used = `prompt=${used.promptTokens} inputs=${vectors.length}`
+      return toEmbeddingList(vectors, used, body)
+    })
   })
 
   fastify.post('/v1/chat/completions', async (request, reply) => {

@@ -55,12 +55,15 @@ test('an engine that tokenizes counts the prompt of an aborted request', async (
   expect(requests).toEqual(['POST /base/tokenize Bearer key {"model":"dep-1","messages":[]}'])
 })
 
-test('an engine that reports its own count is asked for that', async () => {
-  const answer = '{"usage":{"prompt_tokens":7,"completion_tokens":2}}'
-  const { usage, requests } = await count('report', answer)
-  expect(usage).toEqual({ inputTokens: 7, outputTokens: 2 })
-  expect(requests).toEqual(['GET /base/v1/requests/r-1/usage Bearer key '])
-})
+test.each([chatCompletions, embeddings])(
+  'an engine that reports its own count is asked for that',
+  async (protocol) => {
+    const answer = '{"usage":{"prompt_tokens":7,"completion_tokens":2}}'
+    const { usage, requests } = await count('report', answer, protocol)
+    expect(usage).toEqual({ inputTokens: 7, outputTokens: 2 })
+    expect(requests).toEqual(['GET /base/v1/requests/r-1/usage Bearer key '])
+  },
+)
 
 test.each(['', '{"count":-1}', 'null', 'not json'])(
   'the answer %j leaves the tokens unknown',
@@ -70,7 +73,7 @@ test.each(['', '{"count":-1}', 'null', 'not json'])(
   },
 )
 
-test('nothing is asked for embeddings, or of an engine that does not count', async () => {
+test('nothing is asked for embeddings that an engine can’t tokenize, or of an engine that does not count', async () => {
   for (const { usage, requests } of [
     await count('none', '{"count":7}'),
     await count('tokenize', '{"count":7}', embeddings),

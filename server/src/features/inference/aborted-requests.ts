@@ -82,7 +82,6 @@ export function countAbortedRequests(log: Logger): AbortedRequests {
 }
 
 function toQuestion({ request, protocol, caller }: Arrival, target: EngineTarget): Question | null {
-  if (!protocol.countsAborted) return null
   const base = target.origin + target.basePath
   const headers = {
     'content-type': 'application/json',
@@ -95,7 +94,7 @@ function toQuestion({ request, protocol, caller }: Arrival, target: EngineTarget
       read: (answer) => readUsageAt(answer, ['usage'], protocol.bodies.readUsage),
     }
   }
-  if (target.counts.afterAbort === 'none' || request.body.length === 0) return null
+  if (target.counts.afterAbort === 'none' || !protocol.isTokenizable || request.body.length === 0) return null
   const body = writeEngineBody(request, target)
   const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.concat(body)
   return {

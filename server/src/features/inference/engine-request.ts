@@ -83,6 +83,14 @@ export class EngineRequest implements ResponseHandler {
     )
   }
 
+  /** Leaves the response to `handler` until the engine notices. Returns false if that is not possible. The owner then hears nothing more. */
+  leave(handler: ResponseHandler): boolean {
+    if (this.rejected || this.call === null || !this.call.leave(handler)) return false
+    this.aborted = true
+    this.call = null
+    return true
+  }
+
   /** Closes the connection. The owner hears nothing more. */
   abort(): void {
     this.aborted = true

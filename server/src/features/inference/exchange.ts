@@ -12,9 +12,11 @@ import { describeExchange } from './finished-exchange.ts'
 import type { BrokenBy, FinishedExchange } from './finished-exchange.ts'
 import { modelLost, toGatewayError } from './gateway-errors.ts'
 import type { Inference } from './open-inference.ts'
-import { openRelay } from './open-relay.ts'
+import { LeftResponse } from './left-response.ts'
+import { openRelay, openStreamMeter } from './open-relay.ts'
 import type { RelayOwner, ResponseRelay } from './response-relay.ts'
 import type { Revocable } from './revoke-access.ts'
+import { StreamRelay } from './stream-relay.ts'
 import type { EngineTarget } from './targets.ts'
 import type { RequestSpan } from './traces.ts'
 
@@ -55,6 +57,10 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   holdsBody = false
   /** The engine was processing the request when this left it */
   abandoned = false
+  /** The engine may have sent a count that has not arrived */
+  awaitsCount = false
+  /** What is left to do when that count is known; null until the caller's connection has closed */
+  settle: (() => void) | null = null
 
   constructor(deps: ExchangeDeps, arrival: Arrival) {
     const { caller, targets } = arrival
@@ -111,8 +117,30 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     if (isAtEngine(from) && engine !== null && engine.call !== null) {
       this.abandoned = engine.status === 0 || engine.status === 200
     }
-    engine?.abort()
+    this.awaitsCount = this.abandoned && this.readsCounts() && this.readLastCount()
+    if (!this.awaitsCount) engine?.abort()
     this.move(from, to)
+  }
+
+  /** True if the engine counts in the events of the response, and does not tell the count afterwards. */
+  readsCounts(): boolean {
+    const { inEvents, afterAbort } = this.engine!.target.counts
+    return this.arrival.request.streams && inEvents !== 'none' && afterAbort !== 'report'
+  }
+
+  /** Leaves the engine, and reads what it sent before it noticed. Returns false if that is not possible. */
+  readLastCount(): boolean {
+    const { engine, relay } = this
+    const response = new LeftResponse(
+      relay instanceof StreamRelay ? relay.meter : null,
+      (head) => openStreamMeter(this, head),
+      (usage) => {
+        this.partialUsage = usage ?? this.partialUsage
+        this.awaitsCount = false
+        this.settle?.()
+      },
+    )
+    return engine!.leave(response)
   }
 
   reject(error: Error): void {
@@ -139,7 +167,8 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     this.move('sent', 'body')
     this.firstByteAt = performance.now()
     // An engine that counts prompts may have to count this one until it has begun to answer.
-    this.holdsBody = this.engine!.target.counts.afterAbort === 'tokenize'
+    this.holdsBody =
+      this.arrival.protocol.isTokenizable && this.engine!.target.counts.afterAbort === 'tokenize'
     if (!this.holdsBody) this.releaseBody()
     this.relay = openRelay(this.deps, this, head)
     return this.relay.buffer
@@ -235,19 +264,28 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     if (!this.arrival.caller.reply.raw.writableFinished) this.brokenBy ??= 'caller'
     this.relay?.close()
     this.leave(state, 'ended')
+    const ended = describeExchange(this)
+    this.span?.end({ ...ended, usage: this.usage ?? this.partialUsage })
+    this.settle = () => this.finish(ended)
+    if (!this.awaitsCount) this.settle()
+  }
+
+  /** Records what the request used. If its caller left before the engine sent a count, the engine is asked. */
+  finish(ended: FinishedExchange): void {
     const { partialUsage, engine } = this
+    const end = () => this.deps.onFinished({ ...ended, usage: this.usage })
     const asksEngine =
       this.usage === null &&
       this.abandoned &&
       (partialUsage === null || engine!.target.counts.afterAbort === 'report')
-    if (!asksEngine && partialUsage !== null) this.recordUsage(partialUsage)
-    const finished = describeExchange(this)
-    this.span?.end(finished)
-    if (!asksEngine) return this.deps.onFinished(finished)
+    if (!asksEngine) {
+      if (partialUsage !== null) this.recordUsage(partialUsage)
+      return end()
+    }
     this.deps.inference.abortedRequests.count(this.arrival, engine!.target, (told) => {
       const usage = told ?? partialUsage
       if (usage !== null) this.recordUsage(usage)
-      this.deps.onFinished({ ...finished, usage })
+      end()
     })
   }
 }

@@ -87,8 +87,9 @@ export async function openInference(
       admission.close()
       targets.close()
       openRequests.close()
-      await abortedRequests.close()
+      // Responses that were left end now, and their engines may have to count them.
       await client.close()
+      await abortedRequests.close()
       await statistics.close()
       await traces?.close()
     },

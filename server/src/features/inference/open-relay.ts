@@ -8,17 +8,22 @@ import { StreamRelay } from './stream-relay.ts'
 
 /** Opens the relay for a response with this head: one that streams events, or one that holds a document until it is complete. */
 export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead): ResponseRelay {
+  const meter = openStreamMeter(owner, head)
+  if (meter === null) return new BufferedRelay(deps, owner, head)
+  return new StreamRelay(deps, owner, head, meter, true)
+}
+
+/** Opens the meter of a response that streams events; null for other responses. */
+export function openStreamMeter(owner: RelayOwner, head: ResponseHead): StreamMeter | null {
   const { protocol, request } = owner.arrival
   const { events } = protocol
-  if (events === null || !head.headers['content-type']?.startsWith('text/event-stream')) {
-    return new BufferedRelay(deps, owner, head)
-  }
+  if (events === null || !head.headers['content-type']?.startsWith('text/event-stream')) return null
   const { inEvents } = owner.engine!.target.counts
   const removal = events.openRemoval(request.values, inEvents)
   const renaming = openRenaming(owner, events.modelAt)
-  const meter = new StreamMeter(events, inEvents, {
+  return new StreamMeter(events, inEvents, {
     removal,
+    choices: events.openChoices(request.values, inEvents),
     renaming: renaming && new EventRenaming(renaming),
   })
-  return new StreamRelay(deps, owner, head, meter, true)
 }

@@ -159,3 +159,43 @@ test.each(['\n', '\r\n'])('long reads that end inside events give the same, with
     { numRuns: 50 },
   )
 })
+
+/** Events of llama-server b11669 and vLLM 0.32 for two choices, without the members that nobody reads. */
+const recorded = {
+  timings: [
+    '{"choices":[{"finish_reason":null,"index":0,"delta":{"content":null}}],"timings":{"cache_n":0,"prompt_n":14,"predicted_n":0},"prompt_progress":{"total":14,"cache":0,"processed":14}}',
+    '{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"2"}}],"timings":{"cache_n":0,"prompt_n":14,"predicted_n":1}}',
+    '{"choices":[{"finish_reason":null,"index":1,"delta":{"content":"2"}}],"timings":{"cache_n":0,"prompt_n":14,"predicted_n":1}}',
+    '{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"7"}}],"timings":{"cache_n":0,"prompt_n":14,"predicted_n":2}}',
+    '{"choices":[{"finish_reason":null,"index":1,"delta":{"content":"7"}}],"timings":{"cache_n":0,"prompt_n":14,"predicted_n":2}}',
+    '{"choices":[{"finish_reason":"length","index":0,"delta":{}}]}',
+    '{"choices":[],"usage":{"completion_tokens":3,"prompt_tokens":14},"timings":{"cache_n":0,"prompt_n":14,"predicted_n":3}}',
+    '{"choices":[{"finish_reason":"length","index":1,"delta":{}}]}',
+    '{"choices":[],"usage":{"completion_tokens":4,"prompt_tokens":14},"timings":{"cache_n":0,"prompt_n":14,"predicted_n":4}}',
+  ],
+  usage: [
+    '{"choices":[{"index":0,"delta":{"role":"assistant"}}],"usage":{"prompt_tokens":14,"total_tokens":14,"completion_tokens":0}}',
+    '{"choices":[{"index":0,"delta":{"content":"2"}}],"usage":{"prompt_tokens":14,"total_tokens":15,"completion_tokens":1}}',
+    '{"choices":[{"index":1,"delta":{"content":"2"}}],"usage":{"prompt_tokens":14,"total_tokens":15,"completion_tokens":1}}',
+    '{"choices":[{"index":0,"delta":{"content":"7"}}],"usage":{"prompt_tokens":14,"total_tokens":16,"completion_tokens":2}}',
+    '{"choices":[{"index":1,"delta":{"content":"7"}}],"usage":{"prompt_tokens":14,"total_tokens":17,"completion_tokens":3}}',
+    '{"choices":[],"usage":{"prompt_tokens":14,"total_tokens":19,"completion_tokens":5}}',
+  ],
+}
+
+test.each([
+  ['timings', [0, 1, 2, 3, 4, 4, 5, 5, 7]],
+  ['usage', [0, 1, 2, 3, 5, 5]],
+] as const)('%s of several choices are added up, also if the stream is aborted', (inEvents, outputs) => {
+  const events = chatCompletions.events!
+  const values = { n: 2, stream_options: { include_usage: true } }
+  for (const [index, output] of outputs.entries()) {
+    const removal = events.openRemoval(values, inEvents)
+    const choices = events.openChoices(values, inEvents)
+    const meter = new StreamMeter(events, inEvents, { removal, choices, renaming: null })
+    const sent = recorded[inEvents].slice(0, index + 1).map((data) => `data: ${data}\n\n`)
+    const seen = meter.take(sent.join(''))
+    expect(meter.partialUsage()).toEqual({ inputTokens: 14, outputTokens: output })
+    expect(seen).not.toMatch(/"choices":\[\{.*"(?:usage|timings)"/)
+  }
+})

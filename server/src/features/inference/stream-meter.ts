@@ -3,6 +3,7 @@ import { endOfFirstEvent, endOfLastEvent, eventAround, parseEventData } from '..
 import type { TokenCounts } from '../../ports/model-runtime.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
+import type { ChoiceCounts } from './choice-counts.ts'
 import type { EventRenaming } from './event-renaming.ts'
 import { cutMember, EventCutter } from './event-cutter.ts'
 import type { EventFormat, EventRemoval } from './protocols/protocol.ts'
@@ -16,6 +17,7 @@ type CountsInEvents = TokenCounts['inEvents']
 /** What a stream changes in events, apart from nothing */
 interface EventChanges {
   removal: EventRemoval | null
+  choices?: ChoiceCounts | null
   renaming: EventRenaming | null
 }
 
@@ -37,13 +39,20 @@ export class StreamMeter implements BodyMeter {
   /** An incomplete event */
   rest = ''
   reported: Partial<TokenUsage> = {}
+  /** null if the response has one choice */
+  readonly choices: ChoiceCounts | null
   chunks = 0
 
-  constructor(format: EventFormat, inEvents: CountsInEvents, { removal, renaming }: EventChanges) {
+  constructor(
+    format: EventFormat,
+    inEvents: CountsInEvents,
+    { removal, renaming, choices = null }: EventChanges,
+  ) {
     this.format = format
     this.inEvents = inEvents
     this.marks = format.countNames[inEvents].map(toMark)
     this.removal = removal
+    this.choices = choices
     this.cutter = removal === null || removal.member === null ? null : new EventCutter(removal.member)
     this.renaming = renaming
     this.changesEvents = removal !== null || renaming !== null
@@ -87,8 +96,9 @@ export class StreamMeter implements BodyMeter {
 
   /** Reads complete events and returns those to forward. Parses only the last of counts that are cut, and events with other counts. */
   readEvents(events: string): string {
-    const { format, cutter, renaming } = this
+    const { format, cutter } = this
     if (this.reported.outputTokens === undefined) this.chunks += countOf(events, format.chunkMark)
+    if (this.choices !== null) return this.rename(this.readEach(events))
     const search = new CountSearch(events, this.marks)
     let forwarded = ''
     let copied = 0
@@ -109,8 +119,22 @@ export class StreamMeter implements BodyMeter {
       copied = end
     }
     this.reportCut(events, cutAt, copied)
-    const kept = copied === 0 ? events : forwarded + events.slice(copied)
-    return renaming === null ? kept : renaming.inEvents(kept)
+    return this.rename(copied === 0 ? events : forwarded + events.slice(copied))
+  }
+
+  /** Reads each event, because those without a count tell which choice has ended. Few requests ask for several choices. */
+  readEach(events: string): string {
+    let forwarded = ''
+    for (let start = 0; start < events.length;) {
+      const { end } = eventAround(events, start)
+      forwarded += this.readEvent(events.slice(start, end))
+      start = end
+    }
+    return forwarded
+  }
+
+  rename(events: string): string {
+    return this.renaming === null ? events : this.renaming.inEvents(events)
   }
 
   /** Reads one event with a count and returns what to forward of it. */
@@ -121,7 +145,7 @@ export class StreamMeter implements BodyMeter {
     const verdict = removal.judge(event)
     if (verdict === 'drop') return ''
     if (verdict === 'keep' || cutter === null) return text
-    cutter.learnHead(text, renaming)
+    if (this.choices === null) cutter.learnHead(text, renaming)
     return cutMember(text, cutter.member)
   }
 
@@ -132,7 +156,8 @@ export class StreamMeter implements BodyMeter {
 
   report(text: string): unknown {
     const event = parseEventData(text)
-    Object.assign(this.reported, this.format.readUsage(event))
+    const usage = this.format.readUsage(event)
+    Object.assign(this.reported, this.choices === null ? usage : this.choices.add(event, usage))
     return event
   }
 }

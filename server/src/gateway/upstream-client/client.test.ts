@@ -23,8 +23,12 @@ afterEach(async () => {
 })
 
 /** Starts an upstream whose connections the test handles, and creates a client for it. */
-async function listen(handle: (socket: Socket) => void, clientTimeouts = timeouts): Promise<string> {
-  const listening = createServer({ noDelay: true }, (socket) => {
+async function listen(
+  handle: (socket: Socket) => void,
+  clientTimeouts = timeouts,
+  allowHalfOpen = false,
+): Promise<string> {
+  const listening = createServer({ noDelay: true, allowHalfOpen }, (socket) => {
     accepted.add(socket)
     socket.on('error', () => {})
     handle(socket)
@@ -181,6 +185,54 @@ test('aborting a call closes its connection without calling the handler, before 
   late.call.abort()
   for (const socket of sockets) await vi.waitFor(() => expect(socket.closed).toBe(true))
   expect([early.received.error, late.received.error, client.size()]).toEqual([null, null, 0])
+})
+
+test('a call that is left reads what the upstream sent before it noticed', async () => {
+  const ended: boolean[] = []
+  const origin = await listen(
+    (socket) => {
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\n\r\nfirst'))
+      socket.on('end', () => {
+        ended.push(true)
+        socket.end(' last')
+      })
+    },
+    timeouts,
+    true,
+  )
+  const { call, received } = send(origin)
+  await vi.waitFor(() => expect(received.body).toBe('first'))
+  let rest = ''
+  let ends = 0
+  const isLeft = call.leave({
+    onHead: () => null,
+    onBody: (bytes) => void (rest += bytes.toString()),
+    onEnd: () => void (ends += 1),
+    onError: () => void (ends += 1),
+  })
+  expect(isLeft).toBe(true)
+  await vi.waitFor(() => expect([rest, ends]).toEqual([' last', 1]))
+  expect([ended, received.body, client.size()]).toEqual([[true], 'first', 0])
+})
+
+test('an upstream that does not notice that it was left is closed', async () => {
+  const sockets: Socket[] = []
+  const origin = await listen(
+    (socket) => {
+      sockets.push(socket)
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\n\r\nx'))
+    },
+    timeouts,
+    true,
+  )
+  const { call, received } = send(origin)
+  await vi.waitFor(() => expect(received.body).toBe('x'))
+  let ends = 0
+  const end = () => void (ends += 1)
+  call.leave({ onHead: () => null, onBody: () => {}, onEnd: end, onError: end })
+  await vi.waitFor(() => expect([ends, client.size()]).toEqual([1, 0]), 10_000)
+  expect(received.error).toBeNull()
+  for (const socket of sockets) socket.destroy()
 })
 
 test('a paused call reads nothing and does not time out', async () => {

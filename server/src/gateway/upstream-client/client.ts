@@ -1,6 +1,7 @@
 import type { WriteBatch } from '../write-batch.ts'
 import { parseAddress, UpstreamConnection } from './connection.ts'
 import type { ConnectionPool } from './connection.ts'
+import { leaveMilliseconds } from './upstream.ts'
 import type { UpstreamClient, UpstreamTimeouts } from './upstream.ts'
 
 const bufferBytes = 32 * 1024
@@ -18,6 +19,7 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
   const all = new Set<UpstreamConnection>()
   /** Connections whose responses ended in this event loop turn */
   let returned: UpstreamConnection[] = []
+  const limits = { ...timeouts, leave: leaveMilliseconds }
   const tick = Math.min(1000, Math.max(20, Math.min(...Object.values(timeouts)) / 4))
   let timer: NodeJS.Timeout | null = null
   /** Updated by each tick: reading the clock on every read would cost more than the read */
@@ -27,7 +29,7 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
   const pool: ConnectionPool = {
     buffer,
     headBuffer: buffer.subarray(0, headBytes),
-    deadline: (kind) => now + timeouts[kind] + tick,
+    deadline: (kind) => now + limits[kind] + tick,
     onIdle(connection) {
       connection.deadline = now + keepAliveMilliseconds
       // In a later turn: data that follows the response then closes the connection before another request uses it.
@@ -87,7 +89,7 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
     },
     size: () => all.size,
     async close() {
-      for (const connection of all) connection.abort()
+      for (const connection of all) connection.shutDown()
       idle.clear()
     },
   }

@@ -36,7 +36,7 @@ export interface ConnectionPool {
   /** The start of `buffer`, for heads: the body of a long response is read directly into the handler's buffer */
   readonly headBuffer: Buffer
   /** When the timeout `kind` expires if it starts now, on the pool's clock */
-  deadline(kind: 'connect' | 'firstByte' | 'idle'): number
+  deadline(kind: 'connect' | 'firstByte' | 'idle' | 'leave'): number
   /** The connection is ready for another request. */
   onIdle(connection: UpstreamConnection): void
   onClosed(connection: UpstreamConnection): void
@@ -53,6 +53,8 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
   connected = false
   closed = false
   paused = false
+  /** This side is closed */
+  left = false
   /** The connection has carried a complete response before */
   reused = false
   /** A byte has arrived since the request was sent */
@@ -169,6 +171,25 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
     this.close()
   }
 
+  leave(handler: ResponseHandler): boolean {
+    const { reader } = this
+    const isSent = this.connected && this.request === null && this.unsent.length === 0
+    if (this.closed || reader === null || !isSent) return false
+    this.handler = handler
+    reader.leave(handler)
+    this.left = true
+    if (this.paused) this.resume()
+    this.deadline = this.pool.deadline('leave')
+    this.socket.end()
+    return true
+  }
+
+  /** Ends the call because the pool closes. A response that was left has an end, so that it can be accounted for. */
+  shutDown(): void {
+    if (this.left) this.fail(new UpstreamError('broken', 'the client closes'))
+    else this.abort()
+  }
+
   /** Fails the request if its deadline has passed. The pool calls this periodically. */
   checkDeadline(now: number): void {
     if (now < this.deadline) return
@@ -219,13 +240,13 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
     }
     if (reader.handler === null) return
     if (reader.complete) this.endResponse(reader.head!.keepsAlive && reader.excess === 0)
-    else if (reader.bodyStarted && !this.paused) this.deadline = this.pool.deadline('idle')
+    else if (reader.bodyStarted && !this.paused && !this.left) this.deadline = this.pool.deadline('idle')
   }
 
   endResponse(keepsAlive: boolean): void {
     const handler = this.handler!
     this.detachHandler()
-    if (keepsAlive && this.unsent.length === 0 && this.socket.writableLength === 0) {
+    if (keepsAlive && !this.left && this.unsent.length === 0 && this.socket.writableLength === 0) {
       this.reused = true
       if (this.paused) this.resume()
       this.pool.onIdle(this)

@@ -38,6 +38,12 @@ export class ResponseReader {
     else this.readBody(bytes)
   }
 
+  /** Passes the rest to another handler. */
+  leave(handler: ResponseHandler): void {
+    this.handler = handler
+    this.room = null
+  }
+
   /** Returns true if the end of the connection is the end of the response. */
   endsOnClose(): boolean {
     return this.head?.framing === 'close'

@@ -52,6 +52,11 @@ export interface UpstreamCall {
   resume(): void
   /** Closes the connection. The handler is not called again. */
   abort(): void
+  /**
+   * Closes this side of the connection, which tells the upstream that nobody waits for the rest. What it sent before it noticed goes to
+   * `handler` in place of the present one, for a second or two. Returns false if the request is not sent completely; then abort the call.
+   */
+  leave(handler: ResponseHandler): boolean
 }
 
 /** Sends requests over a pool of keep-alive connections. */
@@ -72,6 +77,9 @@ export interface UpstreamTimeouts {
   /** Between two pieces of a response */
   idle: number
 }
+
+/** How long an upstream may take to notice that nobody waits for its response, in milliseconds */
+export const leaveMilliseconds = 1_000
 
 /** Bytes of a request body. */
 export function lengthOf(body: UpstreamRequest['body']): number {

@@ -107,7 +107,7 @@ export const chatCompletions: MainProtocol = {
   modelTypes: ['LLM'],
   members: streamMembers,
   edit: askForUsage,
-  countsAborted: true,
+  isTokenizable: true,
   bodies: {
     modelAt,
     usageAt: ['usage'],

@@ -85,7 +85,7 @@ export const embeddings: MainProtocol = {
   members: ['encoding_format'],
   unparsed: ['input'],
   edit: refuseTokens,
-  countsAborted: false,
+  isTokenizable: false,
   bodies: {
     modelAt,
     usageAt: ['usage'],

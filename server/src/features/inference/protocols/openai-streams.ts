@@ -4,13 +4,17 @@ import { editBytes } from '../body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from '../body-edits.ts'
 import { readUsageAt, toTokenUsage } from '../usage.ts'
 import { readOpenAiUsage, modelAt } from './openai.ts'
+import { ChoiceCounts } from '../choice-counts.ts'
 import type { EventFormat, EventRemoval, MemberValues } from './protocol.ts'
 
 /** The members of a request that ask an engine to count as it goes, next to `stream_options` */
 const timingRequests = ['timings_per_token', 'return_progress'] as const
 
+/** Members that ask for counts */
+const countRequests = ['stream_options', ...timingRequests] as const
+
 /** Members of a request that the streams of chunks depend on */
-export const streamMembers = ['stream_options', ...timingRequests] as const
+export const streamMembers = ['n', ...countRequests] as const
 
 /** OpenAI's streams of chunks. They end with a chunk that holds only usage if the request asks for it with `stream_options`. */
 export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
@@ -21,6 +25,7 @@ export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
     readUsageAt(chunk, ['prompt_progress'], readProgress) ??
     readUsageAt(chunk, ['timings'], readTimings),
   openRemoval,
+  openChoices,
 }
 
 interface ProgressCounts {
@@ -42,6 +47,13 @@ function readTimings({ cache_n, prompt_n, predicted_n }: ProgressCounts): TokenU
 /** Reads how much of the prompt llama-server has processed, cached tokens included. */
 function readProgress({ processed }: ProgressCounts): TokenUsage | null {
   return toTokenUsage(processed, 0)
+}
+
+/** Engines that count as they go count each choice by itself. */
+function openChoices({ n }: MemberValues, inEvents: EditTarget['counts']['inEvents']): ChoiceCounts | null {
+  return inEvents === 'none' || typeof n !== 'number' || n <= 1
+    ? null
+    : new ChoiceCounts(inEvents === 'timings')
 }
 
 /** Selects what only Berth asked the engine for. */
@@ -97,12 +109,12 @@ export function askForUsage({ bytes, members, streams }: ReadBody): Edit[] {
   if (!streams) return []
   const edits: Edit[] = []
   for (const { name, start, end } of members) {
-    if (name === 'model' || name === 'stream') continue
+    if (!(countRequests as readonly string[]).includes(name)) continue
     const given = bytes.toString('utf8', start, end)
     edits.push({ start, end, text: (target) => toAsked(name, given, target) })
   }
   const at = bytes.indexOf('{') + 1
-  const missing = streamMembers.filter((wanted) => !members.some(({ name }) => name === wanted))
+  const missing = countRequests.filter((wanted) => !members.some(({ name }) => name === wanted))
   const insert = (target: EditTarget): string =>
     missing
       .map((name) => (isAsked(name, target) ? `"${name}":${toAsked(name, 'null', target)},` : ''))

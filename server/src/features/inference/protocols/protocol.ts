@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { ModelType, TokenCounts } from '../../../ports/model-runtime.ts'
 import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { ChoiceCounts } from '../choice-counts.ts'
 import type { Edit, ReadBody } from '../body-edits.ts'
 
 /** What distinguishes one inference route from the others. The gateway knows a protocol only by these facts. */
@@ -19,8 +20,8 @@ export interface Protocol {
   readonly unparsed?: readonly string[]
   /** Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The model's name is replaced in any case. */
   readonly edit: (body: ReadBody, rules: RequestRules) => Edit[]
-  /** True if engines can tell the tokens of an aborted request, as `TokenCounts.afterAbort` says; `/tokenize` reads the same body */
-  readonly countsAborted: boolean
+  /** True if `/tokenize` of an engine reads the body of a request and counts its prompt */
+  readonly isTokenizable: boolean
   readonly bodies: BodyFormat
   /** null if engines never respond with events */
   readonly events: EventFormat | null
@@ -70,6 +71,8 @@ export interface EventFormat {
   readonly readUsage: (event: unknown) => Partial<TokenUsage> | null
   /** A text that occurs once in each event with generated text; these events count as tokens if the engine reports none */
   readonly chunkMark: string
+  /** Returns what adds up the counts of a response with several choices; null if one event has all counts. */
+  readonly openChoices: (values: MemberValues, inEvents: TokenCounts['inEvents']) => ChoiceCounts | null
   /** Returns what to remove from events, because only Berth asked the engine for it; null for nothing. */
   readonly openRemoval: (values: MemberValues, inEvents: TokenCounts['inEvents']) => EventRemoval | null
 }

@@ -44,7 +44,7 @@ const summaries: Protocol = {
     members
       .filter(({ name }) => name === 'style')
       .map(({ start, end }) => ({ start, end, text: '"engine style"' })),
-  countsAborted: false,
+  isTokenizable: false,
   bodies: {
     modelAt: ['result', 'by', 'model'],
     usageAt: ['result', 'cost'],
@@ -61,6 +61,7 @@ const summaries: Protocol = {
       return step.end === undefined ? null : { outputTokens: step.end.cost.out }
     },
     chunkMark: 'word"',
+    openChoices: () => null,
     openRemoval: ({ style }) =>
       style === 'silent'
         ? {
