@@ -1,9 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { Server } from 'node:http'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { vllmReasoningParsers, vllmToolParsers } from '../../src/features/catalog/engine-profiles.ts'
@@ -11,57 +7,16 @@ import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { waitForStatus } from '../support/deployments.ts'
 import { vllmOptions } from '../support/engine-options.ts'
-import { listen } from '../support/listen.ts'
-import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
-
-const environment = process.env['TEST_VLLM'] ?? ''
-const model = process.env['TEST_VLLM_MODEL'] ?? ''
-const patience = 600_000
+import { describeModel, environment, patience, startVllmServer } from './vllm-server.ts'
 
 const recording = join(import.meta.dirname, 'recording.json')
 
-/** A model of the catalog with the weights of the bundled one. */
-const describeModel = (name: string, profile: string) => `
-  - id: ${name}
-    model_name: ${name}
-    display_name: ${name}
-    provider: Berth
-    family: berth
-    model_type: LLM
-    description: The bundled model as a Hugging Face repository
-    license: apache-2.0
-    tags: [chat]
-    enabled: true
-    context_length: 512
-    engines:
-      vllm: { ${profile} }
-    sizes:
-      - billions: 0.002
-        architecture: { parameters: 2196608, layers: 5, hidden_size: 128, attention_heads: 4, kv_heads: 4, head_dim: 32, vocabulary_size: 4415 }
-        variants:
-          - format: pytorch
-            quantizations: [none]
-            weights: { huggingface: berth/tiny }
-    default: { format: pytorch, billions: 0.002, quantization: none }
-`
 // Everything is a thought until deepseek_r1 reads </think>, which the bundled model never writes.
-const catalog = `models:${describeModel('tiny', 'tool_parser: hermes')}${describeModel('thinker', 'reasoning_parser: deepseek_r1')}`
-
-/** Answers as the Hub does for one repository with the converted model. */
-async function startHub(): Promise<{ url: string; server: Server }> {
-  const read = (name: string) => readFileSync(join(model, name))
-  const siblings = readdirSync(model).map((name) => ({
-    rfilename: name,
-    size: read(name).length,
-    lfs: { sha256: createHash('sha256').update(read(name)).digest('hex') },
-  }))
-  const server = createServer((request, response) => {
-    const file = /\/resolve\/[^/]+\/([\w.-]+)$/.exec(request.url ?? '')?.[1]
-    response.end(file === undefined ? JSON.stringify({ siblings }) : read(file))
-  })
-  return { url: `http://127.0.0.1:${await listen(server)}`, server }
-}
+const models = [
+  describeModel('tiny', 'tool_parser: hermes'),
+  describeModel('thinker', 'reasoning_parser: deepseek_r1'),
+]
 
 test('vLLM knows every parser that a catalog may name', () => {
   const list = `
@@ -84,33 +39,15 @@ test('vLLM has every option that Berth and the catalog use', () => {
 describe('a deployment on a real vLLM', () => {
   let server: TestServer
   let client: Client
-  let hub: Server
-  let folder: string
   let deployment: { id: string }
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'berth-vllm-'))
-    writeFileSync(join(folder, 'models.yaml'), catalog)
-    // Compiling for the CPU takes minutes.
-    const command = join(folder, 'vllm')
-    writeFileSync(command, `#!/bin/sh\nexec "${environment}/bin/vllm" "$@" --enforce-eager\n`)
-    chmodSync(command, 0o755)
-    const started = await startHub()
-    hub = started.server
-    server = await startTestServer({
-      settings: {
-        CATALOG_FILE: join(folder, 'models.yaml'),
-        HF_ENDPOINT: started.url,
-        VLLM_COMMAND: command,
-      },
-    })
+    server = await startVllmServer(models)
     client = await registerClient(server.url)
     deployment = await deploy('tiny')
   })
   afterAll(async () => {
     await server?.close()
-    hub?.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   async function deploy(model_name: string) {

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { listen } from '../support/listen.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+/** The virtual environment with vLLM */
+export const environment = process.env['TEST_VLLM'] ?? ''
+/** The folder of the bundled model as a Hugging Face repository */
+const model = process.env['TEST_VLLM_MODEL'] ?? ''
+/** Loading takes minutes on a busy machine, in milliseconds */
+export const patience = 600_000
+
+/** A model of the catalog with the weights of the bundled one, as YAML. */
+export function describeModel(name: string, profile: string, type: 'LLM' | 'embedding' = 'LLM'): string {
+  return `
+  - id: ${name}
+    model_name: ${name}
+    display_name: ${name}
+    provider: Berth
+    family: berth
+    model_type: ${type}
+    description: The bundled model as a Hugging Face repository
+    license: apache-2.0
+    tags: [chat]
+    enabled: true
+    context_length: 512
+    engines:
+      vllm: { ${profile} }
+    sizes:
+      - billions: 0.002
+        architecture: { parameters: 2196608, layers: 5, hidden_size: 128, attention_heads: 4, kv_heads: 4, head_dim: 32, vocabulary_size: 4415 }
+        variants:
+          - format: pytorch
+            quantizations: [none]
+            weights: { huggingface: berth/tiny }
+    default: { format: pytorch, billions: 0.002, quantization: none }
+`
+}
+
+/** Answers as the Hub does for one repository with the converted model. */
+async function startHub(): Promise<{ url: string; server: Server }> {
+  const read = (name: string) => readFileSync(join(model, name))
+  const siblings = readdirSync(model).map((name) => ({
+    rfilename: name,
+    size: read(name).length,
+    lfs: { sha256: createHash('sha256').update(read(name)).digest('hex') },
+  }))
+  const server = createServer((request, response) => {
+    const file = /\/resolve\/[^/]+\/([\w.-]+)$/.exec(request.url ?? '')?.[1]
+    response.end(file === undefined ? JSON.stringify({ siblings }) : read(file))
+  })
+  return { url: `http://127.0.0.1:${await listen(server)}`, server }
+}
+
+/** Starts a server whose deployments of these models run on a real vLLM on the CPU. */
+export async function startVllmServer(models: readonly string[]): Promise<TestServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-vllm-'))
+  writeFileSync(join(folder, 'models.yaml'), `models:${models.join('')}`)
+  // Compiling for the CPU takes minutes.
+  const command = join(folder, 'vllm')
+  writeFileSync(command, `#!/bin/sh\nexec "${environment}/bin/vllm" "$@" --enforce-eager\n`)
+  chmodSync(command, 0o755)
+  const hub = await startHub()
+  const server = await startTestServer({
+    settings: {
+      CATALOG_FILE: join(folder, 'models.yaml'),
+      HF_ENDPOINT: hub.url,
+      VLLM_COMMAND: command,
+    },
+  })
+  return {
+    ...server,
+    async close() {
+      await server.close()
+      hub.server.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
