@@ -10,7 +10,7 @@ export interface AbortLoad {
   /** Requests in flight */
   atOnce: number
   /** Composes a request */
-  compose(): { path: string; body: { stream?: boolean } }
+  compose: () => { path: string; body: { stream?: boolean } }
 }
 
 /** What became of random requests. */
