@@ -87,6 +87,19 @@ test('finds what a parser finds in valid documents', () => {
   )
 })
 
+test('finds the end of strings with long runs of quotes and backslashes', () => {
+  const run = fc
+    .tuple(fc.constantFrom('x', '\\', '"', '\n'), fc.nat(150))
+    .map(([character, count]) => character.repeat(count))
+  fc.assert(
+    fc.property(fc.array(run, { maxLength: 8 }), fc.integer({ min: 1, max: 90 }), (runs, size) => {
+      const text = JSON.stringify({ a: runs.join(''), b: runs, model: 1 })
+      expect(find(text)).toEqual([['model', '1']])
+      expect(findInSteps(text, size)).toEqual([['model', '1']])
+    }),
+  )
+})
+
 test.each([
   ['nothing', '', 'incomplete'],
   ['an open object', '{"model":"m"', 'incomplete'],

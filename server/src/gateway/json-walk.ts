@@ -13,6 +13,8 @@ const backslash = 0x5c
 /** Bytes of a string to inspect one by one before the next native search, which costs as much as about 64 of them */
 const burst = 64
 const maxDepth = 1_000
+/** Levels that most bodies stay below. A typed array of this length is part of its object, and costs a tenth of a longer one. */
+const usualDepth = 31
 const maxMembers = 100
 /** Longest value of a wanted member, spaces included */
 const maxValueBytes = 16 * 1024
@@ -97,10 +99,9 @@ export class MemberWalk {
   state = stateOf('value')
   depth = 0
   /** The kind at each depth up to the current one */
-  readonly kinds = new Uint16Array(maxDepth + 1)
+  kinds = new Uint16Array(usualDepth + 1)
   inString = false
   nextQuote = -1
-  nextBackslash = -1
   /** The current top-level member if it is one of `names`, and the offset after its name */
   member: string | null = null
   nameEnd = 0
@@ -113,10 +114,11 @@ export class MemberWalk {
   /** Walks at least to the offset `to`, or to the end. Returns true at the end. Throws a `JsonError`. */
   advance(to: number): boolean {
     // Local variables: fields and constants of the module would slow the loop down.
-    const { body, kinds } = this
+    const { body } = this
     const [next, classOf] = [transitions, classes]
     const end = Math.min(to, body.length)
-    let { position, state, depth, inString } = this
+    let { kinds, position, state, depth, inString } = this
+    let deepest = kinds.length - 1
     while (position < end) {
       if (inString) {
         const stop = Math.min(position + burst, body.length)
@@ -137,12 +139,15 @@ export class MemberWalk {
         depth += transition >> depthShift
         state = kinds[depth]! | (transition & stateBits)
         position += 1
-      } while ((transition & actionBits) === 0 && position < end && depth < maxDepth)
+      } while ((transition & actionBits) === 0 && position < end && depth < deepest)
 
       const action = transition & actionBits
       if (action === textAction) inString = true
       else if (action !== 0) inString = this.act(action, position)
-      if (depth === maxDepth) throw new JsonError(`The JSON has ${maxDepth} levels at byte ${position - 1}.`)
+      if (depth === deepest) {
+        kinds = this.deepen(position)
+        deepest = maxDepth
+      }
     }
     Object.assign(this, { position, state, depth, inString })
     if (position < body.length) return false
@@ -163,12 +168,27 @@ export class MemberWalk {
     return false
   }
 
-  /** Returns the next quote or backslash from the offset `at`, or the end. */
+  /** Makes room for the kinds of more levels. */
+  deepen(position: number): Uint16Array<ArrayBuffer> {
+    const { kinds } = this
+    if (kinds.length > maxDepth)
+      throw new JsonError(`The JSON has ${maxDepth} levels at byte ${position - 1}.`)
+    this.kinds = new Uint16Array(maxDepth + 1)
+    this.kinds.set(kinds)
+    return this.kinds
+  }
+
+  /** Returns an offset in the string that ends no later than at its last quote, from the end `at` of a character. */
   skipText(at: number): number {
     const { body } = this
     if (this.nextQuote < at) this.nextQuote = findByte(body, quote, at)
-    if (this.nextBackslash < at) this.nextBackslash = findByte(body, backslash, at)
-    return Math.max(at, Math.min(this.nextQuote, this.nextBackslash))
+    const end = this.nextQuote
+    const most = Math.min(end - at, burst)
+    let backslashes = 0
+    while (backslashes < most && body[end - 1 - backslashes] === backslash) backslashes += 1
+    // Counting more of them for each burst would take too long.
+    if (backslashes === burst) return at
+    return backslashes % 2 === 0 ? end : end + 1
   }
 
   /** Starts a member if one of the names is at the offset `from`. */
