@@ -39,6 +39,6 @@ export function openLog({ logLevel, logFormat }: Pick<Config, 'logLevel' | 'logF
   process.once('exit', flush)
   return createLog(options, (line) => {
     lines += isForPeople ? formatForPeople(line, paintStdout) : line
-    if (lines.length >= 8_192) flush()
+    if (lines.length >= 32_768) flush()
   })
 }
