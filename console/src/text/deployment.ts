@@ -96,6 +96,25 @@ export const deployment = {
   inTokens: 'In tokens. Leave empty for no minimum.',
   wholeNumber: 'Enter a whole number greater than 0.',
   whyInstance: 'Why this instance',
+  sharing: {
+    share: 'Share',
+    stop: 'Stop sharing',
+    title: (model: string, organization: string) => `Share ${model} with ${organization}?`,
+    consequences: (organization: string) => [
+      `Every member of ${organization} may call the model, viewers included.`,
+      `${organization} pays for it, as before. Usage counts for the member who sends the request.`,
+      'Nobody sees the prompts and answers of others. Only you and admins change it or read its log.',
+    ],
+    stopTitle: (model: string) => `Stop sharing ${model}?`,
+    stopWords:
+      'Only the owner may call it then. Requests of other members end within a second, streams included.',
+    started: (organization: string) => `Shared with ${organization}.`,
+    stopped: 'No longer shared.',
+    sharedWith: (organization: string) => `Shared with ${organization}`,
+  },
+  owner: 'Owner',
+  sharedWith: 'Shared with',
+
   details: 'Details',
   costSoFar: 'Cost so far',
   instanceTime: 'Instance time',
@@ -179,7 +198,8 @@ export const deployment = {
   target: 'Target',
   targetThis: 'This deployment',
   targetModel: (model: string) => `All deployments of ${model}`,
-  targetModelWords: 'Requests go to the least busy of your running deployments of this model.',
+  targetModelWords:
+    'Requests go to the least busy of your running deployments of this model, or of those shared with you if you have none.',
   targetThisWords: 'Requests go to this deployment only.',
   baseUrl: 'Base URL',
   modelName: 'Model',

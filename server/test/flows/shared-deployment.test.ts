@@ -75,6 +75,21 @@ test('nobody shares: the deployment is the owner’s, and only admins see and ad
   expect((await viewer.get(`${path}?scope=everything`)).status).toBe(422)
 })
 
+test('scope=callable lists own deployments and those shared with the current organization', async () => {
+  const { member, viewer, admin, stranger, id } = await setUp()
+  const own = (await deploy(admin)).id
+  const query = '?scope=callable&active=true'
+  expect(await list(admin, query)).toEqual({ ids: [own], total: 1 })
+  expect((await share(member, id)).status).toBe(200)
+  expect(await list(admin, query)).toEqual({ ids: [own, id], total: 2 })
+  expect(await list(admin, '?scope=callable')).toEqual({ ids: [own, id], total: 2 })
+  expect(await list(member, query)).toEqual({ ids: [id], total: 1 })
+  expect(await list(viewer, query)).toEqual({ ids: [id], total: 1 })
+  expect(await list(stranger, query)).toEqual({ ids: [], total: 0 })
+  expect((await share(member, id, null)).status).toBe(200)
+  expect(await list(viewer, query)).toEqual({ ids: [], total: 0 })
+})
+
 test('a shared deployment: every member reads and calls it by id, uid and name, and changes nothing', async () => {
   const { member, viewer, admin, superAdmin, stranger, id } = await setUp()
   expect((await share(stranger, id)).status).toBe(404)

@@ -10,13 +10,26 @@ export const steadyInterval = 15_000
 /** Deployments per page of the list. */
 export const pageSize = 50
 
-/** One page (from 1) of the person's deployments, newest first: all of them, or only those that are not terminated. */
-export const deploymentsQuery = (filter: { all: boolean; page: number }) =>
+export interface DeploymentFilter {
+  /** Those of the organization that the person may see, instead of their own */
+  team?: boolean
+  /** Whether to include terminated ones */
+  all: boolean
+  page: number
+}
+
+/** One page (from 1) of deployments, newest first: all of them, or only those that are not terminated. */
+export const deploymentsQuery = (filter: DeploymentFilter) =>
   queryOptions({
     queryKey: ['deployments', 'list', filter],
     queryFn: ({ signal }) =>
       callApi('GET', '/api/v1/model-deployments', {
-        query: { active: !filter.all, limit: pageSize, offset: (filter.page - 1) * pageSize },
+        query: {
+          ...(filter.team && { scope: 'organization' }),
+          active: !filter.all,
+          limit: pageSize,
+          offset: (filter.page - 1) * pageSize,
+        },
         signal,
       }),
     refetchInterval: ({ state }) => (state.data?.items.some(isChanging) ? changingInterval : steadyInterval),

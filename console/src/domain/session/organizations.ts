@@ -13,8 +13,8 @@ export const organizationsQuery = queryOptions({
   staleTime: 60_000,
 })
 
-/** Switches to another organization of the signed-in person, does `andThen` there, and opens the list of deployments. */
-export function useSwitchOrganization(andThen?: () => Promise<unknown>) {
+/** Switches to another organization of the signed-in person, and opens the list of deployments. */
+export function useSwitchOrganization() {
   const open = useOpenOrganization()
   const toasts = useToasts()
   return useMutation({
@@ -22,7 +22,6 @@ export function useSwitchOrganization(andThen?: () => Promise<unknown>) {
       callApi('PATCH', '/v1/user/profile', { body: { current_organization_id: chosen.id } }),
     onSuccess: async (_session, chosen) => {
       notifyOtherTabs('switched')
-      await andThen?.().catch(toasts.error)
       await open()
       toasts.success(text.shell.switchedTo(chosen.name))
     },

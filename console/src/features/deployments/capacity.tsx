@@ -1,23 +1,23 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
-import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
 import { Figure, Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
+import { useAccess } from '../../domain/deployments/use-access.ts'
 import { planQuery } from '../../domain/deploy/queries.ts'
 import type { Minimums } from '../../domain/deploy/queries.ts'
 import { formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { useChangeMinimums } from './queries.ts'
+import { useChangeDeployment } from './queries.ts'
 
 const words = text.deployment
 
 /** How long and how many requests a deployment serves, and the dialog that sets minimums. */
 export function Capacity({ deployment }: { deployment: Deployment }) {
-  const can = useCan()
+  const { change } = useAccess(deployment)
   const [open, setOpen] = useState(false)
   const {
     context_tokens,
@@ -32,10 +32,7 @@ export function Capacity({ deployment }: { deployment: Deployment }) {
   return (
     <Section
       title={words.capacity}
-      actions={
-        can('createDeployments') &&
-        !isOver && <Button onClick={() => setOpen(true)}>{words.setMinimums}</Button>
-      }
+      actions={change && !isOver && <Button onClick={() => setOpen(true)}>{words.setMinimums}</Button>}
     >
       <dl className="grid grid-cols-2 gap-4">
         <Figure
@@ -59,7 +56,7 @@ export function Capacity({ deployment }: { deployment: Deployment }) {
 function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClose: () => void }) {
   const [context, setContext] = useState(toText(deployment.min_context_tokens))
   const [sequences, setSequences] = useState(toText(deployment.min_parallel_sequences))
-  const change = useChangeMinimums(deployment.id)
+  const change = useChangeDeployment(deployment.id)
   const minimums = { min_context_tokens: toNumber(context), min_parallel_sequences: toNumber(sequences) }
   const isValid = isWhole(context) && isWhole(sequences)
   const edit = (set: (value: string) => void) => (event: { target: { value: string } }) => {

@@ -2,13 +2,16 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { MessagesSquare } from 'lucide-react'
 import { useState } from 'react'
-import type { Deployment, OwnOrganization } from '../../contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
-import { nameTermination, useTermination } from './payer.ts'
+import { isEnding } from '../../domain/deployments/status.ts'
+import { useAccess } from '../../domain/deployments/use-access.ts'
+import { nameTermination } from './name-termination.ts'
+import { ShareButton } from './share-button.tsx'
 import { TerminateDialog } from './terminate-dialog.tsx'
 
 const words = text.deployments
@@ -17,15 +20,18 @@ const route = getRouteApi('/app/deployments/$deploymentId')
 /** The actions that a deployment's status and the person's role allow. */
 export function DeploymentActions({ deployment }: { deployment: Deployment }) {
   const can = useCan()
-  const termination = useTermination(deployment)
+  const access = useAccess(deployment)
   const { id, status } = deployment
   return (
     <>
-      {termination && <TerminateButton deployment={deployment} switchTo={termination.switchTo} />}
+      {access.change && !isEnding(deployment) && status !== 'failed' && (
+        <ShareButton deployment={deployment} />
+      )}
+      {access.terminate && !isEnding(deployment) && <TerminateButton deployment={deployment} />}
       {can('createDeployments') && (status === 'failed' || status === 'terminated') && (
         <DeployAgainButton deployment={deployment} />
       )}
-      {can('useOwnDeployments') && status === 'running' && (
+      {access.call && status === 'running' && (
         <Button asChild variant="primary">
           <Link to="/playground" search={{ deployment: id }}>
             <MessagesSquare aria-hidden />
@@ -37,25 +43,15 @@ export function DeploymentActions({ deployment }: { deployment: Deployment }) {
   )
 }
 
-interface TerminateButtonProps {
-  deployment: Deployment
-  switchTo: OwnOrganization | null
-}
-
-function TerminateButton({ deployment, switchTo }: TerminateButtonProps) {
+function TerminateButton({ deployment }: { deployment: Deployment }) {
   const { tab, terminate } = route.useSearch()
   const navigate = route.useNavigate()
   const ask = (open: boolean) =>
     void navigate({ search: { tab, terminate: open ? 'yes' : undefined }, replace: true })
   return (
     <>
-      <Button onClick={() => ask(true)}>{nameTermination(deployment, switchTo)}</Button>
-      <TerminateDialog
-        deployment={deployment}
-        switchTo={switchTo}
-        open={terminate === 'yes'}
-        onOpenChange={ask}
-      />
+      <Button onClick={() => ask(true)}>{nameTermination(deployment)}</Button>
+      <TerminateDialog deployment={deployment} open={terminate === 'yes'} onOpenChange={ask} />
     </>
   )
 }

@@ -2,6 +2,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, FileQuestion } from 'lucide-react'
 import { ApiError } from '../../api/client.ts'
 import type { Deployment } from '../../contract.ts'
+import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { Page } from '../../components/page.tsx'
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.tsx'
@@ -11,7 +12,9 @@ import { DeploymentActions } from './deployment-actions.tsx'
 import { LogsTab } from './logs-tab.tsx'
 import { MetricsTab } from './metrics-tab.tsx'
 import { OverviewTab } from './overview-tab.tsx'
+import { usePayer } from './payer.ts'
 import { useDeployment } from './queries.ts'
+import { useAccess } from '../../domain/deployments/use-access.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { UseTab } from './use-tab.tsx'
 import { nameVariant } from '../../domain/models/variant-names.ts'
@@ -19,6 +22,9 @@ import { nameVariant } from '../../domain/models/variant-names.ts'
 const words = text.deployment
 const route = getRouteApi('/app/deployments/$deploymentId')
 const tabs = ['overview', 'metrics', 'logs', 'use'] as const
+type Tab = (typeof tabs)[number]
+const labels = { overview: words.overview, metrics: words.metrics, logs: words.logs, use: words.callIt }
+const contents = { overview: OverviewTab, metrics: MetricsTab, logs: LogsTab, use: UseTab }
 
 /** A deployment with its timeline, metrics, logs and code samples. */
 export function DeploymentPage() {
@@ -74,7 +80,10 @@ function LoadingDeployment() {
 function LoadedPage({ deployment }: { deployment: Deployment }) {
   const { tab } = route.useSearch()
   const navigate = route.useNavigate()
-  const { model_name } = deployment
+  const { model_name, shared_with: sharedWith } = deployment
+  const access = useAccess(deployment)
+  const payer = usePayer(deployment)
+  const shown = tabs.filter((one) => (one !== 'logs' || access.inspect) && (one !== 'use' || access.call))
   return (
     <Page
       title={words.titleWithStatus(model_name, text.deployments.statuses[deployment.status])}
@@ -86,25 +95,33 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
             <StatusBadge deployment={deployment} />
           </span>
           {nameVariant(deployment)}
+          {sharedWith !== null && payer.name !== null && (
+            <Badge tone="accent">{words.sharing.sharedWith(payer.name)}</Badge>
+          )}
+          {!access.isOwner && <span>{text.deployments.ownedBy(deployment.owner.name || deployment.owner.email)}</span>}
         </span>
       }
       actions={<DeploymentActions deployment={deployment} />}
     >
       <Tabs
         label={words.tabs}
-        value={tabs.find((one) => one === tab) ?? 'overview'}
+        value={shown.find((one) => one === tab) ?? 'overview'}
         onValueChange={(next) =>
           void navigate({ search: { tab: next === 'overview' ? undefined : next }, replace: true })
         }
-        tabs={[
-          { value: 'overview', label: words.overview, content: <OverviewTab deployment={deployment} /> },
-          { value: 'metrics', label: words.metrics, content: <MetricsTab deployment={deployment} /> },
-          { value: 'logs', label: words.logs, content: <LogsTab deployment={deployment} /> },
-          { value: 'use', label: words.callIt, content: <UseTab deployment={deployment} /> },
-        ]}
+        tabs={shown.map((value) => ({
+          value,
+          label: labels[value],
+          content: <TabContent tab={value} deployment={deployment} />,
+        }))}
       />
     </Page>
   )
+}
+
+function TabContent({ tab, deployment }: { tab: Tab; deployment: Deployment }) {
+  const Content = contents[tab]
+  return <Content deployment={deployment} />
 }
 
 function BackLink() {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { Boxes, FileQuestion } from 'lucide-react'
+import { Boxes, FileQuestion, Users } from 'lucide-react'
 import { Suspense } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -14,6 +14,7 @@ import { text } from '../../text/index.ts'
 import { DeploymentsTable } from './deployments-table.tsx'
 import { everDeployedQuery } from './ever-deployed-query.ts'
 import { toFilter } from './list-search.ts'
+import type { ListSearch } from './list-search.ts'
 
 const words = text.deployments
 const route = getRouteApi('/app/deployments')
@@ -26,22 +27,40 @@ export function DeploymentsPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
   const can = useCan()
-  const { all, page } = toFilter(search)
-  const { data, error, refetch, isPlaceholderData } = useQuery(deploymentsQuery({ all, page }))
-  const isEmpty = data?.total === 0
-  const ever = useQuery({ ...everDeployedQuery, enabled: isEmpty })
-  const isFirstRun = isEmpty && ever.data === false
+  const filter = toFilter(search)
+  const { team = false, all, page } = filter
+  const { data, error, refetch, isPlaceholderData } = useQuery(deploymentsQuery(filter))
+  const isEmpty = data?.total === 0 && !isPlaceholderData
+  const ever = useQuery({ ...everDeployedQuery, enabled: isEmpty && !team })
+  const isFirstRun = isEmpty && !team && ever.data === false
   return (
     <Page
       {...text.pages.deployments}
       actions={
         <>
+          <SegmentedControl
+            label={words.whose}
+            value={team ? 'team' : 'own'}
+            onValueChange={(whose) =>
+              void navigate({
+                search: { team: whose === 'team' ? 'yes' : undefined, show: search.show },
+                replace: true,
+              })
+            }
+            options={[
+              { value: 'own', label: words.own },
+              { value: 'team', label: words.team },
+            ]}
+          />
           {!isFirstRun && (
             <SegmentedControl
               label={words.filter}
               value={all ? 'all' : 'active'}
               onValueChange={(show) =>
-                void navigate({ search: { show: show === 'all' ? 'all' : undefined }, replace: true })
+                void navigate({
+                  search: { team: search.team, show: show === 'all' ? 'all' : undefined },
+                  replace: true,
+                })
               }
               options={[
                 { value: 'active', label: words.active },
@@ -58,7 +77,7 @@ export function DeploymentsPage() {
       }
     >
       <Section flush>
-        {data === undefined || (isEmpty && ever.isPending) ? (
+        {data === undefined || (isEmpty && !team && ever.isPending) ? (
           error ? (
             <ErrorState error={error} onRetry={() => void refetch()} />
           ) : (
@@ -69,11 +88,15 @@ export function DeploymentsPage() {
             <FirstRun />
           </Suspense>
         ) : data.items.length === 0 ? (
-          <EmptyList all={all || data.total > 0} />
+          team && data.total === 0 ? (
+            <EmptyTeam />
+          ) : (
+            <EmptyList all={all || data.total > 0} team={search.team} />
+          )
         ) : (
           <>
-            <DeploymentsTable deployments={data.items} stale={isPlaceholderData} />
-            {data.total > pageSize && <Pages show={search.show} page={page} total={data.total} />}
+            <DeploymentsTable deployments={data.items} stale={isPlaceholderData} team={team} />
+            {data.total > pageSize && <Pages search={search} page={page} total={data.total} />}
           </>
         )}
       </Section>
@@ -81,14 +104,23 @@ export function DeploymentsPage() {
   )
 }
 
-function EmptyList({ all }: { all: boolean }) {
+function EmptyTeam() {
+  const seesAll = useCan()('manageDeployments')
+  return (
+    <EmptyState icon={<Users />} title={seesAll ? words.noneTeamTitle : words.noneSharedTitle}>
+      {seesAll ? words.noneTeam : words.noneShared}
+    </EmptyState>
+  )
+}
+
+function EmptyList({ all, team }: { all: boolean; team: ListSearch['team'] }) {
   return all ? (
     <EmptyState
       icon={<FileQuestion />}
       title={words.emptyPageTitle}
       action={
         <Button asChild>
-          <Link to="/deployments" search={{ show: 'all' }}>
+          <Link to="/deployments" search={{ team, show: 'all' }}>
             {words.firstPage}
           </Link>
         </Button>
@@ -102,7 +134,7 @@ function EmptyList({ all }: { all: boolean }) {
       title={words.noneActiveTitle}
       action={
         <Button asChild>
-          <Link to="/deployments" search={{ show: 'all' }}>
+          <Link to="/deployments" search={{ team, show: 'all' }}>
             {words.showAll}
           </Link>
         </Button>
@@ -113,7 +145,7 @@ function EmptyList({ all }: { all: boolean }) {
   )
 }
 
-function Pages({ show, page, total }: { show: 'all' | undefined; page: number; total: number }) {
+function Pages({ search, page, total }: { search: ListSearch; page: number; total: number }) {
   const last = Math.ceil(total / pageSize)
   const turn = (to: number, label: string) =>
     to < 1 || to > last ? (
@@ -122,7 +154,7 @@ function Pages({ show, page, total }: { show: 'all' | undefined; page: number; t
       </Button>
     ) : (
       <Button asChild size="small">
-        <Link to="/deployments" search={{ show, page: to === 1 ? undefined : String(to) }}>
+        <Link to="/deployments" search={{ ...search, page: to === 1 ? undefined : String(to) }}>
           {label}
         </Link>
       </Button>

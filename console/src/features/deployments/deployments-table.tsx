@@ -2,6 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { classNames } from '../../class-names.ts'
 import type { Deployment } from '../../contract.ts'
+import { useSession } from '../../api/session.ts'
+import { Badge } from '../../components/badge.tsx'
 import { Progress } from '../../components/progress.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { useNow } from '../../components/use-now.ts'
@@ -17,8 +19,15 @@ import { findIdSuffixes, nameVariant } from '../../domain/models/variant-names.t
 
 const words = text.deployments
 
+interface DeploymentsTableProps {
+  deployments: Deployment[]
+  stale: boolean
+  /** Whether they belong to several members, so that each row names its owner */
+  team: boolean
+}
+
 /** A table of deployments with links to their pages. On a small screen the status is below the name. */
-export function DeploymentsTable({ deployments, stale }: { deployments: Deployment[]; stale: boolean }) {
+export function DeploymentsTable({ deployments, stale, team }: DeploymentsTableProps) {
   const priceOf = usePrices(deployments.some(hasInstance))
   const idSuffixes = findIdSuffixes(deployments)
   // A poll without changes does not re-render, so update relative times here.
@@ -45,6 +54,7 @@ export function DeploymentsTable({ deployments, stale }: { deployments: Deployme
             deployment={deployment}
             idSuffix={idSuffixes.get(deployment.id) ?? ''}
             price={priceOf(deployment)}
+            team={team}
           />
         ))}
       </Table>
@@ -57,9 +67,10 @@ interface RowProps {
   /** The shortened id if other deployments have the same model and variant, otherwise empty. */
   idSuffix: string
   price: string | null
+  team: boolean
 }
 
-function Row({ deployment, idSuffix, price }: RowProps) {
+function Row({ deployment, idSuffix, price, team }: RowProps) {
   return (
     <tr className="relative align-top hover:bg-subtle/60">
       <Cell className="max-w-0 sm:w-2/5">
@@ -75,6 +86,7 @@ function Row({ deployment, idSuffix, price }: RowProps) {
           {nameVariant(deployment, idSuffix)}
         </p>
         <Payer deployment={deployment} />
+        <Owner deployment={deployment} team={team} />
         <div className="mt-2 sm:hidden">
           <Status deployment={deployment} />
         </div>
@@ -105,6 +117,24 @@ function Payer({ deployment }: { deployment: Deployment }) {
   const { name, isCurrent } = usePayer(deployment)
   if (isCurrent || name === null) return null
   return <p className="truncate text-[0.8125rem] text-muted">{words.paidBy(name)}</p>
+}
+
+/** Whose it is, if the list has deployments of several members, and whether it is shared. */
+function Owner({ deployment, team }: { deployment: Deployment; team: boolean }) {
+  const { user } = useSession()
+  const { owner, shared_with: sharedWith } = deployment
+  const isOwn = owner.user_id === String(user.id)
+  if (!team && sharedWith === null) return null
+  return (
+    <p className="mt-0.5 flex flex-wrap items-center gap-x-2 gap-y-1 text-[0.8125rem] text-muted">
+      {team && (
+        <span className="truncate">
+          {isOwn ? words.ownedByYou : words.ownedBy(owner.name || owner.email)}
+        </span>
+      )}
+      {sharedWith !== null && <Badge tone="accent">{words.shared}</Badge>}
+    </p>
+  )
 }
 
 function Status({ deployment }: { deployment: Deployment }) {

@@ -9,16 +9,19 @@ import { formatDuration, formatMoment, formatMoney, formatNumber } from '../../f
 import { text } from '../../text/index.ts'
 import { usePayer } from './payer.ts'
 import { deploymentUsageQuery } from './queries.ts'
+import { useAccess } from '../../domain/deployments/use-access.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment
 
 /** A deployment's cost, names and ids. */
 export function Details({ deployment }: { deployment: Deployment }) {
+  const { inspect, isOwner } = useAccess(deployment)
+  const { name: payer } = usePayer(deployment)
   return (
     <Section title={words.details}>
       <div className="grid gap-6">
-        <UsageFigures deployment={deployment} />
+        {inspect && <UsageFigures deployment={deployment} />}
         <dl className="grid gap-4">
           <Fact label={words.callName} value={deployment.inference_model_uid} copied />
           <Fact label={words.deploymentId} value={deployment.id} copied />
@@ -27,7 +30,9 @@ export function Details({ deployment }: { deployment: Deployment }) {
           <Fact label={words.instanceId} value={deployment.instance_id} copied />
           <Fact label={words.clusterId} value={deployment.cluster_id} />
           <Fact label={words.allocationId} value={deployment.gpu_allocation_id} />
-          <Fact label={words.paidBy} value={usePayer(deployment).name} plain />
+          <Fact label={words.owner} value={isOwner ? null : describeOwner(deployment)} plain />
+          <Fact label={words.sharedWith} value={deployment.shared_with && payer} plain />
+          <Fact label={words.paidBy} value={payer} plain />
           <Fact label={words.requestedAt} value={formatMoment(deployment.created_at)} plain />
           {deployment.terminated_at !== null && (
             <Fact label={words.terminatedAt} value={formatMoment(deployment.terminated_at)} plain />
@@ -61,6 +66,8 @@ export function UsageFigures({ deployment, wide }: { deployment: Deployment; wid
   )
 }
 
+const describeOwner = ({ owner: { name, email } }: Deployment) => (name === '' ? email : `${name} (${email})`)
+
 /** The name and version as in the engine's own releases, such as `vLLM 0.28.0` or `llama.cpp b10964`. */
 function describeEngine({ engine }: Deployment): string | null {
   if (engine === null) return null
@@ -83,7 +90,9 @@ function Fact({ label, value, copied, plain }: FactProps) {
     <div className="grid gap-0.5">
       <dt className="text-[0.8125rem] text-muted">{label}</dt>
       <dd className="flex min-h-7 items-center justify-between gap-2">
-        <span className={plain ? '' : 'min-w-0 font-mono text-xs break-all'}>{value}</span>
+        <span className={plain ? 'min-w-0 wrap-anywhere' : 'min-w-0 font-mono text-xs break-all'}>
+          {value}
+        </span>
         {copied && <CopyButton value={value} label={text.common.copy(label)} />}
       </dd>
     </div>

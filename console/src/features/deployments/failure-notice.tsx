@@ -3,6 +3,7 @@ import { TriangleAlert } from 'lucide-react'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
+import { useAccess } from '../../domain/deployments/use-access.ts'
 import { parseFailure } from './failure-reason.ts'
 
 const words = text.deployment
@@ -20,6 +21,7 @@ const codesWithLogs = new Set([
 /** Shows why a deployment failed and what to do next. */
 export function FailureNotice({ deployment }: { deployment: Deployment }) {
   const { id, failure_stage, failure_reason } = deployment
+  const { inspect } = useAccess(deployment)
   if (failure_stage === null) return null
   const { code, sentence } = parseFailure(failure_reason ?? '')
   const title = words.failedAt(words.stages[failure_stage] ?? failure_stage)
@@ -37,7 +39,7 @@ export function FailureNotice({ deployment }: { deployment: Deployment }) {
         <h3 className="font-medium">{words.whatToDo}</h3>
         <p className="max-w-prose">{words.remedies[code] ?? words.unknownRemedy}</p>
         <div className="mt-1 flex flex-wrap gap-2">
-          {codesWithLogs.has(code) && (
+          {inspect && codesWithLogs.has(code) && (
             <Button asChild size="small">
               <Link to="/deployments/$deploymentId" params={{ deploymentId: id }} search={{ tab: 'logs' }}>
                 {words.seeLogs}

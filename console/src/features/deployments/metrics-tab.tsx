@@ -8,6 +8,7 @@ import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatCompact, formatDuration, formatNumber, formatPercent } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { useAccess } from '../../domain/deployments/use-access.ts'
 import { Charts } from './charts.tsx'
 import { UsageFigures } from './details.tsx'
 import { statisticsQuery } from './queries.ts'
@@ -18,6 +19,7 @@ const windows = ['15m', '1h', '24h'] as const satisfies readonly StatisticsWindo
 
 /** Requests, errors, tokens and latencies within a time window, and usage since the deployment was created. */
 export function MetricsTab({ deployment }: { deployment: Deployment }) {
+  const { inspect } = useAccess(deployment)
   const [window, setWindow] = useState<StatisticsWindow>('1h')
   const { data, error, refetch, isPlaceholderData } = useQuery(
     statisticsQuery(deployment.id, window, deployment.status === 'terminated'),
@@ -56,9 +58,11 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
           </Section>
         </div>
       )}
-      <Section title={words.sinceStart}>
-        <UsageFigures deployment={deployment} wide />
-      </Section>
+      {inspect && (
+        <Section title={words.sinceStart}>
+          <UsageFigures deployment={deployment} wide />
+        </Section>
+      )}
     </div>
   )
 }

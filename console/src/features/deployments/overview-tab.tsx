@@ -5,6 +5,7 @@ import { Disclosure } from '../../components/disclosure.tsx'
 import { Notice } from '../../components/states.tsx'
 import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { useAccess } from '../../domain/deployments/use-access.ts'
 import { Capacity } from './capacity.tsx'
 import { Details } from './details.tsx'
 import { FailureNotice } from './failure-notice.tsx'
@@ -31,17 +32,21 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
 }
 
 /** Where to find what a terminated deployment did. DeploymentActions offers to deploy it again. */
-function TerminatedNotice({ deployment: { id, terminated_at: at } }: { deployment: Deployment }) {
+function TerminatedNotice({ deployment }: { deployment: Deployment }) {
+  const { id, terminated_at: at } = deployment
+  const { inspect } = useAccess(deployment)
   if (at === null) return null
   return (
     <Notice
       title={text.deployment.terminatedTitle(formatMoment(at))}
       action={
-        <Button asChild size="small">
-          <Link to="/deployments/$deploymentId" params={{ deploymentId: id }} search={{ tab: 'logs' }}>
-            {text.deployment.seeLogs}
-          </Link>
-        </Button>
+        inspect && (
+          <Button asChild size="small">
+            <Link to="/deployments/$deploymentId" params={{ deploymentId: id }} search={{ tab: 'logs' }}>
+              {text.deployment.seeLogs}
+            </Link>
+          </Button>
+        )
       }
     >
       {text.deployment.terminatedWords}

@@ -9,7 +9,8 @@ import type { ListSearch } from './list-search.ts'
 
 export const deploymentsPage = page({
   path: '/deployments',
-  readSearch: ({ show, page }: RawSearch): ListSearch => ({
+  readSearch: ({ team, show, page }: RawSearch): ListSearch => ({
+    team: team === 'yes' ? 'yes' : undefined,
     show: show === 'all' ? 'all' : undefined,
     page: readText(page),
   }),

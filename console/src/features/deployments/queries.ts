@@ -81,14 +81,14 @@ export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boo
     placeholderData: keepPreviousData,
   })
 
-/** Changes the minimum capacity of a deployment. */
-export function useChangeMinimums(id: string) {
+/** Changes the minimum capacity of a deployment, or with whom it is shared. */
+export function useChangeDeployment(id: string) {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (minimums: DeploymentChangeInput) =>
+    mutationFn: (changes: DeploymentChangeInput) =>
       callApi('PATCH', '/api/v1/model-deployments/{deployment_id}', {
         path: { deployment_id: id },
-        body: minimums,
+        body: changes,
       }),
     onSuccess: (deployment) => {
       queryClient.setQueryData(deploymentQuery(id).queryKey, deployment)

@@ -2,12 +2,13 @@ import { Link } from '@tanstack/react-router'
 import { EllipsisVertical, MessagesSquare, SquareArrowOutUpRight, Trash2 } from 'lucide-react'
 import { Suspense, useLayoutEffect, useRef, useState } from 'react'
 import type { Deployment } from '../../contract.ts'
-import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { nameTermination, useTermination } from './payer.ts'
+import { isEnding } from '../../domain/deployments/status.ts'
+import { useAccess } from '../../domain/deployments/use-access.ts'
+import { nameTermination } from './name-termination.ts'
 
 const words = text.deployments
 
@@ -17,8 +18,7 @@ const TerminateDialog = lazyPart(() =>
 
 /** The actions of a deployment in the list. */
 export function RowMenu({ deployment }: { deployment: Deployment }) {
-  const can = useCan()
-  const termination = useTermination(deployment)
+  const access = useAccess(deployment)
   const button = useRef<HTMLButtonElement>(null)
   const wantsDialog = useRef(false)
   // Null until the dialog first opens, so that its code is loaded only then.
@@ -57,7 +57,7 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
             {words.open}
           </Link>
         </MenuItem>
-        {status === 'running' && can('useOwnDeployments') && (
+        {status === 'running' && access.call && (
           <MenuItem asChild>
             <Link to="/playground" search={{ deployment: id }}>
               <MessagesSquare aria-hidden />
@@ -65,21 +65,16 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
             </Link>
           </MenuItem>
         )}
-        {termination && (
+        {access.terminate && !isEnding(deployment) && (
           <MenuItem dangerous onSelect={() => (wantsDialog.current = true)}>
             <Trash2 aria-hidden />
-            {nameTermination(deployment, termination.switchTo)}
+            {nameTermination(deployment)}
           </MenuItem>
         )}
       </Menu>
       {asking !== null && (
         <Suspense>
-          <TerminateDialog
-            deployment={deployment}
-            switchTo={termination?.switchTo ?? null}
-            open={asking}
-            onOpenChange={setAsking}
-          />
+          <TerminateDialog deployment={deployment} open={asking} onOpenChange={setAsking} />
         </Suspense>
       )}
     </>

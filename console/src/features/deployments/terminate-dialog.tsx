@@ -1,9 +1,8 @@
-import type { Deployment, OwnOrganization } from '../../contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
-import { useSwitchOrganization } from '../../domain/session/organizations.ts'
 import { text } from '../../text/index.ts'
-import { nameTermination } from './payer.ts'
+import { nameTermination } from './name-termination.ts'
 import { useTerminate } from './queries.ts'
 import { nameVariant } from '../../domain/models/variant-names.ts'
 
@@ -11,16 +10,13 @@ const words = text.deployments
 
 interface TerminateDialogProps {
   deployment: Deployment
-  /** The organization that the person has to switch to first. */
-  switchTo: OwnOrganization | null
   open: boolean
   onOpenChange: (open: boolean) => void
 }
 
 /** Asks for confirmation to terminate a deployment, or to delete a failed one. */
-export function TerminateDialog({ deployment, switchTo, open, onOpenChange }: TerminateDialogProps) {
+export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDialogProps) {
   const terminate = useTerminate(deployment.id)
-  const switchAndTerminate = useSwitchOrganization(() => terminate.mutateAsync())
   const failed = deployment.status === 'failed'
   const { model_name } = deployment
   return (
@@ -33,16 +29,11 @@ export function TerminateDialog({ deployment, switchTo, open, onOpenChange }: Te
       }}
       title={failed ? words.removeTitle(model_name) : words.terminateTitle(model_name)}
       description={failed ? words.removeWords : words.terminateWords}
-      confirmLabel={nameTermination(deployment, switchTo)}
+      confirmLabel={nameTermination(deployment)}
       dangerous
-      busy={terminate.isPending || switchAndTerminate.isPending}
-      onConfirm={() =>
-        switchTo
-          ? switchAndTerminate.mutate(switchTo)
-          : terminate.mutate(undefined, { onSuccess: () => onOpenChange(false) })
-      }
+      busy={terminate.isPending}
+      onConfirm={() => terminate.mutate(undefined, { onSuccess: () => onOpenChange(false) })}
     >
-      {switchTo && <p className="mb-3">{words.switchFirst(switchTo.name)}</p>}
       <p className="font-mono text-[0.8125rem] break-all text-muted">{deployment.id}</p>
       <p className="text-[0.8125rem] text-muted">{nameVariant(deployment)}</p>
       <ErrorMessage error={terminate.error} className="mt-3" />

@@ -2,12 +2,12 @@ import { queryOptions } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
 import { isMoving } from '../../domain/deployments/status.ts'
 
-/** The person's active deployments, polled more often while one of them starts or terminates. */
+/** The active deployments that the person may call, polled more often while one of them starts or terminates. */
 export const activeDeploymentsQuery = queryOptions({
   queryKey: ['deployments', 'playground'],
   queryFn: ({ signal }) =>
     callApi('GET', '/api/v1/model-deployments', {
-      query: { active: true, limit: 500 },
+      query: { scope: 'callable', active: true, limit: 500 },
       signal,
     }),
   refetchInterval: ({ state }) => (state.data?.items.some(isMoving) ? 2_000 : 15_000),

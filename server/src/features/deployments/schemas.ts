@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { count, page, pageQuery, queryBoolean, timestamp } from '../../http/schemas.ts'
 import { contextTokens, minimums, parallelSequences } from '../placement/schemas.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
+import { listScopes } from './list-scope.ts'
 import type { DeploymentWishes } from './change-deployment.ts'
 import { deploymentStatuses, waitingReasons } from './lifecycle.ts'
 import type { DeploymentSummary } from './store.ts'
@@ -58,10 +59,11 @@ export const deploymentUsageBody = z
 
 export const listDeploymentsQuery = pageQuery.extend({
   scope: z
-    .enum(['own', 'organization'])
+    .enum(listScopes)
     .default('own')
     .describe(
-      '`organization` lists those of your current organization: all of them for admins, the shared ones for other members',
+      '`organization` lists those of your current organization: all of them for admins, the shared ones for other members. ' +
+        '`callable` lists your own and those shared with your current organization',
     ),
   active: queryBoolean(false).describe('true to exclude terminated deployments'),
 })

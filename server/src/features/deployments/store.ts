@@ -70,7 +70,13 @@ export function getDeployment(db: Database, id: string): Promise<Deployment> {
 
 /** The deployments of a list. */
 export type DeploymentListScope =
-  | { of: 'owner'; userId: number; organizationIds: readonly number[] }
+  | {
+      of: 'owner'
+      userId: number
+      organizationIds: readonly number[]
+      /** Adds those that others share with this organization */
+      sharedWithin: number | null
+    }
   | { of: 'organization'; organizationId: number; onlyShared: boolean }
 
 /** A page of deployments, newest first. */
@@ -87,19 +93,32 @@ export async function listDeployments(
       .limit(limit)
       .offset(offset)
       .execute(),
-    active || (scope.of === 'organization' && scope.onlyShared)
-      ? countListed(db, scope, active)
-      : countAll(db, scope),
+    active || listsShared(scope) ? countListed(db, scope, active) : countAll(db, scope),
   ])
   return { items, total }
 }
+
+const listsShared = (scope: DeploymentListScope) =>
+  scope.of === 'owner' ? scope.sharedWithin !== null : scope.onlyShared
 
 function selectListed(db: Database, scope: DeploymentListScope, active: boolean) {
   const listed = db
     .selectFrom('deployments')
     .$if(active, (query) => query.where('status', '<>', sql.lit('terminated' as const)))
   if (scope.of === 'owner') {
-    return listed.where('user_id', '=', scope.userId).where('organization_id', 'in', scope.organizationIds)
+    const { userId, organizationIds, sharedWithin } = scope
+    return listed.where((where) => {
+      const owned = where.and([
+        where('user_id', '=', userId),
+        where('organization_id', 'in', organizationIds),
+      ])
+      if (sharedWithin === null) return owned
+      const shared = where.and([
+        where('organization_id', '=', sharedWithin),
+        where('shared_with', 'is not', null),
+      ])
+      return where.or([owned, shared])
+    })
   }
   return listed
     .where('organization_id', '=', scope.organizationId)

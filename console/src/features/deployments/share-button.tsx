@@ -1,0 +1,63 @@
+import { Users } from 'lucide-react'
+import { useState } from 'react'
+import type { Deployment } from '../../contract.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmDialog } from '../../components/dialog.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { text } from '../../text/index.ts'
+import { usePayer } from './payer.ts'
+import { useChangeDeployment } from './queries.ts'
+
+const words = text.deployment.sharing
+
+/** Shares a deployment with its organization or stops that, after a dialog that says who may call it and who pays. */
+export function ShareButton({ deployment }: { deployment: Deployment }) {
+  const [open, setOpen] = useState(false)
+  const change = useChangeDeployment(deployment.id)
+  const toasts = useToasts()
+  const organization = usePayer(deployment).name ?? ''
+  const { model_name: model, shared_with: sharedWith } = deployment
+  const isShared = sharedWith !== null
+  const close = () => {
+    change.reset()
+    setOpen(false)
+  }
+  const submit = () =>
+    change.mutate(
+      { shared_with: isShared ? null : 'organization' },
+      {
+        onSuccess: () => {
+          toasts.success(isShared ? words.stopped : words.started(organization))
+          close()
+        },
+      },
+    )
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>
+        <Users aria-hidden />
+        {isShared ? words.stop : words.share}
+      </Button>
+      <ConfirmDialog
+        open={open}
+        onOpenChange={(next) => !next && close()}
+        title={isShared ? words.stopTitle(model) : words.title(model, organization)}
+        confirmLabel={isShared ? words.stop : words.share}
+        busy={change.isPending}
+        onConfirm={submit}
+      >
+        {isShared ? (
+          <p>{words.stopWords}</p>
+        ) : (
+          <ul className="grid list-disc gap-2 pl-5">
+            {words.consequences(organization).map((sentence) => (
+              <li key={sentence}>{sentence}</li>
+            ))}
+          </ul>
+        )}
+        <ErrorMessage error={change.error} className="mt-3" />
+      </ConfirmDialog>
+    </>
+  )
+}
