@@ -143,6 +143,14 @@ export const scenes: readonly Scene[] = [
       await page.goto('/deployments')
       await see(page.getByText(/Your role can view deployments/))
     },
+    'viewer-team': async (page) => {
+      await page.goto('/deployments?team=yes')
+      await see(page.getByText('Owner: Ada Lovelace'))
+    },
+    'viewer-deployment': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}`)
+      await see(page.getByText('Shared with Analytical Engines'))
+    },
     'viewer-billing': async (page) => {
       await page.goto('/billing')
       await see(heading(page, 'Only admins can see billing'))
@@ -165,6 +173,15 @@ export const scenes: readonly Scene[] = [
     'deployments-all': async (page) => {
       await page.goto('/deployments?show=all')
       await see(page.getByText('Terminated', { exact: true }))
+    },
+    'deployments-team': async (page) => {
+      await page.goto('/deployments?team=yes')
+      await see(page.getByText('Owner: you').first())
+    },
+    'deployment-share': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.embedding}`)
+      await page.getByRole('button', { name: 'Share', exact: true }).click()
+      await see(dialog(page).getByRole('button', { name: 'Share' }))
     },
     'deployments-menu': async (page) => {
       await page.goto('/deployments')

@@ -83,6 +83,9 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   }
   await accept('Charles Babbage', 'charles@example.com', 'admin')
   await accept('Mary Somerville', 'mary@example.com', 'member')
+  await callByApi(page.request, 'PATCH', `/api/v1/model-deployments/${deployments.chat}`, {
+    shared_with: 'organization',
+  })
   const viewer = await accept('Luigi Menabrea', 'luigi@example.com', 'viewer')
   const members = await callByApi<{ user_id: number; email: string }[]>(
     page.request,

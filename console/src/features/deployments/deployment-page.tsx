@@ -98,7 +98,9 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
           {sharedWith !== null && payer.name !== null && (
             <Badge tone="accent">{words.sharing.sharedWith(payer.name)}</Badge>
           )}
-          {!access.isOwner && <span>{text.deployments.ownedBy(deployment.owner.name || deployment.owner.email)}</span>}
+          {!access.isOwner && (
+            <span>{text.team.ownedBy(deployment.owner.name || deployment.owner.email)}</span>
+          )}
         </span>
       }
       actions={<DeploymentActions deployment={deployment} />}

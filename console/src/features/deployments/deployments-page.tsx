@@ -36,10 +36,11 @@ export function DeploymentsPage() {
   return (
     <Page
       {...text.pages.deployments}
+      {...(team && { description: text.team.description[can('manageDeployments') ? 'all' : 'shared'] })}
       actions={
         <>
           <SegmentedControl
-            label={words.whose}
+            label={text.team.whose}
             value={team ? 'team' : 'own'}
             onValueChange={(whose) =>
               void navigate({
@@ -48,8 +49,8 @@ export function DeploymentsPage() {
               })
             }
             options={[
-              { value: 'own', label: words.own },
-              { value: 'team', label: words.team },
+              { value: 'own', label: text.team.own },
+              { value: 'team', label: text.team.team },
             ]}
           />
           {!isFirstRun && (
@@ -107,8 +108,8 @@ export function DeploymentsPage() {
 function EmptyTeam() {
   const seesAll = useCan()('manageDeployments')
   return (
-    <EmptyState icon={<Users />} title={seesAll ? words.noneTeamTitle : words.noneSharedTitle}>
-      {seesAll ? words.noneTeam : words.noneShared}
+    <EmptyState icon={<Users />} title={seesAll ? text.team.noneTeamTitle : text.team.noneSharedTitle}>
+      {seesAll ? text.team.noneTeam : text.team.noneShared}
     </EmptyState>
   )
 }

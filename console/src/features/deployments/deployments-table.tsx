@@ -129,10 +129,10 @@ function Owner({ deployment, team }: { deployment: Deployment; team: boolean }) 
     <p className="mt-0.5 flex flex-wrap items-center gap-x-2 gap-y-1 text-[0.8125rem] text-muted">
       {team && (
         <span className="truncate">
-          {isOwn ? words.ownedByYou : words.ownedBy(owner.name || owner.email)}
+          {isOwn ? text.team.ownedByYou : text.team.ownedBy(owner.name || owner.email)}
         </span>
       )}
-      {sharedWith !== null && <Badge tone="accent">{words.shared}</Badge>}
+      {sharedWith !== null && <Badge tone="accent">{text.team.shared}</Badge>}
     </p>
   )
 }

@@ -6,10 +6,16 @@ import { shortenId, nameVariant } from '../../domain/models/variant-names.ts'
 /** Whether the deployment answers now or will once it runs. */
 export const isUsable = (deployment: Deployment) => !isEnding(deployment) && deployment.status !== 'failed'
 
-/** Unique names of deployments, by id; usable deployments with the same name get a shortened id. */
-export function nameDeployments(deployments: readonly Deployment[]): ReadonlyMap<string, string> {
-  const plainName = (deployment: Deployment) =>
-    text.playground.deploymentName(deployment.model_name, nameVariant(deployment))
+/** Unique names of deployments, by id: those of others name their owner; usable ones with the same name get a shortened id. */
+export function nameDeployments(
+  deployments: readonly Deployment[],
+  userId: number,
+): ReadonlyMap<string, string> {
+  const plainName = (deployment: Deployment) => {
+    const { model_name: model, owner } = deployment
+    const name = text.playground.deploymentName(model, nameVariant(deployment))
+    return owner.user_id === String(userId) ? name : `${name} · ${owner.name || owner.email}`
+  }
   const sharing = Map.groupBy(deployments.filter(isUsable), plainName)
   return new Map(
     deployments.map((one) => {

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
+import { useSession } from '../../api/session.ts'
 import type { Deployment } from '../../contract.ts'
 import { embeddingModelsQuery, modelsQuery } from '../../domain/models/queries.ts'
 import { text } from '../../text/index.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'
 import { nameDeployments } from './deployment-names.ts'
 
-/** The person's deployments by type, newest first. */
+/** The deployments that the person may call, by type, newest first. */
 export interface PlaygroundDeployments {
   chat: Deployment[]
   embedding: Deployment[]
@@ -20,6 +21,7 @@ export function usePlaygroundDeployments(): {
   error: Error | null
   retry: () => void
 } {
+  const { user } = useSession()
   const all = useQuery(activeDeploymentsQuery)
   const embedding = useQuery(embeddingModelsQuery)
   const deployments = useMemo(() => {
@@ -28,9 +30,9 @@ export function usePlaygroundDeployments(): {
     return {
       chat: all.data.items.filter(({ model_name }) => !embeds.has(model_name)),
       embedding: all.data.items.filter(({ model_name }) => embeds.has(model_name)),
-      names: nameDeployments(all.data.items),
+      names: nameDeployments(all.data.items, user.id),
     }
-  }, [all.data, embedding.data])
+  }, [all.data, embedding.data, user.id])
   return {
     deployments,
     error: deployments ? null : (all.error ?? embedding.error),

@@ -1,0 +1,17 @@
+/** Texts of deployments that belong to several members. */
+export const team = {
+  description: {
+    all: 'All deployments of your organization and their status.',
+    shared: 'The models that others share with you.',
+  },
+  whose: 'Whose deployments',
+  own: 'Yours',
+  team: 'Team',
+  ownedBy: (name: string) => `Owner: ${name}`,
+  ownedByYou: 'Owner: you',
+  shared: 'Shared',
+  noneTeamTitle: 'No current deployments in this organization',
+  noneTeam: 'Deployments of all members appear here.',
+  noneSharedTitle: 'No shared deployments',
+  noneShared: 'Owners and admins share a deployment on its page. You can call it then.',
+}
