@@ -10,9 +10,15 @@ const dimensions = z.record(z.string(), z.string())
 const units = {
   gpu_instance_seconds: 'second',
   inference_input_tokens: 'token',
+  inference_cached_tokens: 'token',
   inference_output_tokens: 'token',
 }
-const meter = z.enum(['gpu_instance_seconds', 'inference_input_tokens', 'inference_output_tokens'])
+const meter = z.enum([
+  'gpu_instance_seconds',
+  'inference_input_tokens',
+  'inference_cached_tokens',
+  'inference_output_tokens',
+])
 const tokenMeter = meter.exclude(['gpu_instance_seconds'])
 
 export type MeterName = z.infer<typeof meter>

@@ -2,6 +2,7 @@
 const meters: Record<string, string> = {
   gpu_instance_seconds: 'Instance time',
   inference_input_tokens: 'Input tokens',
+  inference_cached_tokens: 'Cached input tokens',
   inference_output_tokens: 'Output tokens',
 }
 

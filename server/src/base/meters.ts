@@ -5,11 +5,19 @@ export interface Meter {
   unit: 'second' | 'token'
   dimensions: readonly string[]
   serviceKey: string
+  /** The meter whose price applies without a price of its own */
+  defaultPrice?: string
 }
 
 export const meters = {
   gpu_instance_seconds: { unit: 'second', dimensions: ['instance_type', 'region'], serviceKey: 'compute' },
   inference_input_tokens: { unit: 'token', dimensions: ['model_name'], serviceKey: 'inference' },
+  inference_cached_tokens: {
+    unit: 'token',
+    dimensions: ['model_name'],
+    serviceKey: 'inference',
+    defaultPrice: 'inference_input_tokens',
+  },
   inference_output_tokens: { unit: 'token', dimensions: ['model_name'], serviceKey: 'inference' },
 } as const satisfies Record<string, Meter>
 

@@ -69,7 +69,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const payments = createPaymentProcessor(config, paymentSandbox, secretKey)
     const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log, observedTime))
     opened.defer(() => runtime.close())
-    const tokens = openTokenJournal({ db, clock, log }, config.dataDirectory)
+    const tokens = openTokenJournal({ db, clock, log, prices }, config.dataDirectory)
     opened.defer(() => tokens.close())
     // Closes before the journal, in which it records what aborted requests used.
     const inference = await openInference({ db, clock, log, notifications }, config.inference)

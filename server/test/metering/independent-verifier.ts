@@ -45,6 +45,7 @@ function check(holds: boolean): void {
 const units: Json = {
   gpu_instance_seconds: 'second',
   inference_input_tokens: 'token',
+  inference_cached_tokens: 'token',
   inference_output_tokens: 'token',
 }
 

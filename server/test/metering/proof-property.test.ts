@@ -50,6 +50,7 @@ const prices: Price[] = (['gpu_instance_seconds', 'inference_input_tokens'] as c
   ].map((version) => ({ meter, dimensions: {}, displayName: meter, currency: 'usd', ...version })),
 )
 prices.push({ ...prices[3]!, meter: 'inference_output_tokens', unitAmount: '0', validFrom: new Date(0) })
+prices.push({ ...prices[2]!, meter: 'inference_cached_tokens', unitAmount: '0.0001', validUntil: null })
 
 interface Month {
   organizationId: number
@@ -94,7 +95,12 @@ async function playMonth({
   for (let at = begin.getTime(); at <= end.getTime(); at += every * hour) {
     for (let [count] = counts; count !== undefined && count.arrives <= at; [count] = counts) {
       counts.shift()
-      const usage = { inputTokens: count.input, outputTokens: count.output, requests: 1 }
+      const usage = {
+        inputTokens: count.input,
+        outputTokens: count.output,
+        cachedTokens: Math.floor(count.input / 3),
+        requests: 1,
+      }
       const serving = {
         deploymentId: ids[count.deployment]!,
         organizationId,

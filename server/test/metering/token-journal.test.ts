@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { pino } from 'pino'
+import type { Price } from '../../src/base/price.ts'
 import type { Database } from '../../src/database/tables.ts'
 import { readJournalFile } from '../../src/features/metering/journal-file.ts'
 import { openTokenJournal } from '../../src/features/metering/token-journal.ts'
@@ -46,8 +47,8 @@ afterEach(async () => {
 })
 afterAll(() => server.close())
 
-function open(db = server.application.db): TokenJournal {
-  return openTokenJournal({ db, clock: () => now, log: pino({ level: 'silent' }) }, directory)
+function open(db = server.application.db, prices = server.application.prices): TokenJournal {
+  return openTokenJournal({ db, clock: () => now, log: pino({ level: 'silent' }), prices }, directory)
 }
 
 async function sum() {
@@ -81,7 +82,7 @@ async function writeAbandoned(id: string, text: string): Promise<void> {
 
 function line(hour: number, input: unknown = 3): string {
   const { deploymentId, organizationId, modelName } = serving
-  return `${JSON.stringify([deploymentId, organizationId, caller.userId, modelName, hour, input, 4, 5])}\n`
+  return `${JSON.stringify([deploymentId, organizationId, caller.userId, modelName, hour, input, 4, 0, 5])}\n`
 }
 
 test('requests are summed by hour; the file is deleted once they are in the database', async () => {
@@ -178,4 +179,33 @@ test('while the database is down tokens are kept, and recorded once it is back',
   broken = false
   await expect.poll(sum).toEqual([[2, 6, 8]])
   await expect.poll(() => readdir(folder)).toEqual([])
+})
+
+test('cached tokens are kept apart only in hours with a price for them', async () => {
+  const begin = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000)
+  const cached: Price = {
+    meter: 'inference_cached_tokens',
+    dimensions: { model_name: 'berth-tiny' },
+    displayName: 'Cached',
+    unitAmount: '0.001',
+    currency: 'usd',
+    validFrom: begin,
+    validUntil: null,
+  }
+  const row = { ...serving, ...usage, cachedTokens: 2, ...caller }
+  journal = open(server.application.db, [cached])
+  journal.record(row, row, caller)
+  journal.record(row, row, caller)
+  now = new Date(begin.getTime() - 1)
+  journal.record(row, row, caller)
+  await journal.flush()
+  const rows = await server.application.db
+    .selectFrom('token_usage')
+    .select(['hour', 'input_tokens', 'cached_tokens'])
+    .orderBy('hour')
+    .execute()
+  expect(rows.map(({ input_tokens, cached_tokens }) => [input_tokens, cached_tokens])).toEqual([
+    [3, 0],
+    [6, 4],
+  ])
 })

@@ -31,6 +31,7 @@ export const vllmOptions: Record<string, RegExp> = {
   'kv-cache-dtype': /^fp8$/,
   'block-size': count,
   'enable-expert-parallel': bare,
+  'enable-prompt-tokens-details': bare,
   'chat-template-content-format': /^string$/,
 }
 

@@ -110,7 +110,10 @@ function PeriodFigures({ summary }: { summary: UsageSummary }) {
         hint={text.usage.period(formatUtcDay(summary.period_start), formatUtcDay(end))}
       />
       <Figure label={text.usage.instanceTime} value={formatHours(sumOf('gpu_instance_seconds') / 3_600)} />
-      <Figure label={text.usage.inputTokens} value={formatCompact(sumOf('inference_input_tokens'))} />
+      <Figure
+        label={text.usage.inputTokens}
+        value={formatCompact(sumOf('inference_input_tokens') + sumOf('inference_cached_tokens'))}
+      />
       <Figure label={text.usage.outputTokens} value={formatCompact(sumOf('inference_output_tokens'))} />
     </dl>
   )

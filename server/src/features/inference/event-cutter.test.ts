@@ -4,8 +4,8 @@ import type { TokenCounts } from '../../ports/model-runtime.ts'
 import { EventRenaming } from './event-renaming.ts'
 import { ModelRenaming } from './model-renaming.ts'
 import { chatCompletions } from './protocols/chat-completions.ts'
+import { readOpenAiUsage } from './protocols/openai.ts'
 import { StreamMeter } from './stream-meter.ts'
-import { toTokenUsage } from './usage.ts'
 
 type InEvents = TokenCounts['inEvents']
 type Values = Record<string, unknown>
@@ -53,7 +53,7 @@ test('of an engine that counts in each event, the caller sees what it would with
   for (let cut = 0; cut <= Buffer.byteLength(text); cut += 1) {
     const meter = open('usage', {}, new ModelRenaming('dep-1', 'mine', ['model']))
     expect(run(meter, text, [cut])).toBe(renamed.join(''))
-    expect(meter.usage()).toEqual({ inputTokens: 5, outputTokens: 9 })
+    expect(meter.usage()).toEqual({ inputTokens: 5, outputTokens: 9, cachedTokens: 2 })
     const asked = open('usage', { stream_options: { include_usage: true } })
     expect(run(asked, text, [cut])).toBe([...expected.slice(0, -1), last, expected.at(-1)].join(''))
   }
@@ -92,7 +92,7 @@ test('a caller that asks for usage in each event gets every byte', () => {
   const text = write(chunk('a', { usage: usageOf(1) })) + write({ choices: [], usage: usageOf(1) })
   const meter = open('usage', { stream_options: { include_usage: true, continuous_usage_stats: true } })
   expect(run(meter, text)).toBe(text)
-  expect(meter.partialUsage()).toEqual({ inputTokens: 5, outputTokens: 1 })
+  expect(meter.partialUsage()).toEqual({ inputTokens: 5, outputTokens: 1, cachedTokens: 2 })
 })
 
 test('a truncated stream used what the last event counted; one without a count is unknown', () => {
@@ -102,7 +102,7 @@ test('a truncated stream used what the last event counted; one without a count i
     meter,
     write(chunk('a', { usage: usageOf(0) })) + write(chunk('b', { usage: usageOf(3) })) + 'data: {"u',
   )
-  expect(meter.partialUsage()).toEqual({ inputTokens: 5, outputTokens: 3 })
+  expect(meter.partialUsage()).toEqual({ inputTokens: 5, outputTokens: 3, cachedTokens: 2 })
 })
 
 const timings = (output: number) => ({
@@ -129,7 +129,7 @@ test('timings and progress of llama-server are removed unless the caller asks fo
   ] as const) {
     const meter = open('timings', values)
     expect(run(meter, text)).toBe(expected)
-    expect(meter.usage()).toEqual({ inputTokens: 5, outputTokens: 2 })
+    expect(meter.usage()).toEqual({ inputTokens: 5, outputTokens: 2, cachedTokens: 2 })
   }
   for (const [seen, inputTokens, outputTokens] of [
     [progress(5), 5, 0],
@@ -137,7 +137,7 @@ test('timings and progress of llama-server are removed unless the caller asks fo
   ] as const) {
     const meter = open('timings', {})
     run(meter, seen)
-    expect(meter.partialUsage()).toEqual({ inputTokens, outputTokens })
+    expect(meter.partialUsage()).toEqual({ inputTokens, outputTokens, cachedTokens: 3 })
   }
 })
 
@@ -209,5 +209,5 @@ test.each([true, false])(
 
 function readCount(content: object) {
   const { usage } = content as { usage?: unknown }
-  return isObject(usage) ? toTokenUsage(usage['prompt_tokens'] ?? 0, usage['completion_tokens'] ?? 0) : null
+  return isObject(usage) ? readOpenAiUsage(usage) : null
 }

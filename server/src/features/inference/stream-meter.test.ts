@@ -160,6 +160,28 @@ test.each(['\n', '\r\n'])('long reads that end inside events give the same, with
   )
 })
 
+test.each([
+  ['timings', '"timings":{"cache_n":13,"prompt_n":1,"predicted_n":5}', 5],
+  ['timings', '"prompt_progress":{"total":14,"cache":13,"processed":14,"time_ms":1}', 0],
+  [
+    'usage',
+    '"usage":{"prompt_tokens":14,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":13}}',
+    5,
+  ],
+] as const)('cached tokens are a part of the input: %s %s', (inEvents, member, outputTokens) => {
+  const meter = new StreamMeter(chatCompletions.events!, inEvents, { removal: null, renaming: null })
+  meter.take(`data: {"choices":[{"index":0,"delta":{}}],${member}}\n\n`)
+  expect(meter.partialUsage()).toEqual({ inputTokens: 14, outputTokens, cachedTokens: 13 })
+})
+
+test('more cached tokens than input are all of the input', () => {
+  const meter = new StreamMeter(chatCompletions.events!, 'usage', { removal: null, renaming: null })
+  meter.take(
+    'data: {"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":13}}}\n\n',
+  )
+  expect(meter.usage()).toEqual({ inputTokens: 4, outputTokens: 5, cachedTokens: 4 })
+})
+
 /** Events of llama-server b11669 and vLLM 0.32 for two choices, without the members that nobody reads. */
 const recorded = {
   timings: [

@@ -83,8 +83,8 @@ export class StreamMeter implements BodyMeter {
   }
 
   usage(): TokenUsage {
-    const { inputTokens = 0, outputTokens = this.chunks } = this.reported
-    return { inputTokens, outputTokens }
+    const { inputTokens = 0, outputTokens = this.chunks, cachedTokens } = this.reported
+    return { inputTokens, outputTokens, cachedTokens }
   }
 
   partialUsage(): TokenUsage | null {

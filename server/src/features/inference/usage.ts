@@ -11,11 +11,14 @@ export function readUsageAt(response: unknown, path: MemberPath, read: ReadUsage
   return isObject ? read(value as Record<string, unknown>) : null
 }
 
-/** Combines two numbers of an engine; null when they can't be numbers of tokens. */
-export function toTokenUsage(input: unknown, output: unknown): TokenUsage | null {
+/** Combines numbers of an engine; null when they can't be numbers of tokens. `cached` is the part of the input that the engine had cached. */
+export function toTokenUsage(input: unknown, output: unknown, cached: unknown = 0): TokenUsage | null {
   const inputTokens = toCount(input)
   const outputTokens = toCount(output)
-  return inputTokens === null || outputTokens === null ? null : { inputTokens, outputTokens }
+  if (inputTokens === null || outputTokens === null) return null
+  const cachedTokens = Math.min(toCount(cached) ?? 0, inputTokens)
+  // Undefined, so that this count replaces an earlier one with all its members
+  return { inputTokens, outputTokens, cachedTokens: cachedTokens === 0 ? undefined : cachedTokens }
 }
 
 const tokenLimit = 2 ** 31

@@ -3,6 +3,7 @@ import type { Database } from '../../database/tables.ts'
 import type { Dimensions, MeterName } from '../../base/meters.ts'
 import type { UsageBucket } from './ledger.ts'
 import { toBucketRow } from './store.ts'
+import { tokenMeters } from './token-meters.ts'
 
 /** The usage of a deployment that belongs to one person, by meter and dimensions. Quantity and amount are decimals. */
 export interface CallerUsage {
@@ -62,8 +63,7 @@ export async function sumCallerUsage(
       FROM buckets JOIN token_usage AS tokens ON tokens.deployment_id = buckets.deployment_id AND tokens.hour = buckets.hour
           AND tokens.before_charging = buckets.before_charging AND tokens.late_for IS NOT DISTINCT FROM buckets.late_for
           AND tokens.model_name = buckets.dimensions ->> 'model_name'
-        CROSS JOIN LATERAL (VALUES ('inference_input_tokens', input_tokens), ('inference_output_tokens', output_tokens))
-          AS counted (meter, quantity)
+        CROSS JOIN LATERAL ${tokenMeters} AS counted (meter, quantity)
       WHERE counted.meter = buckets.meter
     ), shares AS (
       SELECT * FROM parts

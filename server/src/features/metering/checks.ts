@@ -5,6 +5,7 @@ import type { Database } from '../../database/tables.ts'
 import { runUsageChecks } from './anomalies.ts'
 import type { UsageCheck } from './anomalies.ts'
 import type { Finding } from './anomaly-store.ts'
+import { tokenMeters } from './token-meters.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'log'>
 
@@ -180,8 +181,7 @@ const imbalances = (organizationId: number, now: Date) => sql<Row>`
     HAVING count(*) > 0
     UNION ALL
     SELECT meter, sum(quantity) FROM token_usage CROSS JOIN sealed
-      CROSS JOIN LATERAL (VALUES ('inference_input_tokens', input_tokens), ('inference_output_tokens', output_tokens))
-        AS counted (meter, quantity)
+      CROSS JOIN LATERAL ${tokenMeters} AS counted (meter, quantity)
     WHERE organization_id = ${organizationId} AND hour >= since AND hour < sealed_through GROUP BY meter
   )
   SELECT ${organizationId}::bigint AS organization_id, format('%s %s', ${organizationId}::bigint, meter) AS subject,

@@ -34,10 +34,10 @@ export function toLineHead(entry: Omit<TokenEntry, keyof TokenUsage | 'processin
 
 export function toLine(
   head: string,
-  { inputTokens, outputTokens }: TokenUsage,
+  { inputTokens, outputTokens, cachedTokens = 0 }: TokenUsage,
   processingMilliseconds: number,
 ): string {
-  return `${head}${inputTokens},${outputTokens},${processingMilliseconds}]\n`
+  return `${head}${inputTokens},${outputTokens},${cachedTokens},${processingMilliseconds}]\n`
 }
 
 /** The ids of files without a write in the last `milliseconds`. */
@@ -67,11 +67,19 @@ export async function removeJournalFile(directory: string, id: string): Promise<
 function parseLine(line: string): TokenEntry[] {
   try {
     const [deploymentId, organizationId, userId, modelName, at, ...counted] = JSON.parse(line)
-    const [inputTokens, outputTokens, processingMilliseconds] = counted
-    const counts = [organizationId, userId, at, inputTokens, outputTokens, processingMilliseconds]
+    const [inputTokens, outputTokens, cachedTokens, processingMilliseconds] = counted
+    const counts = [
+      organizationId,
+      userId,
+      at,
+      inputTokens,
+      outputTokens,
+      cachedTokens,
+      processingMilliseconds,
+    ]
     if (!counts.every(Number.isSafeInteger) || typeof modelName !== 'string') return []
     if (!/^[0-9a-f-]{36}$/.test(deploymentId)) return []
-    const usage = { inputTokens, outputTokens, processingMilliseconds }
+    const usage = { inputTokens, outputTokens, cachedTokens, processingMilliseconds }
     return [{ deploymentId, organizationId, userId, modelName, at: new Date(at), ...usage }]
   } catch {
     return []
@@ -79,7 +87,13 @@ function parseLine(line: string): TokenEntry[] {
 }
 
 /** What a total starts with. */
-export const noUsage = { requests: 0, inputTokens: 0, outputTokens: 0, processingMilliseconds: 0 } as const
+export const noUsage = {
+  requests: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedTokens: 0,
+  processingMilliseconds: 0,
+} as const
 
 function sumEntries(entries: readonly TokenEntry[]): TokenTotal[] {
   const totals = new Map<string, TokenTotal>()
@@ -89,6 +103,7 @@ function sumEntries(entries: readonly TokenEntry[]): TokenTotal[] {
     total.requests += 1
     total.inputTokens += entry.inputTokens
     total.outputTokens += entry.outputTokens
+    total.cachedTokens = (total.cachedTokens ?? 0) + (entry.cachedTokens ?? 0)
     total.processingMilliseconds += entry.processingMilliseconds
     totals.set(key, total)
   }

@@ -62,6 +62,17 @@ describe('planSettlement', () => {
     ])
   })
 
+  test('bills cached tokens once, as what they are', () => {
+    const counted = { deploymentId: 'one', modelName: 'm', hour: epoch, beforeCharging: false, lateFor: null }
+    const tokens = [{ ...counted, inputTokens: 10, outputTokens: 3, cachedTokens: 4 }]
+    const { buckets } = settle({ tokens }, at('11:00:00'))
+    expect(buckets.map(({ meter, thousandths }) => [meter, thousandths])).toEqual([
+      ['inference_input_tokens', 6_000],
+      ['inference_cached_tokens', 4_000],
+      ['inference_output_tokens', 3_000],
+    ])
+  })
+
   test('seals only hours before undecided usage', () => {
     expect(settle({}, at('12:14:59.999')).sealedThrough).toEqual(at('11:00:00'))
     expect(settle({}, at('12:15:00')).sealedThrough).toEqual(at('12:00:00'))

@@ -23,8 +23,11 @@ export interface TokenHour {
   beforeCharging: boolean
   /** The hour of the requests, if it was sealed before they were recorded; else null */
   lateFor: Date | null
+  /** Cached tokens included */
   inputTokens: number
   outputTokens: number
+  /** The part of the input that is billed as cached; absent for none */
+  cachedTokens?: number | undefined
 }
 
 /** The unsealed usage of an organization. */
@@ -120,9 +123,10 @@ export function planSettlement(
       count('gpu_instance_seconds', deploymentId, dimensions, { ...part, lateFor: null }, part.milliseconds)
     }
   }
-  for (const { deploymentId, modelName, inputTokens, outputTokens, ...part } of tokens) {
+  for (const { deploymentId, modelName, inputTokens, outputTokens, cachedTokens = 0, ...part } of tokens) {
     const dimensions = { model_name: modelName }
-    count('inference_input_tokens', deploymentId, dimensions, part, inputTokens * 1000)
+    count('inference_input_tokens', deploymentId, dimensions, part, (inputTokens - cachedTokens) * 1000)
+    count('inference_cached_tokens', deploymentId, dimensions, part, cachedTokens * 1000)
     count('inference_output_tokens', deploymentId, dimensions, part, outputTokens * 1000)
   }
 

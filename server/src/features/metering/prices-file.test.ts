@@ -37,6 +37,8 @@ describe('the bundled price file', () => {
     expect(Number(amount('gpu_instance_seconds', { instance_type: 'any', region: 'any' }))).toBeGreaterThan(0)
     expect(amount('inference_input_tokens', { model_name: 'any' })).toBe('0')
     expect(amount('inference_output_tokens', { model_name: 'any' })).toBe('0')
+    // The price of the input
+    expect(amount('inference_cached_tokens', { model_name: 'any' })).toBe('0')
   })
 
   test('the prices of local instances are published, free prices are not', () => {

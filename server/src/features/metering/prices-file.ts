@@ -104,8 +104,10 @@ function areRivals(one: Price, other: Price): boolean {
   )
 }
 
-/** The default prices (those without dimensions) must cover all time after the first, without a gap. */
+/** The default prices (those without dimensions) must cover all time after the first, without a gap, unless another meter's price applies. */
 function findGaps(prices: readonly Price[], meter: MeterName): Mistake[] {
+  const { defaultPrice }: Meter = meters[meter]
+  if (defaultPrice !== undefined) return []
   const path = ['prices']
   const general = prices
     .filter((price) => price.meter === meter && specificity(price) === 0)

@@ -4,7 +4,7 @@ import { addHours, floorHour } from './hours.ts'
 import type { BucketPrice } from './ledger.ts'
 import type { Price } from '../../base/price.ts'
 import { meterNames, meters, toPriceKey } from '../../base/meters.ts'
-import type { Dimensions, MeterName } from '../../base/meters.ts'
+import type { Dimensions, Meter, MeterName } from '../../base/meters.ts'
 
 /** The instances of the local runtime. Others are published when the runtime offers them or the price file names all dimensions. */
 const knownInstances: readonly Dimensions[] = [
@@ -15,13 +15,30 @@ const knownInstances: readonly Dimensions[] = [
 /** Processors accept usage of the last 35 days. */
 const recentHours = 35 * 24
 
-/** The price of usage in an hour: the most specific valid price wins; `unit` is null when none is valid. */
+/** True if a meter has a price of its own for usage in an hour, not only that of another meter. */
+export function hasOwnPrice(
+  prices: readonly Price[],
+  meter: MeterName,
+  dimensions: Dimensions,
+  hour: Date,
+): boolean {
+  return prices.some((price) => price.meter === meter && isValidAt(price, hour) && matches(price, dimensions))
+}
+
+/**
+ * The price of usage in an hour: the most specific valid price wins; `unit` is null when none is valid. Without a price of its own, a
+ * meter may have that of another one.
+ */
 export function findPrice(
   prices: readonly Price[],
   meter: MeterName,
   dimensions: Dimensions,
   hour: Date,
 ): BucketPrice {
+  const { defaultPrice }: Meter = meters[meter]
+  if (defaultPrice !== undefined && !hasOwnPrice(prices, meter, dimensions, hour)) {
+    return findPrice(prices, defaultPrice as MeterName, dimensions, hour)
+  }
   let best: Price | undefined
   for (const price of prices) {
     if (price.meter !== meter || !isValidAt(price, hour) || !matches(price, dimensions)) continue

@@ -3,6 +3,7 @@ import type { Database } from '../../database/tables.ts'
 import type { MeterName } from '../../base/meters.ts'
 import type { AppliedPrice } from './applied-prices.ts'
 import type { BucketRow } from './seal.ts'
+import { tokenMeters } from './token-meters.ts'
 
 /** Whole hours, all sealed. */
 export interface SealedRange {
@@ -52,8 +53,7 @@ export async function listProvenTokens(
 ): Promise<ProvenTokens[]> {
   const { rows } = await sql<ProvenTokens>`
     SELECT deployment_id, model_name, coalesce(late_for, hour) AS hour, meter, sum(quantity)::text AS quantity
-    FROM token_usage CROSS JOIN LATERAL (VALUES ('inference_input_tokens', input_tokens),
-      ('inference_output_tokens', output_tokens)) AS counted (meter, quantity)
+    FROM token_usage CROSS JOIN LATERAL ${tokenMeters} AS counted (meter, quantity)
     WHERE organization_id = ${organizationId} AND token_usage.hour >= ${from} AND token_usage.hour < ${to} AND quantity > 0
     GROUP BY deployment_id, model_name, coalesce(late_for, hour), meter
     ORDER BY 3, 1, 4`.execute(db)

@@ -6,6 +6,8 @@ import type { Database } from '../../database/tables.ts'
 export interface TokenUsage {
   inputTokens: number
   outputTokens: number
+  /** The part of the input that came from a prefix cache; absent if the engine does not tell it */
+  cachedTokens?: number | undefined
 }
 
 /** Whose request it was. */
@@ -24,7 +26,7 @@ export interface TokenTotal extends TokenUsage, CallerTime {
   requests: number
 }
 
-/** Adds totals to their hours in one statement; those of sealed hours go to the first open hour, which
+/** Adds totals to their hours in one statement, with those cached tokens that have a price of their own; those of sealed hours go to the first open hour, which
  * `late_for` tells. Skips unknown deployments and callers. */
 export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
   const rows = totals.map((total) => ({
@@ -34,6 +36,7 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
     requests: total.requests,
     input_tokens: total.inputTokens,
     output_tokens: total.outputTokens,
+    cached_tokens: total.cachedTokens ?? 0,
     user_id: total.userId,
     processing_milliseconds: total.processingMilliseconds,
   }))
@@ -42,7 +45,7 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
   await sql`
     WITH given AS (
       SELECT row.*, deployments.organization_id FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid,
-        model_name text, at timestamptz, requests bigint, input_tokens bigint, output_tokens bigint, user_id bigint,
+        model_name text, at timestamptz, requests bigint, input_tokens bigint, output_tokens bigint, cached_tokens bigint, user_id bigint,
         processing_milliseconds bigint)
       JOIN deployments ON deployments.id = row.deployment_id
       JOIN users ON users.id = row.user_id
@@ -52,10 +55,10 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
       ORDER BY organization_id FOR KEY SHARE
     )
     INSERT INTO token_usage AS tokens (deployment_id, organization_id, user_id, model_name, hour, before_charging, late_for,
-      requests, input_tokens, output_tokens, processing_milliseconds)
+      requests, input_tokens, output_tokens, cached_tokens, processing_milliseconds)
     SELECT deployment_id, organization_id, user_id, min(model_name), open_hour,
       coalesce(at < charged_since AND date_trunc('hour', charged_since, 'UTC') = open_hour, false) AS is_before,
-      nullif(date_trunc('hour', at, 'UTC'), open_hour) AS used_hour, sum(requests), sum(input_tokens), sum(output_tokens),
+      nullif(date_trunc('hour', at, 'UTC'), open_hour) AS used_hour, sum(requests), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
       sum(processing_milliseconds)
     FROM given LEFT JOIN cursors USING (organization_id)
       CROSS JOIN LATERAL (SELECT greatest(date_trunc('hour', at, 'UTC'), sealed_through)) AS open (open_hour)
@@ -65,6 +68,7 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
       requests = tokens.requests + excluded.requests,
       input_tokens = tokens.input_tokens + excluded.input_tokens,
       output_tokens = tokens.output_tokens + excluded.output_tokens,
+      cached_tokens = tokens.cached_tokens + excluded.cached_tokens,
       processing_milliseconds = tokens.processing_milliseconds + excluded.processing_milliseconds`.execute(db)
 }
 

@@ -106,6 +106,7 @@ export function toTokens(row: Selectable<TokenUsageTable>): OpenLedger['tokens']
     lateFor: row.late_for,
     inputTokens: row.input_tokens,
     outputTokens: row.output_tokens,
+    cachedTokens: row.cached_tokens,
   }
 }
 

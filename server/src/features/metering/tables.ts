@@ -25,6 +25,7 @@ export interface TokenUsageTable {
   requests: number
   input_tokens: number
   output_tokens: number
+  cached_tokens: Generated<number>
   processing_milliseconds: Generated<number>
 }
 

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import type { Price } from '../../base/price.ts'
 import type { Database } from '../../database/tables.ts'
+import { floorHour } from './hours.ts'
 import {
   createJournalFile,
   listAbandoned,
@@ -13,6 +15,7 @@ import {
   toLineHead,
 } from './journal-file.ts'
 import type { JournalFile } from './journal-file.ts'
+import { hasOwnPrice } from './prices.ts'
 import { deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
 import type { CallerTime, TokenTotal, TokenUsage } from './record-tokens.ts'
 
@@ -55,7 +58,7 @@ const longestOpenMilliseconds = 5_000
  * batch id prevents double counting.
  */
 export function openTokenJournal(
-  { db, clock, log }: { db: Database; clock: () => Date; log: Logger },
+  { db, clock, log, prices }: { db: Database; clock: () => Date; log: Logger; prices: readonly Price[] },
   dataDirectory: string,
 ): TokenJournal {
   const directory = join(dataDirectory, 'token-journal')
@@ -99,9 +102,16 @@ export function openTokenJournal(
     }
   }
 
+  /** Cached tokens without a price of their own are input like all other. */
+  function toBilled(total: TokenTotal): TokenTotal {
+    const dimensions = { model_name: total.modelName }
+    const isPriced = hasOwnPrice(prices, 'inference_cached_tokens', dimensions, floorHour(total.at))
+    return isPriced ? total : { ...total, cachedTokens: 0 }
+  }
+
   async function writeClosed(): Promise<void> {
     for (let batch = closed[0]; batch !== undefined; batch = closed[0]) {
-      await recordTokenBatch(db, batch.id, async () => batch.totals)
+      await recordTokenBatch(db, batch.id, async () => batch.totals.map(toBilled))
       closed.shift()
       batch.file?.remove()
       await deleteTokenBatch(db, batch.id)
@@ -112,7 +122,7 @@ export function openTokenJournal(
     for (const id of await listAbandoned(directory, abandonedMilliseconds)) {
       if (id === open?.id || closed.some((batch) => batch.id === id)) continue
       // The owner may still record and delete this batch, so the file is read under the lock of the batch id.
-      await recordTokenBatch(db, id, () => readJournalFile(directory, id))
+      await recordTokenBatch(db, id, async () => (await readJournalFile(directory, id)).map(toBilled))
       // The batch id is kept, because the owner may still have the batch in memory.
       await removeJournalFile(directory, id)
       log.info({ batch: id }, 'recorded the abandoned token journal of another process')
@@ -160,6 +170,7 @@ export function openTokenJournal(
       total.requests += 1
       total.inputTokens += usage.inputTokens
       total.outputTokens += usage.outputTokens
+      total.cachedTokens = (total.cachedTokens ?? 0) + (usage.cachedTokens ?? 0)
       total.processingMilliseconds += processingMilliseconds
     },
     write,

@@ -50,6 +50,8 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
         'tool-call-parser': toolParser,
         'reasoning-parser': reasoningParser,
         'chat-template': chatTemplate,
+        // Otherwise the usage does not tell cached tokens.
+        'enable-prompt-tokens-details': true,
       }
   const arguments_ = toArguments({
     revision,

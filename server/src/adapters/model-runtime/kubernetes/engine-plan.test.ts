@@ -94,7 +94,7 @@ describe('arguments', () => {
     expect(args.join(' ')).toBe(
       'Qwen/Qwen3 --revision main --tokenizer-revision main --served-model-name my-model --host 0.0.0.0 --port 8000 --max-model-len 8192 ' +
         '--max-num-seqs 4 --tensor-parallel-size 2 --gpu-memory-utilization 0.9 --allowed-media-domains images.example --enable-auto-tool-choice --tool-call-parser hermes ' +
-        '--reasoning-parser qwen3 --seed 1',
+        '--reasoning-parser qwen3 --enable-prompt-tokens-details --seed 1',
     )
   })
 

@@ -33,6 +33,7 @@ interface ProgressCounts {
   prompt_n?: unknown
   predicted_n?: unknown
   processed?: unknown
+  cache?: unknown
 }
 
 /** Reads what llama-server counted up to a token. */
@@ -41,12 +42,12 @@ function readTimings({ cache_n, prompt_n, predicted_n }: ProgressCounts): TokenU
   const cached = toTokenUsage(cache_n ?? 0, 0)
   return processed === null || cached === null
     ? null
-    : { ...processed, inputTokens: cached.inputTokens + processed.inputTokens }
+    : toTokenUsage(cached.inputTokens + processed.inputTokens, processed.outputTokens, cached.inputTokens)
 }
 
 /** Reads how much of the prompt llama-server has processed, cached tokens included. */
-function readProgress({ processed }: ProgressCounts): TokenUsage | null {
-  return toTokenUsage(processed, 0)
+function readProgress({ processed, cache }: ProgressCounts): TokenUsage | null {
+  return toTokenUsage(processed, 0, cache)
 }
 
 /** Engines that count as they go count each choice by itself. */

@@ -27,7 +27,8 @@ export const usageBody = z.looseObject({
 
 /** Reads the usage of a chat, a completion or embeddings. */
 export function readOpenAiUsage(usage: Readonly<Record<string, unknown>>): TokenUsage | null {
-  return toTokenUsage(usage['prompt_tokens'] ?? 0, usage['completion_tokens'] ?? 0)
+  const details = usage['prompt_tokens_details'] as { cached_tokens?: unknown } | null | undefined
+  return toTokenUsage(usage['prompt_tokens'] ?? 0, usage['completion_tokens'] ?? 0, details?.cached_tokens)
 }
 
 export const openAiErrorBody = z
