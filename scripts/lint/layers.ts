@@ -23,7 +23,7 @@ const base = ['config', 'base', 'ports', 'database', 'jobs', 'http', 'services']
 /** What each feature imports, next to the layers below all features. A feature imports only features above it in this list. */
 const features: Readonly<Record<string, readonly string[]>> = {
   audit: [],
-  mail: [],
+  mail: ['audit'],
   catalog: [],
   organizations: ['audit'],
   metering: [],
@@ -36,7 +36,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
   sso: ['audit', 'mail', 'organizations', 'accounts', 'sessions', 'second-factors', 'sign-in', 'invitations'],
   billing: ['audit', 'mail', 'organizations', 'metering'],
   placement: ['catalog', 'metering'],
-  deployments: ['audit', 'organizations', 'catalog', 'metering', 'sessions', 'billing', 'placement'],
+  deployments: ['audit', 'mail', 'organizations', 'catalog', 'metering', 'sessions', 'billing', 'placement'],
   members: [
     'audit',
     'organizations',

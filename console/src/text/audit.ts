@@ -109,6 +109,10 @@ export const audit = {
     'budget.created': 'Created a budget',
     'budget.changed': 'Changed a budget',
     'budget.deleted': 'Deleted a budget',
+    'webhook.changed': 'Set the webhook for alerts',
+    'webhook.deleted': 'Removed the webhook for alerts',
+    'webhook.secret_rotated': 'Replaced the secret of the webhook',
+    'webhook.tested': 'Sent a test alert',
     'permission.refused': 'Tried something their role does not allow',
   } satisfies Record<AuditAction, string>,
 }

@@ -82,6 +82,13 @@ const badValues: Record<string, string[]> = {
   INFERENCE_QUEUE_TIMEOUT_MS: [...notNumbers, '0'],
   SECRET_KEY: ['hidden', 'x'.repeat(31)],
   PREVIOUS_SECRET_KEY: ['hidden', 'x'.repeat(31)],
+  ALERT_WEBHOOK_URL: [
+    'alerts.example.com',
+    'ftp://alerts.example.com',
+    'https://ada:hush@alerts.example.com',
+  ],
+  ALERT_WEBHOOK_SECRET: ['hush', 'whsec_', 'whsec_c2hvcnQ=', `whsec_${'x'.repeat(100)}`, 'whsec_not base64'],
+  WEBHOOK_NETWORKS: ['10.0.0.1', 'example.com', '10.0.0.0/99'],
   MAIL_URL: ['mail.example.com', 'hidden', 'https://hidden.example.com', 'smtp://'],
   MAIL_FROM: ['nobody', 'a@b@c', 'A <a@b>\nBcc: c@d'],
   HF_ENDPOINT: ['huggingface.co', 'file:///etc'],

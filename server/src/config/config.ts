@@ -7,6 +7,8 @@ import { accessSettings } from './access.ts'
 import type { RegistrationPolicy } from './access.ts'
 import { billingSettings, readBilling } from './billing.ts'
 import type { BillingConfig } from './billing.ts'
+import { alertsSettings, readAlerts } from './alerts.ts'
+import type { AlertsConfig } from './alerts.ts'
 import { readBodyLimits } from './body-limits.ts'
 import {
   readEngineLimits,
@@ -93,6 +95,7 @@ export interface Config {
     /** How long a response waits for the first attempt at its email */
     patienceMilliseconds: number
   }
+  alerts: AlertsConfig
   localEngine: LocalEngineConfig
   engineLimits: EngineLimitsConfig
   /** null unless `runtime` is xinference */
@@ -262,6 +265,7 @@ const environment = z.object({
   HTTPS_PROXY: proxyAddress.optional(),
   NO_PROXY: optionalText,
   ...accessSettings,
+  ...alertsSettings,
   ...runtimesSettings,
   ...ssoSettings,
   ...billingSettings,
@@ -311,6 +315,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   if (settings.EMAIL_CONFIRMATION === 'required' && settings.MAIL_URL === undefined) {
     problems.push('EMAIL_CONFIRMATION: required needs a mail server; set MAIL_URL too')
   }
+  const alerts = readAlerts(settings, problems)
   const bodies = readBodyLimits(settings, problems)
   const sso = readSso(settings, problems)
   const billing = readBilling(settings, problems)
@@ -382,6 +387,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       from: settings.MAIL_FROM ?? { name: 'Berth', address: `berth@${publicUrl.hostname}` },
       patienceMilliseconds: 2_000,
     },
+    alerts,
     localEngine: readLocalEngine(settings),
     engineLimits: readEngineLimits(settings),
     xinference,
@@ -420,6 +426,8 @@ function requiresEmailConfirmation(settings: z.output<typeof environment>): bool
 const secretSettings = new Set([
   'DATABASE_URL',
   'MAIL_URL',
+  'ALERT_WEBHOOK_URL',
+  'ALERT_WEBHOOK_SECRET',
   'SECRET_KEY',
   'PREVIOUS_SECRET_KEY',
   'HF_TOKEN',

@@ -23,6 +23,7 @@ import { invitationRoutes } from '../features/invitations/routes.ts'
 import { installationRoutes } from '../features/installation/routes.ts'
 import { ownDataRoutes } from '../features/members/account-routes.ts'
 import { measureOperations } from '../features/operators/operations-metrics.ts'
+import { webhookRoutes } from '../features/mail/alerts/routes.ts'
 import { memberRoutes } from '../features/members/routes.ts'
 import { organizationRoutes } from '../features/organizations/routes.ts'
 import { scriptSessionRoutes } from '../features/sso/script-session-routes.ts'
@@ -229,6 +230,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
   await signedIn.register(async (account: App) => {
     limitBodies(account, accountBodyLimit)
     organizationRoutes(account, application)
+    webhookRoutes(account, application)
     await account.register(async (own: App) => {
       own.addHook('onRequest', forbidCaching)
       currentSessionRoute(own)

@@ -12,6 +12,7 @@ import { orphanCheck } from '../features/deployments/orphan-check.ts'
 import { runReconciler } from '../features/deployments/run-reconciler.ts'
 import { sweepOrphans } from '../features/deployments/sweep-orphans.ts'
 import { composeInvitationMail } from '../features/invitations/compose-invitation-mail.ts'
+import { alertJobs } from '../features/mail/alerts/jobs.ts'
 import { mailJobs } from '../features/mail/jobs.ts'
 import type { MailComposers } from '../features/mail/send-mail.ts'
 import { sweepMails } from '../features/mail/sweep-mails.ts'
@@ -50,6 +51,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
   }
   await jobs.work([
     ...mailJobs(application, composers),
+    ...alertJobs(application),
     ...auditJobs(application),
     ...accountJobs(application),
     ...sessionJobs(application),

@@ -186,6 +186,8 @@ async function countRows(): Promise<unknown> {
     SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM sessions) AS sessions,
       (SELECT count(*) FROM deployments) AS deployments, (SELECT count(*) FROM invitations) AS invitations,
       (SELECT json_agg(b ORDER BY id) FROM budgets b) AS budgets,
+      (SELECT json_agg(w ORDER BY organization_id) FROM webhooks w) AS webhooks,
+      (SELECT count(*) FROM webhook_messages) AS messages,
       (SELECT count(*) FROM identities) AS identities,
       (SELECT json_agg(f ORDER BY user_id) FROM totp_factors f) AS factors,
       (SELECT json_agg(p ORDER BY id) FROM passkeys p) AS passkeys,

@@ -1,5 +1,6 @@
 import { expect, vi } from 'vitest'
 import { createBudget } from '../../src/features/billing/budgets/manage-budgets.ts'
+import { setWebhook } from '../../src/features/mail/alerts/manage-webhook.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
 import { createClient } from './client.ts'
@@ -50,6 +51,14 @@ export async function addBudget({ server, tenants }: Caller): Promise<number> {
   const terms = { monthlyLimit: '1000', atLimit: 'notify' } as const
   const { budget } = await createBudget(application, owner, { scope: 'organization', scopeId: null }, terms)
   return budget.id
+}
+
+/** Replaces the webhook of the first tenant's organization. No name below `invalid` has an address. */
+export async function addWebhook({ server, tenants }: Caller): Promise<void> {
+  const { application } = server
+  await application.db.deleteFrom('webhook_messages').execute()
+  await application.db.deleteFrom('webhooks').execute()
+  await setWebhook(application, toViewer(tenants.members.super_admin), 'https://alerts.example.invalid/berth')
 }
 
 /** Adds a card to the first tenant and returns its id. */

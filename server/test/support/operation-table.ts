@@ -1,6 +1,7 @@
 import { registerClient } from './client.ts'
 import {
   addBudget,
+  addWebhook,
   addCard,
   addInvitationFor,
   addMember,
@@ -76,6 +77,11 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/organization/invitations/{invitation_id}/resend    401        403     403     200    200          404       invitation.resent
   POST   /v1/organization/invitations/{invitation_id}/link      401        403     403     200    200          404       invitation.link_copied
   DELETE /v1/organization/invitations/{invitation_id}           401        403     403     200    200          404       invitation.cancelled
+  GET    /v1/organization/webhook                               401        403     403     200    200          404       -
+  PATCH  /v1/organization/webhook                               401        403     403     200    200          200       webhook.changed
+  DELETE /v1/organization/webhook                               401        403     403     204    204          404       webhook.deleted
+  POST   /v1/organization/webhook/secret                        401        403     403     200    200          404       webhook.secret_rotated
+  POST   /v1/organization/webhook/test                          401        403     403     200    200          404       webhook.tested
   GET    /v1/organization/audit-log                             401        403     403     200    200          200       -
   GET    /v1/invitations                                        401        200     200     200    200          200       -
   POST   /v1/invitations/{invitation_id}/reject                 401        200     200     200    200          404       invitation.rejected
@@ -167,6 +173,11 @@ let nextContextTokens = 600
 
 const deployment: MakeRequest = (caller) => ({ parameters: { deployment_id: findDeployment(caller) } })
 
+const withWebhook: MakeRequest = async (caller) => {
+  await addWebhook(caller)
+  return {}
+}
+
 const answerByToken: MakeRequest = async (caller) => ({
   parameters: { token: (await addInvitationFor(caller)).token },
 })
@@ -255,6 +266,11 @@ const requests: Record<string, MakeRequest> = {
     parameters: { invitation_id: (await addOpenInvitation(caller)).id },
   }),
   'PATCH /v1/organization': () => ({ body: { description: newEmail() } }),
+  'GET /v1/organization/webhook': withWebhook,
+  'PATCH /v1/organization/webhook': () => ({ body: { url: 'https://alerts.example.invalid/berth' } }),
+  'DELETE /v1/organization/webhook': withWebhook,
+  'POST /v1/organization/webhook/secret': withWebhook,
+  'POST /v1/organization/webhook/test': withWebhook,
   'POST /v1/organization/invitations': () => ({ body: { email: newEmail() } }),
   'POST /v1/organization/invitations/{invitation_id}/resend': async (caller) => ({
     parameters: { invitation_id: (await addOpenInvitation(caller)).id },

@@ -52,6 +52,10 @@ export const auditActions = [
   'budget.created',
   'budget.changed',
   'budget.deleted',
+  'webhook.changed',
+  'webhook.deleted',
+  'webhook.secret_rotated',
+  'webhook.tested',
   'permission.refused',
 ] as const
 

@@ -1,7 +1,10 @@
 import type { Services } from '../../../services.ts'
+import { queueAlert } from '../../mail/alerts/queue-alert.ts'
 import { queueMail } from '../../mail/queue-mail.ts'
 import { findMembership, listAdminEmails } from '../../organizations/memberships.ts'
 import type { DatabaseTransaction } from '../../../database/tables.ts'
+import { formatDecimal } from '../../metering/decimal.ts'
+import type { AlertData } from '../../mail/alerts/alert.ts'
 import { listReachedPercents, readStandings } from './standing.ts'
 import type { BudgetStanding } from './standing.ts'
 import { insertAlert, listBudgets } from './store.ts'
@@ -37,10 +40,32 @@ async function announce(deps: Deps, standing: BudgetStanding, percent: number): 
       at: deps.clock(),
     })
     if (alertId === undefined) return
+    await queueAlert(deps, transaction, budget.organization_id, {
+      type: 'budget.reached',
+      data: toAlertData(deps, standing, percent),
+    })
     for (const recipient of await listRecipients(transaction, budget)) {
       await queueMail(deps, transaction, { kind: 'budget_alert', subjectId: alertId, recipient })
     }
   })
+}
+
+function toAlertData(
+  { config }: Pick<Deps, 'config'>,
+  { budget, spent, periodStart, periodEnd }: BudgetStanding,
+  percent: number,
+): AlertData['budget.reached'] {
+  return {
+    budget_id: budget.id,
+    scope: budget.scope,
+    scope_id: budget.user_id ?? budget.deployment_id,
+    percent,
+    spent,
+    monthly_limit: formatDecimal(budget.monthly_limit),
+    currency: config.billing.currency,
+    period_start: periodStart,
+    period_end: periodEnd,
+  }
 }
 
 /** The organization's admins, and the member whose budget it is. */

@@ -1,7 +1,9 @@
+import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { FailureCode } from '../../../ports/model-runtime.ts'
 import { findBudgetBlock } from '../../billing/budgets/budget-limits.ts'
 import type { Start } from '../../billing/budgets/budget-limits.ts'
 import { parseStoredVariant } from '../../catalog/stored-model.ts'
+import { queueAlert } from '../../mail/alerts/queue-alert.ts'
 import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
 import { transitionDeployment } from '../change-store.ts'
@@ -11,7 +13,7 @@ import { toEngineSpec } from '../engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
 import { needsResize, toMinimums } from '../resize.ts'
 import type { Deployment } from '../store.ts'
-import { failDeployment, pollDelay, recordChanges, reportWaiting, timeInStatus } from './step.ts'
+import { failDeployment, pollDelay, recordChanges, reportWaiting, timeInStatus, toAlerted } from './step.ts'
 import type { ReconcileContext, StepResult } from './step.ts'
 
 const pendingTimeout = 60 * 60_000
@@ -133,17 +135,30 @@ async function tryNextOffer(
     refusal.code === 'no_capacity'
       ? await chooseInstance(deps, parseStoredVariant(deployment), toMinimums(deployment), refused)
       : null
+  const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
   if (result?.outcome !== 'selected') {
-    return failDeployment(context, {
-      stage: 'provisioning',
-      code: refusal.code,
-      message: refusal.message,
-    })
+    const { code, message } = refusal
+    return failDeployment(context, { stage: 'provisioning', code, message }, alert)
   }
   const { selection } = result
   const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
   const changes = { ...toColumns(deployment, selection), offers_refused: refused }
-  return { next: await recordChanges(context, changes, { stage: 'provisioning', message }) }
+  return { next: await recordChanges(context, changes, { stage: 'provisioning', message }, alert) }
+}
+
+/** Alerts to capacity that the runtime refused; other refusals only fail the deployment. */
+async function alertRefusal(
+  { deps, deployment }: ReconcileContext,
+  { code, message }: { code: FailureCode; message: string },
+  transaction: DatabaseTransaction,
+): Promise<void> {
+  if (code !== 'no_capacity' && code !== 'quota_exceeded') return
+  const data = {
+    ...toAlerted(deployment),
+    instance_type: deployment.selected_instance_type,
+    reason: `${code}: ${message}`,
+  }
+  await queueAlert(deps, transaction, deployment.organization_id, { type: 'capacity.refused', data })
 }
 
 /**

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
+import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
+import { queueAlert } from '../../mail/alerts/queue-alert.ts'
 import { transitionDeployment, updateDeployment } from '../change-store.ts'
 import type { DeploymentChanges, EventContent, Lease } from '../change-store.ts'
 import { findLastEvent } from '../store.ts'
@@ -10,7 +12,7 @@ import type { Waiting } from '../waiting.ts'
 
 export type Deps = Pick<
   Services,
-  'db' | 'clock' | 'observedTime' | 'log' | 'runtime' | 'config' | 'secretKey' | 'prices'
+  'db' | 'clock' | 'observedTime' | 'log' | 'runtime' | 'config' | 'secretKey' | 'prices' | 'jobs'
 >
 
 /** Milliseconds between two polls of the runtime, by what the deployment waits for. */
@@ -44,12 +46,16 @@ export function timeInStatus({ deployment, deps }: ReconcileContext): number {
   return deps.observedTime.between(deployment.status_changed_at, deps.clock())
 }
 
-/** Moves a deployment to `failed`. The following steps release its instance. */
+/** Queues what else a failure or a change causes, in its transaction. */
+type Alerting = (transaction: DatabaseTransaction) => Promise<void>
+
+/** Moves a deployment to `failed`, with an alert and `alsoAlert`. The following steps release its instance. */
 export async function failDeployment(
   { deps, deployment, lease }: ReconcileContext,
   failure: DeploymentFailure,
+  alsoAlert?: Alerting,
 ): Promise<StepResult> {
-  const { id, status } = deployment
+  const { id, status, organization_id: organizationId } = deployment
   if (status === 'failed' || status === 'terminating' || status === 'terminated') {
     throw new Error(`a deployment that is ${status} can't fail`)
   }
@@ -59,8 +65,18 @@ export async function failDeployment(
     { id, from: status, to: 'failed', lease, at: deps.clock() },
     { failure_stage: failure.stage, failure_reason: reason, engine_url: null },
     { stage: failure.stage, message: reason },
+    async (transaction) => {
+      await alsoAlert?.(transaction)
+      const data = { ...toAlerted(deployment), failure_stage: failure.stage, failure_reason: reason }
+      await queueAlert(deps, transaction, organizationId, { type: 'deployment.failed', data })
+    },
   )
   return { next }
+}
+
+/** What alerts say about a deployment. */
+export function toAlerted({ id, user_id: userId, model_name: modelName }: Deployment) {
+  return { deployment_id: id, user_id: userId, model_name: modelName }
 }
 
 /** Records what a step waits for. Adds an event when the stage changes, and at most every ten seconds within a stage. */
@@ -84,6 +100,7 @@ export async function recordChanges(
   { deps, deployment, lease }: ReconcileContext,
   changes: DeploymentChanges,
   event: EventContent | null,
+  alert?: Alerting,
 ): Promise<Deployment | undefined> {
-  return updateDeployment(deps.db, lease, deployment.status, changes, event, deps.clock())
+  return updateDeployment(deps.db, lease, deployment.status, changes, event, deps.clock(), alert)
 }

@@ -1,0 +1,126 @@
+import type { App } from '../../../http/app.ts'
+import { noContent } from '../../../http/openapi/responses.ts'
+import type { Services } from '../../../services.ts'
+import { getWebhook, removeWebhook, rotateSecret, setWebhook, testWebhook } from './manage-webhook.ts'
+import {
+  setWebhookBody,
+  toWebhookBody,
+  webhookBody,
+  webhookSecretBody,
+  webhookTestBody,
+  webhookWithSecretBody,
+} from './schemas.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
+
+const tags = ['Organization']
+const manage = { permission: 'updateOrganization' } as const
+const path = '/v1/organization/webhook'
+
+/** Where an organization gets its alerts. */
+export function webhookRoutes(app: App, deps: Deps): void {
+  getRoute(app, deps)
+  setRoute(app, deps)
+  deleteRoute(app, deps)
+  rotateRoute(app, deps)
+  testRoute(app, deps)
+}
+
+function getRoute(app: App, deps: Deps): void {
+  app.get(
+    path,
+    {
+      config: manage,
+      schema: {
+        operationId: 'getWebhook',
+        summary: 'Get the webhook of your current organization',
+        tags,
+        response: { 200: webhookBody },
+        errors: ['not_found'],
+      },
+    },
+    async ({ viewer }) => toWebhookBody(await getWebhook(deps, viewer)),
+  )
+}
+
+function setRoute(app: App, deps: Deps): void {
+  app.patch(
+    path,
+    {
+      config: manage,
+      schema: {
+        operationId: 'setWebhook',
+        summary: 'Set where your current organization gets its alerts',
+        description:
+          'Alerts are signed JSON in the format of Standard Webhooks: `{type, timestamp, data}` with the headers `webhook-id`, ' +
+          '`webhook-timestamp` and `webhook-signature`. Their types are `budget.reached`, `deployment.failed`, `capacity.refused` and ' +
+          '`webhook.test`. A delivery that fails is retried for three days, with the same `webhook-id`. The secret of a new webhook is ' +
+          'shown once.',
+        tags,
+        body: setWebhookBody,
+        response: { 200: webhookWithSecretBody },
+      },
+    },
+    async ({ body, viewer }) => {
+      const { secret, ...status } = await setWebhook(deps, viewer, body.url)
+      return { ...toWebhookBody(status), secret }
+    },
+  )
+}
+
+function deleteRoute(app: App, deps: Deps): void {
+  app.delete(
+    path,
+    {
+      config: manage,
+      schema: {
+        operationId: 'deleteWebhook',
+        summary: 'Remove the webhook of your current organization',
+        tags,
+        response: { 204: noContent },
+        errors: ['not_found'],
+      },
+    },
+    async ({ viewer }, reply) => {
+      await removeWebhook(deps, viewer)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function rotateRoute(app: App, deps: Deps): void {
+  app.post(
+    `${path}/secret`,
+    {
+      config: manage,
+      schema: {
+        operationId: 'rotateWebhookSecret',
+        summary: 'Replace the secret that signs your organization’s alerts',
+        description: 'The new secret is shown once. The old one signs nothing from now on.',
+        tags,
+        response: { 200: webhookSecretBody },
+        errors: ['not_found'],
+      },
+    },
+    async ({ viewer }) => ({ secret: await rotateSecret(deps, viewer) }),
+  )
+}
+
+function testRoute(app: App, deps: Deps): void {
+  app.post(
+    `${path}/test`,
+    {
+      config: manage,
+      schema: {
+        operationId: 'testWebhook',
+        summary: 'Send a test alert to your organization’s webhook',
+        description:
+          'The alert is delivered in the background: `last_alert` of the webhook tells the outcome.',
+        tags,
+        response: { 200: webhookTestBody },
+        errors: ['not_found', 'rate_limited'],
+      },
+    },
+    async ({ viewer }) => ({ id: await testWebhook(deps, viewer) }),
+  )
+}
