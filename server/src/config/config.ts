@@ -70,8 +70,17 @@ export interface Config {
   inference: {
     /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces of the response */
     timeouts: { connect: number; firstByte: number; idle: number }
-    /** Most requests in flight. Up to `queued` more per deployment wait for `queueMilliseconds`, then get a 429. */
-    limits: { perUser: number; perDeployment: number; queued: number; queueMilliseconds: number }
+    /**
+     * Most requests in flight. Up to `queued` more per deployment wait for `queueMilliseconds`, then get a 429. Those that wait for
+     * their turn at a shared deployment get it after `turnMilliseconds`.
+     */
+    limits: {
+      perUser: number
+      perDeployment: number
+      queued: number
+      queueMilliseconds: number
+      turnMilliseconds: number
+    }
     /** Most bytes of request bodies in the memory of a process. Above them, callers get a 429. */
     bodies: { perUser: number; perProcess: number }
     /** Base address of an OpenTelemetry collector; null disables traces */
@@ -369,6 +378,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
         perDeployment: settings.INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT,
         queued: settings.INFERENCE_MAX_QUEUED_PER_DEPLOYMENT,
         queueMilliseconds: settings.INFERENCE_QUEUE_TIMEOUT_MS,
+        turnMilliseconds: settings.INFERENCE_FIRST_BYTE_TIMEOUT_MS,
       },
       bodies,
       tracesEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,

@@ -1,9 +1,16 @@
 import { expect, test } from 'vitest'
 import { createCircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import { createAdmission } from './admission.ts'
+import type { AdmissionRequest } from './admission.ts'
 import type { EngineTarget } from './targets.ts'
 
-const limits = { perUser: 4096, perDeployment: 100, queued: 1000, queueMilliseconds: 1000 }
+const limits = {
+  perUser: 4096,
+  perDeployment: 100,
+  queued: 1000,
+  queueMilliseconds: 1000,
+  turnMilliseconds: 1000,
+}
 
 function makeTarget(parallelSequences: number | null): EngineTarget {
   return {
@@ -29,18 +36,28 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
   }
 }
 
-function countAdmitted(parallelSequences: number | null): number {
+function makeRequest(
+  target: EngineTarget,
+  userId: number,
+  admit: AdmissionRequest['admit'],
+): AdmissionRequest {
+  return {
+    userId,
+    targets: [target],
+    refusedBy: new Set(),
+    promptTokens: 10,
+    generatedTokens: () => 0,
+    admit,
+    reject: () => {},
+  }
+}
+
+function countAdmitted(parallelSequences: number | null, sharedWith: 'organization' | null = null): number {
   const admission = createAdmission(limits, createCircuitBreakers())
   let admitted = 0
-  for (let count = 0; count < 200; count += 1) {
-    admission.request({
-      userId: 1,
-      targets: [makeTarget(parallelSequences)],
-      refusedBy: new Set(),
-      admit: () => (admitted += 1),
-      reject: () => {},
-    })
-  }
+  const target = { ...makeTarget(parallelSequences), sharedWith }
+  for (let count = 0; count < 200; count += 1)
+    admission.request(makeRequest(target, 1, () => (admitted += 1)))
   admission.close()
   return admitted
 }
@@ -52,27 +69,48 @@ test('requests in flight follow the sequences of the engine, up to the configure
   expect(countAdmitted(null)).toBe(100)
 })
 
+test('a shared deployment gets as many requests as its engine processes at the same time', () => {
+  expect(countAdmitted(1, 'organization')).toBe(1)
+  expect(countAdmitted(8, 'organization')).toBe(8)
+  expect(countAdmitted(null, 'organization')).toBe(100)
+})
+
 test.each([1, 2, 5])(
   'a flood to a shared deployment delays each of %i other callers by at most one request of each caller',
-  (others) => {
-    const admission = createAdmission({ ...limits, perDeployment: 1 }, createCircuitBreakers())
-    const targets = [{ ...makeTarget(null), sharedWith: 'organization' as const }]
-    const admitted: number[] = []
-    const request = (userId: number) =>
-      admission.request({
-        userId,
-        targets,
-        refusedBy: new Set(),
-        admit: () => void admitted.push(userId),
-        reject: () => {},
-      })
+  async (others) => {
+    const admission = createAdmission(limits, createCircuitBreakers())
+    const target = { ...makeTarget(1), sharedWith: 'organization' as const }
+    const admitted: AdmissionRequest[] = []
+    const request = (userId: number) => {
+      const made = makeRequest(target, userId, () => void admitted.push(made))
+      admission.request(made)
+    }
     for (let count = 0; count < 500; count += 1) request(0)
     for (let userId = 1; userId <= others; userId += 1) request(userId)
-    while (admitted.length < 501 + others - 1) admission.release(admitted.at(-1)!, 'a')
-    for (let userId = 1; userId <= others; userId += 1) {
-      expect(admitted.indexOf(userId)).toBeLessThanOrEqual(others + 1)
+    const endNext = async () => {
+      admission.release(admitted.at(-1)!, 'a')
+      await Promise.resolve()
     }
-    expect(admission.queued()).toBe(0)
+    while (admitted.length < 33 + others) await endNext()
+    for (let userId = 1; userId <= others; userId += 1) {
+      expect(admitted.findIndex((each) => each.userId === userId)).toBeLessThanOrEqual(others + 1)
+    }
     admission.close()
   },
 )
+
+test('a request that waits for its turn leaves the queue when its caller leaves', async () => {
+  const admission = createAdmission(limits, createCircuitBreakers())
+  const target = { ...makeTarget(1), sharedWith: 'organization' as const }
+  const admitted: number[] = []
+  const [first, second, third] = [1, 2, 3].map((userId) =>
+    makeRequest(target, userId, () => void admitted.push(userId)),
+  )
+  for (const request of [first!, second!, third!]) admission.request(request)
+  admission.cancel(second!)
+  expect(admission.queued()).toBe(1)
+  admission.release(first!, 'a')
+  await Promise.resolve()
+  expect(admitted).toEqual([1, 3])
+  admission.close()
+})

@@ -1,6 +1,8 @@
 import { RateLimitedError } from '../../base/errors.ts'
 import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import type { EngineTarget } from './targets.ts'
+import { Turns } from './turns.ts'
+import type { TurnRequest } from './turns.ts'
 
 /** Limits on requests in flight and in the queue. */
 export interface AdmissionLimits {
@@ -9,14 +11,15 @@ export interface AdmissionLimits {
   /** Most requests that wait for one deployment */
   queued: number
   queueMilliseconds: number
+  /** How long a request may wait for its turn at a shared deployment */
+  turnMilliseconds: number
 }
 
 /** Requests in flight for each sequence of an engine: about what a sequence works off before callers give up waiting. */
 const requestsPerSequence = 32
 
 /** A request that can be sent to any of `targets`. */
-export interface AdmissionRequest {
-  userId: number
+export interface AdmissionRequest extends TurnRequest {
   targets: readonly EngineTarget[]
   /** Ids of deployments that refused the connection, or that the caller lost */
   refusedBy: ReadonlySet<string>
@@ -32,9 +35,10 @@ export interface Admission {
   request(request: AdmissionRequest): void
   /** Returns the best target for a request; null when all are full or refused it. */
   pickTarget(request: AdmissionRequest): EngineTarget | null
-  release(userId: number, deploymentId: string): void
+  /** An admitted request has left the deployment. Its generated tokens may become known in the same turn of the event loop. */
+  release(request: AdmissionRequest, deploymentId: string): void
   /** Moves an admitted request to another deployment. */
-  transfer(from: string, to: string): void
+  transfer(request: AdmissionRequest, from: string, to: EngineTarget): void
   /** Removes a queued request whose caller has left. */
   cancel(request: AdmissionRequest): void
   /** Requests in the queue */
@@ -48,20 +52,23 @@ interface Waiter {
 }
 
 /**
- * Admits requests within the limits of their user and deployment. A few more wait briefly in a queue; the rest get a 429.
- * Each user has a queue. A request that waits for a full deployment does not block requests to other deployments. Users who wait for the
- * same shared deployment take turns.
+ * Admits requests within the limits of their user and deployment. More requests wait in a queue; the rest get a 429. Each user has a
+ * queue. A request that waits for a full deployment does not block requests to other deployments. A shared deployment gets only as many
+ * requests as its engine processes at the same time, because the engine's own queue knows no turns. The others wait here for theirs.
  */
 export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreakers): Admission {
   const inFlight = new Map<string, number>()
   const inFlightByUser = new Map<number, number>()
   const queues = new Map<number, Waiter[]>()
+  /** Of shared deployments with requests, by id */
+  const turns = new Map<string, Turns>()
   /** Queued requests to deployments with several callers */
   let sharedWaiters = 0
 
   const load = (deploymentId: string) => inFlight.get(deploymentId) ?? 0
-  const hasRoom = ({ deploymentId, parallelSequences }: EngineTarget) =>
-    load(deploymentId) < Math.min(limits.perDeployment, (parallelSequences ?? Infinity) * requestsPerSequence)
+  const hasRoom = (target: EngineTarget) =>
+    load(target.deploymentId) < findPlaces(target, limits, target.sharedWith === null)
+  const mayStart = (userId: number) => (inFlightByUser.get(userId) ?? 0) < limits.perUser
 
   function pickTarget({ targets, refusedBy }: AdmissionRequest): EngineTarget | null {
     if (targets.length === 1 && refusedBy.size === 0) {
@@ -78,26 +85,50 @@ export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreake
     )
   }
 
-  function tryAdmit(request: AdmissionRequest): EngineTarget | null {
-    if ((inFlightByUser.get(request.userId) ?? 0) >= limits.perUser) return null
-    const target = pickTarget(request)
-    if (target === null) return null
+  function enter(request: AdmissionRequest, { deploymentId, sharedWith }: EngineTarget): void {
     add(inFlightByUser, request.userId, 1)
-    add(inFlight, target.deploymentId, 1)
+    add(inFlight, deploymentId, 1)
+    if (sharedWith !== null) turnsOf(deploymentId).enter(request)
+  }
+
+  function turnsOf(deploymentId: string): Turns {
+    const existing = turns.get(deploymentId)
+    if (existing !== undefined) return existing
+    const created = new Turns()
+    turns.set(deploymentId, created)
+    return created
+  }
+
+  function leave({ userId }: AdmissionRequest, deploymentId: string): void {
+    add(inFlightByUser, userId, -1)
+    add(inFlight, deploymentId, -1)
+  }
+
+  function tryAdmit(request: AdmissionRequest): EngineTarget | null {
+    const target = mayStart(request.userId) ? pickTarget(request) : null
+    if (target !== null) enter(request, target)
     return target
   }
 
   function enqueue(request: AdmissionRequest): void {
-    const wanted = request.targets[0]!.deploymentId
+    const wanted = request.targets[0]!
+    const shared = isShared(request)
     const queue = queues.get(request.userId) ?? []
-    const ahead = queue.filter(({ request: { targets } }) => targets[0]!.deploymentId === wanted).length
-    if (ahead >= limits.queued) return request.reject(tooManyRequests(limits))
-    const timer = setTimeout(() => {
-      cancel(request)
-      request.reject(tooManyRequests(limits))
-    }, limits.queueMilliseconds)
+    const ahead = queue.filter(
+      ({ request: { targets } }) => targets[0]!.deploymentId === wanted.deploymentId,
+    ).length
+    // What an unshared deployment has in flight beyond the sequences of its engine waits here.
+    const places = shared ? findPlaces(wanted, limits, true) : 0
+    if (ahead >= places + limits.queued) return request.reject(tooManyRequests(limits))
+    const timer = setTimeout(
+      () => {
+        cancel(request)
+        request.reject(tooManyRequests(limits))
+      },
+      shared ? limits.turnMilliseconds : limits.queueMilliseconds,
+    )
     queue.push({ request, timer })
-    if (isShared(request)) sharedWaiters += 1
+    if (shared) sharedWaiters += 1
     queues.set(request.userId, queue)
   }
 
@@ -111,44 +142,90 @@ export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreake
     if (queue.length === 0) queues.delete(request.userId)
   }
 
-  /** Callers of a shared deployment take turns: after a request of theirs was admitted, a user waits behind the others. */
-  function moveToEnd(userId: number): void {
-    const queue = queues.get(userId)
-    if (queue === undefined) return
-    queues.delete(userId)
-    queues.set(userId, queue)
-  }
-
+  /** Admits what the user's own requests in flight kept waiting. */
   function admitQueued(userId: number): void {
+    const shared = new Set<string>()
     // A copy, because `cancel` changes the queue.
     for (const { request } of queues.get(userId)?.slice() ?? []) {
+      if (isShared(request)) {
+        for (const { deploymentId } of request.targets) shared.add(deploymentId)
+        continue
+      }
       const target = tryAdmit(request)
       if (target === null) continue
       cancel(request)
-      moveToEnd(userId)
       request.admit(target)
     }
+    for (const deploymentId of shared) admitByTurns(deploymentId)
+  }
+
+  /** Admits requests that wait for a shared deployment while it has room. */
+  function admitByTurns(deploymentId: string): void {
+    for (;;) {
+      const waiting = findWaiting(deploymentId)
+      if (waiting.size === 0) break
+      const userId = turnsOf(deploymentId).next(waiting.keys())
+      const { request, target } = waiting.get(userId)!
+      cancel(request)
+      enter(request, target)
+      request.admit(target)
+    }
+    const found = turns.get(deploymentId)
+    if (found === undefined) return
+    if (!isAwaited(deploymentId)) found.rest()
+    if (found.isIdle) turns.delete(deploymentId)
+  }
+
+  function isAwaited(deploymentId: string): boolean {
+    return (
+      sharedWaiters > 0 &&
+      queues
+        .values()
+        .some((queue) => queue.some(({ request }) => isShared(request) && findTarget(request, deploymentId)))
+    )
+  }
+
+  /** The first request of each user that a deployment has room for. */
+  function findWaiting(deploymentId: string) {
+    const waiting = new Map<number, { request: AdmissionRequest; target: EngineTarget }>()
+    if (sharedWaiters === 0) return waiting
+    for (const [userId, queue] of queues) {
+      if (!mayStart(userId)) continue
+      for (const { request } of queue) {
+        const target = isShared(request) ? findTarget(request, deploymentId) : undefined
+        if (target === undefined) continue
+        if (hasRoom(target)) waiting.set(userId, { request, target })
+        break
+      }
+    }
+    return waiting
   }
 
   return {
     inFlight,
     pickTarget,
     request(request) {
-      const target = tryAdmit(request)
-      if (target === null) enqueue(request)
-      else request.admit(target)
+      // Somebody may wait although there is room.
+      const waits = sharedWaiters > 0 && isShared(request)
+      const target = waits ? null : tryAdmit(request)
+      if (target !== null) return request.admit(target)
+      enqueue(request)
+      if (waits) for (const { deploymentId } of request.targets) admitByTurns(deploymentId)
     },
-    release(userId, deploymentId) {
-      add(inFlightByUser, userId, -1)
-      add(inFlight, deploymentId, -1)
-      if (queues.size === 0) return
-      if (sharedWaiters === 0) return admitQueued(userId)
-      // A copy, because `moveToEnd` changes the order.
-      for (const waiting of queues.keys().toArray()) admitQueued(waiting)
+    release(request, deploymentId) {
+      leave(request, deploymentId)
+      if (sharedWaiters > 0 || turns.has(deploymentId)) {
+        queueMicrotask(() => {
+          turns.get(deploymentId)?.leave(request)
+          admitByTurns(deploymentId)
+        })
+      }
+      if (queues.size > 0) admitQueued(request.userId)
     },
-    transfer(from, to) {
-      add(inFlight, from, -1)
-      add(inFlight, to, 1)
+    transfer(request, from, to) {
+      leave(request, from)
+      turns.get(from)?.leave(request)
+      enter(request, to)
     },
     cancel,
     queued: () => [...queues.values()].reduce((sum, queue) => sum + queue.length, 0),
@@ -157,6 +234,25 @@ export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreake
       queues.clear()
     },
   }
+}
+
+/** How many requests a deployment may have in flight: with a queue in its engine, or only those that the engine processes. */
+function findPlaces(
+  { parallelSequences }: EngineTarget,
+  { perDeployment }: AdmissionLimits,
+  usesEngineQueue: boolean,
+): number {
+  const perSequence = usesEngineQueue ? requestsPerSequence : 1
+  return Math.min(perDeployment, (parallelSequences ?? Infinity) * perSequence)
+}
+
+function findTarget(
+  { targets, refusedBy }: AdmissionRequest,
+  deploymentId: string,
+): EngineTarget | undefined {
+  return refusedBy.has(deploymentId)
+    ? undefined
+    : targets.find((target) => target.deploymentId === deploymentId)
 }
 
 function isShared({ targets }: AdmissionRequest): boolean {

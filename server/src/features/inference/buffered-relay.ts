@@ -166,6 +166,10 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     this.buffer = null
   }
 
+  partialUsage(): null {
+    return null
+  }
+
   releaseBuffer(): void {
     if (this.buffer !== null) this.deps.inference.buffers.release(this.buffer)
     this.buffer = null

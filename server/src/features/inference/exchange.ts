@@ -88,6 +88,17 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     return this.engine === null ? null : this.engine.target.deploymentId
   }
 
+  /** About four bytes of text are a token; what is not text, such as an image, is never longer than the context. */
+  get promptTokens(): number {
+    const [{ contextTokens }] = this.targets as readonly [EngineTarget, ...EngineTarget[]]
+    return Math.min(Math.ceil(this.arrival.request.body.length / 4), contextTokens ?? Infinity)
+  }
+
+  generatedTokens(): number {
+    const { usage, partialUsage, relay } = this
+    return (usage ?? partialUsage ?? relay?.partialUsage() ?? null)?.outputTokens ?? 0
+  }
+
   /** Starts the request: immediately when a deployment has room, otherwise from the queue. */
   start(): void {
     this.startedAt = performance.now()
@@ -106,7 +117,7 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   move<From extends ExchangeState>(from: From, to: NextState<From>): void {
     this.state = to
     if (isAtEngine(from) && !isAtEngine(to)) {
-      this.deps.inference.admission.release(this.userId, this.engine!.target.deploymentId)
+      this.deps.inference.admission.release(this, this.engine!.target.deploymentId)
     }
   }
 
@@ -159,7 +170,7 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     const { admission } = this.deps.inference
     this.refusedBy = new Set([...this.refusedBy, deploymentId])
     const other = admission.pickTarget(this)
-    if (other !== null) admission.transfer(deploymentId, other.deploymentId)
+    if (other !== null) admission.transfer(this, deploymentId, other)
     return other
   }
 

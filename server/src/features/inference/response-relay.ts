@@ -23,6 +23,8 @@ export interface ResponseRelay {
   truncate(): void
   /** The caller's connection or the response has ended. */
   close(): void
+  /** What a stream has used so far; null if it doesn't tell */
+  partialUsage(): TokenUsage | null
 }
 
 export interface RelayDeps {

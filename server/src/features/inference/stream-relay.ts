@@ -1,6 +1,7 @@
 import { ResponseStream } from '../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../gateway/write-batch.ts'
+import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
 import { writeResponseHead } from './caller.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
@@ -75,8 +76,12 @@ export class StreamRelay implements ResponseRelay, BatchedWrite {
     this.out.discard()
   }
 
+  partialUsage(): TokenUsage | null {
+    return this.meter.partialUsage()
+  }
+
   recordPartialUsage(): void {
-    const usage = this.meter.partialUsage()
+    const usage = this.partialUsage()
     if (usage !== null) this.owner.recordPartialUsage(usage)
   }
 }

@@ -109,7 +109,13 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
   const writeBatch = createWriteBatch()
   const client = createUpstreamClient({ connect: 5_000, firstByte: 5_000, idle: 5_000 }, writeBatch)
   const breakers = createCircuitBreakers()
-  const limits = { perUser: 9, perDeployment: 9, queued: 9, queueMilliseconds: 1_000 }
+  const limits = {
+    perUser: 9,
+    perDeployment: 9,
+    queued: 9,
+    queueMilliseconds: 1_000,
+    turnMilliseconds: 1_000,
+  }
   const admission = createAdmission(limits, breakers)
   cleanups.push(
     () => client.close(),
