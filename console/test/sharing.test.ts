@@ -62,6 +62,11 @@ test('an owner shares a deployment; a member finds it under Team, calls it, and 
   await message.press('Enter')
   await see(page.getByText(/\d+ tokens in · \d+ out/))
 
+  await owner.getByRole('tab', { name: 'Metrics' }).click()
+  await see(owner.getByRole('row', { name: /^Mary Somerville .* 1 / }))
+  await page.goto(`/deployments/${id}?tab=metrics`)
+  await see(heading(page, 'Your requests'))
+
   await owner.getByRole('button', { name: 'Stop sharing' }).click()
   await dialog.getByRole('button', { name: 'Stop sharing' }).click()
   await see(owner.getByRole('button', { name: 'Share', exact: true }))

@@ -158,6 +158,12 @@ export const deployment = {
   p99: 'p99',
   noValue: '–',
   sinceStart: 'Lifetime',
+  byMember: 'By member',
+  ownRequests: 'Your requests',
+  member: 'Member',
+  waitingWords: 'Waiting is the time until the engine receives a request.',
+  waitingMedian: 'Waiting, p50',
+  waitingSlow: 'Waiting, p95',
   overTime: 'Over time',
   chartRequests: 'Requests',
   chartRequestsLabel: (requests: string, errors: string) =>

@@ -151,6 +151,10 @@ export const scenes: readonly Scene[] = [
       await page.goto(`/deployments/${deployments.chat}`)
       await see(page.getByText('Shared with Analytical Engines'))
     },
+    'viewer-metrics': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}?tab=metrics`)
+      await see(heading(page, 'Your requests'))
+    },
     'viewer-billing': async (page) => {
       await page.goto('/billing')
       await see(heading(page, 'Only admins can see billing'))
@@ -198,6 +202,7 @@ export const scenes: readonly Scene[] = [
     'deployment-metrics': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}?tab=metrics`)
       await see(page.getByRole('application', { name: /^Requests over time/ }))
+      await see(page.getByRole('row', { name: /^Ada Lovelace/ }))
     },
     'deployment-logs': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}?tab=logs`)

@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { Boxes, FileQuestion, Users } from 'lucide-react'
 import { Suspense } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
-import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { pageSize, deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
@@ -19,7 +18,8 @@ import type { ListSearch } from './list-search.ts'
 const words = text.deployments
 const route = getRouteApi('/app/deployments')
 
-// Only the first visit needs this and the deploy dialog.
+// Lists are seldom empty, and only the first visit needs the deploy dialog.
+const EmptyList = lazyPart(() => import('./empty-list.tsx').then((module) => module.EmptyList))
 const FirstRun = lazyPart(() => import('./first-run.tsx').then((module) => module.FirstRun))
 
 /** The person's deployments with their current status. */
@@ -89,11 +89,9 @@ export function DeploymentsPage() {
             <FirstRun />
           </Suspense>
         ) : data.items.length === 0 ? (
-          team && data.total === 0 ? (
-            <EmptyTeam />
-          ) : (
-            <EmptyList all={all || data.total > 0} team={search.team} />
-          )
+          <Suspense fallback={<SkeletonRows />}>
+            <EmptyList search={search} isBeyondEnd={data.total > 0} />
+          </Suspense>
         ) : (
           <>
             <DeploymentsTable deployments={data.items} stale={isPlaceholderData} team={team} />
@@ -102,47 +100,6 @@ export function DeploymentsPage() {
         )}
       </Section>
     </Page>
-  )
-}
-
-function EmptyTeam() {
-  const seesAll = useCan()('manageDeployments')
-  return (
-    <EmptyState icon={<Users />} title={seesAll ? text.team.noneTeamTitle : text.team.noneSharedTitle}>
-      {seesAll ? text.team.noneTeam : text.team.noneShared}
-    </EmptyState>
-  )
-}
-
-function EmptyList({ all, team }: { all: boolean; team: ListSearch['team'] }) {
-  return all ? (
-    <EmptyState
-      icon={<FileQuestion />}
-      title={words.emptyPageTitle}
-      action={
-        <Button asChild>
-          <Link to="/deployments" search={{ team, show: 'all' }}>
-            {words.firstPage}
-          </Link>
-        </Button>
-      }
-    >
-      {words.emptyPage}
-    </EmptyState>
-  ) : (
-    <EmptyState
-      icon={<Boxes />}
-      title={words.noneActiveTitle}
-      action={
-        <Button asChild>
-          <Link to="/deployments" search={{ team, show: 'all' }}>
-            {words.showAll}
-          </Link>
-        </Button>
-      }
-    >
-      {words.noneActive}
-    </EmptyState>
   )
 }
 

@@ -11,6 +11,7 @@ import { text } from '../../text/index.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { Charts } from './charts.tsx'
 import { UsageFigures } from './details.tsx'
+import { MemberStatistics } from './member-statistics.tsx'
 import { statisticsQuery } from './queries.ts'
 import { SeriesTable } from './series-table.tsx'
 
@@ -46,6 +47,7 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
           <Section title={words.latency} description={words.latencyWords} flush>
             <Latencies statistics={data} />
           </Section>
+          {data && <MemberStatistics deployment={deployment} members={data.members} />}
           <Section title={words.overTime}>
             {data ? (
               <div className="grid gap-5">

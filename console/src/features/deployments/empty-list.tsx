@@ -1,0 +1,40 @@
+import { Link } from '@tanstack/react-router'
+import { Boxes, FileQuestion, Users } from 'lucide-react'
+import { useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { EmptyState } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import type { ListSearch } from './list-search.ts'
+
+const words = text.deployments
+
+/** Says why a list shows nothing: the team has nothing to show, all are terminated, or the page is beyond the end. */
+export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyondEnd: boolean }) {
+  const { team, show } = search
+  if (team && !isBeyondEnd) return <EmptyTeam />
+  const isPage = show === 'all' || isBeyondEnd
+  return (
+    <EmptyState
+      icon={isPage ? <FileQuestion /> : <Boxes />}
+      title={isPage ? words.emptyPageTitle : words.noneActiveTitle}
+      action={
+        <Button asChild>
+          <Link to="/deployments" search={{ team, show: 'all' }}>
+            {isPage ? words.firstPage : words.showAll}
+          </Link>
+        </Button>
+      }
+    >
+      {isPage ? words.emptyPage : words.noneActive}
+    </EmptyState>
+  )
+}
+
+function EmptyTeam() {
+  const seesAll = useCan()('manageDeployments')
+  return (
+    <EmptyState icon={<Users />} title={seesAll ? text.team.noneTeamTitle : text.team.noneSharedTitle}>
+      {seesAll ? text.team.noneTeam : text.team.noneShared}
+    </EmptyState>
+  )
+}
