@@ -46,6 +46,22 @@ test('at each width, tab bars have no scrollbar and the labels of charts do not 
   }
 })
 
+test('at 390 pixels, the samples of the API tab keep the padding of their section', async () => {
+  const { page } = await site.visit({ viewport: { width: 390, height: 844 } })
+  await registerByApi(page, createPerson())
+  const id = await deployByApi(page, 'berth-tiny-embedding')
+  await page.goto(`/deployments/${id}?tab=use`)
+  const code = page.getByLabel('curl code', { exact: true })
+  await see(code)
+  const section = page.locator('section').filter({ has: code })
+  const outer = (await section.boundingBox())!
+  for (const part of [code, ...(await section.getByRole('radiogroup').all())]) {
+    const inner = (await part.boundingBox())!
+    expect(inner.x + inner.width).toBeLessThanOrEqual(outer.x + outer.width - (inner.x - outer.x) + 1)
+  }
+  await page.request.delete(`/api/v1/model-deployments/${id}`)
+})
+
 const widthOf = async (locator: Locator) => (await locator.boundingBox())?.width ?? 0
 
 test('at 1024 pixels, what is read is wider than what is looked up, and titles stay in place between pages', async () => {

@@ -52,11 +52,11 @@ test('the deploy dialog plans with the chosen context, which embedding models do
 
   await openDialog('Qwen3')
   const planned = page.waitForRequest((request) => readMinimum(request) === 8_192)
-  await dialog.getByLabel('Context').selectOption('At least 8,192 tokens')
+  await dialog.getByLabel('Longest request').selectOption('At least 8,192 tokens')
   await planned
 
   await openDialog('Berth Tiny Embedding')
-  expect(await dialog.getByLabel('Context').count()).toBe(0)
+  expect(await dialog.getByLabel('Longest request').count()).toBe(0)
 })
 
 /** The minimum context of a request for a plan, in tokens */

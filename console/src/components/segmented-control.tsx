@@ -17,11 +17,15 @@ export function SegmentedControl<Value extends string>({
 }: SegmentedControlProps<Value>) {
   const name = useId()
   return (
-    <div role="radiogroup" aria-label={label} className="inline-flex rounded-md border bg-subtle p-0.5">
+    <div
+      role="radiogroup"
+      aria-label={label}
+      className="inline-flex max-w-full rounded-md border bg-subtle p-0.5"
+    >
       {options.map((option) => (
         <label
           key={option.value}
-          className="relative flex h-7 cursor-pointer items-center rounded px-2.5 text-[0.8125rem] font-medium whitespace-nowrap text-muted hover:text-ink has-checked:bg-surface has-checked:text-ink has-checked:shadow-sm has-focus-visible:outline-2 has-focus-visible:outline-offset-2 has-focus-visible:outline-accent"
+          className="relative flex h-7 min-w-0 cursor-pointer items-center rounded px-2.5 text-[0.8125rem] font-medium whitespace-nowrap text-muted hover:text-ink has-checked:bg-surface has-checked:text-ink has-checked:shadow-sm has-focus-visible:outline-2 has-focus-visible:outline-offset-2 has-focus-visible:outline-accent"
         >
           <input
             type="radio"
@@ -30,7 +34,7 @@ export function SegmentedControl<Value extends string>({
             checked={option.value === value}
             onChange={() => onValueChange(option.value)}
           />
-          {option.label}
+          <span className="truncate">{option.label}</span>
         </label>
       ))}
     </div>

@@ -72,8 +72,8 @@ export const catalog = {
     'After deployment, any OpenAI client can call the model by its ID. The command sends the session in BERTH_COOKIE.',
   callCode: (model: string) => `command to call ${model}`,
 
-  contextField: 'Context',
-  contextFieldHint: 'The longest request with its answer. Coding agents need at least 32,768 tokens.',
+  contextField: 'Longest request',
+  contextFieldHint: 'With its answer. Coding agents need at least 32,768 tokens.',
   contextFits: 'As large as fits',
   contextAtLeast: (tokens: string) => `At least ${tokens} tokens`,
 

@@ -36,7 +36,7 @@ export const usage = {
     model: 'Usage by model',
   },
   groupBy: 'Group by',
-  groupHeads: { member: 'Member', deployment: 'Deployment', model: 'Model' },
+  groupHeads: { day: 'Day', member: 'Member', deployment: 'Deployment', model: 'Model' },
   ownOnly: 'This is your own usage. Admins see that of all members.',
   noneInRange: 'No usage on these days',
   range: 'Date range',

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import type { Actor, SeedData } from './seed.ts'
 import { heading, see } from './steps.ts'
 import type { Person } from './steps.ts'
@@ -9,6 +9,22 @@ export interface Scene {
   actor: Actor
   /** Resolves when the scene has fully loaded. */
   open: (page: Page, seed: SeedData) => Promise<void>
+}
+
+/** The first invoice is a month away. */
+const invoice = {
+  processor_invoice_id: 'in_1SZh2dK9mQ4xT7vB',
+  status: 'paid',
+  collection_method: 'charge_automatically',
+  amount_due: 1284,
+  amount_paid: 1284,
+  currency: 'usd',
+  hosted_invoice_url: 'https://example.com/invoice',
+  invoice_pdf: 'https://example.com/invoice.pdf',
+  due_date: null,
+  period_start: '2026-10-01T00:00:00.000Z',
+  period_end: '2026-11-01T00:00:00.000Z',
+  created: '2026-11-01T01:02:03.000Z',
 }
 
 const dialog = (page: Page) => page.getByRole('dialog')
@@ -285,7 +301,7 @@ export const scenes: readonly Scene[] = [
     'usage-by-member': async (page) => {
       await page.goto('/usage')
       await page.getByLabel('Date range').selectOption({ label: 'Last 30 days' })
-      await page.getByLabel('Group by').selectOption({ label: 'Usage by member' })
+      await page.getByLabel('Group by').selectOption({ label: 'Member' })
       await see(heading(page, 'Usage by member'))
       await see(page.getByRole('row', { name: /@/ }).first())
     },
@@ -308,6 +324,14 @@ export const scenes: readonly Scene[] = [
         .first()
         .click()
       await see(dialog(page).getByRole('button', { name: 'Delete budget' }))
+    },
+    'billing-verify': async (page) => {
+      const answer = (route: Route) => route.fulfill({ json: [invoice] })
+      await page.route('**/v1/billing/invoices', answer)
+      await page.goto('/billing')
+      await page.getByRole('button', { name: /^Verify: / }).click()
+      await see(dialog(page).getByText(/verify-bill/))
+      await page.unroute('**/v1/billing/invoices', answer)
     },
     'billing-remove-card': async (page) => {
       await page.goto('/billing')

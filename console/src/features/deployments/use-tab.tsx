@@ -29,7 +29,7 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
     body: writeFirstBody(name, kind),
   })
   return (
-    <div className="grid gap-5">
+    <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
       {deployment.status !== 'running' && (
         <Notice tone="warn">
           {isEnding(deployment) || deployment.status === 'failed'
@@ -38,7 +38,7 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
         </Notice>
       )}
       <Section>
-        <div className="grid gap-5">
+        <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
           <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
             <p className="max-w-prose">{words.howToCall}</p>
             <ScriptSessionButton />

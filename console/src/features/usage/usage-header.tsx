@@ -37,7 +37,7 @@ export function UsageHeader({ group, requested, shown, isUnused }: UsageHeaderPr
       >
         {(['day', ...usageGroups] as const).map((value) => (
           <option key={value} value={value}>
-            {text.usage.by[value]}
+            {text.usage.groupHeads[value]}
           </option>
         ))}
       </UnlabeledSelect>
