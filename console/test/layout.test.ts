@@ -62,6 +62,20 @@ test('at 390 pixels, the samples of the API tab keep the padding of their sectio
   await page.request.delete(`/api/v1/model-deployments/${id}`)
 })
 
+test('a dialog over a scrolled page leaves the sidebar in place', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  await page.goto('/billing')
+  const add = page.getByRole('button', { name: 'Add budget' })
+  await see(add)
+  await page.setViewportSize({ width: 1280, height: 500 })
+  await page.evaluate(() => window.scrollTo(0, 200))
+  await expect.poll(() => page.evaluate(() => window.scrollY)).toBeGreaterThan(100)
+  await add.click()
+  await see(page.getByRole('dialog'))
+  expect((await page.locator('aside').boundingBox())!.y).toBe(0)
+})
+
 const widthOf = async (locator: Locator) => (await locator.boundingBox())?.width ?? 0
 
 test('at 1024 pixels, what is read is wider than what is looked up, and titles stay in place between pages', async () => {

@@ -1,22 +1,28 @@
 import type { ReactNode } from 'react'
+import { classNames } from '../class-names.ts'
 import { text } from '../text/index.ts'
 import { CopyButton } from './copy-button.tsx'
 
 interface CodeBlockProps {
   code: string
   label: string
+  /** Breaks long lines instead of scrolling sideways, for commands. */
+  wrap?: boolean
   /** The code with highlighting. */
   children?: ReactNode
 }
 
 /** Code or a command with a copy button. */
-export function CodeBlock({ code, label, children }: CodeBlockProps) {
+export function CodeBlock({ code, label, wrap, children }: CodeBlockProps) {
   return (
     <div dir="ltr" className="relative min-w-0 rounded-lg border bg-subtle">
       <pre
         tabIndex={0}
         aria-label={label}
-        className="overflow-x-auto p-4 pr-12 font-mono text-[0.8125rem] leading-relaxed"
+        className={classNames(
+          'overflow-x-auto p-4 pr-12 font-mono text-[0.8125rem] leading-relaxed',
+          wrap && 'whitespace-pre-wrap wrap-anywhere',
+        )}
       >
         <code>{children || code}</code>
       </pre>

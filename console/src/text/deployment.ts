@@ -203,7 +203,7 @@ export const deployment = {
   languages: { curl: 'curl', python: 'Python', javascript: 'JavaScript' },
   target: 'Target',
   targetThis: 'This deployment',
-  targetModel: (model: string) => `All deployments of ${model}`,
+  targetModel: 'All of this model',
   targetModelWords:
     'Requests go to the least busy of your running deployments of this model, or of those shared with you if you have none.',
   targetThisWords: 'Requests go to this deployment only.',

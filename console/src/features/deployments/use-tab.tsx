@@ -56,7 +56,7 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
               onValueChange={setTarget}
               options={[
                 { value: 'this', label: words.targetThis },
-                { value: 'model', label: words.targetModel(deployment.model_name) },
+                { value: 'model', label: words.targetModel },
               ]}
             />
           </div>
