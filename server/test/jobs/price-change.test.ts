@@ -168,6 +168,29 @@ test('usage keeps the price of its time on the invoice, before and after a price
   expect(foreign).toMatchObject({ status: 404, body: { code: 'not_found' } })
 })
 
+test('an hour without a whole unit belongs to the period of the report before it', async () => {
+  const organization = await createPostpaid()
+  const end = new Date(organization.account.current_period_end)
+  const useSeconds = (hoursBefore: number, seconds: number) => {
+    const from = addHours(end, -hoursBefore)
+    return use(organization, from, new Date(from.getTime() + seconds * 1000))
+  }
+  await useSeconds(10, 1.7)
+  await useSeconds(2, 3599.5)
+  await useSeconds(1, 0.6)
+  await reach(addHours(end, -5))
+  // Too late for the period: the report of the last hours has a time in the next one.
+  await reach(addHours(end, 0.75))
+  await reach(addHours(end, 2))
+  expect(await findAnomalies(organization)).toEqual([])
+  const proof = await readProof(organization)
+  expect(verifyProof(proof)).toMatchObject({
+    difference: null,
+    lines: [{ quantity: '1.7', processorQuantity: '1' }],
+  })
+  verifyIndependently(proof)
+})
+
 test('a price that the subscription lacks is not reported before the subscription has it', async () => {
   const organization = await createPostpaid()
   const { account } = organization

@@ -4,6 +4,7 @@ import type { Database } from '../../database/tables.ts'
 import type { InvoicedUsage } from '../../ports/payment-processor.ts'
 import { add, formatDecimal, subtract } from '../metering/decimal.ts'
 import { floorHour } from '../metering/hours.ts'
+import { eventTime } from './event-time.ts'
 import { listPostpaidAccounts } from './store.ts'
 import type { BillingAccount } from './store.ts'
 
@@ -90,8 +91,7 @@ async function listBilledUsage(
       ON report.organization_id = bucket.organization_id AND report.price_key = bucket.price_key AND report.hour = bucket.hour
     WHERE bucket.organization_id = ${organizationId} AND bucket.sealed_at IS NOT NULL AND bucket.unit_amount > 0
       AND bucket.hour >= ${floorHour(since)}::timestamptz AND NOT bucket.before_charging AND coalesce(report.customer_id, ${customerId}) = ${customerId}
-      AND coalesce(report.at, bucket.hour + interval '59 minutes 59 seconds') >= ${periodStart}::timestamptz
-      AND coalesce(report.at, bucket.hour + interval '59 minutes 59 seconds') < ${periodEnd}::timestamptz
+      AND ${eventTime} >= ${periodStart}::timestamptz AND ${eventTime} < ${periodEnd}::timestamptz
     GROUP BY bucket.price_key, bucket.unit_amount`.execute(db)
   return rows.map(({ price_key: priceKey, unit_amount: unitAmount, quantity }) => ({
     priceKey,

@@ -7,6 +7,7 @@ import { formatDecimal } from '../metering/decimal.ts'
 import { addHours, earliest, latest } from '../metering/hours.ts'
 import { openProof, toWholeHours } from '../metering/proof.ts'
 import { callProcessor } from './errors.ts'
+import { eventTime } from './event-time.ts'
 import { ensureAccount } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'payments'>
@@ -87,8 +88,7 @@ async function listHours(
   const { rows } = await sql<InvoiceHour>`
     SELECT bucket.sequence, bucket.hour, bucket.price_key AS "priceKey", bucket.meter, bucket.dimensions,
       NOT bucket.before_charging AND coalesce(report.customer_id, ${customerId}) = ${customerId}
-        AND coalesce(report.at, bucket.hour + interval '59 minutes 59 seconds') >= ${periodStart}
-        AND coalesce(report.at, bucket.hour + interval '59 minutes 59 seconds') < ${periodEnd} AS "isCharged"
+        AND ${eventTime} >= ${periodStart} AND ${eventTime} < ${periodEnd} AS "isCharged"
     FROM usage_buckets AS bucket LEFT JOIN usage_reports AS report
       ON report.organization_id = bucket.organization_id AND report.price_key = bucket.price_key AND report.hour = bucket.hour
     WHERE bucket.organization_id = ${organizationId} AND bucket.sequence IS NOT NULL
