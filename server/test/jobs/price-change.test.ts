@@ -9,6 +9,7 @@ import { reportUsage } from '../../src/features/billing/report-usage.ts'
 import { usageReportChecks } from '../../src/features/billing/usage-report-checks.ts'
 import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
+import { startCharging } from '../../src/features/metering/spans.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
 import { verifyIndependently } from '../metering/independent-verifier.ts'
 import { activate } from '../support/billing.ts'
@@ -187,6 +188,33 @@ test('an hour without a whole unit belongs to the period of the report before it
   expect(verifyProof(proof)).toMatchObject({
     difference: null,
     lines: [{ quantity: '1.7', processorQuantity: '1' }],
+  })
+  verifyIndependently(proof)
+})
+
+test('usage that was sealed before the activation was recorded is on no invoice', async () => {
+  const organization = await createPostpaid()
+  const { id, account } = organization
+  const start = new Date(account.current_period_start)
+  const end = new Date(account.current_period_end)
+  // The activation was recorded two hours late.
+  const { db } = server.application
+  const recorded = addHours(floorHour(start), 2)
+  await db.transaction().execute((transaction) => startCharging(transaction, id, recorded))
+  await db
+    .updateTable('billing_accounts')
+    .set({ postpaid_since: recorded })
+    .where('organization_id', '=', id)
+    .execute()
+  await use(organization, addHours(floorHour(start), 1), addHours(floorHour(start), 3))
+  await reach(addHours(floorHour(start), 4))
+  await reach(addHours(end, 0.45))
+  await reach(addHours(end, 2))
+  const proof = await readProof(organization)
+  expect(proof.excluded).toEqual([1])
+  expect(verifyProof(proof)).toMatchObject({
+    difference: null,
+    lines: [{ quantity: '3600', processorQuantity: '3600' }],
   })
   verifyIndependently(proof)
 })

@@ -4,7 +4,7 @@ import type { Database } from '../../database/tables.ts'
 import { ApplicationError } from '../../base/errors.ts'
 import type { InvoicedUsage } from '../../ports/payment-processor.ts'
 import { formatDecimal } from '../metering/decimal.ts'
-import { addHours, earliest, latest } from '../metering/hours.ts'
+import { addHours, earliest, floorHour, latest } from '../metering/hours.ts'
 import { openProof, toWholeHours } from '../metering/proof.ts'
 import { callProcessor } from './errors.ts'
 import { eventTime } from './event-time.ts'
@@ -23,10 +23,10 @@ export async function openInvoiceProof(
 ): Promise<AsyncIterable<string>> {
   const { db, config, clock } = deps
   const account = await ensureAccount(db, config, organizationId, clock())
-  const { processor_customer_id: customerId } = account
-  if (customerId === null) throw unknownInvoice()
+  const { processor_customer_id: customerId, postpaid_since: since } = account
+  if (customerId === null || since === null) throw unknownInvoice()
   const invoice = await findInvoice(deps, customerId, invoiceId)
-  const hours = await listHours(db, organizationId, customerId, invoice)
+  const hours = await listHours(db, { organizationId, customerId, since }, invoice)
   const charged = hours.filter(({ isCharged }) => isCharged).map(({ hour }) => hour)
   const period = toWholeHours({ from: invoice.periodStart, to: invoice.periodEnd })
   const range = {
@@ -80,14 +80,13 @@ interface InvoiceHour {
 /** The sealed hours around an invoice's period. The invoice charges those whose meter event has a time in its period. */
 async function listHours(
   db: Database,
-  organizationId: number,
-  customerId: string,
+  { organizationId, customerId, since }: { organizationId: number; customerId: string; since: Date },
   { periodStart, periodEnd }: InvoicedUsage,
 ): Promise<InvoiceHour[]> {
   const { from, to } = toWholeHours({ from: periodStart, to: periodEnd })
   const { rows } = await sql<InvoiceHour>`
     SELECT bucket.sequence, bucket.hour, bucket.price_key AS "priceKey", bucket.meter, bucket.dimensions,
-      NOT bucket.before_charging AND coalesce(report.customer_id, ${customerId}) = ${customerId}
+      NOT bucket.before_charging AND bucket.hour >= ${floorHour(since)} AND coalesce(report.customer_id, ${customerId}) = ${customerId}
         AND ${eventTime} >= ${periodStart} AND ${eventTime} < ${periodEnd} AS "isCharged"
     FROM usage_buckets AS bucket LEFT JOIN usage_reports AS report
       ON report.organization_id = bucket.organization_id AND report.price_key = bucket.price_key AND report.hour = bucket.hour
