@@ -43,6 +43,7 @@ const target: EngineTarget = {
   modelType: 'LLM',
   format: 'pytorch',
   counts: { inEvents: 'usage', afterAbort: 'none' },
+  cacheSalt: null,
   modelUid: 'dep-shared',
   status: 'running',
   failureReason: null,

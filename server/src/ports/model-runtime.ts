@@ -89,6 +89,8 @@ export interface RuntimeEngine {
   /** How the engine accepts images: `projector` if the profile of the model must name one */
   images: 'native' | 'projector' | 'none'
   counts: TokenCounts
+  /** Whether requests may have a `cache_salt`: only requests with the same one share cached prefixes */
+  saltsCache: boolean
   /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown */
   version: string | null
   /** What the engine's releases have before the version, such as `b` */

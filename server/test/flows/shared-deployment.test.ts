@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { answerChats, openChat } from '../support/chat-streams.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { deploy } from '../support/deployments.ts'
+import { deploy, waitForStatus } from '../support/deployments.ts'
 import { openEventStream } from '../support/event-stream.ts'
 import { createCast, invite, joinClient } from '../support/organizations.ts'
 import { startRecordingEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
-import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { createScriptedRuntime, makeOffer } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -15,11 +15,13 @@ const path = '/api/v1/model-deployments'
 const patience = 20_000
 
 let engine: RecordingEngine
+let runtime: ReturnType<typeof createScriptedRuntime>
 let server: TestServer
 beforeAll(async () => {
   engine = await startRecordingEngine()
   answerChats(engine)
-  server = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
+  runtime = createScriptedRuntime(engine.url)
+  server = await startTestServer({ runtime })
 })
 afterAll(async () => {
   await server.close()
@@ -210,17 +212,59 @@ test('an alias: reaches one’s own deployments, then shared ones, before model 
 
 test('fields that would affect others never reach a shared engine', async () => {
   const { member, viewer, id } = await setUp()
-  const fields = { priority: -1, cache_salt: 'x', id_slot: 0, lora: [{ id: 0, scale: 1 }] }
-  expect((await chat(member, id, fields)).status, 'the owner is alone').toBe(200)
+  const lora = [{ id: 0, scale: 1 }]
+  const fields = { priority: -1, cache_salt: 'x', id_slot: 0 }
+  expect((await chat(member, id, { ...fields, lora })).status).toBe(200)
+  expect(lastBody(), 'the owner is alone').toMatchObject({ ...fields, lora })
   await share(member, id)
-  await expectChat(viewer, id, 200)
-  for (const [field, value] of Object.entries(fields)) {
-    for (const caller of [member, viewer]) {
-      const { status, body } = await chat(caller, id, { [field]: value })
-      expect([status, body.error?.message]).toEqual([400, expect.stringContaining(`\`${field}\``)])
-    }
-    expect((await chat(viewer, id, { [field]: null })).status).toBe(200)
+  for (const caller of [member, viewer]) {
+    await vi.waitFor(async () => expect((await chat(caller, id, { lora })).status).toBe(400), patience)
+    expect((await chat(caller, id, { ...fields, x: 1 })).status).toBe(200)
+    expect(lastBody()).toMatchObject({ x: 1, priority: 0, cache_salt: null, id_slot: -1 })
+    const { status, body } = await chat(caller, id, { lora })
+    expect([status, body.error?.message]).toEqual([400, expect.stringContaining('`lora`')])
+    expect((await chat(caller, id, { lora: null })).status).toBe(200)
   }
+})
+
+const lastBody = () => JSON.parse(engine.requests.at(-1)!.body)
+
+test('an engine that salts its cache gets one secret salt for each organization', async () => {
+  const { formats } = runtime.engines.find(({ saltsCache }) => saltsCache)!
+  const offer = makeOffer('gpu', {
+    formats: [...formats],
+    gpuCount: 1,
+    vendor: 'nvidia',
+    computeCapability: 8.9,
+    memoryBytes: 80 * 2 ** 30,
+  })
+  runtime.answer({ listOffers: () => [offer] })
+  const model = { model_name: 'qwen2.5-instruct', model_format: 'pytorch', model_size_in_billions: 7 }
+  const saltsOf = async () => {
+    const cast = await createCast(server)
+    const { id } = (await cast.member.post(path, model)).body
+    await waitForStatus(cast.member, id, 'running')
+    const salts: unknown[] = []
+    const read = async (by: Client, more: object = {}) => {
+      expect((await chat(by, id, more)).status).toBe(200)
+      salts.push(lastBody().cache_salt)
+    }
+    await read(cast.member)
+    expect((await chat(cast.member, id, { cache_salt: 'mine' })).status).toBe(200)
+    expect(lastBody().cache_salt).toBe('mine')
+    await share(cast.member, id)
+    for (const caller of [cast.member, cast.viewer, cast.admin]) {
+      await vi.waitFor(async () => expect((await chat(caller, id, { lora: 1 })).status).toBe(400), patience)
+      await read(caller)
+      await read(caller, { cache_salt: 'mine' })
+    }
+    return new Set(salts)
+  }
+  const [one, other] = [await saltsOf(), await saltsOf()]
+  runtime.reset()
+  expect([one.size, other.size]).toEqual([1, 1])
+  expect(one).not.toEqual(other)
+  for (const salt of [...one, ...other]) expect(salt).toMatch(/^[\w-]{43}$/)
 })
 
 test('tokens are recorded for the caller', async () => {

@@ -8,6 +8,11 @@ export function deriveEngineKey(secretKey: string, deploymentId: string): string
   return createHmac('sha256', secretKey).update(`engine:${deploymentId}`).digest('base64url')
 }
 
+/** Separates an organization's cached prompts from those of others. Nobody outside can guess it, so timing tells nothing about them. */
+export function deriveCacheSalt(secretKey: string, organizationId: number): string {
+  return createHmac('sha256', secretKey).update(`cache-salt:${organizationId}`).digest('base64url')
+}
+
 /** Builds the spec for the runtime. Throws if no instance type has been selected yet. */
 export function toEngineSpec(deployment: Deployment, secretKey: string): EngineSpec {
   const { selected_instance_type, gpu_count, memory_bytes, context_tokens, parallel_sequences } = deployment

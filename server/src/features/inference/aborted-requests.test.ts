@@ -37,6 +37,8 @@ async function count(afterAbort: TokenCounts['afterAbort'], answer: string, prot
     basePath: '/base',
     authorization: 'Bearer key',
     counts: { inEvents: 'none', afterAbort },
+    sharedWith: null,
+    cacheSalt: null,
   } as EngineTarget
   const body = Buffer.from('{"model":"mine","messages":[]}')
   const request = createRequestReader(protocol)(body, createTimeSlices(1))

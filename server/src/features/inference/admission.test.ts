@@ -23,6 +23,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     modelType: 'LLM',
     format: 'ggufv2',
     counts: { inEvents: 'none', afterAbort: 'none' },
+    cacheSalt: null,
     modelUid: 'dep-a',
     status: 'running',
     failureReason: null,

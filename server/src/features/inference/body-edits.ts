@@ -16,13 +16,17 @@ export interface EditTarget {
   /** The engine's name of the model */
   readonly modelUid: string
   readonly counts: TokenCounts
+  /** null if the deployment is not shared */
+  readonly sharedWith: string | null
+  /** The `cache_salt` of requests; null if the engine knows none */
+  readonly cacheSalt: string | null
 }
 
-/** A replacement of the bytes from `start` to `end`. */
+/** A replacement of the bytes from `start` to `end`, which stay for a target with null. */
 export interface Edit {
   start: number
   end: number
-  text: string | ((target: EditTarget) => string)
+  text: string | ((target: EditTarget) => string | null)
 }
 
 /** Applies edits, which are in order, to a body with one character per byte. */
@@ -30,7 +34,9 @@ export function editText(body: string, edits: readonly Edit[], target: EditTarge
   let edited = ''
   let end = 0
   for (const edit of edits) {
-    edited += body.slice(end, edit.start) + textOf(edit, target).toString('latin1')
+    const text = textOf(edit, target)
+    if (text === null) continue
+    edited += body.slice(end, edit.start) + text.toString('latin1')
     end = edit.end
   }
   return edited + body.slice(end)
@@ -41,12 +47,15 @@ export function editBytes(body: Buffer, edits: readonly Edit[], target: EditTarg
   const pieces: Buffer[] = []
   let end = 0
   for (const edit of edits) {
-    pieces.push(body.subarray(end, edit.start), textOf(edit, target))
+    const text = textOf(edit, target)
+    if (text === null) continue
+    pieces.push(body.subarray(end, edit.start), text)
     end = edit.end
   }
   return [...pieces, body.subarray(end)]
 }
 
-function textOf({ text }: Edit, target: EditTarget): Buffer {
-  return Buffer.from(typeof text === 'string' ? text : text(target))
+function textOf({ text }: Edit, target: EditTarget): Buffer | null {
+  const written = typeof text === 'string' ? text : text(target)
+  return written === null ? null : Buffer.from(written)
 }

@@ -6,7 +6,12 @@ import type { EditTarget } from './body-edits.ts'
 import { createRequestReader, writeEngineBody } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
 
-const target: EditTarget = { modelUid: 'dep-1', counts: { inEvents: 'none', afterAbort: 'none' } }
+const target: EditTarget = {
+  modelUid: 'dep-1',
+  counts: { inEvents: 'none', afterAbort: 'none' },
+  sharedWith: null,
+  cacheSalt: null,
+}
 const slices = createTimeSlices(0)
 const reader = createRequestReader(chatCompletions)
 const readBody = (bytes: Buffer) => reader(bytes, slices)
@@ -24,6 +29,31 @@ test('all bytes except the model are forwarded unchanged: spacing, numbers, esca
   const rest =
     ' , "temperature" : 1.0, "top_p":1e400,"seed":-0,\n"seed":12345678901234567890,"x":"\\u00e9é\\/" ,"__proto__":{"model":"m"}}'
   expect(rewrite(`{ "model" : "m"${rest}`)).toBe(`{ "model" : "dep-1"${rest}`)
+})
+
+function rewriteFor(more: Partial<EditTarget>, text: string): string {
+  const body = writeEngineBody(read(text), { ...target, ...more })
+  return (typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.concat(body)).toString()
+}
+
+test('a shared engine gets neutral values of fields that others could feel; duplicates and escaped names included', () => {
+  const own =
+    '{"priority":-9,"model":"m","cache_salt":"mine","pri\\u006frity" : 1e3,"id_slot":[0],"x":{"priority":1}}'
+  const neutral =
+    '{"priority":0,"model":"dep-1","cache_salt":null,"pri\\u006frity" : 0,"id_slot":-1,"x":{"priority":1}}'
+  expect(rewriteFor({ sharedWith: 'organization' }, own)).toBe(neutral)
+  expect(rewriteFor({}, own)).toBe(own.replace('"m"', '"dep-1"'))
+  const salted = { cacheSalt: 'salt' }
+  expect(rewriteFor({ ...salted, sharedWith: 'organization' }, own)).toBe(neutral.replace('null', '"salt"'))
+  expect(rewriteFor(salted, own)).toBe(own.replace('"m"', '"dep-1"'))
+  expect(rewriteFor(salted, ' {"model":"m"}')).toBe(' {"cache_salt":"salt","model":"dep-1"}')
+  const user = 'x'.repeat(20_000)
+  expect(
+    rewriteFor(
+      { ...salted, sharedWith: 'organization' },
+      JSON.stringify({ cache_salt: 'x', model: 'm', user }),
+    ),
+  ).toBe(JSON.stringify({ cache_salt: 'salt', model: 'dep-1', user }))
 })
 
 test('duplicate models are all rewritten, escaped names included', () => {

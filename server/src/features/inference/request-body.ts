@@ -15,16 +15,28 @@ export interface InferenceRequest {
   streams: boolean
   /** The members that the protocol reads */
   values: MemberValues
-  /** The members of `ownerFields` that it has */
-  ownerFields: readonly string[]
+  /** The members of `refusedFields` that it has */
+  refusedFields: readonly string[]
   /** UTF-8 without a byte order mark. A short body is a string with one character per byte. */
   body: Buffer | string
   /** Changes to `body` for the engine, in order */
   edits: readonly Edit[]
 }
 
-/** Members with which a caller would get ahead of others in a shared engine, learn about their prompts, or change their answers. */
-const ownerFields = ['priority', 'cache_salt', 'id_slot', 'lora']
+/** Members that no caller of a shared engine may set, because they change the engine for others and the answer */
+const refusedFields = ['lora']
+
+/**
+ * Members with which a caller would get ahead of others in a shared engine, or learn about their prompts, and what the engine gets instead.
+ * They don't change the answer.
+ */
+const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = {
+  priority: () => '0',
+  id_slot: () => '-1',
+  cache_salt: ({ cacheSalt }) => JSON.stringify(cacheSalt),
+}
+
+const ownerFields = [...refusedFields, ...Object.keys(neutralValues)]
 
 type RequestFormat = Pick<Protocol, 'members' | 'unparsed' | 'edit'>
 
@@ -140,16 +152,17 @@ function toRequest(
     model,
     streams,
     values,
-    ownerFields: findOwnerFields(bytes, members),
+    refusedFields: findRefusedFields(bytes, members),
     body: bytes.length < maxTextBytes ? bytes.toString('latin1') : bytes,
     edits: toEdits({ bytes, members, values, streams }, format, rules),
   }
 }
 
-function findOwnerFields(bytes: Buffer, members: readonly MemberValue[]): readonly string[] {
+function findRefusedFields(bytes: Buffer, members: readonly MemberValue[]): readonly string[] {
   return members
     .filter(
-      ({ name, start, end }) => ownerFields.includes(name) && bytes.toString('latin1', start, end) !== 'null',
+      ({ name, start, end }) =>
+        refusedFields.includes(name) && bytes.toString('latin1', start, end) !== 'null',
     )
     .map(({ name }) => name)
 }
@@ -176,9 +189,21 @@ function toEdits(body: ReadBody, { edit }: RequestFormat, rules: RequestRules): 
   const edits: Edit[] = []
   for (const { name, start, end } of body.members) {
     if (name === 'model') edits.push({ start, end, text: writeModel })
+    const neutral = neutralValues[name]
+    if (neutral !== undefined) {
+      edits.push({ start, end, text: (target) => (target.sharedWith === null ? null : neutral(target)) })
+    }
   }
-  const others = edit(body, rules)
+  const others = [...saltCache(body), ...edit(body, rules)]
   return others.length === 0 ? edits : [...edits, ...others].toSorted((one, other) => one.start - other.start)
+}
+
+/** Adds the organization's salt to a request without one. */
+function saltCache({ bytes, members }: ReadBody): Edit[] {
+  if (members.some(({ name }) => name === 'cache_salt')) return []
+  const at = bytes.indexOf('{') + 1
+  const text = ({ cacheSalt }: EditTarget) => (cacheSalt === null ? null : `"cache_salt":"${cacheSalt}",`)
+  return [{ start: at, end: at, text }]
 }
 
 const writeModel = ({ modelUid }: EditTarget): string => JSON.stringify(modelUid)

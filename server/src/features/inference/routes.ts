@@ -149,7 +149,7 @@ function infer(deps: InferDeps, protocol: Protocol, read: RequestReader, caller:
     if (reply.raw.destroyed) return
     const targets = requireCallable(viewer, found, () => modelNotFound(inferenceRequest.model))
     requireModelType(targets[0]!, protocol)
-    refuseOwnerFields(inferenceRequest, targets)
+    refuseFields(inferenceRequest, targets)
     const exchange = new Exchange(deps, { protocol, caller, request: inferenceRequest, targets, receivedAt })
     exchange.start()
     reply.raw.once('close', () => exchange.close())
@@ -167,10 +167,7 @@ function infer(deps: InferDeps, protocol: Protocol, read: RequestReader, caller:
 }
 
 /** Throws a 400 if the request has a member that no caller of a shared engine may set. */
-function refuseOwnerFields(
-  { ownerFields: [field] }: InferenceRequest,
-  targets: readonly EngineTarget[],
-): void {
+function refuseFields({ refusedFields: [field] }: InferenceRequest, targets: readonly EngineTarget[]): void {
   if (field === undefined || targets.every(({ sharedWith }) => sharedWith === null)) return
   throw new ApplicationError(
     'invalid_request_error',

@@ -3,8 +3,8 @@ import type { NotifiedCache } from '../../database/notified-cache.ts'
 import type { Notifications } from '../../database/notifications.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
-import { deriveEngineKey } from '../deployments/engine-spec.ts'
-import type { ModelRuntime, TokenCounts } from '../../ports/model-runtime.ts'
+import { deriveCacheSalt, deriveEngineKey } from '../deployments/engine-spec.ts'
+import type { ModelRuntime, RuntimeEngine, TokenCounts } from '../../ports/model-runtime.ts'
 import type { ServingDeployment } from '../deployments/serving-deployments.ts'
 import { findTargets } from './find-targets.ts'
 import { toGatewayError } from './gateway-errors.ts'
@@ -17,6 +17,8 @@ export interface EngineTarget extends ServingDeployment {
   /** Authorization header; null when the engine needs none. Replaced in place after the engine rejects it. */
   authorization: string | null
   counts: TokenCounts
+  /** For requests to an engine that salts its cache; null for others */
+  cacheSalt: string | null
 }
 
 /** The targets of each session, current organization and model name, in memory. */
@@ -80,10 +82,15 @@ async function toTarget(
 ): Promise<EngineTarget> {
   const url = deployment.engineUrl ?? ''
   const { origin, pathname } = new URL(url)
+  const engine = findEngine(runtime, deployment)
   return {
     ...deployment,
     origin,
-    counts: findCounts(runtime, deployment),
+    counts: engine?.counts ?? noCounts,
+    cacheSalt:
+      engine?.saltsCache === true && deployment.modelType === 'LLM'
+        ? deriveCacheSalt(secretKey, deployment.organizationId)
+        : null,
     basePath: pathname.replace(/\/+$/, ''),
     authorization:
       runtime.authorizeEngine === undefined
@@ -94,7 +101,10 @@ async function toTarget(
 
 const noCounts: TokenCounts = { inEvents: 'none', afterAbort: 'none' }
 
-/** How the engine of a deployment counts; it may belong to a runtime that is no longer configured. */
-function findCounts({ engines }: Pick<ModelRuntime, 'engines'>, { format }: ServingDeployment): TokenCounts {
-  return engines.find(({ formats }) => formats.includes(format))?.counts ?? noCounts
+/** The engine of a deployment; undefined if it belongs to a runtime that is no longer configured. */
+function findEngine(
+  { engines }: Pick<ModelRuntime, 'engines'>,
+  { format }: ServingDeployment,
+): RuntimeEngine | undefined {
+  return engines.find(({ formats }) => formats.includes(format))
 }

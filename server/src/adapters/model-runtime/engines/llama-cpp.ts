@@ -29,6 +29,7 @@ export const llamaCpp = {
   sizing: 'per-slot',
   images: 'projector',
   counts: { inEvents: 'timings', afterAbort: 'none' },
+  saltsCache: false,
   version: null,
   versionPrefix: 'b',
 } as const satisfies RuntimeEngine

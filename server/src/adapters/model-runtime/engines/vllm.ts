@@ -31,6 +31,7 @@ export const vllm = {
   sizing: 'shared-cache',
   images: 'native',
   counts: { inEvents: 'usage', afterAbort: 'tokenize' },
+  saltsCache: true,
   version: null,
   versionPrefix: '',
 } as const satisfies RuntimeEngine

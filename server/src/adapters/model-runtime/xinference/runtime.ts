@@ -52,6 +52,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       ...engine,
       name: null,
       counts: { inEvents: 'none', afterAbort: 'none' },
+      saltsCache: false,
     })),
     sharedCapacity: null,
     // Xinference downloads the revisions of its own model list.

@@ -13,6 +13,7 @@ export const embedded: RuntimeEngine = {
   title: "Berth's engine",
   images: 'none',
   counts: { inEvents: 'usage', afterAbort: 'report' },
+  saltsCache: false,
 }
 
 /** Needs no program of the operator. */
