@@ -36,7 +36,8 @@ export const deployments = {
   firstRun:
     'A deployment runs a model from the catalog, and any OpenAI client can call it. Start with a small model: it is ready within seconds.',
   firstRunViewerTitle: 'You have no deployments',
-  firstRunViewer: 'Your role can view deployments but not create them. Ask an admin for another role.',
+  firstRunViewer:
+    'Your role can view deployments but not create them. See Team for models that others share, or ask an admin for another role.',
   deployAny: 'Deploy',
   deployStarter: (model: string) => `Deploy ${model}`,
   browseCatalog: 'Browse the catalog',
