@@ -277,27 +277,32 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     this.leave(state, 'ended')
     const ended = describeExchange(this)
     this.span?.end({ ...ended, usage: this.usage ?? this.partialUsage })
-    this.settle = () => this.finish(ended)
-    if (!this.awaitsCount) this.settle()
+    // Not for each request: with a function in a field, minor collections kept ended requests.
+    if (this.awaitsCount) this.settle = () => this.finish(ended)
+    else this.finish(ended)
   }
 
   /** Records what the request used. If its caller left before the engine sent a count, the engine is asked. */
   finish(ended: FinishedExchange): void {
     const { partialUsage, engine } = this
-    const end = () => this.deps.onFinished({ ...ended, usage: this.usage })
     const asksEngine =
       this.usage === null &&
       this.abandoned &&
       (partialUsage === null || engine!.target.counts.afterAbort === 'report')
     if (!asksEngine) {
       if (partialUsage !== null) this.recordUsage(partialUsage)
-      return end()
+      return this.end(ended)
     }
     this.deps.inference.abortedRequests.count(this.arrival, engine!.target, (told) => {
       const usage = told ?? partialUsage
       if (usage !== null) this.recordUsage(usage)
-      end()
+      this.end(ended)
     })
+  }
+
+  /** Hands on what is known of the ended request. */
+  end(ended: FinishedExchange): void {
+    this.deps.onFinished({ ...ended, usage: this.usage })
   }
 }
 
