@@ -1,5 +1,5 @@
 import { createCircuitBreakers } from '../server/src/gateway/circuit-breakers.ts'
-import { createAdmission } from '../server/src/features/inference/admission.ts'
+import { Admission } from '../server/src/features/inference/admission.ts'
 import type { AdmissionRequest } from '../server/src/features/inference/admission.ts'
 import type { EngineTarget } from '../server/src/features/inference/targets.ts'
 
@@ -80,7 +80,7 @@ export async function simulateTurns(
   const waiting = new Set<Waiting>()
   const admission =
     policy === 'turns'
-      ? createAdmission({ ...limits, ...patience }, createCircuitBreakers())
+      ? new Admission({ ...limits, ...patience }, createCircuitBreakers())
       : serveInOrder(sequences)
 
   function send(userId: number, left: { requests: number }): void {

@@ -92,7 +92,7 @@ test('a flood of one member delays the next request of each other member by at m
   const leaving = new AbortController()
   log.length = 0
   const flood = Promise.allSettled(Array.from({ length: 60 }, () => chat(flooder, id, 60, leaving.signal)))
-  await vi.waitFor(() => expect(admission.queued()).toBeGreaterThan(40), 20_000)
+  await vi.waitFor(() => expect(admission.queued).toBeGreaterThan(40), 20_000)
   expect(admission.inFlight.get(id)).toBe(2)
   const statuses = await Promise.all(
     others.map(async (member) => [
@@ -102,7 +102,7 @@ test('a flood of one member delays the next request of each other member by at m
     ]),
   )
   expect(new Set(statuses.flat())).toEqual(new Set([200]))
-  expect(admission.queued(), 'the flood goes on').toBeGreaterThan(10)
+  expect(admission.queued, 'the flood goes on').toBeGreaterThan(10)
   const users = await Promise.all(members.map(idOf))
   const own = log.filter(({ event, userId }) => event === 'arrived' && userId !== users[0])
   expect(own).toHaveLength(12)
@@ -118,7 +118,7 @@ test('a flood of one member delays the next request of each other member by at m
   }
   leaving.abort()
   await flood
-  await vi.waitFor(() => expect([admission.queued(), admission.inFlight.size]).toEqual([0, 0]), 20_000)
+  await vi.waitFor(() => expect([admission.queued, admission.inFlight.size]).toEqual([0, 0]), 20_000)
 }, 120_000)
 
 test('revocation ends a member’s stream and a request that waits for its turn; the owner’s stream goes on', async () => {
@@ -129,7 +129,7 @@ test('revocation ends a member’s stream and a request that waits for its turn;
   const stream = chat(colleague, alias, 4_000).catch(() => 'ended')
   await vi.waitFor(() => expect(admission.inFlight.get(id)).toBe(2), 20_000)
   const waits = chat(colleague, alias, 5)
-  await vi.waitFor(() => expect(admission.queued()).toBe(1), 20_000)
+  await vi.waitFor(() => expect(admission.queued).toBe(1), 20_000)
   expect((await owner.patch(`${path}/${id}`, { shared_with: null })).status).toBe(200)
   expect(await stream).toBe('ended')
   expect(await waits).toBe(404)

@@ -38,7 +38,7 @@ export async function waitUntilDrained(server: TestServer, engine: MisbehavingEn
   const { inference } = server.application
   const remaining = () => [
     inference.inFlight.size,
-    inference.admission.queued(),
+    inference.admission.queued,
     inference.client.size(),
     engine.open(),
   ]

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createCircuitBreakers } from '../../gateway/circuit-breakers.ts'
-import { createAdmission } from './admission.ts'
+import { Admission } from './admission.ts'
 import type { AdmissionRequest } from './admission.ts'
 import type { EngineTarget } from './targets.ts'
 
@@ -54,7 +54,7 @@ function makeRequest(
 }
 
 function countAdmitted(parallelSequences: number | null, sharedWith: 'organization' | null = null): number {
-  const admission = createAdmission(limits, createCircuitBreakers())
+  const admission = new Admission(limits, createCircuitBreakers())
   let admitted = 0
   const target = { ...makeTarget(parallelSequences), sharedWith }
   for (let count = 0; count < 200; count += 1)
@@ -79,7 +79,7 @@ test('a shared deployment gets as many requests as its engine processes at the s
 test.each([1, 2, 5])(
   'a flood to a shared deployment delays each of %i other callers by at most one request of each caller',
   async (others) => {
-    const admission = createAdmission(limits, createCircuitBreakers())
+    const admission = new Admission(limits, createCircuitBreakers())
     const target = { ...makeTarget(1), sharedWith: 'organization' as const }
     const admitted: AdmissionRequest[] = []
     const request = (userId: number) => {
@@ -101,7 +101,7 @@ test.each([1, 2, 5])(
 )
 
 test('a request that waits for its turn leaves the queue when its caller leaves', async () => {
-  const admission = createAdmission(limits, createCircuitBreakers())
+  const admission = new Admission(limits, createCircuitBreakers())
   const target = { ...makeTarget(1), sharedWith: 'organization' as const }
   const admitted: number[] = []
   const [first, second, third] = [1, 2, 3].map((userId) =>
@@ -109,7 +109,7 @@ test('a request that waits for its turn leaves the queue when its caller leaves'
   )
   for (const request of [first!, second!, third!]) admission.request(request)
   admission.cancel(second!)
-  expect(admission.queued()).toBe(1)
+  expect(admission.queued).toBe(1)
   admission.release(first!, 'a')
   await Promise.resolve()
   expect(admitted).toEqual([1, 3])

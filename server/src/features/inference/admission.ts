@@ -3,6 +3,8 @@ import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import type { EngineTarget } from './targets.ts'
 import { Turns } from './turns.ts'
 import type { TurnRequest } from './turns.ts'
+import { WaitingRequests, isShared } from './waiting-requests.ts'
+import type { TargetedRequest } from './waiting-requests.ts'
 
 /** Limits on requests in flight and in the queue. */
 export interface AdmissionLimits {
@@ -18,37 +20,11 @@ export interface AdmissionLimits {
 /** Requests in flight for each sequence of an engine: about what a sequence works off before callers give up waiting. */
 const requestsPerSequence = 32
 
-/** A request that can be sent to any of `targets`. */
-export interface AdmissionRequest extends TurnRequest {
-  targets: readonly EngineTarget[]
-  /** Ids of deployments that refused the connection, or that the caller lost */
-  refusedBy: ReadonlySet<string>
+export interface AdmissionRequest extends TargetedRequest, TurnRequest {
   /** Called once, immediately or later. The request must call `release` when it ends. */
   admit(target: EngineTarget): void
   /** Called instead of `admit` when the queue is full or the wait timed out. */
   reject(error: Error): void
-}
-
-export interface Admission {
-  /** Requests in flight by deployment id */
-  inFlight: ReadonlyMap<string, number>
-  request(request: AdmissionRequest): void
-  /** Returns the best target for a request; null when all are full or refused it. */
-  pickTarget(request: AdmissionRequest): EngineTarget | null
-  /** An admitted request has left the deployment. Its generated tokens may become known in the same turn of the event loop. */
-  release(request: AdmissionRequest, deploymentId: string): void
-  /** Moves an admitted request to another deployment. */
-  transfer(request: AdmissionRequest, from: string, to: EngineTarget): void
-  /** Removes a queued request whose caller has left. */
-  cancel(request: AdmissionRequest): void
-  /** Requests in the queue */
-  queued(): number
-  close(): void
-}
-
-interface Waiter {
-  request: AdmissionRequest
-  timer: NodeJS.Timeout
 }
 
 /**
@@ -56,183 +32,173 @@ interface Waiter {
  * queue. A request that waits for a full deployment does not block requests to other deployments. A shared deployment gets only as many
  * requests as its engine processes at the same time, because the engine's own queue knows no turns. The others wait here for theirs.
  */
-export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreakers): Admission {
-  const inFlight = new Map<string, number>()
-  const inFlightByUser = new Map<number, number>()
-  const queues = new Map<number, Waiter[]>()
+export class Admission {
+  readonly #limits: AdmissionLimits
+  readonly #breakers: CircuitBreakers
+  readonly #inFlight = new Map<string, number>()
+  readonly #inFlightByUser = new Map<number, number>()
+  readonly #waiting = new WaitingRequests<AdmissionRequest>()
   /** Of shared deployments with requests, by id */
-  const turns = new Map<string, Turns>()
-  /** Queued requests to deployments with several callers */
-  let sharedWaiters = 0
+  readonly #turns = new Map<string, Turns>()
 
-  const load = (deploymentId: string) => inFlight.get(deploymentId) ?? 0
-  const hasRoom = (target: EngineTarget) =>
-    load(target.deploymentId) < findPlaces(target, limits, target.sharedWith === null)
-  const mayStart = (userId: number) => (inFlightByUser.get(userId) ?? 0) < limits.perUser
+  constructor(limits: AdmissionLimits, breakers: CircuitBreakers) {
+    this.#limits = limits
+    this.#breakers = breakers
+  }
 
-  function pickTarget({ targets, refusedBy }: AdmissionRequest): EngineTarget | null {
+  /** Requests in flight by deployment id */
+  get inFlight(): ReadonlyMap<string, number> {
+    return this.#inFlight
+  }
+
+  /** Requests in the queue */
+  get queued(): number {
+    return this.#waiting.size
+  }
+
+  /** Admits a request, lets it wait, or rejects it. */
+  request(request: AdmissionRequest): void {
+    // Somebody may wait although there is room.
+    const waits = this.#waiting.hasShared && isShared(request)
+    const target = waits ? null : this.#tryAdmit(request)
+    if (target !== null) return request.admit(target)
+    this.#enqueue(request)
+    if (waits) for (const { deploymentId } of request.targets) this.#admitByTurns(deploymentId)
+  }
+
+  /** Returns the best target for a request; null when all are full or refused it. */
+  pickTarget({ targets, refusedBy }: AdmissionRequest): EngineTarget | null {
     if (targets.length === 1 && refusedBy.size === 0) {
       const only = targets[0]!
-      return hasRoom(only) ? only : null
+      return this.#hasRoom(only) ? only : null
     }
-    const available = targets.filter((target) => hasRoom(target) && !refusedBy.has(target.deploymentId))
-    const healthy = available.filter(({ deploymentId }) => !breakers.isOpen(deploymentId))
+    const available = targets.filter((target) => this.#hasRoom(target) && !refusedBy.has(target.deploymentId))
+    const healthy = available.filter(({ deploymentId }) => !this.#breakers.isOpen(deploymentId))
     const [first, ...others] = healthy.length > 0 ? healthy : available
     if (first === undefined) return null
-    return others.reduce(
-      (best, other) => (load(other.deploymentId) < load(best.deploymentId) ? other : best),
-      first,
-    )
+    return others.reduce((best, other) => (this.#load(other) < this.#load(best) ? other : best), first)
   }
 
-  function enter(request: AdmissionRequest, { deploymentId, sharedWith }: EngineTarget): void {
-    add(inFlightByUser, request.userId, 1)
-    add(inFlight, deploymentId, 1)
-    if (sharedWith !== null) turnsOf(deploymentId).enter(request)
+  /** An admitted request has left the deployment. Its generated tokens may become known in the same turn of the event loop. */
+  release(request: AdmissionRequest, deploymentId: string): void {
+    this.#leave(request, deploymentId)
+    if (this.#waiting.hasShared || this.#turns.has(deploymentId)) {
+      queueMicrotask(() => {
+        this.#turns.get(deploymentId)?.leave(request)
+        this.#admitByTurns(deploymentId)
+      })
+    }
+    if (!this.#waiting.isEmpty) this.#admitOwn(request.userId)
   }
 
-  function turnsOf(deploymentId: string): Turns {
-    const existing = turns.get(deploymentId)
-    if (existing !== undefined) return existing
-    const created = new Turns()
-    turns.set(deploymentId, created)
-    return created
+  /** Moves an admitted request to another deployment. */
+  transfer(request: AdmissionRequest, from: string, to: EngineTarget): void {
+    this.#leave(request, from)
+    this.#turns.get(from)?.leave(request)
+    this.#enter(request, to)
   }
 
-  function leave({ userId }: AdmissionRequest, deploymentId: string): void {
-    add(inFlightByUser, userId, -1)
-    add(inFlight, deploymentId, -1)
+  /** Removes a queued request whose caller has left. */
+  cancel(request: AdmissionRequest): void {
+    this.#waiting.remove(request)
   }
 
-  function tryAdmit(request: AdmissionRequest): EngineTarget | null {
-    const target = mayStart(request.userId) ? pickTarget(request) : null
-    if (target !== null) enter(request, target)
+  close(): void {
+    this.#waiting.clear()
+  }
+
+  #load({ deploymentId }: EngineTarget): number {
+    return this.#inFlight.get(deploymentId) ?? 0
+  }
+
+  #hasRoom(target: EngineTarget): boolean {
+    return this.#load(target) < findPlaces(target, this.#limits, target.sharedWith === null)
+  }
+
+  #mayStart(userId: number): boolean {
+    return (this.#inFlightByUser.get(userId) ?? 0) < this.#limits.perUser
+  }
+
+  #tryAdmit(request: AdmissionRequest): EngineTarget | null {
+    const target = this.#mayStart(request.userId) ? this.pickTarget(request) : null
+    if (target !== null) this.#enter(request, target)
     return target
   }
 
-  function enqueue(request: AdmissionRequest): void {
-    const wanted = request.targets[0]!
-    const shared = isShared(request)
-    const queue = queues.get(request.userId) ?? []
-    const ahead = queue.filter(
-      ({ request: { targets } }) => targets[0]!.deploymentId === wanted.deploymentId,
-    ).length
-    // What an unshared deployment has in flight beyond the sequences of its engine waits here.
-    const places = shared ? findPlaces(wanted, limits, true) : 0
-    if (ahead >= places + limits.queued) return request.reject(tooManyRequests(limits))
-    const timer = setTimeout(
-      () => {
-        cancel(request)
-        request.reject(tooManyRequests(limits))
-      },
-      shared ? limits.turnMilliseconds : limits.queueMilliseconds,
-    )
-    queue.push({ request, timer })
-    if (shared) sharedWaiters += 1
-    queues.set(request.userId, queue)
+  #enter(request: AdmissionRequest, { deploymentId, sharedWith }: EngineTarget): void {
+    add(this.#inFlightByUser, request.userId, 1)
+    add(this.#inFlight, deploymentId, 1)
+    if (sharedWith !== null) this.#turnsOf(deploymentId).enter(request)
   }
 
-  function cancel(request: AdmissionRequest): void {
-    const queue = queues.get(request.userId)
-    const index = queue?.findIndex((waiter) => waiter.request === request) ?? -1
-    if (queue === undefined || index === -1) return
-    clearTimeout(queue[index]!.timer)
-    queue.splice(index, 1)
-    if (isShared(request)) sharedWaiters -= 1
-    if (queue.length === 0) queues.delete(request.userId)
+  #leave({ userId }: AdmissionRequest, deploymentId: string): void {
+    add(this.#inFlightByUser, userId, -1)
+    add(this.#inFlight, deploymentId, -1)
+  }
+
+  #turnsOf(deploymentId: string): Turns {
+    const existing = this.#turns.get(deploymentId)
+    if (existing !== undefined) return existing
+    const created = new Turns()
+    this.#turns.set(deploymentId, created)
+    return created
+  }
+
+  #enqueue(request: AdmissionRequest): void {
+    const wanted = request.targets[0]!
+    const shared = isShared(request)
+    const { queued, turnMilliseconds, queueMilliseconds } = this.#limits
+    // What an unshared deployment has in flight beyond the sequences of its engine waits here.
+    const places = shared ? findPlaces(wanted, this.#limits, true) : 0
+    if (this.#waiting.countAhead(request) >= places + queued) {
+      return request.reject(tooManyRequests(this.#limits))
+    }
+    this.#waiting.add(request, shared ? turnMilliseconds : queueMilliseconds, () =>
+      request.reject(tooManyRequests(this.#limits)),
+    )
   }
 
   /** Admits what the user's own requests in flight kept waiting. */
-  function admitQueued(userId: number): void {
+  #admitOwn(userId: number): void {
     const shared = new Set<string>()
-    // A copy, because `cancel` changes the queue.
-    for (const { request } of queues.get(userId)?.slice() ?? []) {
+    for (const request of this.#waiting.listOf(userId)) {
       if (isShared(request)) {
         for (const { deploymentId } of request.targets) shared.add(deploymentId)
         continue
       }
-      const target = tryAdmit(request)
+      const target = this.#tryAdmit(request)
       if (target === null) continue
-      cancel(request)
+      this.#waiting.remove(request)
       request.admit(target)
     }
-    for (const deploymentId of shared) admitByTurns(deploymentId)
+    for (const deploymentId of shared) this.#admitByTurns(deploymentId)
   }
 
   /** Admits requests that wait for a shared deployment while it has room. */
-  function admitByTurns(deploymentId: string): void {
+  #admitByTurns(deploymentId: string): void {
     for (;;) {
-      const waiting = findWaiting(deploymentId)
-      if (waiting.size === 0) break
-      const userId = turnsOf(deploymentId).next(waiting.keys())
-      const { request, target } = waiting.get(userId)!
-      cancel(request)
-      enter(request, target)
+      const first = this.#findFirst(deploymentId)
+      if (first.size === 0) break
+      const { request, target } = first.get(this.#turnsOf(deploymentId).next(first.keys()))!
+      this.#waiting.remove(request)
+      this.#enter(request, target)
       request.admit(target)
     }
-    const found = turns.get(deploymentId)
-    if (found === undefined) return
-    if (!isAwaited(deploymentId)) found.rest()
-    if (found.isIdle) turns.delete(deploymentId)
+    const turns = this.#turns.get(deploymentId)
+    if (turns === undefined) return
+    if (!this.#waiting.isAwaited(deploymentId)) turns.rest()
+    if (turns.isIdle) this.#turns.delete(deploymentId)
   }
 
-  function isAwaited(deploymentId: string): boolean {
-    return (
-      sharedWaiters > 0 &&
-      queues
-        .values()
-        .some((queue) => queue.some(({ request }) => isShared(request) && findTarget(request, deploymentId)))
-    )
-  }
-
-  /** The first request of each user that a deployment has room for. */
-  function findWaiting(deploymentId: string) {
-    const waiting = new Map<number, { request: AdmissionRequest; target: EngineTarget }>()
-    if (sharedWaiters === 0) return waiting
-    for (const [userId, queue] of queues) {
-      if (!mayStart(userId)) continue
-      for (const { request } of queue) {
-        const target = isShared(request) ? findTarget(request, deploymentId) : undefined
-        if (target === undefined) continue
-        if (hasRoom(target)) waiting.set(userId, { request, target })
-        break
-      }
+  /** The first waiting request of each user whom a shared deployment has room for. */
+  #findFirst(deploymentId: string) {
+    const first = new Map<number, { request: AdmissionRequest; target: EngineTarget }>()
+    if (!this.#waiting.hasShared) return first
+    for (const found of this.#waiting.firstOfEach(deploymentId)) {
+      const { userId } = found.request
+      if (this.#mayStart(userId) && this.#hasRoom(found.target)) first.set(userId, found)
     }
-    return waiting
-  }
-
-  return {
-    inFlight,
-    pickTarget,
-    request(request) {
-      // Somebody may wait although there is room.
-      const waits = sharedWaiters > 0 && isShared(request)
-      const target = waits ? null : tryAdmit(request)
-      if (target !== null) return request.admit(target)
-      enqueue(request)
-      if (waits) for (const { deploymentId } of request.targets) admitByTurns(deploymentId)
-    },
-    release(request, deploymentId) {
-      leave(request, deploymentId)
-      if (sharedWaiters > 0 || turns.has(deploymentId)) {
-        queueMicrotask(() => {
-          turns.get(deploymentId)?.leave(request)
-          admitByTurns(deploymentId)
-        })
-      }
-      if (queues.size > 0) admitQueued(request.userId)
-    },
-    transfer(request, from, to) {
-      leave(request, from)
-      turns.get(from)?.leave(request)
-      enter(request, to)
-    },
-    cancel,
-    queued: () => [...queues.values()].reduce((sum, queue) => sum + queue.length, 0),
-    close() {
-      for (const queue of queues.values()) queue.forEach(({ timer }) => clearTimeout(timer))
-      queues.clear()
-    },
+    return first
   }
 }
 
@@ -244,19 +210,6 @@ function findPlaces(
 ): number {
   const perSequence = usesEngineQueue ? requestsPerSequence : 1
   return Math.min(perDeployment, (parallelSequences ?? Infinity) * perSequence)
-}
-
-function findTarget(
-  { targets, refusedBy }: AdmissionRequest,
-  deploymentId: string,
-): EngineTarget | undefined {
-  return refusedBy.has(deploymentId)
-    ? undefined
-    : targets.find((target) => target.deploymentId === deploymentId)
-}
-
-function isShared({ targets }: AdmissionRequest): boolean {
-  return targets.some(({ sharedWith }) => sharedWith !== null)
 }
 
 function add<Key>(counts: Map<Key, number>, key: Key, change: number): void {

@@ -85,7 +85,7 @@ function measureAdmission(register: Registry, inference: Pick<Inference, 'admiss
     help: 'Requests in the admission queue',
     registers: [],
     collect() {
-      this.set(inference.admission.queued())
+      this.set(inference.admission.queued)
     },
   })
   register.registerMetric(inFlight)

@@ -13,8 +13,8 @@ import { openStatistics } from '../statistics/recorder.ts'
 import type { StatisticsRecorder } from '../statistics/recorder.ts'
 import { countAbortedRequests } from './aborted-requests.ts'
 import type { AbortedRequests } from './aborted-requests.ts'
-import { createAdmission } from './admission.ts'
-import type { Admission, AdmissionLimits } from './admission.ts'
+import { Admission } from './admission.ts'
+import type { AdmissionLimits } from './admission.ts'
 import { trackOpenRequests } from './revoke-access.ts'
 import type { OpenRequests } from './revoke-access.ts'
 import { createTargetCache } from './targets.ts'
@@ -65,7 +65,7 @@ export async function openInference(
   const writeBatch = createWriteBatch()
   const client = createUpstreamClient(timeouts, writeBatch)
   const breakers = createCircuitBreakers()
-  const admission = createAdmission(limits, breakers)
+  const admission = new Admission(limits, breakers)
   const targets = createTargetCache(deps.notifications)
   const openRequests = trackOpenRequests(deps.db, deps.notifications, deps.log)
   const abortedRequests = countAbortedRequests(deps.log)

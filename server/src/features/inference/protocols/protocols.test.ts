@@ -11,7 +11,7 @@ import { createTimeSlices } from '../../../gateway/time-slices.ts'
 import { createUpstreamClient } from '../../../gateway/upstream-client/client.ts'
 import { createWriteBatch } from '../../../gateway/write-batch.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
-import { createAdmission } from '../admission.ts'
+import { Admission } from '../admission.ts'
 import { Exchange } from '../exchange.ts'
 import type { ExchangeDeps } from '../exchange.ts'
 import type { FinishedExchange } from '../finished-exchange.ts'
@@ -116,7 +116,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
     queueMilliseconds: 1_000,
     turnMilliseconds: 1_000,
   }
-  const admission = createAdmission(limits, breakers)
+  const admission = new Admission(limits, breakers)
   cleanups.push(
     () => client.close(),
     () => admission.close(),

@@ -56,7 +56,7 @@ async function deployModels(count: number) {
   return { person, ids, ask: (model = 'berth-tiny') => person.post(path, { model }) }
 }
 
-const queued = () => server.application.inference.admission.queued()
+const queued = () => server.application.inference.admission.queued
 
 test('beyond INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT a request is queued; when the queue is full it is a 429 with Retry-After', async () => {
   engines[0]!.answer(hold)

@@ -1,0 +1,103 @@
+import type { EngineTarget } from './targets.ts'
+
+/** A request that can be sent to any of `targets`. */
+export interface TargetedRequest {
+  readonly userId: number
+  targets: readonly EngineTarget[]
+  /** Ids of deployments that refused the connection, or that the caller lost */
+  refusedBy: ReadonlySet<string>
+}
+
+interface Waiter<Request> {
+  request: Request
+  timer: NodeJS.Timeout
+}
+
+/** The requests that wait, in a queue for each user. */
+export class WaitingRequests<Request extends TargetedRequest> {
+  readonly #queues = new Map<number, Waiter<Request>[]>()
+  /** Requests to deployments with several callers */
+  #shared = 0
+
+  get size(): number {
+    return this.#queues.values().reduce((sum, queue) => sum + queue.length, 0)
+  }
+
+  get isEmpty(): boolean {
+    return this.#queues.size === 0
+  }
+
+  /** Whether a request to a deployment with several callers waits */
+  get hasShared(): boolean {
+    return this.#shared > 0
+  }
+
+  /** Adds a request, and removes it and calls `onTimeout` when it has waited for `milliseconds`. */
+  add(request: Request, milliseconds: number, onTimeout: () => void): void {
+    const timer = setTimeout(() => {
+      this.remove(request)
+      onTimeout()
+    }, milliseconds)
+    const queue = this.#queues.get(request.userId) ?? []
+    queue.push({ request, timer })
+    this.#queues.set(request.userId, queue)
+    if (isShared(request)) this.#shared += 1
+  }
+
+  /** Removes a request if it waits. */
+  remove(request: Request): void {
+    const queue = this.#queues.get(request.userId)
+    const index = queue?.findIndex((waiter) => waiter.request === request) ?? -1
+    if (queue === undefined || index === -1) return
+    clearTimeout(queue[index]!.timer)
+    queue.splice(index, 1)
+    if (isShared(request)) this.#shared -= 1
+    if (queue.length === 0) this.#queues.delete(request.userId)
+  }
+
+  /** A copy of a user's queue */
+  listOf(userId: number): Request[] {
+    return this.#queues.get(userId)?.map(({ request }) => request) ?? []
+  }
+
+  /** How many requests of the same user wait for the same first target */
+  countAhead({ userId, targets }: Request): number {
+    const wanted = targets[0]!.deploymentId
+    const queue = this.#queues.get(userId) ?? []
+    return queue.filter(({ request }) => request.targets[0]!.deploymentId === wanted).length
+  }
+
+  /** Whether a request waits for a deployment with several callers */
+  isAwaited(deploymentId: string): boolean {
+    return this.hasShared && !this.firstOfEach(deploymentId).next().done
+  }
+
+  /** Yields each user's first request to a deployment with several callers, and its target. */
+  *firstOfEach(deploymentId: string): Generator<{ request: Request; target: EngineTarget }> {
+    for (const queue of this.#queues.values()) {
+      for (const { request } of queue) {
+        const target = isShared(request) ? findTarget(request, deploymentId) : undefined
+        if (target === undefined) continue
+        yield { request, target }
+        break
+      }
+    }
+  }
+
+  clear(): void {
+    for (const queue of this.#queues.values()) queue.forEach(({ timer }) => clearTimeout(timer))
+    this.#queues.clear()
+    this.#shared = 0
+  }
+}
+
+/** Whether a request may go to a deployment with several callers */
+export function isShared({ targets }: TargetedRequest): boolean {
+  return targets.some(({ sharedWith }) => sharedWith !== null)
+}
+
+function findTarget({ targets, refusedBy }: TargetedRequest, deploymentId: string): EngineTarget | undefined {
+  return refusedBy.has(deploymentId)
+    ? undefined
+    : targets.find((target) => target.deploymentId === deploymentId)
+}
