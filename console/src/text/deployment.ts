@@ -23,6 +23,7 @@ export const deployment = {
     requested: 'Requested',
     running: 'Running',
     terminated: 'Terminated',
+    changed: 'Settings changed',
     instance_selection: 'Instance chosen',
     waiting_for_instance: 'Waiting for an instance',
     provisioning: 'Instance ready',

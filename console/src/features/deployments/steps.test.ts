@@ -46,6 +46,33 @@ test('repeated events of a stage are one step, which lasts until the next step',
   expect(toSteps([])).toEqual([])
 })
 
+test('a change of a setting is a step of its own, which ends no other', () => {
+  const changed = [...events.slice(0, 5), event(12, 'deploying', null), ...events.slice(5)]
+  const steps = toSteps([...changed, event(50, 'running', null), event(60, 'terminated', null)])
+  expect(steps.map(nameStep).slice(4)).toEqual([
+    'model_download',
+    'changed',
+    'model_download',
+    'running',
+    'changed',
+    'terminated',
+  ])
+  expect(steps.map(({ tookMilliseconds }) => tookMilliseconds).slice(4)).toEqual([
+    10_000,
+    null,
+    20_000,
+    20_000,
+    null,
+    null,
+  ])
+  const restarted = toSteps([
+    event(0, 'running', null),
+    event(1, 'running', 'runtime'),
+    event(2, 'running', null),
+  ])
+  expect(restarted.map(nameStep)).toEqual(['running', 'runtime', 'running'])
+})
+
 test('a step is in progress while the deployment changes and has the status of the step', () => {
   const [download] = toSteps(events.slice(4, 7))
   expect(findCurrentStep([download!], { status: 'deploying', waiting_for: null })).toBe(download)

@@ -4,6 +4,8 @@ import { isChanging } from '../../domain/deployments/status.ts'
 /** Consecutive events with the same status and stage. A download, for example, reports progress every ten seconds. */
 export interface Step {
   at: string
+  /** A person changed a setting, and the deployment went on as before. */
+  isChange: boolean
   status: DeploymentEvent['status']
   stage: string | null
   /** The message of the last event. */
@@ -12,7 +14,7 @@ export interface Step {
   instance_type: string | null
   /** The earlier events, oldest first. */
   earlier: DeploymentEvent[]
-  /** Milliseconds until the next step; null for the last step. */
+  /** Milliseconds until the next step; null for the last step and for a change. */
   tookMilliseconds: number | null
 }
 
@@ -25,19 +27,27 @@ export function toSteps(events: readonly DeploymentEvent[]): Step[] {
       group.push(event)
     } else groups.push([event])
   }
+  const changes = groups.map(([event], index) => isChange(event, groups[index - 1]?.[0]))
   return groups.map((group, index) => {
     const [{ at, status, stage }] = group
-    const next = groups[index + 1]?.[0]
+    const next = groups.find((_, other) => other > index && !changes[other])?.[0]
     return {
       at,
+      isChange: changes[index]!,
       status,
       stage,
       message: group.at(-1)?.message ?? '',
       instance_type: group.at(-1)?.instance_type ?? null,
       earlier: group.slice(0, -1),
-      tookMilliseconds: next ? Date.parse(next.at) - Date.parse(at) : null,
+      tookMilliseconds: next && !changes[index] ? Date.parse(next.at) - Date.parse(at) : null,
     }
   })
+}
+
+/** A deployment runs again with an event without a stage too, but after one that has a stage. */
+function isChange({ stage, status }: DeploymentEvent, before: DeploymentEvent | undefined): boolean {
+  if (stage !== null || status !== before?.status) return false
+  return before.stage === null || status !== 'running'
 }
 
 /** The last step, if it is in progress. The events may be ahead of the deployment, whose message then belongs to an earlier step. */
@@ -50,7 +60,12 @@ export function findCurrentStep(
 }
 
 /** The key of a step's name in the texts. */
-export function nameStep({ status, stage }: Pick<Step, 'status' | 'stage'>): string {
+export function nameStep({
+  isChange: isOfPerson,
+  status,
+  stage,
+}: Pick<Step, 'isChange' | 'status' | 'stage'>): string {
+  if (isOfPerson) return 'changed'
   if (stage === null) return status
   if (stage === 'provisioning' && status === 'provisioning') return 'waiting_for_instance'
   if (stage === 'termination' && status === 'failed') return 'given_back'

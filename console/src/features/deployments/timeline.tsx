@@ -68,9 +68,9 @@ interface TimelineStepProps {
 }
 
 function TimelineStep({ step, deployment, current, isLast }: TimelineStepProps) {
-  const { at, earlier, tookMilliseconds } = step
+  const { at, isChange, earlier, tookMilliseconds } = step
   const failed = step.status === 'failed' && step.stage !== 'termination'
-  const isUp = step.stage === null && step.status === 'running'
+  const isUp = !isChange && step.stage === null && step.status === 'running'
   return (
     <li className="relative grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 pb-5 pl-6 last:pb-0">
       {!isLast && <span aria-hidden className="absolute top-3 -bottom-2 left-[0.21875rem] w-px bg-line" />}
