@@ -18,6 +18,7 @@ const { values, positionals } = parseArgs({
     'allowed-media-domains': text,
     dtype: text,
     quantization: text,
+    'enable-prompt-tokens-details': { type: 'boolean' },
   },
 })
 const [command, model] = positionals

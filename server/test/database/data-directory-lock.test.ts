@@ -39,7 +39,9 @@ test('a lock that is released soon is waited for', async () => {
   await (await waiting).release()
 })
 
-const endSessions = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'berth data directory lock'`
+const sessions = `FROM pg_stat_activity WHERE application_name = 'berth data directory lock'`
+const lockSessions = `SELECT pid ${sessions}`
+const endSessions = `SELECT pg_terminate_backend(pid) ${sessions}`
 const heldLocks = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted`
 
 test('a lost session is replaced; a release ends the attempts and calls nothing', async () => {
@@ -66,9 +68,12 @@ test('a lock that another server took meanwhile is lost, once', async () => {
   const lock = await lockDataDirectory(database.url, dataDirectory, { ...ignore, onLost })
   const waiting = lockDataDirectory(database.url, dataDirectory, ignore)
   const taken = waiting.then(() => true)
+  const findWaiting = () => query(database.url, `${lockSessions} AND pid NOT IN (${heldLocks})`)
+  await expect.poll(findWaiting, patient).toHaveLength(1)
+  const [{ pid }] = (await findWaiting()) as [{ pid: number }]
   // The one that waits asks ten times a second, and gets the lock as soon as the other one's session has ended.
   const notYet = () => new Promise((resolve) => setTimeout(resolve, 20, false))
-  const endHolder = `${endSessions} AND pid IN (${heldLocks})`
+  const endHolder = `${endSessions} AND pid <> ${pid}`
   while (!(await Promise.race([taken, query(database.url, endHolder).then(notYet)])));
   // Each look at the clock takes ten of the ninety seconds after which the lock is lost.
   let now = Date.now()
