@@ -148,6 +148,10 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('button', { name: 'Add a card' }).click()
       await see(page.getByRole('button', { name: 'Save card' }))
     },
+    'organization-no-webhook': async (page) => {
+      await page.goto('/organization?tab=settings')
+      await see(page.getByRole('button', { name: 'Set a webhook' }))
+    },
     'invitation-other': async (page, { invitationLink }) => {
       await page.goto(invitationLink)
       await see(page.getByText(/you are signed in as/))
@@ -370,6 +374,30 @@ export const scenes: readonly Scene[] = [
     'organization-settings': async (page) => {
       await page.goto('/organization?tab=settings')
       await see(page.getByRole('button', { name: 'Save' }))
+      await see(page.getByText('Failed', { exact: true }))
+    },
+    'organization-webhook-format': async (page) => {
+      await page.goto('/organization?tab=settings')
+      await page.getByRole('button', { name: 'How to verify alerts' }).click()
+      await see(dialog(page).getByText('budget.reached'))
+    },
+    'organization-webhook-url': async (page) => {
+      await page.goto('/organization?tab=settings')
+      await page.getByRole('button', { name: 'Change URL' }).click()
+      await dialog(page).getByLabel('URL').fill('https://10.0.0.1/')
+      await dialog(page).getByRole('button', { name: 'Save' }).click()
+      await see(dialog(page).getByRole('alert'))
+    },
+    'organization-webhook-secret': async (page) => {
+      await page.goto('/organization?tab=settings')
+      await page.getByRole('button', { name: 'Replace secret' }).click()
+      await dialog(page).getByRole('button', { name: 'Replace secret' }).click()
+      await see(heading(page, 'Copy the signing secret'))
+    },
+    'organization-webhook-remove': async (page) => {
+      await page.goto('/organization?tab=settings')
+      await page.getByRole('button', { name: 'Remove webhook' }).click()
+      await see(dialog(page))
     },
     'organization-require-factor': async (page) => {
       await page.goto('/organization?tab=settings')

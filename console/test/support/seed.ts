@@ -67,6 +67,8 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   await enterCard(page, '5555 5555 5555 4444')
   await see(page.getByText(/^Saved /))
 
+  await addWebhook(page)
+
   const invite = async (email: string, role: string) => {
     await callByApi(page.request, 'POST', '/v1/organization/invitations', { email, role })
     return server.waitForMailedLink(email, 'Analytical Engines')
@@ -131,6 +133,13 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   await newcomer.context.close()
   await context.close()
   return seed
+}
+
+/** Sets a webhook that may not be reached, so that its test alert fails without a request to anybody. */
+async function addWebhook({ request }: Page): Promise<void> {
+  const path = '/v1/organization/webhook'
+  await callByApi(request, 'PATCH', path, { url: 'https://localhost/berth' })
+  await callByApi(request, 'POST', `${path}/test`)
 }
 
 /** Creates an organization that requires a second factor, with an owner who has one and a member without. */

@@ -7,6 +7,7 @@ import { Button } from '../../components/button.tsx'
 import { Page } from '../../components/page.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { text } from '../../text/index.ts'
+import { AlertSettings } from './alerts/alert-settings.tsx'
 import { AuditLog } from './audit/audit-log.tsx'
 import { InvitationList } from './invitation-list.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
@@ -42,6 +43,7 @@ export function OrganizationPage() {
       <div className="grid gap-6">
         <OrganizationSettings organization={organization} />
         <SignInSettings organization={organization} />
+        {can('updateOrganization') && <AlertSettings />}
       </div>
     ),
     audit: <AuditLog />,

@@ -1,4 +1,3 @@
-import type { ReactNode } from 'react'
 import type { Organization } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
@@ -8,6 +7,7 @@ import { Section } from '../../components/page.tsx'
 import { useSavedForm } from '../../components/saved-form.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { Fact } from './fact.tsx'
 import { useUpdateOrganization } from './queries.ts'
 
 /** Name and description of the organization, as a form with the `updateOrganization` permission, plus its properties. */
@@ -46,15 +46,6 @@ export function OrganizationSettings({ organization }: { organization: Organizat
         </dl>
       </div>
     </Section>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <>
-      <dt className="text-muted">{name}</dt>
-      <dd className="min-w-0 break-words">{children}</dd>
-    </>
   )
 }
 

@@ -1,0 +1,86 @@
+import { useQuery } from '@tanstack/react-query'
+import { Suspense, useState } from 'react'
+import type { Webhook } from '../../../contract.ts'
+import { Button } from '../../../components/button.tsx'
+import { Section } from '../../../components/page.tsx'
+import { ErrorMessage, ErrorState, SkeletonRows } from '../../../components/states.tsx'
+import { lazyPart } from '../../../routing/lazy-part.ts'
+import { text } from '../../../text/index.ts'
+import { Fact } from '../fact.tsx'
+import { LastAlert } from './last-alert.tsx'
+import { useTestWebhook, webhookQuery } from './queries.ts'
+import type { OpenDialog } from './webhook-dialogs.tsx'
+
+const words = text.alerts
+
+const WebhookDialogs = lazyPart(() => import('./webhook-dialogs.tsx').then((module) => module.WebhookDialogs))
+
+/** The webhook that gets the organization's alerts; requires the `updateOrganization` permission. */
+export function AlertSettings() {
+  const { data: webhook, error, refetch } = useQuery(webhookQuery)
+  const [open, setOpen] = useState<OpenDialog | null>(null)
+  return (
+    <Section
+      className="max-w-2xl"
+      title={words.title}
+      description={words.description}
+      actions={
+        <Button size="small" onClick={() => setOpen('format')}>
+          {words.format}
+        </Button>
+      }
+    >
+      {webhook === undefined ? (
+        error ? (
+          <ErrorState error={error} onRetry={() => void refetch()} />
+        ) : (
+          <SkeletonRows count={1} />
+        )
+      ) : webhook === null ? (
+        <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
+          <p>{words.none}</p>
+          <Button onClick={() => setOpen('url')}>{words.set}</Button>
+        </div>
+      ) : (
+        <WebhookView webhook={webhook} onOpen={setOpen} />
+      )}
+      {open !== null && (
+        <Suspense>
+          <WebhookDialogs open={open} url={webhook?.url} onChange={setOpen} />
+        </Suspense>
+      )}
+    </Section>
+  )
+}
+
+interface WebhookViewProps {
+  webhook: Webhook
+  onOpen: (dialog: OpenDialog) => void
+}
+
+function WebhookView({ webhook, onOpen }: WebhookViewProps) {
+  const test = useTestWebhook()
+  return (
+    <div className="grid gap-5">
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-2">
+        <Fact name={words.url}>
+          <code className="font-mono text-[0.8125rem] break-all">{webhook.url}</code>
+        </Fact>
+        <Fact name={words.lastAlert}>
+          <LastAlert alert={webhook.last_alert} />
+        </Fact>
+      </dl>
+      <div className="flex flex-wrap gap-2">
+        <Button busy={test.isPending} onClick={() => test.mutate()}>
+          {words.test}
+        </Button>
+        <Button onClick={() => onOpen('url')}>{words.change}</Button>
+        <Button onClick={() => onOpen('replace')}>{words.replace}</Button>
+        <Button variant="quiet" onClick={() => onOpen('remove')}>
+          {words.remove}
+        </Button>
+      </div>
+      <ErrorMessage error={test.error} />
+    </div>
+  )
+}

@@ -1,0 +1,133 @@
+import type { WebhookWithSecret } from '../../../contract.ts'
+import { Button } from '../../../components/button.tsx'
+import { CodeBlock } from '../../../components/code-block.tsx'
+import { ConfirmDialog, Dialog } from '../../../components/dialog.tsx'
+import { TextField } from '../../../components/field.tsx'
+import { fieldErrors, Form } from '../../../components/form.tsx'
+import { ErrorMessage } from '../../../components/states.tsx'
+import { useToasts } from '../../../components/toast.tsx'
+import { text } from '../../../text/index.ts'
+import { FormatDialog } from './format-dialog.tsx'
+import { useRemoveWebhook, useReplaceSecret, useSetWebhook } from './queries.ts'
+
+const words = text.alerts
+
+/** The dialog that is open: an explanation, a form, a question, or a secret that is shown once. */
+export type OpenDialog = 'format' | 'url' | 'replace' | 'remove' | { secret: string }
+
+interface WebhookDialogsProps {
+  open: OpenDialog
+  /** The current URL of the webhook, if there is one */
+  url: string | undefined
+  /** Opens another dialog, or none. */
+  onChange: (open: OpenDialog | null) => void
+}
+
+/** The dialogs of the webhook. A new secret opens its dialog even if the person has closed the one before. */
+export function WebhookDialogs({ open, url, onChange }: WebhookDialogsProps) {
+  const close = () => onChange(null)
+  const show = (secret: string) => onChange({ secret })
+  if (open === 'format') return <FormatDialog onClose={close} />
+  if (open === 'url') return <UrlDialog url={url} onClose={close} onNewSecret={show} />
+  if (open === 'replace') return <ReplaceDialog onClose={close} onNewSecret={show} />
+  if (open === 'remove') return <RemoveDialog onClose={close} />
+  return <SecretDialog secret={open.secret} onDone={close} />
+}
+
+interface ChangeProps {
+  onClose: () => void
+  onNewSecret: (secret: string) => void
+}
+
+function UrlDialog({ url, onClose, onNewSecret }: ChangeProps & { url: string | undefined }) {
+  const toasts = useToasts()
+  const change = useSetWebhook(onNewSecret)
+  const finish = ({ secret }: WebhookWithSecret) => {
+    if (secret !== null) return
+    toasts.success(words.saved)
+    onClose()
+  }
+  return (
+    <Dialog
+      open
+      onOpenChange={onClose}
+      title={url === undefined ? words.set : words.change}
+      description={words.setDescription}
+    >
+      <Form<'url'>
+        submitLabel={words.save}
+        busy={change.isPending}
+        error={change.error}
+        onSubmit={(values) => change.mutate(values.url.trim(), { onSuccess: finish })}
+      >
+        <TextField
+          label={words.url}
+          hint={words.urlHint}
+          name="url"
+          type="url"
+          inputMode="url"
+          autoComplete="off"
+          placeholder="https://alerts.example.com/berth"
+          required
+          defaultValue={url}
+          error={fieldErrors(change.error).url}
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+/** A signing secret, in a dialog that only the confirmation closes: the secret is not shown again. */
+function SecretDialog({ secret, onDone }: { secret: string; onDone: () => void }) {
+  return (
+    <Dialog open locked onOpenChange={onDone} title={words.copyTitle}>
+      <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
+        <p className="text-muted">{words.copyDescription}</p>
+        <CodeBlock code={secret} label={words.secret} wrap />
+        <Button variant="primary" className="justify-self-start" onClick={onDone}>
+          {words.done}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
+
+function ReplaceDialog({ onClose, onNewSecret }: ChangeProps) {
+  const replacement = useReplaceSecret(onNewSecret)
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={onClose}
+      title={words.replaceTitle}
+      description={words.replaceDescription}
+      confirmLabel={words.replace}
+      busy={replacement.isPending}
+      onConfirm={() => replacement.mutate()}
+    >
+      <ErrorMessage error={replacement.error} />
+    </ConfirmDialog>
+  )
+}
+
+function RemoveDialog({ onClose }: { onClose: () => void }) {
+  const removal = useRemoveWebhook()
+  const toasts = useToasts()
+  const onSuccess = () => {
+    toasts.success(words.removed)
+    onClose()
+  }
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={onClose}
+      title={words.removeTitle}
+      description={words.removeDescription}
+      confirmLabel={words.remove}
+      dangerous
+      busy={removal.isPending}
+      onConfirm={() => removal.mutate(undefined, { onSuccess })}
+    >
+      <ErrorMessage error={removal.error} />
+    </ConfirmDialog>
+  )
+}
