@@ -73,6 +73,8 @@ export interface TokenCounts {
    * vLLM. `report`: `GET /v1/requests/{x-request-id}/usage` answers with its usage.
    */
   afterAbort: 'tokenize' | 'report' | 'none'
+  /** Counters in `GET /metrics` that add up to the tokens of all requests since the engine started; absent if it has none */
+  totals?: { input: readonly string[]; output: readonly string[] }
 }
 
 /** An engine that a runtime runs. */

@@ -302,7 +302,9 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
 
   /** Hands on what is known of the ended request. */
   end(ended: FinishedExchange): void {
-    this.deps.onFinished({ ...ended, usage: this.usage })
+    const { engine, usage } = this
+    if (engine !== null) this.deps.inference.engineTotals.add(engine.target, usage)
+    this.deps.onFinished({ ...ended, usage })
   }
 }
 

@@ -10,9 +10,10 @@ const overheadBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.
 /** Registers the metrics of the inference routes and returns a function that counts an ended exchange. */
 export function measureExchanges(
   register: Registry,
-  inference: Pick<Inference, 'admission'>,
+  inference: Pick<Inference, 'admission' | 'engineTotals'>,
 ): (exchange: FinishedExchange) => void {
   measureAdmission(register, inference)
+  inference.engineTotals.measure(register)
   const requests = createFastCounter(register, {
     name: 'berth_inference_requests_total',
     help: 'Requests that were sent to an engine or queued for one; outcome is complete, caller_left, engine_broke or access_revoked',

@@ -15,6 +15,7 @@ import { countAbortedRequests } from './aborted-requests.ts'
 import type { AbortedRequests } from './aborted-requests.ts'
 import { Admission } from './admission.ts'
 import type { AdmissionLimits } from './admission.ts'
+import { EngineTotals } from './engine-totals.ts'
 import { trackOpenRequests } from './revoke-access.ts'
 import type { OpenRequests } from './revoke-access.ts'
 import { createTargetCache } from './targets.ts'
@@ -35,6 +36,7 @@ export interface Inference {
   targets: TargetCache
   openRequests: OpenRequests
   abortedRequests: AbortedRequests
+  engineTotals: EngineTotals
   statistics: StatisticsRecorder
   /** null when no collector is configured */
   traces: Traces | null
@@ -69,6 +71,7 @@ export async function openInference(
   const targets = createTargetCache(deps.notifications)
   const openRequests = trackOpenRequests(deps.db, deps.notifications, deps.log)
   const abortedRequests = countAbortedRequests(deps.log)
+  const engineTotals = new EngineTotals(deps.log)
   const statistics = openStatistics(deps)
   return {
     client,
@@ -80,6 +83,7 @@ export async function openInference(
     targets,
     openRequests,
     abortedRequests,
+    engineTotals,
     statistics,
     traces,
     inFlight: admission.inFlight,
@@ -90,6 +94,7 @@ export async function openInference(
       // Responses that were left end now, and their engines may have to count them.
       await client.close()
       await abortedRequests.close()
+      await engineTotals.close()
       await statistics.close()
       await traces?.close()
     },

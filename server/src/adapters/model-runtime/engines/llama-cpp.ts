@@ -28,7 +28,14 @@ export const llamaCpp = {
   profile: 'llamaCpp',
   sizing: 'per-slot',
   images: 'projector',
-  counts: { inEvents: 'timings', afterAbort: 'none' },
+  counts: {
+    inEvents: 'timings',
+    afterAbort: 'none',
+    totals: {
+      input: ['llamacpp:prompt_tokens_total', 'llamacpp:prompt_tokens_cached_total'],
+      output: ['llamacpp:tokens_predicted_total'],
+    },
+  },
   saltsCache: false,
   version: null,
   versionPrefix: 'b',

@@ -30,7 +30,11 @@ export const vllm = {
   profile: 'vllm',
   sizing: 'shared-cache',
   images: 'native',
-  counts: { inEvents: 'usage', afterAbort: 'tokenize' },
+  counts: {
+    inEvents: 'usage',
+    afterAbort: 'tokenize',
+    totals: { input: ['vllm:prompt_tokens_total'], output: ['vllm:generation_tokens_total'] },
+  },
   saltsCache: true,
   version: null,
   versionPrefix: '',

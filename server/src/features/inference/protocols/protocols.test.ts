@@ -3,6 +3,7 @@ import type { RequestListener, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import pino from 'pino'
 import { afterEach, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { createBufferPool } from '../../../gateway/buffer-pool.ts'
@@ -12,6 +13,7 @@ import { createUpstreamClient } from '../../../gateway/upstream-client/client.ts
 import { createWriteBatch } from '../../../gateway/write-batch.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import { Admission } from '../admission.ts'
+import { EngineTotals } from '../engine-totals.ts'
 import { Exchange } from '../exchange.ts'
 import type { ExchangeDeps } from '../exchange.ts'
 import type { FinishedExchange } from '../finished-exchange.ts'
@@ -121,6 +123,8 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
     () => client.close(),
     () => admission.close(),
   )
+  const engineTotals = new EngineTotals(pino({ level: 'silent' }))
+  cleanups.push(() => engineTotals.close())
   let finished: FinishedExchange | null = null
   const deps = {
     inference: {
@@ -130,6 +134,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
       client,
       openRequests: { add() {}, delete() {}, close() {} },
       abortedRequests: { count() {}, close: async () => {} },
+      engineTotals,
       traces: null,
       writeBatch,
     },

@@ -12,7 +12,14 @@ export const embedded: RuntimeEngine = {
   name: 'embedded',
   title: "Berth's engine",
   images: 'none',
-  counts: { inEvents: 'usage', afterAbort: 'report' },
+  counts: {
+    inEvents: 'usage',
+    afterAbort: 'report',
+    totals: {
+      input: ['berth_engine_prompt_tokens_total'],
+      output: ['berth_engine_completion_tokens_total'],
+    },
+  },
   saltsCache: false,
 }
 
