@@ -13,7 +13,10 @@ type Values = Record<string, unknown>
 function open(inEvents: InEvents, values: Values, renaming: ModelRenaming | null = null): StreamMeter {
   const events = chatCompletions.events!
   const removal = events.openRemoval(values, inEvents)
-  return new StreamMeter(events, inEvents, { removal, renaming: renaming && new EventRenaming(renaming) })
+  return new StreamMeter(events, inEvents, {
+    removal,
+    renaming: renaming && new EventRenaming(renaming, 'delta"'),
+  })
 }
 
 /** Sends a text through a meter in pieces that end at `cuts`. */

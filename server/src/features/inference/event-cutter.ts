@@ -50,7 +50,7 @@ export class EventCutter {
     if (!event.startsWith('data:') || !event.startsWith(firstChoice, choices)) return
     if (event[choices - 1] === '\\') return
     this.head = copyText(event.slice(0, end))
-    this.newHead = renaming === null ? this.head : renaming.inEvents(this.head)
+    this.newHead = renaming === null ? this.head : renaming.renaming.inEvents(this.head)
   }
 }
 

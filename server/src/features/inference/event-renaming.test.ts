@@ -5,7 +5,7 @@ import { ModelRenaming } from './model-renaming.ts'
 
 const name = 'Qwen "2"'
 const open = (path: [string, ...string[]] = ['model']) =>
-  new EventRenaming(new ModelRenaming('dep-1', name, path))
+  new EventRenaming(new ModelRenaming('dep-1', name, path), 'delta"')
 const toEvents = (documents: readonly string[]) => documents.map((each) => `data: ${each}\n\n`).join('')
 
 /** The orders in which engines write the members of an event. */
@@ -16,18 +16,22 @@ const shapes = {
     JSON.stringify({ choices: [{ delta: { content: text } }], created, model: 'dep-1', object: 'chunk' }),
 }
 
-test.each(Object.entries(shapes))('the model is renamed in each event of %s', (_engine, compose) => {
-  const texts = ['a', '"model":"dep-1"', '},"model":"dep-1"}\n', 'data: {"id":"a"', 'b'.repeat(99)]
-  const documents = texts.flatMap((text) => [compose(text, 1), compose(text, 1), compose(text, 2)])
-  const expected = documents.map((each) => ({ ...JSON.parse(each), model: name }))
-  for (const size of [1, 2, documents.length]) {
-    const renaming = open()
-    const renamed = Array.from({ length: Math.ceil(documents.length / size) }, (_, index) =>
-      renaming.inEvents(toEvents(documents.slice(index * size, (index + 1) * size))),
-    ).join('')
-    expect(parse(renamed)).toEqual(expected)
-  }
-})
+test.each(Object.entries(shapes))(
+  'the model is renamed in each event of %s, and the events are counted',
+  (_engine, compose) => {
+    const texts = ['a', '"model":"dep-1"', '},"model":"dep-1"}\n', 'data: {"id":"a"', 'b'.repeat(99)]
+    const documents = texts.flatMap((text) => [compose(text, 1), compose(text, 1), compose(text, 2)])
+    const expected = documents.map((each) => ({ ...JSON.parse(each), model: name }))
+    for (const size of [1, 2, documents.length]) {
+      const renaming = open()
+      const renamed = Array.from({ length: Math.ceil(documents.length / size) }, (_, index) =>
+        renaming.inEvents(toEvents(documents.slice(index * size, (index + 1) * size))),
+      ).join('')
+      expect(parse(renamed)).toEqual(expected)
+      expect(renaming.chunks).toBe(documents.length)
+    }
+  },
+)
 
 test('a member of an inner object keeps its name, also where the text around it is the same', () => {
   const documents = [

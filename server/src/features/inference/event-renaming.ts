@@ -1,74 +1,108 @@
 import { copyText } from '../../base/copy-text.ts'
+import { countOf } from './count-of.ts'
 import type { ModelRenaming } from './model-renaming.ts'
 
-/** Batches of events whose anchors all differ are searched name by name after this many anchors */
-const maxAnchors = 2
+/** Most characters from the model's name to the mark of generated text in the same anchor */
+const markReach = 64
+/** Lines that are no longer hold nothing */
+const lineBreakLength = 2
+
+/** A text around the model's name, up to either end of the line, that proves the name to be in its place. */
+interface Anchor {
+  readonly text: string
+  readonly replacement: string
+  /** False if the text starts the line, true if it ends the line */
+  readonly isTail: boolean
+  /** Marks of generated text in it */
+  readonly chunks: number
+}
 
 /**
- * Renames the model in the events of one stream. Engines write the same text around the model's name in each event of a stream: before
- * it, back to the start of the line, or after it, up to the line's end. Once one name has been found to be in its place, that text is
- * an anchor, and a search for it finds the others without another look at their objects. Texts have one character per byte.
+ * Renames the model in the events of one stream, and counts the events with generated text on the way. Engines write the same text
+ * around the model's name in each event of a stream: before it, back to the start of the line, or after it, up to the line's end. Once
+ * one name has been found to be in its place, that text is an anchor, and a comparison with it tells where the name is in another line.
+ * JSON has no line breaks inside strings, and no engine writes an event's data in several lines. Texts have one character per byte.
  */
 export class EventRenaming {
   readonly renaming: ModelRenaming
-  /** Empty until the first name is found. Starts with the line break before the event, because the search jumps to its first character */
-  anchor = ''
-  replacement = ''
+  /** Occurs once in each event with generated text */
+  readonly chunkMark: string
+  /** Events with generated text so far */
+  chunks = 0
+  /** null until the first name is found */
+  anchor: Anchor | null = null
 
-  constructor(renaming: ModelRenaming) {
+  constructor(renaming: ModelRenaming, chunkMark: string) {
     this.renaming = renaming
+    this.chunkMark = chunkMark
   }
 
   /** Renames the model in each of several complete server-sent events. */
   inEvents(events: string): string {
-    if (this.renaming.findInEvents(events, 0) === -1) return events
-    let renamed = this.replaceAnchors(events)
-    for (let anchors = 0; anchors < maxAnchors; anchors += 1) {
-      const at = this.renaming.findInEvents(renamed, 0)
-      if (at === -1) return renamed
-      if (!this.learnAnchor(renamed, at)) break
-      renamed = this.replaceAnchors(renamed)
+    let renamed = ''
+    let copied = 0
+    for (let start = 0, end = 0; start < events.length; start = events[end] === '\n' ? end + 1 : end) {
+      end = endOfLine(events, start)
+      const { anchor } = this
+      const at = anchor !== null && anchor.isTail ? end - anchor.text.length : start
+      if (anchor !== null && at >= start && events.slice(at, at + anchor.text.length) === anchor.text) {
+        renamed += events.slice(copied, at) + anchor.replacement
+        copied = at + anchor.text.length
+        this.chunks += anchor.chunks > 0 ? anchor.chunks : countOf(events.slice(start, end), this.chunkMark)
+      } else if (end > start + lineBreakLength) {
+        const line = events.slice(start, end)
+        const changed = this.inLine(line)
+        if (changed !== line) {
+          renamed += events.slice(copied, start) + changed
+          copied = end
+        }
+      }
     }
-    return this.renaming.inEvents(renamed)
+    return copied === 0 ? events : renamed + events.slice(copied)
   }
 
-  replaceAnchors(events: string): string {
-    const { anchor, replacement } = this
-    if (anchor === '') return events
-    let replaced = ''
-    let copied = 0
-    // No line break precedes the first event.
-    if (anchor[0] === '\n' && events.startsWith(anchor.slice(1))) {
-      replaced = replacement.slice(1)
-      copied = anchor.length - 1
-    }
-    for (let at = events.indexOf(anchor, copied); at !== -1; at = events.indexOf(anchor, copied)) {
-      replaced += events.slice(copied, at) + replacement
-      copied = at + anchor.length
-    }
-    return copied === 0 ? events : replaced + events.slice(copied)
+  /** Renames the model in a line without the anchor, and takes the text around the name as the anchor. */
+  inLine(line: string): string {
+    this.chunks += countOf(line, this.chunkMark)
+    const at = this.renaming.findInEvents(line, 0)
+    if (at === -1) return line
+    this.anchor = this.learnAnchor(line, at) ?? this.anchor
+    return this.renaming.inEvents(line)
   }
 
   /**
-   * Takes the line before or after the name at `at` as the anchor. Both prove the place of an equal text: JSON has no raw quotes and line
-   * breaks in strings, and the depth of a member follows from either end of the object. False if the line does not end in `events`.
+   * Returns the text from the name at `at` to either end of the line. Both prove the place of an equal text: JSON has no raw quotes in
+   * strings, and the depth of a member follows from either end of the object. null if the line doesn't end with the object.
    */
-  learnAnchor(events: string, at: number): boolean {
-    const { sought, replacement, parents, prefix } = this.renaming
-    const line = events.lastIndexOf('\n', at) + 1
+  learnAnchor(line: string, at: number): Anchor | null {
+    const { sought, parents, prefix } = this.renaming
     const end = at + sought.length
-    const innerObject = events.indexOf('{', events.indexOf('{', line) + 1)
+    const innerObject = line.indexOf('{', line.indexOf('{') + 1)
     if (innerObject === -1 || innerObject > at || parents.length > 0) {
-      this.anchor = copyText(`\n${events.slice(line, end)}`)
-      this.replacement = copyText(`\n${events.slice(line, at - 1)}${replacement}`)
-      return true
+      const mark = line.indexOf(this.chunkMark, end)
+      const hasMark = mark !== -1 && mark < end + markReach
+      return this.toAnchor(
+        line.slice(0, at),
+        hasMark ? line.slice(end, mark + this.chunkMark.length) : '',
+        false,
+      )
     }
-    const lineEnd = events.indexOf('\n', end) + 1
-    const start = at - prefix.length
-    const after = events.slice(end, lineEnd)
-    if (!events.startsWith(prefix, start) || !after.trimEnd().endsWith('}')) return false
-    this.anchor = copyText(events.slice(start, lineEnd))
-    this.replacement = copyText(prefix.slice(0, -1) + replacement + after)
-    return true
+    const after = line.slice(end)
+    if (!line.startsWith(prefix, at - prefix.length) || !after.trimEnd().endsWith('}')) return null
+    return this.toAnchor(prefix, after, true)
   }
+
+  /** Returns the anchor with these texts before and after the name. `before` ends with the quote of the name. */
+  toAnchor(before: string, after: string, isTail: boolean): Anchor {
+    const { sought, replacement } = this.renaming
+    const text = copyText(before + sought + after)
+    const chunks = countOf(text, this.chunkMark)
+    return { text, replacement: copyText(before.slice(0, -1) + replacement + after), isTail, chunks }
+  }
+}
+
+/** Returns the offset after the line that starts at `start`. */
+function endOfLine(events: string, start: number): number {
+  const lineFeed = events.indexOf('\n', start)
+  return lineFeed === -1 ? events.length : lineFeed + 1
 }

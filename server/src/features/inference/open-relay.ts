@@ -24,6 +24,6 @@ export function openStreamMeter(owner: RelayOwner, head: ResponseHead): StreamMe
   return new StreamMeter(events, inEvents, {
     removal,
     choices: events.openChoices(request.values, inEvents),
-    renaming: renaming && new EventRenaming(renaming),
+    renaming: renaming && new EventRenaming(renaming, events.chunkMark),
   })
 }

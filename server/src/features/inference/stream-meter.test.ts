@@ -10,7 +10,10 @@ const renaming = new ModelRenaming('dep-1', 'my “model”', ['model'])
 function open(dropsUsage: boolean, renames = false): StreamMeter {
   const events = chatCompletions.events!
   const removal = events.openRemoval({ stream_options: { include_usage: !dropsUsage } }, 'none')
-  return new StreamMeter(events, 'none', { removal, renaming: renames ? new EventRenaming(renaming) : null })
+  return new StreamMeter(events, 'none', {
+    removal,
+    renaming: renames ? new EventRenaming(renaming, events.chunkMark) : null,
+  })
 }
 
 function run(input: Buffer, { dropsUsage = true, renames = false, cuts = [] as number[] } = {}) {

@@ -4,6 +4,7 @@ import type { TokenCounts } from '../../ports/model-runtime.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
 import type { ChoiceCounts } from './choice-counts.ts'
+import { countOf } from './count-of.ts'
 import type { EventRenaming } from './event-renaming.ts'
 import { cutMember, EventCutter } from './event-cutter.ts'
 import type { EventFormat, EventRemoval } from './protocols/protocol.ts'
@@ -41,7 +42,8 @@ export class StreamMeter implements BodyMeter {
   reported: Partial<TokenUsage> = {}
   /** null if the response has one choice */
   readonly choices: ChoiceCounts | null
-  chunks = 0
+  /** Events with generated text so far, unless the renaming counts them */
+  counted = 0
 
   constructor(
     format: EventFormat,
@@ -82,6 +84,11 @@ export class StreamMeter implements BodyMeter {
     return this.changesEvents ? last : ''
   }
 
+  /** Events with generated text so far */
+  get chunks(): number {
+    return this.renaming === null ? this.counted : this.renaming.chunks
+  }
+
   usage(): TokenUsage {
     const { inputTokens = 0, outputTokens = this.chunks, cachedTokens } = this.reported
     return { inputTokens, outputTokens, cachedTokens }
@@ -97,7 +104,9 @@ export class StreamMeter implements BodyMeter {
   /** Reads complete events and returns those to forward. Parses only the last of counts that are cut, and events with other counts. */
   readEvents(events: string): string {
     const { format, cutter } = this
-    if (this.reported.outputTokens === undefined) this.chunks += countOf(events, format.chunkMark)
+    if (this.renaming === null && this.reported.outputTokens === undefined) {
+      this.counted += countOf(events, format.chunkMark)
+    }
     if (this.choices !== null) return this.rename(this.readEach(events))
     const search = new CountSearch(events, this.marks)
     let forwarded = ''
@@ -228,10 +237,4 @@ function findCount(text: string, { name, needle }: CountMark, from: number): num
     if (text.startsWith(name, end - name.length) && hasObject(text, end)) return end - name.length + 1
   }
   return -1
-}
-
-function countOf(text: string, name: string): number {
-  let count = 0
-  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + name.length)) count += 1
-  return count
 }
