@@ -38,6 +38,7 @@ export default defineConfig({
             'server/src/**/*.test.ts',
             'engine/src/**/*.test.ts',
             'payment-sandbox/src/**/*.test.ts',
+            'cli/src/**/*.test.ts',
             'console/src/**/*.test.ts',
             'bench/*.test.ts',
             'scripts/**/*.test.ts',
@@ -51,6 +52,7 @@ export default defineConfig({
             'server/test/**/*.test.ts',
             'engine/test/**/*.test.ts',
             'payment-sandbox/test/**/*.test.ts',
+            'cli/test/**/*.test.ts',
           ],
           exclude: [
             'server/test/kubernetes/{cluster,nodes}/**',
@@ -60,7 +62,7 @@ export default defineConfig({
             'server/test/vllm/**',
             'server/test/gpu/**',
           ],
-          ...services,
+          globalSetup: [...services.globalSetup, 'cli/test/support/build.ts'],
           expect: { poll: { timeout: 30_000 } },
           // Generous, for tests that start several servers on a busy machine
           testTimeout: 120_000,

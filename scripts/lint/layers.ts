@@ -114,7 +114,7 @@ const consoleFeatures = [
 ]
 
 const consoleLayers: readonly Layer[] = [
-  { name: 'contract', files: ['console/src/contract.ts', 'console/openapi.d.ts'], imports: [] },
+  { name: 'contract', files: ['console/src/{contract,operations}.ts', 'console/openapi.d.ts'], imports: [] },
   { name: 'console base', files: ['console/src/{class-names,format,theme}*.ts'], imports: [] },
   { name: 'console routing', files: ['console/src/routing/**'], imports: ['contract'] },
   { name: 'console text', files: ['console/src/text/**'], imports: ['contract'] },
@@ -167,6 +167,14 @@ const engine: readonly Layer[] = [
   { name: 'engine', files: ['engine/src/main.ts', 'engine/test/**'], imports: engineRooms },
 ]
 
+const cli: readonly Layer[] = [
+  { name: 'cli base', files: ['cli/src/base/**', 'cli/package.json'], imports: [] },
+  { name: 'cli api', files: ['cli/src/api/**'], imports: ['contract', 'cli base'] },
+  { name: 'cli commands', files: ['cli/src/commands/**'], imports: ['contract', 'cli base', 'cli api'] },
+  { name: 'cli program', files: ['cli/src/program/**'], imports: ['cli base', 'cli commands'] },
+  { name: 'cli', files: ['cli/src/main.ts'], imports: ['cli base', 'cli program'] },
+]
+
 /** Every layer. Files under a `src` folder belong to the first layer that names them; files of no layer import freely. */
 export const layers: readonly Layer[] = [
   ...server,
@@ -174,6 +182,7 @@ export const layers: readonly Layer[] = [
   { name: '@berth/payment-sandbox', files: ['@berth/payment-sandbox'], imports: [] },
   { name: 'payment sandbox', files: ['payment-sandbox/src/**'], imports: [] },
   ...engine,
+  ...cli,
   { name: 'tools', files: ['scripts/run-program.ts', 'scripts/suites/{python,suite}.ts'], imports: [] },
   { name: 'bench', files: ['bench/**'], imports: ['database', 'tools'] },
 ]

@@ -1,5 +1,5 @@
 import type { Problem } from '../contract.ts'
-import type { Answer, Input, MediaTypeOf, Method, Optional, PathOf, PathTo, UrlInput } from './operations.ts'
+import type { Answer, Input, MediaTypeOf, Method, Optional, PathOf, PathTo, UrlInput } from '../operations.ts'
 import { takeEarlyResponse } from './early.ts'
 import { text } from '../text/index.ts'
 

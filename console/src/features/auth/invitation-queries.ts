@@ -1,6 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
-import type { Input } from '../../api/operations.ts'
+import type { Input } from '../../operations.ts'
 import { startSession, sessionQuery } from '../../api/session.ts'
 import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 

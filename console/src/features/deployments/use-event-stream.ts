@@ -1,6 +1,6 @@
 import { useEffect, useEffectEvent } from 'react'
 import { toUrl } from '../../api/client.ts'
-import type { Answer, PathTo, UrlInput } from '../../api/operations.ts'
+import type { Answer, PathTo, UrlInput } from '../../operations.ts'
 
 const initialDelay = 1_000
 const maxDelay = 15_000

@@ -1,4 +1,4 @@
-import type { paths } from '../contract.ts'
+import type { paths } from './contract.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 

@@ -1,0 +1,163 @@
+import type { Problem } from '../../../console/src/contract.ts'
+import type { Answer, Input, Method, Optional, PathOf, PathTo } from '../../../console/src/operations.ts'
+import { CommandError, exitCodes, messageOf } from '../base/errors.ts'
+import { version } from '../../package.json'
+
+/** An error response of the API, with a message for people. */
+export class ApiError extends CommandError {
+  readonly status: number
+  /** The stable code for programs; null if the response has none */
+  readonly code: string | null
+  readonly requestId: string | null
+  /** The whole problem, with members that only some codes have */
+  readonly facts: Partial<Problem>
+
+  constructor(response: Response, message: string, code: string | null, facts: Partial<Problem>) {
+    super(message, code === 'not_authenticated' ? exitCodes.notSignedIn : exitCodes.failure)
+    this.name = 'ApiError'
+    this.status = response.status
+    this.code = code
+    this.requestId = response.headers.get('x-request-id')
+    this.facts = facts
+  }
+}
+
+/** The server did not respond. A later attempt may succeed. */
+export class ConnectionError extends CommandError {}
+
+/** The session that a client sends, and what becomes of it. */
+export interface Credentials {
+  /** The value of the `Cookie` header; null before the sign-in */
+  cookie: string | null
+  /** Called when the server renews the session */
+  onRenewal?: (cookie: string) => void
+}
+
+interface RequestOptions {
+  signal?: AbortSignal | undefined
+}
+
+interface AnyInput extends RequestOptions {
+  path?: Record<string, string | number>
+  query?: Record<string, string | number | boolean | undefined>
+  body?: unknown
+}
+
+/** Calls one server with one session. Types follow openapi.json. */
+export class Client {
+  readonly url: string
+  readonly #credentials: Credentials
+
+  constructor(url: string, credentials: Credentials) {
+    this.url = url
+    this.#credentials = credentials
+  }
+
+  /** The value of the `Cookie` header; null without a session */
+  get cookie(): string | null {
+    return this.#credentials.cookie
+  }
+
+  /** Calls the API and returns the parsed body; undefined for a 204. Throws ApiError or ConnectionError. */
+  async call<M extends Method, const Path extends PathOf<M>>(
+    method: M,
+    path: Path,
+    ...[input]: Optional<Input<M, Path> & RequestOptions>
+  ): Promise<Answer<M, Path>> {
+    const response = await this.#send(method, path, input)
+    return (response.status === 204 ? undefined : await response.json()) as Answer<M, Path>
+  }
+
+  /** Sends a POST or GET whose response is a stream of events. Throws ApiError or ConnectionError. */
+  openStream<M extends 'GET' | 'POST', const Path extends PathTo<M, 'text/event-stream'>>(
+    method: M,
+    path: Path,
+    input: Input<M, Path> & RequestOptions,
+  ): Promise<Response> {
+    return this.#send(method, path, input, 'text/event-stream')
+  }
+
+  async #send(method: Method, path: string, input: AnyInput = {}, accept?: string): Promise<Response> {
+    const response = await this.#request(method, writeUrl(path, input), input, accept)
+    this.#keepCookie(response)
+    if (response.ok) return response
+    throw await toApiError(response, this.url)
+  }
+
+  async #request(method: Method, path: string, { body, signal }: AnyInput, accept?: string) {
+    const { cookie } = this.#credentials
+    try {
+      return await fetch(this.url + path, {
+        method,
+        // A redirect could lead to a server that must not get the request.
+        redirect: 'manual',
+        signal: signal ?? null,
+        headers: {
+          'user-agent': `berth-cli/${version} (${process.platform})`,
+          ...(cookie !== null && { cookie }),
+          ...(accept !== undefined && { accept }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+    } catch (error) {
+      if (signal?.aborted) throw error
+      throw new ConnectionError(
+        `${this.url} does not respond: ${causeOf(error)}. Check the address and the network.`,
+      )
+    }
+  }
+
+  /** Takes a cookie that the server sets: at a sign-in, and when it renews a session. */
+  #keepCookie(response: Response): void {
+    const [line] = response.headers.getSetCookie()
+    const [pair = ''] = line?.split(';', 1) ?? []
+    if (pair === '' || pair.endsWith('=') || pair === this.#credentials.cookie) return
+    this.#credentials.cookie = pair
+    this.#credentials.onRenewal?.(pair)
+  }
+}
+
+function writeUrl(path: string, { path: values = {}, query = {} }: AnyInput): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) search.set(name, String(value))
+  }
+  const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''))
+  return search.size > 0 ? `${url}?${search.toString()}` : url
+}
+
+/** fetch() hides why it failed. */
+function causeOf(error: unknown): string {
+  const { cause } = error as Error
+  const { code } = (cause ?? {}) as NodeJS.ErrnoException
+  return code ?? messageOf(cause ?? error)
+}
+
+async function toApiError(response: Response, url: string): Promise<ApiError> {
+  const location = response.headers.get('location')
+  if (location !== null) {
+    return new ApiError(
+      response,
+      `${url} redirects to ${location}. Sign in to that server instead.`,
+      null,
+      {},
+    )
+  }
+  const body: unknown = await response.json().catch(() => null)
+  const unknown = `${url} returned the status ${response.status}.`
+  if (typeof body !== 'object' || body === null) return new ApiError(response, unknown, null, {})
+  if ('error' in body) {
+    const { message, code } = body.error as { message?: string; code?: string | null }
+    return new ApiError(response, message ?? unknown, code ?? null, {})
+  }
+  const problem = body as Partial<Problem>
+  return new ApiError(response, describeProblem(problem) ?? unknown, problem.code ?? null, problem)
+}
+
+function describeProblem({ code, detail, errors = [] }: Partial<Problem>): string | undefined {
+  if (code === 'not_authenticated')
+    return 'You are not signed in, or your session has ended. Run `berth login`.'
+  if (code !== 'validation_failed' || errors.length === 0) return detail
+  return errors.map(({ field, message }) => `${field}: ${message}`).join('\n')
+}

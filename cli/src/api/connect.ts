@@ -1,0 +1,37 @@
+import { notSignedIn, usageError } from '../base/errors.ts'
+import { Client } from './client.ts'
+import { parseServerUrl } from './server-url.ts'
+import { readSessions, storeSession } from './session-store.ts'
+
+const defaultServer = 'http://localhost:8080'
+
+/** The origin of the server that commands use: BERTH_URL, or that of the last sign-in. */
+export async function findServer(env: NodeJS.ProcessEnv): Promise<string> {
+  const own = env['BERTH_URL']
+  if (own) return parseServerUrl(own)
+  if (env['BERTH_SESSION']) return defaultServer
+  return (await readSessions(env)).current ?? defaultServer
+}
+
+/** Creates a client with the person's session: BERTH_SESSION, or the stored one of the server. Throws if there is none. */
+export async function connectClient(env: NodeJS.ProcessEnv): Promise<Client> {
+  const url = await findServer(env)
+  const own = env['BERTH_SESSION']
+  if (own) return new Client(url, { cookie: parseCookie(own) })
+  const session = (await readSessions(env)).servers[url]
+  if (session === undefined) throw notSignedIn(`You are not signed in to ${url}. Run \`berth login ${url}\`.`)
+  return new Client(url, {
+    cookie: session.cookie,
+    // Without the new cookie, the session still lasts as long as it did.
+    onRenewal: (cookie) => void storeSession(env, url, { ...session, cookie }).catch(() => {}),
+  })
+}
+
+/** Checks the value of a `Cookie` header, as in `session=…`. */
+export function parseCookie(text: string): string {
+  const cookie = text.trim()
+  if (/^[\w!#$%&'*+.^`|~-]+=[\u0021-\u003A\u003C-\u007E]+$/.test(cookie)) return cookie
+  throw usageError(
+    'A session is the value of a Cookie header, such as session=abc. Copy it from the account page.',
+  )
+}

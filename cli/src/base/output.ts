@@ -1,0 +1,58 @@
+import picocolors from 'picocolors'
+import { layOutTable } from './table.ts'
+
+/** Whether a stream shows colors: a terminal without NO_COLOR. */
+function createColors(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv) {
+  const dumb = env['NO_COLOR'] || env['TERM'] === 'dumb'
+  return picocolors.createColors(stream.isTTY && !dumb)
+}
+
+/** Writes a command's results to stdout, and its progress to stderr. */
+export class Output {
+  readonly json: boolean
+  readonly colors
+  readonly noteColors
+
+  constructor(json: boolean, env: NodeJS.ProcessEnv) {
+    this.json = json
+    this.colors = createColors(process.stdout, env)
+    this.noteColors = createColors(process.stderr, env)
+  }
+
+  /** Prints one JSON document with --json, otherwise what `people` prints. */
+  result(value: unknown, people: () => void): void {
+    if (this.json) this.line(JSON.stringify(value, null, 2))
+    else people()
+  }
+
+  /** Prints a line of a stream: a compact JSON document with --json, otherwise the text. */
+  event(value: unknown, text: string): void {
+    this.line(this.json ? JSON.stringify(value) : text)
+  }
+
+  line(text: string): void {
+    process.stdout.write(`${text}\n`)
+  }
+
+  /** Writes progress for people. */
+  note(text: string): void {
+    process.stderr.write(`${text}\n`)
+  }
+
+  table(header: readonly string[], rows: readonly string[][]): void {
+    const [first = '', ...others] = layOutTable(
+      header,
+      rows,
+      process.stdout.isTTY ? process.stdout.columns : undefined,
+    )
+    this.line(this.colors.dim(first))
+    for (const line of others) this.line(line)
+  }
+
+  /** Prints names and their values, without the empty ones. */
+  facts(facts: readonly (readonly [name: string, value: string | null])[]): void {
+    const shown = facts.filter(([, value]) => value !== null)
+    const width = Math.max(...shown.map(([name]) => name.length)) + 2
+    for (const [name, value] of shown) this.line(`${this.colors.dim(name.padEnd(width))}${value}`)
+  }
+}

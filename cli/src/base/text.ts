@@ -1,0 +1,15 @@
+import { stripVTControlCharacters } from 'node:util'
+
+/**
+ * Makes a text from elsewhere safe for a terminal, whose control sequences could hide output or change settings. Tabs and line
+ * breaks stay.
+ */
+export function cleanText(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- control characters are what it removes
+  return stripVTControlCharacters(text).replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '')
+}
+
+/** Makes a text safe for one line of a terminal. */
+export function cleanLine(text: string): string {
+  return cleanText(text).replaceAll(/[\t\n]+/g, ' ')
+}

@@ -1,0 +1,20 @@
+import type { Command } from 'commander'
+import type { Context, GlobalOptions } from '../base/context.ts'
+import { Output } from '../base/output.ts'
+
+type Run<Values extends unknown[]> = (context: Context, ...values: Values) => Promise<void>
+
+/** An action of Commander whose code loads when the command runs, so that others start faster. */
+export function lazily<Values extends unknown[]>(load: () => Promise<Run<Values>>) {
+  return async (...values: unknown[]): Promise<void> => {
+    const command = values.at(-1) as Command
+    const { json = false } = command.optsWithGlobals<GlobalOptions>()
+    const run = await load()
+    await run({ env: process.env, output: new Output(json, process.env) }, ...(values as Values))
+  }
+}
+
+/** The end of a command's help. */
+export function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`
+}

@@ -1,0 +1,24 @@
+import { Command } from 'commander'
+import { version } from '../../package.json'
+import { defineSessionCommands } from './session.ts'
+
+/** All commands of `berth`. */
+export function createProgram(): Command {
+  const program = new Command('berth')
+    .description('Deploy open models on your own compute, and call them.')
+    .version(version)
+    .option('--json', 'print one JSON document')
+    .option('--debug', 'add the request id and the stack to errors')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText(
+      'after',
+      '\nEnvironment:\n' +
+        '  BERTH_URL         address of the server\n' +
+        '  BERTH_SESSION     a session, as the value of a Cookie header\n' +
+        '  BERTH_CONFIG_DIR  folder of the stored session\n' +
+        '  NO_COLOR          any value: no colors',
+    )
+  program.exitOverride()
+  defineSessionCommands(program)
+  return program
+}
