@@ -6,7 +6,7 @@ const stops: Record<Whose, string> = {
   organization: 'nothing more can be deployed',
   member: 'this member can’t deploy anything more',
   own: 'you can’t deploy anything more',
-  deployment: 'this deployment gets no new instance',
+  deployment: 'this deployment can’t start',
 }
 
 /** Who gets the emails. */

@@ -71,7 +71,7 @@ function toColumns(deployment: Deployment, selection: Selection): DeploymentChan
 export async function provisionInstance(context: ReconcileContext): Promise<StepResult> {
   const { deployment, lease, deps } = context
   if (needsResize(deployment)) return resizeEngine(context)
-  const exhausted = await findBudgetBlock(deps, toStart(context))
+  const exhausted = isStart(deployment) ? await findBudgetBlock(deps, toStart(context)) : null
   if (exhausted !== null) {
     return failDeployment(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
   }
@@ -97,6 +97,11 @@ export async function provisionInstance(context: ReconcileContext): Promise<Step
     (transaction) => openInstanceSpan(transaction, deployment, instance, at),
   )
   return { next }
+}
+
+/** True if a budget may refuse the instance: a deployment that has served only moves to another one. */
+function isStart({ ran_at: ranAt }: Deployment): boolean {
+  return ranAt === null
 }
 
 function toStart({ deployment, deps }: ReconcileContext): Start {

@@ -6,7 +6,7 @@ import { startMailServer } from '../../../support/mail.ts'
 import type { MailServer } from '../../../support/mail.ts'
 import { joinClient, registerProven } from '../../../support/organizations.ts'
 import type { Account } from '../../../support/organizations.ts'
-import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
+import { createScriptedRuntime, makeOffer } from '../../../support/scripted-runtime.ts'
 import { settleTrusted } from '../../../support/settle.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
@@ -272,6 +272,64 @@ describe('/v1/billing/budgets', () => {
     runtime.reset()
     await expect.poll(() => runtime.callsFor(id)).toContain('release')
     expect(runtime.callsFor(id).filter((name) => name === 'provision')).toHaveLength(length)
+  })
+
+  test('`block`: a resize and a replacement after a loss are no starts; until a deployment serves, a resize is part of its start', async () => {
+    const large = { gpuCount: 1, vendor: 'nvidia', computeCapability: 8.9, formats: ['pytorch'] } as const
+    const listOffers = () => [
+      makeOffer('l4-x1', { ...large, formats: ['pytorch'], memoryBytes: 20 * 2 ** 30 }),
+      makeOffer('h100-x1', { ...large, formats: ['pytorch'], memoryBytes: 71 * 2 ** 30 }),
+    ]
+    const starting = () => ({ phase: 'starting', message: 'Loading.' }) as const
+    const model = { model_name: 'qwen2.5-instruct', model_format: 'pytorch', model_size_in_billions: 7 }
+    const request = async () => (await owner.post('/api/v1/model-deployments', model)).body.id
+    const read = async (id: string) => (await owner.get(`/api/v1/model-deployments/${id}`)).body
+    runtime.answer({ listOffers })
+    const [resized, lost] = [await request(), await request()]
+    await waitForStatus(owner, resized, 'running')
+    await waitForStatus(owner, lost, 'running')
+    runtime.answer({ ensureEngine: starting })
+    const unserved = await request()
+    await waitForStatus(owner, unserved, 'deploying')
+    await addBudget({ scope: 'organization', monthly_limit: '1' })
+    advance(3 * hour)
+    expect((await owner.post('/api/v1/model-deployments', model)).body.code).toBe('budget_exhausted')
+
+    const minimums = { min_parallel_sequences: 16 }
+    for (const id of [resized, unserved]) {
+      expect((await owner.patch(`/api/v1/model-deployments/${id}`, minimums)).status).toBe(200)
+    }
+    expect((await waitForStatus(owner, unserved, 'failed')).failure_reason).toMatch(/^budget_exhausted/)
+
+    runtime.reset()
+    // Both engines disappear once, with their instances.
+    const gone = new Set([resized, lost])
+    runtime.answer({
+      listOffers,
+      observeEngine: (id) =>
+        gone.delete(id)
+          ? { phase: 'absent', lostAt: now }
+          : { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' } },
+    })
+    await expect
+      .poll(async () => {
+        const { status, selected_instance_type: type } = await read(resized)
+        return [status, type]
+      })
+      .toEqual(['running', 'h100-x1'])
+    await expect.poll(() => gone.size).toBe(0)
+    const spansOf = (id: string) =>
+      server.application.db
+        .selectFrom('instance_spans')
+        .select(['instance_type', 'ended_at'])
+        .where('deployment_id', '=', id)
+        .orderBy('id')
+        .execute()
+    await expect
+      .poll(() => spansOf(lost))
+      .toMatchObject([{ ended_at: now }, { instance_type: 'l4-x1', ended_at: null }])
+    expect((await read(lost)).status).toBe('running')
+    expect(await spansOf(resized)).toMatchObject([{ ended_at: now }, { ended_at: null }])
   })
 
   test('an instance that does not serve yet counts against the limit, although it is not billed yet', async () => {
