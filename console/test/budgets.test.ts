@@ -41,7 +41,7 @@ test('an admin adds, edits and deletes budgets, and reads what happens at the li
   await dialog(page)
     .getByLabel('At the limit')
     .selectOption({ label: 'Send emails and stop new deployments' })
-  await see(dialog(page).getByText(/^At the limit, this deployment gets no new instance/))
+  await see(dialog(page).getByText(/^At the limit, this deployment can’t start/))
   await dialog(page).getByRole('button', { name: 'Add budget' }).click()
   await see(dialog(page).getByText(/^Must be an amount such as/))
   await limit.fill('0.00001')

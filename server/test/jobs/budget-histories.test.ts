@@ -219,7 +219,7 @@ async function playHistory(seed: number): Promise<void> {
 }
 
 test(
-  'random histories with kill -9 between any two queries: emails once each, no start after the limit, a raise opens at once, the chain is whole',
+  `random histories with kill -9 between any two queries: emails once each, no start after the limit, a raise opens at once, the chain is whole (from seed ${firstSeed})`,
   { timeout: 60_000 + histories * 60_000 },
   async () => {
     for (let seed = firstSeed; seed < firstSeed + histories; seed += 1) {
