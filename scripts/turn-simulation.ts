@@ -43,6 +43,8 @@ const target: EngineTarget = {
   modelType: 'LLM',
   format: 'pytorch',
   counts: { inEvents: 'usage', afterAbort: 'none' },
+  engineTitle: 'The engine',
+  routes: new Set(),
   cacheSalt: null,
   modelUid: 'dep-shared',
   status: 'running',

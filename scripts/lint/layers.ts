@@ -147,7 +147,9 @@ const consoleLayers: readonly Layer[] = [
   },
 ]
 
-const engineRooms = ['base', 'model', 'grammar', 'chat', 'http'].map((room) => `engine ${room}`)
+const engineRooms = ['base', 'model', 'grammar', 'chat', 'completions', 'http'].map(
+  (room) => `engine ${room}`,
+)
 
 const engine: readonly Layer[] = [
   { name: 'engine base', files: ['engine/src/base/**'], imports: [] },
@@ -159,9 +161,14 @@ const engine: readonly Layer[] = [
     imports: ['engine base', 'engine model', 'engine grammar'],
   },
   {
+    name: 'engine completions',
+    files: ['engine/src/completions/**'],
+    imports: ['engine base', 'engine model', 'engine chat'],
+  },
+  {
     name: 'engine http',
     files: ['engine/src/http/**'],
-    imports: ['engine base', 'engine model', 'engine chat'],
+    imports: ['engine base', 'engine model', 'engine chat', 'engine completions'],
   },
   { name: 'engine supervisor', files: ['engine/src/supervisor/**'], imports: ['engine base'] },
   { name: 'engine', files: ['engine/src/main.ts', 'engine/test/**'], imports: engineRooms },

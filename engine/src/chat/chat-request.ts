@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../base/errors.ts'
+import { samplingFields } from './sampling.ts'
 
 const content = z.union([
   z.string(),
@@ -87,20 +88,8 @@ export const chatRequestBody = z.object({
   messages: z.array(message).min(1, 'must hold at least one message').max(10_000),
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  /** -1 turns it off, as in vLLM */
-  top_k: z
-    .int()
-    .min(-1)
-    .max(1_000_000)
-    .transform((count) => Math.max(count, 0))
-    .nullish(),
-  min_p: z.number().min(0).max(1).nullish(),
-  presence_penalty: z.number().min(-2).max(2).nullish(),
-  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  ...samplingFields,
   stop: z.union([stopString, z.array(stopString).max(4)]).nullish(),
-  seed: z.int().nullish(),
   n: z.int().min(1).max(16).nullish(),
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),

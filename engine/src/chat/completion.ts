@@ -18,8 +18,9 @@ export interface CompletionHead {
   model: string
 }
 
-export function createHead(model: string): CompletionHead {
-  return { id: createId('chatcmpl-'), created: Math.floor(Date.now() / 1000), model }
+/** `prefix` begins the id. */
+export function createHead(model: string, prefix = 'chatcmpl-'): CompletionHead {
+  return { id: createId(prefix), created: Math.floor(Date.now() / 1000), model }
 }
 
 /** Collects the pieces of one choice of a non-streamed answer. */

@@ -1,5 +1,25 @@
 import { randomInt } from 'node:crypto'
-import type { ChatRequest } from './chat-request.ts'
+import { z } from 'zod'
+
+/** The members of a request that change the sampling. */
+export const samplingFields = {
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  /** -1 turns it off, as in vLLM */
+  top_k: z
+    .int()
+    .min(-1)
+    .max(1_000_000)
+    .transform((count) => Math.max(count, 0))
+    .nullish(),
+  min_p: z.number().min(0).max(1).nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  seed: z.int().nullish(),
+}
+
+const samplingRequest = z.object(samplingFields)
+type SamplingRequest = z.infer<typeof samplingRequest>
 
 const penaltyTokens = 1024
 
@@ -7,7 +27,7 @@ const penaltyTokens = 1024
 const defaults = { temperature: 0.8, topP: 0.95, topK: 40, minP: 0.05 } as const
 
 /** The sampling options of the choice `index`, for node-llama-cpp. */
-export function toSampling(request: ChatRequest, index: number) {
+export function toSampling(request: SamplingRequest, index: number) {
   return {
     temperature: request.temperature ?? defaults.temperature,
     topP: request.top_p ?? defaults.topP,
@@ -22,7 +42,7 @@ export function toSampling(request: ChatRequest, index: number) {
   }
 }
 
-function toPenalty({ presence_penalty: presence, frequency_penalty: frequency }: ChatRequest) {
+function toPenalty({ presence_penalty: presence, frequency_penalty: frequency }: SamplingRequest) {
   if ((presence ?? 0) === 0 && (frequency ?? 0) === 0) return false as const
   return {
     lastTokens: penaltyTokens,

@@ -7,7 +7,11 @@ import { toToolRequest } from '../chat/legacy-functions.ts'
 import { prepareChat } from '../chat/prepare-chat.ts'
 import type { LoadedModel } from '../model/load-model.ts'
 import { toUsage } from '../chat/completion.ts'
+import { completionRequestBody } from '../completions/completion-request.ts'
+import { prepareCompletion } from '../completions/prepare-completion.ts'
 import { answerChat } from './chat-completions.ts'
+import { answerCompletion } from './completions.ts'
+import { tokenize } from './tokenize.ts'
 import { RequestCounts } from './request-counts.ts'
 import { computeEmbeddings, embeddingsRequestBody, toEmbeddingList } from './embeddings.ts'
 
@@ -41,6 +45,21 @@ export function registerRoutes(
       await answerChat(model, await prepareChat(model, body), { used, request, reply, log })
       return reply
     })
+  })
+
+  fastify.post('/v1/completions', async (request, reply) => {
+    const body = parseBody(completionRequestBody, request.body)
+    refuseUnsupported(request.body)
+    const model = findModel(body.model)
+    return counts.follow(request, async (used) => {
+      await answerCompletion(model, prepareCompletion(model, body), { used, request, reply, log })
+      return reply
+    })
+  })
+
+  fastify.post('/tokenize', async (request) => {
+    const { model } = (request.body ?? {}) as { model?: unknown }
+    return tokenize(findModel(typeof model === 'string' ? model : undefined), request.body)
   })
 
   // Aborted requests included, so that a bill can be checked.

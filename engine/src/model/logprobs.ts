@@ -1,4 +1,4 @@
-import type { LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp'
+import type { ControlledEvaluateInputItem, LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp'
 
 /** A generated token with its log probability and those of the most likely tokens, before sampling changes them. */
 export interface TokenLogprob {
@@ -81,6 +81,32 @@ export function observeLogprobs(
     }
     return decode(...args, listener() === null ? map : observed, after)
   }
+}
+
+/**
+ * Evaluates all of `tokens` but the last, and resolves to the log probability of each but the first, with the `top` most likely ones in its
+ * place.
+ */
+export async function scoreBatch(
+  sequence: LlamaContextSequence,
+  tokens: readonly Token[],
+  top: number,
+): Promise<TokenLogprob[]> {
+  const input = tokens.slice(0, -1).map((token, index): ControlledEvaluateInputItem => {
+    const logits = { filter: { tokens: [tokens[index + 1]!], includeTop: Math.max(1, top) } }
+    return [token, { generateNext: { logits, totalLogitWeight: true } }]
+  })
+  const output = await sequence.controlledEvaluate(input)
+  return output.map((item, index) => {
+    const { logits, totalLogitWeight } = item!.next
+    const values = [...logits!]
+    const largest = Math.max(...values.map(([, logit]) => logit))
+    const scored = values
+      .map(([token, logit]) => [token, logit - largest - Math.log(totalLogitWeight!)] as const)
+      .toSorted(([, one], [, other]) => other - one)
+    const token = tokens[index + 1]!
+    return { token, logprob: scored.find(([each]) => each === token)![1], top: scored.slice(0, top) }
+  })
 }
 
 /** One entry of `logprobs.content` in OpenAI's format. */

@@ -2,8 +2,8 @@ import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp'
 import { overloaded } from '../base/errors.ts'
 import { createBatchGate } from './batch-gate.ts'
 import type { BatchGate } from './batch-gate.ts'
-import { observeLogprobs } from './logprobs.ts'
-import type { LogprobListener } from './logprobs.ts'
+import { observeLogprobs, scoreBatch } from './logprobs.ts'
+import type { LogprobListener, TokenLogprob } from './logprobs.ts'
 import type { StateCache } from './state-cache.ts'
 
 /** One sequence of the context, held by one request at a time. */
@@ -21,6 +21,11 @@ export interface Slot {
   align: (prompt: readonly Token[], options: { reuse: boolean }) => Promise<number>
   /** Appends prompt tokens, in batches shared with the other slots. Rejects with the signal's reason when the signal aborts. */
   append: (tokens: readonly Token[], signal: AbortSignal) => Promise<void>
+  /**
+   * Appends all tokens but the last to the empty sequence. Resolves to the log probability of each token but the first, with the `top`
+   * most likely ones in its place. Rejects with the signal's reason when the signal aborts.
+   */
+  score: (tokens: readonly Token[], top: number, signal: AbortSignal) => Promise<TokenLogprob[]>
 }
 
 /** Assigns sequences to requests; excess requests wait in order of arrival. */
@@ -36,6 +41,9 @@ export interface SequencePool {
 interface Waiter {
   resolve: (slot: Slot) => void
 }
+
+/** Tokens of a prompt that are scored at once. llama.cpp keeps a number for each of them and each token of the vocabulary. */
+const maxScored = 32
 
 /** Creates a pool of all sequences of the context with a queue of at most `maxWaiting` requests. */
 export function createSequencePool(
@@ -109,6 +117,22 @@ function createSlot(
           start = end
         }
         signal.throwIfAborted()
+      } finally {
+        gate.leave(number)
+      }
+    },
+    score: async (tokens, top, signal) => {
+      const scores: TokenLogprob[] = []
+      try {
+        for (let start = 0; start < tokens.length - 1;) {
+          const most = Math.min(maxScored, tokens.length - 1 - start)
+          const end = start + (await gate.enter(number, most))
+          signal.throwIfAborted()
+          scores.push(...(await scoreBatch(sequence, tokens.slice(start, end + 1), top)))
+          start = end
+        }
+        signal.throwIfAborted()
+        return scores
       } finally {
         gate.leave(number)
       }

@@ -125,6 +125,10 @@ export const errorCodes = {
   // Inference
   invalid_request_error: { kind: 'malformed', meaning: 'The gateway can’t read or route the request.' },
   unknown_url: { kind: 'not_found', meaning: 'OpenAI’s API has the route, Berth does not.' },
+  route_not_supported: {
+    kind: 'not_found',
+    meaning: 'The engine of the deployment does not serve the route.',
+  },
   model_not_found: { kind: 'not_found', meaning: 'The caller has no deployment of this name or id.' },
   deployment_failed: { kind: 'malformed', meaning: 'The deployment has failed.' },
   deployment_not_ready: { kind: 'unavailable', meaning: 'The deployment is not running, or is restarting.' },

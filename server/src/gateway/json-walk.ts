@@ -10,6 +10,7 @@ export interface MemberValue {
 
 const quote = 0x22
 const backslash = 0x5c
+const colon = 0x3a
 /** Bytes of a string to inspect one by one before the next native search, which costs as much as about 64 of them */
 const burst = 64
 const maxDepth = 1_000
@@ -70,14 +71,21 @@ export class JsonError extends Error {}
 
 /** Names that a `MemberWalk` finds. */
 export interface MemberNames {
-  readonly names: readonly { text: string; bytes: Buffer }[]
+  readonly names: readonly { text: string; bytes: Buffer; isLong: boolean }[]
   /** 1 for each byte that one of the names may start with */
   readonly starts: Uint8Array
 }
 
-/** Prepares names for many walks. They must consist of lowercase letters and underscores. */
-export function memberNames(texts: readonly string[]): MemberNames {
-  const names = texts.map((text) => ({ text, bytes: Buffer.from(text) }))
+/**
+ * Prepares names for many walks. They must consist of lowercase letters and underscores. Only the values of `long` ones may have more than
+ * 16 KiB.
+ */
+export function memberNames(texts: readonly string[], long: readonly string[] = []): MemberNames {
+  const names = [...texts, ...long].map((text) => ({
+    text,
+    bytes: Buffer.from(text),
+    isLong: long.includes(text),
+  }))
   const starts = new Uint8Array(256)
   starts[backslash] = 1
   for (const { bytes } of names) starts[bytes[0]!] = 1
@@ -103,7 +111,7 @@ export class MemberWalk {
   inString = false
   nextQuote = -1
   /** The current top-level member if it is one of `names`, and the offset after its name */
-  member: string | null = null
+  member: MemberNames['names'][number] | null = null
   nameEnd = 0
 
   constructor(body: Buffer, names: MemberNames) {
@@ -196,23 +204,25 @@ export class MemberWalk {
     const { body } = this
     const { names } = this.names
     for (let index = 0; index < names.length; index += 1) {
-      const { text, bytes } = names[index]!
-      const end = endOfName(body, from, bytes)
+      const name = names[index]!
+      const end = endOfName(body, from, name.bytes)
       if (end < 0) continue
-      this.member = text
+      this.member = name
       this.nameEnd = end
       return
     }
   }
 
   /** Ends the member before the comma or brace at the offset `at`. */
-  endMember(member: string, at: number): void {
+  endMember({ text: name, isLong }: MemberNames['names'][number], at: number): void {
     const { body, members, nameEnd } = this
-    if (members.length === maxMembers) throw new JsonError(`\`${member}\` occurs too often.`)
-    if (at - nameEnd > maxValueBytes) throw new JsonError(`\`${member}\` is too long.`)
-    const [, before, value] = /^(\s*:\s*)(.*\S)\s*$/su.exec(body.toString('latin1', nameEnd, at))!
-    const start = nameEnd + before!.length
-    members.push({ name: member, start, end: start + value!.length })
+    if (members.length === maxMembers) throw new JsonError(`\`${name}\` occurs too often.`)
+    if (!isLong && at - nameEnd > maxValueBytes) throw new JsonError(`\`${name}\` is too long.`)
+    let start = nameEnd
+    while (isSpace(body[start]!) || body[start] === colon) start += 1
+    let end = at
+    while (isSpace(body[end - 1]!)) end -= 1
+    members.push({ name, start, end })
     this.member = null
   }
 }
@@ -222,6 +232,10 @@ export function findMembers(body: Buffer, names: MemberNames): MemberValue[] {
   const walk = new MemberWalk(body, names)
   walk.advance(body.length)
   return walk.members
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)
 }
 
 function findByte(body: Buffer, byte: number, from: number): number {

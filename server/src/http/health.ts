@@ -3,10 +3,12 @@ import { z } from 'zod'
 import { settlesWithin } from '../database/settles-within.ts'
 import type { Database } from '../database/tables.ts'
 import { ApplicationError } from '../base/errors.ts'
+import { version } from '../base/version.ts'
 import type { App } from './app.ts'
 import { storageFull } from './errors.ts'
 
 const okBody = z.object({ status: z.literal('ok').describe('Always `ok`') }).describe('The check passed')
+const versionBody = z.object({ version: z.string().describe('The version of Berth') }).describe('The version')
 const tags = ['Service']
 /** Load balancers want to hear soon that a frozen database doesn't respond. */
 const patienceMilliseconds = 1_500
@@ -60,6 +62,21 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
       await checkDatabase()
       return { status: 'ok' as const }
     },
+  )
+
+  app.get(
+    '/version',
+    {
+      config: { anyHost: true },
+      schema: {
+        operationId: 'getVersion',
+        summary: 'Get the version of Berth, where clients of vLLM expect one',
+        tags,
+        security: [],
+        response: { 200: versionBody },
+      },
+    },
+    () => ({ version }),
   )
 
   app.get(

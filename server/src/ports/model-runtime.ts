@@ -77,6 +77,22 @@ export interface TokenCounts {
   totals?: { input: readonly string[]; output: readonly string[] }
 }
 
+/**
+ * A route that not every engine has. `tokenize` is vLLM's `/tokenize`, which takes a prompt or messages; `tokenize_content` is that of
+ * llama-server, which takes a text.
+ */
+export type EngineRoute =
+  | 'completions'
+  | 'responses'
+  | 'messages'
+  | 'count_tokens'
+  | 'rerank'
+  | 'tokenize'
+  | 'tokenize_content'
+
+/** The routes of an engine next to chat completions and embeddings, each with the oldest version that has it; null for every version. */
+export type EngineRoutes = Readonly<Partial<Record<EngineRoute, string | null>>>
+
 /** An engine that a runtime runs. */
 export interface RuntimeEngine {
   /** Names the engine in the API, such as `vllm`; null if the runtime doesn't say which engine serves a model */
@@ -91,6 +107,7 @@ export interface RuntimeEngine {
   /** How the engine accepts images: `projector` if the profile of the model must name one */
   images: 'native' | 'projector' | 'none'
   counts: TokenCounts
+  routes: EngineRoutes
   /** Whether requests may have a `cache_salt`: only requests with the same one share cached prefixes */
   saltsCache: boolean
   /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown */

@@ -105,7 +105,9 @@ test.each([
   ['POST', '/api/v1/model-deployments'],
   ['DELETE', '/api/v1/model-deployments/some-id'],
   ['POST', '/v1/chat/completions'],
+  ['POST', '/v1/completions'],
   ['POST', '/v1/embeddings'],
+  ['POST', '/tokenize'],
   ['POST', '/no/such/address'],
   ['PUT', '/v1/auth/session'],
 ])('%s %s from another site is a 403', async (method, path) => {

@@ -28,6 +28,7 @@ const publicOperations = new Set([
   'GET /health',
   'GET /healthz',
   'GET /readyz',
+  'GET /version',
   'GET /metrics',
   'GET /v1/installation',
   'POST /v1/user/register',
@@ -44,7 +45,14 @@ const publicOperations = new Set([
   'POST /v1/billing/webhook',
 ])
 
-const openAiPaths = new Set(['/v1/chat/completions', '/v1/embeddings', '/v1/models', '/v1/models/{model}'])
+const openAiPaths = new Set([
+  '/tokenize',
+  '/v1/chat/completions',
+  '/v1/completions',
+  '/v1/embeddings',
+  '/v1/models',
+  '/v1/models/{model}',
+])
 
 test('openapi.json in the repository matches the server; `npm run openapi` updates it', async () => {
   const committed = await readFile(resolve(import.meta.dirname, '../../../openapi.json'), 'utf8')
@@ -208,6 +216,8 @@ test.each([
   ['POST /v1/chat/completions', ['application/json', 'text/event-stream']],
   ['GET /api/v1/model-deployments/{deployment_id}/events', ['application/json', 'text/event-stream']],
   ['GET /api/v1/model-deployments/{deployment_id}/logs', ['application/json', 'text/event-stream']],
+  ['POST /v1/completions', ['application/json', 'text/event-stream']],
+  ['POST /tokenize', ['application/json']],
   ['POST /v1/embeddings', ['application/json']],
 ])('%s answers 200 with %j', (wanted, types) => {
   const operation = operations.find((each) => name(each) === wanted)!

@@ -47,6 +47,7 @@ export function createEndpointRuntime(): EndpointRuntime {
         sizing: 'per-slot',
         images: 'none',
         counts: { inEvents: 'none', afterAbort: 'none' },
+        routes: {},
         saltsCache: false,
         version: '1.2.3',
         versionPrefix: '',

@@ -30,6 +30,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
                                                                 anonymous  viewer  member  admin  super_admin  stranger  audit
   GET    /healthz                                               200        200     200     200    200          200       -
   GET    /health                                                200        200     200     200    200          200       -
+  GET    /version                                               200        200     200     200    200          200       -
   GET    /readyz                                                200        200     200     200    200          200       -
   GET    /metrics                                               200        200     200     200    200          200       -
   GET    /v1/installation                                       200        200     200     200    200          200       -
@@ -130,7 +131,9 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /v1/models                                             401        200     200     200    200          200       -
   GET    /v1/models/{model}                                     401        200     200     200    200          404       -
   POST   /v1/chat/completions                                   401        200     200     200    200          404       -
+  POST   /v1/completions                                        401        200     200     200    200          404       -
   POST   /v1/embeddings                                         401        400     400     400    400          404       -
+  POST   /tokenize                                              401        200     200     200    200          404       -
 `)
 
 /** Changing operations that record nothing, each with the reason. */
@@ -142,7 +145,9 @@ export const notRecorded: Record<string, string> = {
     'an unsigned event changes nothing; a signed one records billing_account.changed',
   'POST /api/v1/model-deployments/plan': 'changes nothing',
   'POST /v1/chat/completions': 'inference is metered',
+  'POST /v1/completions': 'inference is metered',
   'POST /v1/embeddings': 'inference is metered',
+  'POST /tokenize': 'changes nothing',
 }
 
 function parseTable(table: string): Map<string, OperationRow> {
@@ -343,5 +348,7 @@ const requests: Record<string, MakeRequest> = {
   'POST /v1/chat/completions': (caller) => ({
     body: { model: findDeployment(caller), messages: [{ role: 'user', content: 'Hello' }] },
   }),
+  'POST /v1/completions': (caller) => ({ body: { model: findDeployment(caller), prompt: 'Hello' } }),
+  'POST /tokenize': (caller) => ({ body: { model: findDeployment(caller), prompt: 'Hello' } }),
   'POST /v1/embeddings': (caller) => ({ body: { model: findDeployment(caller), input: 'Hello' } }),
 }

@@ -1,3 +1,4 @@
+import { compareVersions } from '../../base/compare-versions.ts'
 import type { ModelVariant, RuntimeEngine } from '../../ports/model-runtime.ts'
 
 /** The engine of a runtime that loads a format; undefined for unsupported formats. */
@@ -31,13 +32,4 @@ function acceptsImages(variant: ModelVariant, engines: readonly RuntimeEngine[])
   const engine = findEngine(variant, engines)
   if (engine?.images !== 'projector') return engine?.images === 'native'
   return variant.engines[engine.profile]?.projector !== undefined
-}
-
-function compareVersions(one: string, other: string): number {
-  const [ones, others] = [one, other].map((version) => version.split('.').map(Number))
-  for (const [index, part] of ones!.entries()) {
-    const difference = part - (others![index] ?? 0)
-    if (difference !== 0) return difference
-  }
-  return 0
 }

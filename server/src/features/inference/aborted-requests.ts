@@ -87,11 +87,13 @@ function toQuestion({ request, protocol, caller }: Arrival, target: EngineTarget
     'content-type': 'application/json',
     ...(target.authorization === null ? {} : { authorization: target.authorization }),
   }
+  const { usageAt, readUsage } = protocol.bodies
+  if (usageAt === null) return null
   if (target.counts.afterAbort === 'report') {
     return {
       url: `${base}/v1/requests/${caller.request.id}/usage`,
       init: { headers },
-      read: (answer) => readUsageAt(answer, ['usage'], protocol.bodies.readUsage),
+      read: (answer) => readUsageAt(answer, ['usage'], readUsage),
     }
   }
   if (target.counts.afterAbort === 'none' || !protocol.isTokenizable || request.body.length === 0) return null

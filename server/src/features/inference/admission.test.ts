@@ -23,6 +23,8 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     modelType: 'LLM',
     format: 'ggufv2',
     counts: { inEvents: 'none', afterAbort: 'none' },
+    engineTitle: 'The engine',
+    routes: new Set(),
     cacheSalt: null,
     modelUid: 'dep-a',
     status: 'running',

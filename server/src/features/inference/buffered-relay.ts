@@ -1,6 +1,8 @@
 import { truncateResponse } from '../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../gateway/write-batch.ts'
+import { DocumentTranslation } from './answer-translation.ts'
+import type { Arrival } from './arrival.ts'
 import { writeResponseHead } from './caller.ts'
 import { EdgeMeter } from './edge-meter.ts'
 import { translateEngineError } from './engine-errors.ts'
@@ -40,9 +42,8 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     this.deps = deps
     this.owner = owner
     this.head = head
-    const { protocol, request } = owner.arrival
-    this.format = protocol.bodies
-    this.rewriter = head.status === 200 ? this.format.openRewriter(request.values) : null
+    this.format = owner.arrival.protocol.bodies
+    this.rewriter = head.status === 200 ? openRewriter(owner.arrival) : null
     const { buffers } = deps.inference
     if (head.length !== null && head.length > maxTextBytes && head.length < buffers.size) {
       this.buffer = buffers.take()
@@ -75,7 +76,8 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
 
   /** Returns null if the model keeps its name. */
   openRenaming(): ModelRenaming | null {
-    return this.head.status === 200 ? openRenaming(this.owner, this.format.modelAt) : null
+    const keepsName = this.head.status !== 200 || this.owner.arrival.answers !== null
+    return keepsName ? null : openRenaming(this.owner, this.format.modelAt)
   }
 
   end(): void {
@@ -174,6 +176,10 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     if (this.buffer !== null) this.deps.inference.buffers.release(this.buffer)
     this.buffer = null
   }
+}
+
+function openRewriter({ answers, protocol, request }: Arrival): BodyRewriter | null {
+  return answers === null ? protocol.bodies.openRewriter(request.values) : new DocumentTranslation(answers)
 }
 
 function parseJson(body: string | Buffer): unknown {

@@ -63,7 +63,7 @@ export class EngineRequest implements ResponseHandler {
     const { target } = this
     const { breakers, client } = this.deps.inference
     const { protocol, caller, request } = this.owner.arrival
-    const { path } = protocol
+    const { enginePath: path } = protocol
     const { span } = this.owner
     breakers.onSend(target.deploymentId)
     this.rejected = false

@@ -84,6 +84,10 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     return this.targets.map(({ deploymentId }) => deploymentId)
   }
 
+  get isMetered(): boolean {
+    return this.arrival.protocol.bodies.usageAt !== null
+  }
+
   get deploymentId(): string | null {
     return this.engine === null ? null : this.engine.target.deploymentId
   }
@@ -255,6 +259,7 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   recordUsage(usage: TokenUsage | null): void {
     if (this.usage !== null) return
     if (usage === null) {
+      if (!this.isMetered) return
       const { log } = this.arrival.caller.request
       return log.warn({ deployment: this.deploymentId }, 'the engine reported no usage')
     }
@@ -286,6 +291,7 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   finish(ended: FinishedExchange): void {
     const { partialUsage, engine } = this
     const asksEngine =
+      this.isMetered &&
       this.usage === null &&
       this.abandoned &&
       (partialUsage === null || engine!.target.counts.afterAbort === 'report')

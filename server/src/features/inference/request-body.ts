@@ -62,13 +62,7 @@ const strictest: RequestRules = { mediaDomains: new Set(), allowsTokenIds: false
 
 /** Returns the reader for a protocol. */
 export function createRequestReader(format: RequestFormat, rules: RequestRules = strictest): RequestReader {
-  const names = memberNames([
-    'model',
-    'stream',
-    ...ownerFields,
-    ...format.members,
-    ...(format.unparsed ?? []),
-  ])
+  const names = memberNames(['model', 'stream', ...ownerFields, ...format.members], format.unparsed)
   return (bytes, slices) => {
     const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
     if (body.length > maxWholeBytes) {
@@ -167,6 +161,9 @@ function findRefusedFields(bytes: Buffer, members: readonly MemberValue[]): read
     .map(({ name }) => name)
 }
 
+/** The kinds of long values, by their first bytes */
+const kinds: Readonly<Record<number, string>> = { 0x5b: 'array', 0x22: 'text' }
+
 function parseMembers(
   body: Buffer,
   members: readonly MemberValue[],
@@ -174,7 +171,11 @@ function parseMembers(
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {}
   for (const { name, start, end } of members) {
-    if (unparsed.includes(name) || ownerFields.includes(name)) continue
+    if (ownerFields.includes(name)) continue
+    if (unparsed.includes(name)) {
+      values[name] = kinds[body[start]!] ?? 'other'
+      continue
+    }
     try {
       values[name] = JSON.parse(body.toString('utf8', start, end))
     } catch {

@@ -19,17 +19,21 @@ import { measureExchanges } from './metrics.ts'
 import { openAiErrors } from './protocols/openai.ts'
 import type { ErrorFormat, Protocol } from './protocols/protocol.ts'
 import { mainProtocols, protocols } from './protocols/protocols.ts'
+import { chooseWay, listWays } from './choose-way.ts'
+import type { Way } from './choose-way.ts'
 import { modelNotFound } from './find-targets.ts'
 import { modelRoutes } from './model-routes.ts'
 import { recordStatistics } from './record-statistics.ts'
-import { createRequestReader } from './request-body.ts'
-import type { InferenceRequest, RequestReader } from './request-body.ts'
+import type { InferenceRequest } from './request-body.ts'
+import { translateRequest } from './translate-request.ts'
+import type { ReadRequest } from './translate-request.ts'
 import { loadTargets, recallTargets } from './targets.ts'
 import type { EngineTarget } from './targets.ts'
 
 const inferenceErrors = [
   'invalid_request_error',
   'model_not_found',
+  'route_not_supported',
   'deployment_failed',
   'deployment_not_ready',
   'rate_limited',
@@ -96,7 +100,7 @@ function sendErrorsAs(format: ErrorFormat) {
 function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBodyParser): void {
   const { path, description, errors } = protocol
   const { operationId, summary, request: body, response, events } = description
-  const read = createRequestReader(protocol, deps.config)
+  const ways = listWays(protocol, deps.config)
   const access = { permission: 'useOwnDeployments', anyOrganization: true } as const
   app.post(
     path,
@@ -119,7 +123,7 @@ function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBo
       const bytes = request.body as Buffer
       request.body = undefined
       const arrivedAt = performance.now() - reply.elapsedTime
-      infer(deps, protocol, read, { request, reply, arrivedAt }, bytes)
+      infer(deps, ways, { request, reply, arrivedAt }, bytes)
     },
   )
   app.fastPath.add({
@@ -128,7 +132,7 @@ function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBo
     parse,
     composeError: (error, { id, log }) => composeError(errors, error, { id, log, storage: app.storage }),
     handle: (call, bytes) =>
-      infer(deps, protocol, read, { request: call, reply: call, arrivedAt: call.startedAt }, bytes),
+      infer(deps, ways, { request: call, reply: call, arrivedAt: call.startedAt }, bytes),
   })
 }
 
@@ -138,21 +142,34 @@ type InferDeps = Deps & Pick<ExchangeDeps, 'onFinished'>
  * Reads a request and starts an exchange, which sends the response itself. Stays synchronous while nothing has to be waited for:
  * bodies are short and targets are cached. Errors are sent through the caller's reply.
  */
-function infer(deps: InferDeps, protocol: Protocol, read: RequestReader, caller: Caller, body: Buffer): void {
+function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], caller: Caller, body: Buffer): void {
   const receivedAt = performance.now()
   const { request, reply } = caller
   const { bodyHold, viewer } = request
   if (bodyHold) reply.raw.once('close', () => bodyHold.release())
 
-  const start = (inferenceRequest: InferenceRequest, found: readonly EngineTarget[]): void => {
+  const exchange = (
+    { protocol }: Way,
+    { request: read, answers }: ReadRequest,
+    targets: readonly EngineTarget[],
+  ) => {
     // The caller may have left meanwhile.
     if (reply.raw.destroyed) return
-    const targets = requireCallable(viewer, found, () => modelNotFound(inferenceRequest.model))
-    requireModelType(targets[0]!, protocol)
-    refuseFields(inferenceRequest, targets)
-    const exchange = new Exchange(deps, { protocol, caller, request: inferenceRequest, targets, receivedAt })
-    exchange.start()
-    reply.raw.once('close', () => exchange.close())
+    const started = new Exchange(deps, { protocol, caller, request: read, answers, targets, receivedAt })
+    started.start()
+    reply.raw.once('close', () => started.close())
+  }
+  const start = (
+    inferenceRequest: InferenceRequest,
+    found: readonly EngineTarget[],
+  ): void | Promise<void> => {
+    const callable = requireCallable(viewer, found, () => modelNotFound(inferenceRequest.model))
+    requireModelType(callable[0]!, ways[0].protocol)
+    refuseFields(inferenceRequest, callable)
+    const { way, targets } = chooseWay(ways, callable)
+    if (way.translate === null) return exchange(way, { request: inferenceRequest, answers: null }, targets)
+    const translated = translateRequest(way, inferenceRequest, targets[0]!, deps.inference.slices)
+    return translated.then((each) => exchange(way, each, targets))
   }
   const findTargetsAndStart = (inferenceRequest: InferenceRequest): void | Promise<void> => {
     const { model } = inferenceRequest
@@ -161,7 +178,7 @@ function infer(deps: InferDeps, protocol: Protocol, read: RequestReader, caller:
     return loadTargets(deps, viewer, model).then((targets) => start(inferenceRequest, targets))
   }
 
-  const result = read(body, deps.inference.slices)
+  const result = ways[0].read(body, deps.inference.slices)
   const started = result instanceof Promise ? result.then(findTargetsAndStart) : findTargetsAndStart(result)
   if (started instanceof Promise) started.catch((error: unknown) => reply.send(error))
 }

@@ -4,8 +4,9 @@ import type { Notifications } from '../../database/notifications.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { deriveCacheSalt, deriveEngineKey } from '../deployments/engine-spec.ts'
-import type { ModelRuntime, RuntimeEngine, TokenCounts } from '../../ports/model-runtime.ts'
+import type { EngineRoute, ModelRuntime, RuntimeEngine, TokenCounts } from '../../ports/model-runtime.ts'
 import type { ServingDeployment } from '../deployments/serving-deployments.ts'
+import { listEngineRoutes } from './engine-routes.ts'
 import { findTargets } from './find-targets.ts'
 import { toGatewayError } from './gateway-errors.ts'
 
@@ -17,6 +18,9 @@ export interface EngineTarget extends ServingDeployment {
   /** Authorization header; null when the engine needs none. Replaced in place after the engine rejects it. */
   authorization: string | null
   counts: TokenCounts
+  /** Names the engine in sentences */
+  engineTitle: string
+  routes: ReadonlySet<EngineRoute>
   /** For requests to an engine that salts its cache; null for others */
   cacheSalt: string | null
 }
@@ -87,6 +91,8 @@ async function toTarget(
     ...deployment,
     origin,
     counts: engine?.counts ?? noCounts,
+    engineTitle: engine?.title ?? 'The engine',
+    routes: engine === undefined ? noRoutes : listEngineRoutes(engine),
     cacheSalt:
       engine?.saltsCache === true && deployment.modelType === 'LLM'
         ? deriveCacheSalt(secretKey, deployment.organizationId)
@@ -100,6 +106,7 @@ async function toTarget(
 }
 
 const noCounts: TokenCounts = { inEvents: 'none', afterAbort: 'none' }
+const noRoutes: ReadonlySet<EngineRoute> = new Set()
 
 /** The engine of a deployment; undefined if it belongs to a runtime that is no longer configured. */
 function findEngine(

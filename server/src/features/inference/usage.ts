@@ -4,7 +4,8 @@ import type { BodyFormat, MemberPath } from './protocols/protocol.ts'
 type ReadUsage = BodyFormat['readUsage']
 
 /** Reads the usage object of a response or an event, which is the value at `path`; null when it is missing or implausible. */
-export function readUsageAt(response: unknown, path: MemberPath, read: ReadUsage): TokenUsage | null {
+export function readUsageAt(response: unknown, path: MemberPath | null, read: ReadUsage): TokenUsage | null {
+  if (path === null) return null
   let value = response
   for (const name of path) value = (value as Record<string, unknown> | null | undefined)?.[name]
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -40,6 +41,7 @@ export function readEdgeUsage(
   edge: string,
   { usageAt, readUsage }: Pick<BodyFormat, 'usageAt' | 'readUsage'>,
 ): TokenUsage | null {
+  if (usageAt === null) return null
   const name = `"${usageAt.at(-1)}"`
   for (let at = edge.lastIndexOf(name); at !== -1; at = at === 0 ? -1 : edge.lastIndexOf(name, at - 1)) {
     const start = findObject(edge, at + name.length)

@@ -14,14 +14,14 @@ export function cleanSchema({
   const { examples, default: fallback } = z.globalRegistry.get(zodSchema) ?? {}
   if (examples !== undefined) jsonSchema.examples = examples as unknown[]
   if (fallback !== undefined) jsonSchema.default = fallback
+  if (jsonSchema.minLength === 0) delete jsonSchema.minLength
+  mergeNull(jsonSchema)
   // Zod describes an integer by the range in which JavaScript's numbers are exact.
-  if (jsonSchema.type === 'integer') {
+  if ([jsonSchema.type].flat().includes('integer')) {
     if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
     if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
     jsonSchema.format ??= 'int64'
   }
-  if (jsonSchema.minLength === 0) delete jsonSchema.minLength
-  mergeNull(jsonSchema)
   // Zod adds the regular expression of each format.
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern
 }

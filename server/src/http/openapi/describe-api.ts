@@ -4,6 +4,7 @@ import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fast
 import { errorCodes } from '../../base/error-codes.ts'
 import { permissions, roleIds } from '../../base/roles.ts'
 import type { RoleName } from '../../base/roles.ts'
+import { version } from '../../base/version.ts'
 import { statusOf } from '../errors.ts'
 import { codesOfAnyRoute, describeErrors, shareErrorResponses } from './error-responses.ts'
 import { isBodyOptional } from '../json-body.ts'
@@ -53,7 +54,7 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
       openapi: '3.1.0',
       info: {
         title: 'Berth',
-        version: '0.1.0',
+        version,
         description,
         contact: { name: 'The operator of this server' },
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },

@@ -35,6 +35,12 @@ test('POST /v1/embeddings: one vector per text, in order, and the tokens are met
     .toMatchObject({ requests: 1, input_tokens: answer.body.usage.prompt_tokens, output_tokens: 0 })
 })
 
+test('POST /v1/embeddings: a long list of texts is embedded', async () => {
+  const input = Array.from({ length: 40 }, () => 'a ship in a harbor '.repeat(25))
+  const { status, body } = await client.post(path, { model: id, input })
+  expect([status, body.data?.length]).toEqual([200, 40])
+})
+
 test('POST /v1/embeddings: encoding_format base64 contains the same numbers as 32-bit floats', async () => {
   const ask = { model: id, input: 'a ship' }
   const floats: number[] = (await client.post(path, ask)).body.data[0].embedding

@@ -1,4 +1,5 @@
 import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
+import { engineRoutes } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
 
 /** One process of `llama-server`. */
@@ -36,6 +37,7 @@ export const llamaCpp = {
       output: ['llamacpp:tokens_predicted_total'],
     },
   },
+  routes: engineRoutes.llamaCpp,
   saltsCache: false,
   version: null,
   versionPrefix: 'b',

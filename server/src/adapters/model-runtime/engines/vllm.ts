@@ -1,4 +1,5 @@
 import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
+import { engineRoutes } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
 
 /** One process of `vllm serve`. */
@@ -35,6 +36,7 @@ export const vllm = {
     afterAbort: 'tokenize',
     totals: { input: ['vllm:prompt_tokens_total'], output: ['vllm:generation_tokens_total'] },
   },
+  routes: engineRoutes.vllm,
   saltsCache: true,
   version: null,
   versionPrefix: '',

@@ -1,5 +1,6 @@
 import { Agent } from 'undici'
 import type { EngineObservation, ModelRuntime } from '../../../ports/model-runtime.ts'
+import { engineRoutes } from '../engines/engine-routes.ts'
 import { llamaCpp } from '../engines/llama-cpp.ts'
 import { vllm } from '../engines/vllm.ts'
 import { createSerialQueue } from '../serial-queue.ts'
@@ -52,6 +53,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       ...engine,
       name: null,
       counts: { inEvents: 'none', afterAbort: 'none' },
+      routes: engineRoutes.xinference,
       saltsCache: false,
     })),
     sharedCapacity: null,

@@ -96,6 +96,9 @@ const chatCompletionChunk = z
 /** OpenAI's chat completions. */
 export const chatCompletions: MainProtocol = {
   path: '/v1/chat/completions',
+  enginePath: '/v1/chat/completions',
+  route: null,
+  translations: [],
   description: {
     operationId: 'createChatCompletion',
     summary: 'Chat with a deployed model',

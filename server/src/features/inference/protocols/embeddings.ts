@@ -73,6 +73,9 @@ function refuseTokens({ bytes, members }: ReadBody, { allowsTokenIds }: RequestR
 /** OpenAI's embeddings. Berth encodes them in base64 for engines that can't. */
 export const embeddings: MainProtocol = {
   path: '/v1/embeddings',
+  enginePath: '/v1/embeddings',
+  route: null,
+  translations: [],
   description: {
     operationId: 'createEmbeddings',
     summary: 'Embed texts with a deployed model',

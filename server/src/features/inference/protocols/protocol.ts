@@ -1,13 +1,19 @@
 import type { z } from 'zod'
-import type { ModelType, TokenCounts } from '../../../ports/model-runtime.ts'
+import type { EngineRoute, ModelType, TokenCounts } from '../../../ports/model-runtime.ts'
 import type { TokenUsage } from '../../metering/record-tokens.ts'
 import type { ChoiceCounts } from '../choice-counts.ts'
 import type { Edit, ReadBody } from '../body-edits.ts'
 
 /** What distinguishes one inference route from the others. The gateway knows a protocol only by these facts. */
 export interface Protocol {
-  /** Path of the route, in Berth and below the address of an engine */
+  /** Path of the route in Berth */
   readonly path: string
+  /** Path of the route below the address of an engine */
+  readonly enginePath: string
+  /** The route that an engine must have; null if every engine has it */
+  readonly route: EngineRoute | null
+  /** How to serve the route by another one of engines that don't have it, the preferred way first */
+  readonly translations: readonly Translation[]
   /** For the OpenAPI description */
   readonly description: RouteDescription
   /** OpenTelemetry's `gen_ai.operation.name` */
@@ -16,7 +22,7 @@ export interface Protocol {
   readonly modelTypes: readonly ModelType[]
   /** Top-level members of a request that the protocol reads, next to `model` and `stream`. Lowercase letters and underscores. */
   readonly members: readonly string[]
-  /** Top-level members that `edit` looks at in the bytes. They may be long, so they are not parsed. */
+  /** Top-level members that may be long, so only their kind is known: of an array and a text `array` and `text`, or `other`. `edit` may look at the bytes */
   readonly unparsed?: readonly string[]
   /** Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The model's name is replaced in any case. */
   readonly edit: (body: ReadBody, rules: RequestRules) => Edit[]
@@ -26,6 +32,49 @@ export interface Protocol {
   /** null if engines never respond with events */
   readonly events: EventFormat | null
   readonly errors: ErrorFormat
+}
+
+/** A way to serve a route by another one of an engine. */
+export interface Translation {
+  /** The protocol of the engine's route */
+  readonly via: Protocol
+  /** Translates a request, or throws the caller's 400 that names a field. */
+  readonly translate: (request: JsonObject, facts: DeploymentFacts) => TranslatedRequest
+}
+
+/** What a translation may need to know about the deployment. */
+export interface DeploymentFacts {
+  /** null when unknown */
+  readonly contextTokens: number | null
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export interface TranslatedRequest {
+  readonly body: JsonObject
+  readonly answers: AnswerTranslation
+}
+
+/** Translates the answer to one request. */
+export interface AnswerTranslation {
+  /** Translates a whole answer. */
+  readonly toBody: (answer: unknown) => JsonObject
+  /** Opens the translation of a stream; null if the engine never streams. */
+  readonly openEvents: (() => EventTranslation) | null
+}
+
+/** Translates a stream event by event, in constant memory. */
+export interface EventTranslation {
+  /** Takes the data of one event and returns the events for the caller. Throws if the engine's events make no sense. */
+  take(event: unknown): readonly CallerEvent[]
+  /** Returns the last events when the engine's stream has ended. */
+  finish(): readonly CallerEvent[]
+}
+
+/** One server-sent event. */
+export interface CallerEvent {
+  readonly name: string
+  readonly data: JsonObject
 }
 
 /** What the operator lets requests contain. */
@@ -53,8 +102,8 @@ export type MemberValues = Readonly<Record<string, unknown>>
 export interface BodyFormat {
   /** The names that lead from the document to the engine's name of the model */
   readonly modelAt: MemberPath
-  /** The names that lead to the object with the usage */
-  readonly usageAt: MemberPath
+  /** The names that lead to the object with the usage; null if the route uses no tokens */
+  readonly usageAt: MemberPath | null
   /** Reads that object; null when it is implausible. */
   readonly readUsage: (usage: Readonly<Record<string, unknown>>) => TokenUsage | null
   /** Returns what changes the rest of a response for the caller; null if it is forwarded unchanged. */
@@ -107,6 +156,8 @@ export interface ErrorFormat {
   /** For the OpenAPI description */
   readonly body: z.ZodType
   readonly compose: (error: ErrorFacts, requestId: string) => { status: number; body: unknown }
+  /** Tells whether the body of an engine's error has this shape. Absent if engines' errors are forwarded as they are. */
+  readonly isOwn?: (body: unknown) => boolean
 }
 
 /** The protocol that engines of one model type always have. */

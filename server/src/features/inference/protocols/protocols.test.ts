@@ -32,6 +32,9 @@ interface Cost {
 /** A protocol unlike OpenAI's: its names are nested, its events report usage in two parts, and it has errors of its own. */
 const summaries: Protocol = {
   path: '/v1/summaries',
+  enginePath: '/v1/summaries',
+  route: null,
+  translations: [],
   description: {
     operationId: 'createSummary',
     summary: 'Summarize',
@@ -157,7 +160,14 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
       arrivedAt: 0,
     }
     const request = read(Buffer.from(JSON.stringify(body)), slices) as InferenceRequest
-    const exchange = new Exchange(deps, { protocol: summaries, caller, request, targets, receivedAt: 0 })
+    const exchange = new Exchange(deps, {
+      protocol: summaries,
+      caller,
+      request,
+      answers: null,
+      targets,
+      receivedAt: 0,
+    })
     raw.once('close', () => exchange.close())
     exchange.start()
   })

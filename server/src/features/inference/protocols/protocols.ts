@@ -1,7 +1,9 @@
 import type { ModelType } from '../../../ports/model-runtime.ts'
 import { chatCompletions } from './chat-completions.ts'
+import { completions } from './completions.ts'
 import { embeddings } from './embeddings.ts'
 import type { MainProtocol, Protocol } from './protocol.ts'
+import { tokenize } from './tokenize.ts'
 
 /** The protocol of each model type that every engine has: for the warm-up, and for callers who chose another type's route. */
 export const mainProtocols: Readonly<Record<ModelType, MainProtocol>> = {
@@ -10,4 +12,4 @@ export const mainProtocols: Readonly<Record<ModelType, MainProtocol>> = {
 }
 
 /** Every protocol; each has a route. */
-export const protocols: readonly Protocol[] = [chatCompletions, embeddings]
+export const protocols: readonly Protocol[] = [chatCompletions, completions, embeddings, tokenize]

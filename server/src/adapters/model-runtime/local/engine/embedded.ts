@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { EngineSpec, RuntimeEngine } from '../../../../ports/model-runtime.ts'
+import { engineRoutes } from '../../engines/engine-routes.ts'
 import { llamaCpp } from '../../engines/llama-cpp.ts'
 import { defaultStateCacheBytes } from '../settings.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
@@ -20,6 +21,7 @@ export const embedded: RuntimeEngine = {
       output: ['berth_engine_completion_tokens_total'],
     },
   },
+  routes: engineRoutes.embedded,
   saltsCache: false,
 }
 

@@ -1,0 +1,157 @@
+import type { Token } from 'node-llama-cpp'
+import type { UsedTokens } from '../chat/answer.ts'
+import { toSampling } from '../chat/sampling.ts'
+import { createStopFilter } from '../chat/stop-filter.ts'
+import type { TokenLogprob } from '../model/logprobs.ts'
+import type { Slot } from '../model/sequences.ts'
+import { createTokenReader } from '../model/token-reader.ts'
+import type { PreparedCompletion, PreparedPrompt } from './prepare-completion.ts'
+
+/** A part of a completion: text, and the tokens that it was made from. */
+export interface CompletionPiece {
+  text: string
+  /** null for tokens whose log probability is unknown: the first one of a prompt */
+  logprobs: readonly ScoredToken[]
+}
+
+export interface ScoredToken {
+  token: Token
+  scores: TokenLogprob | null
+}
+
+export type CompletionEnd = 'stop' | 'length'
+
+/** Receives the pieces and the end of one choice. */
+export interface CompletionReader {
+  add: (piece: CompletionPiece) => void
+  end: (reason: CompletionEnd) => void
+}
+
+interface Writing {
+  used: UsedTokens
+  signal: AbortSignal
+  open: (index: number) => CompletionReader
+}
+
+/**
+ * Generates the completions of one prompt one after another in a slot. `open` returns the reader of the choice `index`. `used` has the
+ * counts so far, also when it rejects. Rejects with the signal's reason when the signal aborts.
+ */
+export async function writeCompletions(
+  { request }: PreparedCompletion,
+  prompt: PreparedPrompt,
+  slot: Slot,
+  { used, signal, open }: Writing,
+): Promise<void> {
+  const scored = request.echo === true && request.logprobs != null
+  const scores = await readPrompt(slot, prompt.tokens, {
+    used,
+    signal,
+    top: scored ? request.logprobs! : null,
+    reuse: request.seed == null,
+  })
+  for (let index = 0; index < (request.n ?? 1); index++) {
+    const reader = open(index)
+    if (request.echo === true) reader.add(echo(prompt, slot, scores))
+    if (prompt.maxTokens === 0) {
+      reader.end('length')
+      continue
+    }
+    if (index > 0) await realign(slot, prompt.tokens, signal)
+    reader.end(await writeChoice(request, prompt, slot, { index, used, signal, add: reader.add }))
+  }
+}
+
+/** Evaluates the prompt except its last token and counts its tokens. Resolves to the scores of all tokens but the first, if wanted. */
+async function readPrompt(
+  slot: Slot,
+  prompt: readonly Token[],
+  options: { used: UsedTokens; signal: AbortSignal; top: number | null; reuse: boolean },
+): Promise<readonly TokenLogprob[]> {
+  const { used, signal, top } = options
+  const wanted = prompt.slice(0, -1)
+  const cached = await slot.align(wanted, { reuse: options.reuse && top === null })
+  used.cachedTokens += cached
+  try {
+    if (top !== null) return await slot.score(prompt, top, signal)
+    await slot.append(wanted.slice(cached), signal)
+    return []
+  } finally {
+    // The last token is evaluated with the first generated one.
+    used.promptTokens +=
+      slot.sequence.nextTokenIndex + (slot.sequence.nextTokenIndex === wanted.length ? 1 : 0)
+  }
+}
+
+/** Removes what another choice has generated. */
+async function realign(slot: Slot, prompt: readonly Token[], signal: AbortSignal): Promise<void> {
+  const wanted = prompt.slice(0, -1)
+  await slot.append(wanted.slice(await slot.align(wanted, { reuse: true })), signal)
+}
+
+function echo(
+  { tokens, added }: PreparedPrompt,
+  slot: Slot,
+  scores: readonly TokenLogprob[],
+): CompletionPiece {
+  const text = slot.sequence.model.detokenize(tokens.slice(added), true)
+  const all = tokens.map((token, index) => ({
+    token,
+    scores: index === 0 ? null : (scores[index - 1] ?? null),
+  }))
+  return { text, logprobs: all.slice(added) }
+}
+
+async function writeChoice(
+  request: PreparedCompletion['request'],
+  { tokens, maxTokens }: PreparedPrompt,
+  slot: Slot,
+  {
+    index,
+    used,
+    signal,
+    add,
+  }: { index: number; used: UsedTokens; signal: AbortSignal; add: CompletionReader['add'] },
+): Promise<CompletionEnd> {
+  const { sequence } = slot
+  const generated: Token[] = []
+  const sampled: TokenLogprob[] = []
+  let unsent: ScoredToken[] = []
+  if (request.logprobs != null)
+    slot.logprobs = { top: request.logprobs, onToken: (entry) => sampled.push(entry) }
+  const stops = createStopFilter([request.stop ?? []].flat())
+  const reader = createTokenReader(sequence.model, tokens)
+  const send = (text: string): void => {
+    if (text === '' && unsent.length === 0) return
+    add({ text, logprobs: unsent })
+    unsent = []
+  }
+  const { repeatPenalty: penalty, ...sampling } = toSampling(request, index)
+  const punishTokens = () => (penalty === false ? [] : generated.slice(-penalty.lastTokens))
+  const repeatPenalty =
+    penalty === false
+      ? {}
+      : { repeatPenalty: { ...penalty, punishTokens, maxPunishTokens: penalty.lastTokens } }
+  const generation = sequence.evaluate([tokens.at(-1)!], { ...sampling, ...repeatPenalty })
+  try {
+    for await (const token of generation) {
+      signal.throwIfAborted()
+      generated.push(token)
+      used.completionTokens++
+      if (request.logprobs != null) unsent.push({ token, scores: sampled.shift() ?? null })
+      const ready = stops.push(reader.push(token))
+      if (stops.stopped) {
+        // The tokens of the stop string are no text of the completion.
+        unsent = []
+        send(ready)
+        return 'stop'
+      }
+      if (ready !== '') send(ready)
+      if (generated.length === maxTokens) break
+    }
+    send(stops.push(reader.finish()) + stops.flush())
+    return generated.length === maxTokens ? 'length' : 'stop'
+  } finally {
+    slot.logprobs = null
+  }
+}

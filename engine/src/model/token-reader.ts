@@ -1,0 +1,34 @@
+import type { LlamaModel, Token } from 'node-llama-cpp'
+
+/** Makes text of tokens as they are generated. */
+export interface TokenReader {
+  /** Takes a token and returns the text that is complete. */
+  push: (token: Token) => string
+  /** Returns the rest, which may end within a character. */
+  finish: () => string
+}
+
+/** Tokens that one character has at most; more are not text */
+const maxHeld = 8
+/** Tokens before the next one that decide about a space between them */
+const contextTokens = 4
+
+/** Creates a reader of the tokens after `before`. A token may end within a character, so text waits for the character's end. */
+export function createTokenReader(model: LlamaModel, before: readonly Token[]): TokenReader {
+  let last = before.slice(-contextTokens)
+  let held: Token[] = []
+  const read = (): string => {
+    const text = model.detokenize(held, false, last)
+    last = [...last, ...held].slice(-contextTokens)
+    held = []
+    return text
+  }
+  return {
+    push(token) {
+      held.push(token)
+      const isPartial = held.length < maxHeld && model.detokenize(held, false, last).endsWith('\uFFFD')
+      return isPartial ? '' : read()
+    },
+    finish: () => (held.length === 0 ? '' : read()),
+  }
+}

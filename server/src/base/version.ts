@@ -1,0 +1,2 @@
+/** The version of Berth. */
+export const version = '0.1.0'

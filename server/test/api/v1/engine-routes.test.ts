@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { registerClient } from '../../support/client.ts'
+import type { Client } from '../../support/client.ts'
+import { deploy } from '../../support/deployments.ts'
+import { engines } from '../../support/engines.ts'
+import { answerJson, startRecordingEngine } from '../../support/recording-engine.ts'
+import type { RecordingEngine } from '../../support/recording-engine.ts'
+import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
+import { startTestServer } from '../../support/server.ts'
+import type { TestServer } from '../../support/server.ts'
+import type { RuntimeEngine } from '../../../src/ports/model-runtime.ts'
+
+/** Starts a server whose deployments run on this engine, and a deployment. */
+function useEngine(facts: Partial<RuntimeEngine>) {
+  const used = {} as { engine: RecordingEngine; server: TestServer; client: Client; id: string }
+  beforeAll(async () => {
+    used.engine = await startRecordingEngine()
+    const runtime = {
+      ...createScriptedRuntime(used.engine.url),
+      engines: [{ ...engines.llamaCpp, ...facts }],
+    }
+    used.server = await startTestServer({ runtime })
+    used.client = await registerClient(used.server.url)
+    used.id = (await deploy(used.client)).id
+  })
+  afterAll(async () => {
+    await used.server.close()
+    await used.engine.close()
+  })
+  return used
+}
+
+describe('llama-server', () => {
+  const used = useEngine({})
+
+  test('completions pass through, with the model’s name replaced and the usage metered', async () => {
+    const { engine, client, id } = used
+    const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }
+    const choices = [{ index: 0, text: ' b', logprobs: null, finish_reason: 'length' }]
+    const answer = { id: 'c', object: 'text_completion', created: 1, model: `dep-${id}`, choices, usage }
+    engine.answer((response) => answerJson(response, JSON.stringify(answer)))
+    const prompt = 'a '.repeat(20_000)
+    const answered = await client.post('/v1/completions', { model: id, prompt, echo: true, n: 1 })
+    expect(answered).toMatchObject({ status: 200, body: { ...answer, model: id } })
+    expect(engine.last().path).toBe('/v1/completions')
+    expect(JSON.parse(engine.last().body)).toEqual({ model: `dep-${id}`, prompt, echo: true, n: 1 })
+    await expect
+      .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body)
+      .toMatchObject({ requests: 1, input_tokens: 5, output_tokens: 2 })
+  })
+
+  test('a streamed completion has no counts that only Berth asked for', async () => {
+    const { engine, client, id } = used
+    const chunk = (text: string, more = '') =>
+      `data: {"choices":[{"text":"${text}","index":0}],"model":"dep-${id}"${more}}\n\n`
+    engine.answer((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const timings = ',"timings":{"cache_n":1,"prompt_n":3,"predicted_n":1}'
+      response.write(chunk('a', timings) + chunk('b', timings.replace('_n":1}', '_n":2}')))
+      response.end(
+        `data: {"choices":[],"model":"dep-${id}","usage":{"prompt_tokens":4,"completion_tokens":2}}\n\ndata: [DONE]\n\n`,
+      )
+    })
+    const { body } = await client.post('/v1/completions', { model: id, prompt: 'x', stream: true })
+    expect(body).toBe([chunk('a'), chunk('b')].join('').replaceAll(`dep-${id}`, id) + 'data: [DONE]\n\n')
+    expect(JSON.parse(engine.last().body)).toMatchObject({
+      stream_options: { include_usage: true },
+      timings_per_token: true,
+    })
+  })
+
+  test('tokenize takes a text as `content`, and answers as vLLM does', async () => {
+    const { engine, client, id } = used
+    engine.answer((response) =>
+      answerJson(response, '{"tokens":[{"id":7,"piece":"a"},{"id":8,"piece":[195]}]}'),
+    )
+    const ask = { model: id, prompt: 'aé', return_token_strs: true, add_special_tokens: false }
+    expect(await client.post('/tokenize', ask)).toMatchObject({
+      status: 200,
+      body: { count: 2, tokens: [7, 8], token_strs: ['a', '\uFFFD'], max_model_len: expect.any(Number) },
+    })
+    expect(engine.last().path).toBe('/tokenize')
+    expect(JSON.parse(engine.last().body)).toEqual({
+      model: `dep-${id}`,
+      content: 'aé',
+      add_special: false,
+      with_pieces: true,
+    })
+    const refused = await client.post('/tokenize', { model: id, messages: [] })
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringMatching(/`prompt`/) } },
+    })
+    // Tokenizing uses no tokens, so these are the two completions.
+    await expect
+      .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body)
+      .toMatchObject({ requests: 2, input_tokens: 9 })
+  })
+
+  test('a 502 if the engine answers no JSON, and an error of the engine stays as it is', async () => {
+    const { engine, client, id } = used
+    engine.answer((response) => answerJson(response, 'oops'))
+    expect((await client.post('/tokenize', { model: id, prompt: 'a' })).status).toBe(502)
+    engine.answer((response) => answerJson(response, '{"error":{"message":"no"}}', 400))
+    expect(await client.post('/tokenize', { model: id, prompt: 'a' })).toMatchObject({
+      status: 400,
+      body: { error: { message: 'no' } },
+    })
+  })
+})
+
+describe('an engine without a route', () => {
+  const used = useEngine({ routes: { completions: '99999' }, title: 'Old engine', version: '10964' })
+
+  test.each(['/v1/completions', '/tokenize'])(
+    'POST %s: 404 route_not_supported names the engine',
+    async (path) => {
+      const { engine, client, id } = used
+      const received = engine.requests.length
+      expect(await client.post(path, { model: id, prompt: 'a' })).toMatchObject({
+        status: 404,
+        body: {
+          error: {
+            code: 'route_not_supported',
+            message: `Old engine, which runs berth-tiny, does not serve ${path}.`,
+          },
+        },
+      })
+      expect(engine.requests).toHaveLength(received)
+    },
+  )
+})
+
+test('GET /version answers as vLLM does', async () => {
+  const server = await startTestServer({ runtime: createScriptedRuntime() })
+  try {
+    const answer = await (await registerClient(server.url)).get('/version')
+    expect(answer).toMatchObject({ status: 200, body: { version: expect.stringMatching(/^\d+\.\d+\.\d+$/) } })
+  } finally {
+    await server.close()
+  }
+})
