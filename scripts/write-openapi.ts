@@ -11,7 +11,8 @@ const application = {
   config: readConfig({}),
   log: pino({ level: 'silent' }),
   runtime: {},
-} as Application
+  inference: { engineTotals: { measure() {} } },
+} as unknown as Application
 const app = await buildServer(application)
 await app.ready()
 const path = resolve(import.meta.dirname, '../openapi.json')
