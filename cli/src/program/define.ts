@@ -1,3 +1,4 @@
+import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
 import type { Context, GlobalOptions } from '../base/context.ts'
 import { Output } from '../base/output.ts'
@@ -17,4 +18,10 @@ export function lazily<Values extends unknown[]>(load: () => Promise<Run<Values>
 /** The end of a command's help. */
 export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`
+}
+
+/** Parses an option that is a whole number. */
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
 }

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { version } from '../../package.json'
+import { defineDeploymentCommands } from './deployments.ts'
 import { defineSessionCommands } from './session.ts'
 
 /** All commands of `berth`. */
@@ -20,5 +21,6 @@ export function createProgram(): Command {
     )
   program.exitOverride()
   defineSessionCommands(program)
+  defineDeploymentCommands(program)
   return program
 }

@@ -1,0 +1,55 @@
+import type { Deployment } from '../../../console/src/contract.ts'
+import { CommandError } from '../base/errors.ts'
+import type { Client } from './client.ts'
+
+type Scope = 'own' | 'organization' | 'callable'
+
+const pageSize = 500
+const wholeId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
+
+/** Lists all deployments of a scope, newest first. */
+export async function listDeployments(client: Client, scope: Scope, active: boolean): Promise<Deployment[]> {
+  const deployments: Deployment[] = []
+  for (;;) {
+    const query = { scope, active, limit: pageSize, offset: deployments.length }
+    const { items } = await client.call('GET', '/api/v1/model-deployments', { query })
+    deployments.push(...items)
+    if (items.length < pageSize) return deployments
+  }
+}
+
+/** Finds a deployment by its id, an alias, a model name that only one has, or the unique beginning of its id. */
+export async function findDeployment(client: Client, wanted: string): Promise<Deployment> {
+  if (wholeId.test(wanted)) {
+    return client.call('GET', '/api/v1/model-deployments/{deployment_id}', {
+      path: { deployment_id: wanted },
+    })
+  }
+  // Ended deployments only count where no other has the name, those of colleagues where none is the person's to call.
+  const scopes = [
+    ['callable', true],
+    ['organization', true],
+    ['callable', false],
+    ['organization', false],
+  ] as const
+  for (const [scope, active] of scopes) {
+    const found = matchDeployments(await listDeployments(client, scope, active), wanted)
+    if (found.length > 1) throw ambiguous(found, wanted)
+    if (found.length === 1) return found[0]!
+  }
+  throw new CommandError(`There is no deployment ${wanted}. \`berth ls\` lists yours.`)
+}
+
+function matchDeployments(deployments: readonly Deployment[], wanted: string): Deployment[] {
+  const named = deployments.filter(({ alias }) => alias === wanted)
+  if (named.length > 0) return named
+  const ofModel = deployments.filter(({ model_name: model }) => model === wanted)
+  if (ofModel.length > 0) return ofModel
+  return /^[\da-f-]+$/.test(wanted) ? deployments.filter(({ id }) => id.startsWith(wanted)) : []
+}
+
+function ambiguous(found: readonly Deployment[], wanted: string): CommandError {
+  const ids = found.slice(0, 5).map(({ id }) => id)
+  const more = found.length > ids.length ? `, and ${found.length - ids.length} more` : ''
+  return new CommandError(`${found.length} deployments match ${wanted}: ${ids.join(', ')}${more}. Use an id.`)
+}

@@ -1,0 +1,76 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Deployment } from '../../../console/src/contract.ts'
+import type { Client } from '../api/client.ts'
+import { connectClient } from '../api/connect.ts'
+import { Patience } from '../api/patience.ts'
+import type { Context } from '../base/context.ts'
+import { CommandError, messageOf } from '../base/errors.ts'
+import { Progress } from '../base/progress.ts'
+import { toDeploymentRequest } from './variant.ts'
+import type { VariantOptions } from './variant.ts'
+
+interface DeployOptions extends VariantOptions {
+  wait?: boolean
+  alias?: string
+}
+
+const pollInterval = 500
+
+/** Deploys a model. With --wait, follows it until it serves requests. */
+export async function deploy({ env, output }: Context, model: string, options: DeployOptions): Promise<void> {
+  const client = await connectClient(env)
+  let deployment = await client.call('POST', '/api/v1/model-deployments', {
+    body: toDeploymentRequest(model, options),
+  })
+  if (options.alias !== undefined) deployment = await nameDeployment(client, deployment, options.alias)
+  if (options.wait) {
+    output.note(`Waiting for deployment ${deployment.id}. Ctrl-C ends the wait, not the deployment.`)
+    deployment = await waitUntilRunning(client, deployment)
+  }
+  output.result(deployment, () => {
+    output.line(deployment.id)
+    if (options.wait) output.note(`${model} is running. Try \`berth chat ${options.alias ?? model}\`.`)
+    else output.note(`${model} is starting. \`berth events -f ${deployment.id}\` follows it.`)
+  })
+}
+
+async function nameDeployment(client: Client, { id }: Deployment, alias: string): Promise<Deployment> {
+  const path = { deployment_id: id }
+  try {
+    return await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', { path, body: { alias } })
+  } catch (error) {
+    throw new CommandError(`Deployment ${id} is starting without the alias: ${messageOf(error)}`)
+  }
+}
+
+/** Waits until a deployment serves requests. Throws if it fails or ends. */
+async function waitUntilRunning(client: Client, { id }: Deployment): Promise<Deployment> {
+  const progress = new Progress()
+  const patience = new Patience((text) => progress.show(text))
+  try {
+    for (;;) {
+      const deployment = await patience.call(() =>
+        client.call('GET', '/api/v1/model-deployments/{deployment_id}', { path: { deployment_id: id } }),
+      )
+      if (deployment.status === 'running') return deployment
+      rejectEnded(deployment)
+      progress.show(describeProgress(deployment), deployment.progress)
+      await delay(pollInterval)
+    }
+  } finally {
+    progress.close()
+  }
+}
+
+function rejectEnded({ id, status, failure_reason: reason }: Deployment): void {
+  if (status === 'failed') {
+    throw new CommandError(`Deployment ${id} failed: ${reason}. \`berth logs ${id}\` may show why.`)
+  }
+  if (status === 'terminating' || status === 'terminated') {
+    throw new CommandError(`Deployment ${id} was terminated before it served requests.`)
+  }
+}
+
+function describeProgress({ status, status_message: message }: Deployment): string {
+  return message === null ? `${status}…` : `${status}: ${message}`
+}

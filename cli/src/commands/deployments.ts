@@ -1,0 +1,83 @@
+import type { Deployment } from '../../../console/src/contract.ts'
+import { connectClient } from '../api/connect.ts'
+import { findDeployment, listDeployments } from '../api/find-deployment.ts'
+import type { Context } from '../base/context.ts'
+import { formatAge, formatSize } from '../base/format.ts'
+import { cleanLine, cleanText } from '../base/text.ts'
+
+interface ListOptions {
+  all?: boolean
+  organization?: boolean
+}
+
+/** Lists deployments, newest first. */
+export async function list({ env, output }: Context, { all, organization }: ListOptions): Promise<void> {
+  const client = await connectClient(env)
+  const scope = organization ? 'organization' : 'own'
+  const deployments = await listDeployments(client, scope, !all)
+  output.result(deployments, () => {
+    if (deployments.length === 0) return output.note('No deployments. `berth deploy berth-tiny` starts one.')
+    output.table(['ID', 'MODEL', 'SIZE', 'STATUS', 'ALIAS', 'INSTANCE', 'AGE'], deployments.map(describe))
+  })
+}
+
+function describe(deployment: Deployment): string[] {
+  const {
+    id,
+    model_name: name,
+    model_size_in_billions: size,
+    status,
+    alias,
+    created_at: created,
+  } = deployment
+  const instance = deployment.selected_instance_type ?? ''
+  return [id, name, formatSize(size), status, alias ?? '', instance, formatAge(created)]
+}
+
+/** Shows one deployment. */
+export async function show({ env, output }: Context, wanted: string): Promise<void> {
+  const deployment = await findDeployment(await connectClient(env), wanted)
+  const { context_tokens: context, parallel_sequences: parallel, engine } = deployment
+  const size = formatSize(deployment.model_size_in_billions)
+  output.result(deployment, () =>
+    output.facts([
+      ['Id', deployment.id],
+      ['Model', deployment.model_name],
+      ['Variant', `${size} ${deployment.model_format} ${deployment.quantization}`],
+      ['Alias', deployment.alias],
+      ['Status', deployment.status],
+      ['Waiting for', deployment.status_message],
+      ['Failure', clean(deployment.failure_reason)],
+      ['Owner', cleanLine(deployment.owner.email)],
+      ['Shared with', deployment.shared_with],
+      ['Instance', deployment.selected_instance_type],
+      ['Why', clean(deployment.selection_reason)],
+      ['Engine', engine && `${engine.name} ${engine.version ?? ''}`],
+      ['Longest request', context === null ? null : `${context} tokens`],
+      ['At the same time', parallel === null ? null : `${parallel} requests`],
+      ['Created', deployment.created_at],
+      ['Terminated', deployment.terminated_at],
+    ]),
+  )
+}
+
+function clean(text: string | null): string | null {
+  return text === null ? null : cleanText(text)
+}
+
+/** Terminates deployments. All are found before the first ends, so that a wrong name ends none. */
+export async function remove({ env, output }: Context, wanted: readonly string[]): Promise<void> {
+  const client = await connectClient(env)
+  const found = new Map<string, Deployment>()
+  for (const each of wanted) {
+    const deployment = await findDeployment(client, each)
+    found.set(deployment.id, deployment)
+  }
+  const terminated: Deployment[] = []
+  for (const id of found.keys()) {
+    const path = { deployment_id: id }
+    terminated.push(await client.call('DELETE', '/api/v1/model-deployments/{deployment_id}', { path }))
+    output.note(`Terminating ${id} (${found.get(id)!.model_name}).`)
+  }
+  output.result(terminated, () => {})
+}

@@ -1,0 +1,46 @@
+import type { DeploymentPlan } from '../../../console/src/contract.ts'
+import { connectClient } from '../api/connect.ts'
+import type { Context } from '../base/context.ts'
+import { formatBytes, formatSize } from '../base/format.ts'
+import type { Output } from '../base/output.ts'
+import { cleanText } from '../base/text.ts'
+import { toDeploymentRequest } from './variant.ts'
+import type { VariantOptions } from './variant.ts'
+
+/** Shows the instance that a deployment would get, and its price. */
+export async function planDeployment(
+  { env, output }: Context,
+  model: string,
+  options: VariantOptions,
+): Promise<void> {
+  const client = await connectClient(env)
+  const body = toDeploymentRequest(model, options)
+  const plan = await client.call('POST', '/api/v1/model-deployments/plan', { body })
+  output.result(plan, () => printPlan(output, plan))
+}
+
+function printPlan(output: Output, plan: DeploymentPlan): void {
+  const { currency, memory_bytes: memory, context_tokens: context, parallel_sequences: parallel } = plan
+  const price = (amount: string | null) => (amount === null ? null : `${amount} ${currency}/hour`)
+  output.facts([
+    ['Variant', `${formatSize(plan.model_size_in_billions)} ${plan.model_format} ${plan.quantization}`],
+    ['Instance', plan.instance_type ?? 'none can run it'],
+    ['Price', price(plan.price_per_hour)],
+    ['Memory', memory === null ? null : formatBytes(memory)],
+    ['Longest request', context === null ? null : `${context} tokens`],
+    ['At the same time', parallel === null ? null : `${parallel} requests`],
+  ])
+  output.line('')
+  output.line(cleanText(plan.reason))
+  if (plan.considered.length === 0) return
+  output.line('')
+  output.table(
+    ['INSTANCE', 'FITS', 'PRICE', 'REASON'],
+    plan.considered.map((each) => [
+      each.instance_type,
+      each.fits ? 'yes' : 'no',
+      price(each.price_per_hour) ?? '',
+      each.reason,
+    ]),
+  )
+}

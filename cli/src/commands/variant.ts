@@ -1,0 +1,20 @@
+/** The options that choose a variant of a model. */
+export interface VariantOptions {
+  format?: string
+  size?: string
+  quantization?: string
+  minContext?: number
+  minParallel?: number
+}
+
+/** The body of a plan or a deployment. */
+export function toDeploymentRequest(model: string, options: VariantOptions) {
+  return {
+    model_name: model,
+    model_format: options.format,
+    model_size_in_billions: options.size?.replace(/b$/i, ''),
+    quantization: options.quantization,
+    min_context_tokens: options.minContext,
+    min_parallel_sequences: options.minParallel,
+  }
+}

@@ -1,0 +1,82 @@
+import type { Command } from 'commander'
+import { examples, lazily, wholeNumber } from './define.ts'
+
+/** Defines `models`, `plan`, `deploy`, `ls`, `show`, `events`, `logs` and `rm`. */
+export function defineDeploymentCommands(program: Command): void {
+  defineCatalogCommands(program)
+  program
+    .command('ls')
+    .description('List your deployments')
+    .option('-a, --all', 'include terminated ones')
+    .option('-o, --organization', 'those of your organization that you may see')
+    .addHelpText('after', examples('berth ls', 'berth ls --all --json'))
+    .action(lazily(async () => (await import('../commands/deployments.ts')).list))
+  program
+    .command('show')
+    .description('Show a deployment')
+    .argument(...deployment)
+    .addHelpText('after', examples('berth show berth-tiny', 'berth show 0198c1'))
+    .action(lazily(async () => (await import('../commands/deployments.ts')).show))
+  program
+    .command('events')
+    .description('Show what happened to a deployment')
+    .argument(...deployment)
+    .option('-f, --follow', 'show further events until the deployment ends')
+    .addHelpText('after', examples('berth events -f berth-tiny'))
+    .action(lazily(async () => (await import('../commands/history.ts')).events))
+  program
+    .command('logs')
+    .description('Show the last lines of the engine’s log')
+    .argument(...deployment)
+    .option('-f, --follow', 'show further lines')
+    .option('-n, --tail <lines>', 'number of last lines', wholeNumber)
+    .addHelpText('after', examples('berth logs berth-tiny -n 20', 'berth logs -f berth-tiny'))
+    .action(lazily(async () => (await import('../commands/history.ts')).logs))
+  program
+    .command('rm')
+    .description('Terminate deployments')
+    .argument('<deployment...>', deployment[1])
+    .addHelpText('after', examples('berth rm berth-tiny', 'berth rm 0198c1 0198c2'))
+    .action(lazily(async () => (await import('../commands/deployments.ts')).remove))
+}
+
+const deployment = [
+  '<deployment>',
+  'an id, its unique beginning, an alias, or a model name of one deployment',
+] as const
+
+function defineCatalogCommands(program: Command): void {
+  program
+    .command('models')
+    .description('List the models that you can deploy')
+    .argument('[search]', 'words in the name, family, description or tags')
+    .option('-t, --type <type>', 'LLM or embedding')
+    .addHelpText(
+      'after',
+      examples('berth models', 'berth models "qwen coder"', 'berth models --type embedding'),
+    )
+    .action(lazily(async () => (await import('../commands/models.ts')).listModels))
+  withVariant(program.command('plan'))
+    .description('Show the instance that a deployment would get, and its price')
+    .addHelpText('after', examples('berth plan qwen2.5-instruct', 'berth plan qwen2.5-instruct --size 7B'))
+    .action(lazily(async () => (await import('../commands/plan.ts')).planDeployment))
+  withVariant(program.command('deploy'))
+    .description('Deploy a model')
+    .option('-w, --wait', 'show progress until the deployment serves requests')
+    .option('--alias <alias>', 'a further name for `model` in requests')
+    .addHelpText(
+      'after',
+      examples('berth deploy berth-tiny --wait', 'berth deploy qwen2.5-instruct --size 7B --alias assistant'),
+    )
+    .action(lazily(async () => (await import('../commands/deploy.ts')).deploy))
+}
+
+function withVariant(command: Command): Command {
+  return command
+    .argument('<model>', 'name of a model; `berth models` lists them')
+    .option('--format <format>', 'format of the weights')
+    .option('--size <billions>', 'parameters in billions, such as 7 or 0.5B')
+    .option('--quantization <quantization>', 'quantization of the weights')
+    .option('--min-context <tokens>', 'the longest request that it must serve', wholeNumber)
+    .option('--min-parallel <requests>', 'requests that it must serve at the same time', wholeNumber)
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { registerClient } from '../../server/test/support/client.ts'
+import type { Client } from '../../server/test/support/client.ts'
+import { waitForStatus } from '../../server/test/support/deployments.ts'
+import { startTestServer } from '../../server/test/support/server.ts'
+import type { TestServer } from '../../server/test/support/server.ts'
+import { openShell } from './support/command.ts'
+import type { Shell } from './support/command.ts'
+import { startRelay } from './support/relay.ts'
+import type { Relay } from './support/relay.ts'
+import { openTerminal } from './support/terminal.ts'
+
+let server: TestServer
+let relay: Relay
+let client: Client
+let shell: Shell
+
+beforeAll(async () => {
+  server = await startTestServer()
+  relay = await startRelay(server.url)
+  client = await registerClient(server.url)
+  shell = await openShell({ BERTH_URL: relay.url }, client)
+})
+
+afterAll(async () => {
+  await shell.close()
+  await relay.stop()
+  await server.close()
+})
+
+async function deployed(...options: string[]): Promise<string> {
+  return (await shell.json(['deploy', 'berth-tiny', ...options])).id
+}
+
+test('models searches the catalog; plan shows the instance', async () => {
+  const [model] = await shell.json(['models', 'berth tiny', '--type', 'LLM'])
+  expect(model).toMatchObject({ model_name: 'berth-tiny', model_type: 'LLM' })
+  expect((await shell.berth(['models'])).stdout).toMatch(/^MODEL +TYPE[^]+\nberth-tiny-embedding +embedding/)
+  expect(await shell.json(['plan', 'berth-tiny'])).toMatchObject({ feasible: true, quantization: 'Q8_0' })
+  expect((await shell.berth(['plan', 'berth-tiny'])).stdout).toMatch(/^Variant +\S+B ggufv2 /)
+  expect(await shell.berth(['plan', 'berth-tiny', '--size', '7B'])).toMatchObject({ code: 1 })
+})
+
+test('deploy --wait shows progress on stderr, and prints the id when the model serves', async () => {
+  const { code, stdout, stderr } = await shell.berth([
+    'deploy',
+    'berth-tiny',
+    '--wait',
+    '--alias',
+    'assistant',
+  ])
+  expect(code, stderr).toBe(0)
+  const id = stdout.trim()
+  const { body } = await client.get(`/api/v1/model-deployments/${id}`)
+  expect(body).toMatchObject({ status: 'running', alias: 'assistant' })
+  expect(stderr).toContain('berth-tiny is running')
+  for (const name of [id, id.slice(0, 30), 'assistant', 'berth-tiny']) {
+    expect(await shell.json(['show', name])).toMatchObject({ id })
+  }
+  expect((await shell.berth(['ls'])).stdout).toContain(id)
+  expect((await shell.berth(['logs', id])).stdout).not.toBe('')
+  expect((await shell.json(['events', id])).at(-1)).toMatchObject({ status: 'running' })
+  expect((await shell.berth(['rm', 'assistant'])).code).toBe(0)
+  await waitForStatus(client, id, 'terminated')
+  expect(await shell.json(['ls'])).toEqual([])
+  // An ended deployment is found where no other has the name.
+  expect(await shell.json(['show', 'berth-tiny'])).toMatchObject({ id, status: 'terminated' })
+})
+
+test('a name that several deployments have, or none, changes nothing', async () => {
+  const ids = [await deployed(), await deployed()]
+  const several = await shell.berth(['rm', ids[0]!, 'berth-tiny'])
+  expect(several).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^2 deployments match berth-tiny: .+Use an id\./),
+  })
+  expect(await shell.berth(['show', 'nothing'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('berth ls'),
+  })
+  expect(await shell.json(['ls'])).toHaveLength(2)
+  expect(await shell.berth(['rm', ...ids])).toMatchObject({ code: 0 })
+  await Promise.all(ids.map((id) => waitForStatus(client, id, 'terminated')))
+})
+
+test('events -f goes on after the server restarts, repeats nothing, and ends with the deployment', async () => {
+  const id = await deployed()
+  const { output, result } = shell.start(['events', '-f', id])
+  await vi.waitFor(() => expect(output.stdout).toContain('running'), { timeout: 30_000 })
+  await relay.stop()
+  await vi.waitFor(() => expect(output.stderr).toContain('Waiting for it'), { timeout: 10_000 })
+  await relay.start()
+  expect((await shell.berth(['rm', id])).code).toBe(0)
+  const { code, stdout } = await result
+  expect(code).toBe(0)
+  const lines = stdout.trim().split('\n')
+  expect(lines.at(-1)).toContain('terminated')
+  expect(new Set(lines).size).toBe(lines.length)
+})
+
+test('deploy --wait draws one line on a terminal; Ctrl-C ends the wait with 130, not the deployment', async () => {
+  const terminal = openTerminal(shell, ['deploy', 'berth-tiny', '--wait'])
+  await terminal.see('Waiting for deployment')
+  terminal.type('\u0003')
+  const code = await terminal.exited
+  const [{ id }] = await shell.json(['ls'])
+  // The deployment may have been quicker.
+  if (!terminal.output().includes('is running')) expect(code).toBe(130)
+  await waitForStatus(client, id, 'running')
+  await shell.berth(['rm', id])
+  await waitForStatus(client, id, 'terminated')
+})
