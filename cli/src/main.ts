@@ -18,7 +18,9 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 function report(error: unknown, debug: boolean): void {
-  process.stderr.write(`${cleanText(messageOf(error))}\n`)
+  const message = messageOf(error)
+  // Ctrl-C needs no explanation.
+  if (message !== '') process.stderr.write(`${cleanText(message)}\n`)
   if (!debug) return
   const { requestId, stack } = error as { requestId?: string | null; stack?: string }
   if (requestId) process.stderr.write(`Request id: ${requestId}\n`)

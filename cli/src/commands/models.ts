@@ -32,6 +32,6 @@ function describeModel({
 }: DeployableModel): string[] {
   const sizes = new Set(variants.map(({ model_size_in_billions: size }) => size))
   const formats = new Set(variants.map(({ model_format: format }) => format))
-  const sorted = [...sizes].sort((one, other) => one - other)
+  const sorted = [...sizes].toSorted((one, other) => one - other)
   return [name, type, sorted.map(formatSize).join(' '), [...formats].join(' '), provider]
 }

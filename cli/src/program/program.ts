@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { version } from '../../package.json'
 import { defineDeploymentCommands } from './deployments.ts'
+import { defineInferenceCommands } from './inference.ts'
 import { defineSessionCommands } from './session.ts'
 
 /** All commands of `berth`. */
@@ -22,5 +23,6 @@ export function createProgram(): Command {
   program.exitOverride()
   defineSessionCommands(program)
   defineDeploymentCommands(program)
+  defineInferenceCommands(program)
   return program
 }
