@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { version } from '../../package.json'
 import { defineDeploymentCommands } from './deployments.ts'
 import { defineInferenceCommands } from './inference.ts'
+import { defineOrganizationCommands } from './organization.ts'
 import { defineSessionCommands } from './session.ts'
 
 /** All commands of `berth`. */
@@ -24,5 +25,6 @@ export function createProgram(): Command {
   defineSessionCommands(program)
   defineDeploymentCommands(program)
   defineInferenceCommands(program)
+  defineOrganizationCommands(program)
   return program
 }

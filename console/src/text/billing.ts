@@ -180,7 +180,7 @@ export const billing = {
   verify: 'Verify',
   verifyTitle: (day: string) => `Verify this invoice of ${day}`,
   verifyWords:
-    'The proof has every price, instance time and token of the invoice. The program in the source code of Berth recomputes it on your own computer, without this server.',
+    'The proof has every price, instance time and token of the invoice. Berth’s command line recomputes it on your own computer, without this server.',
   verifyCommand: 'Command',
   downloadProof: 'Download proof',
   ofInvoice: (action: string, day: string) => `${action}: invoice of ${day}`,

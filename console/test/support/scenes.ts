@@ -334,7 +334,7 @@ export const scenes: readonly Scene[] = [
       await page.route('**/v1/billing/invoices', answer)
       await page.goto('/billing')
       await page.getByRole('button', { name: /^Verify: / }).click()
-      await see(dialog(page).getByText(/verify-bill/))
+      await see(dialog(page).getByText(/berth bill verify/))
       await page.unroute('**/v1/billing/invoices', answer)
     },
     'billing-remove-card': async (page) => {

@@ -5,7 +5,7 @@ import { confirmInstanceSpan, openInstanceSpan } from '../../src/features/meteri
 import { Exact } from '../../src/features/metering/decimal.ts'
 import { openProof } from '../../src/features/metering/proof.ts'
 import { settleOrganization } from '../../src/features/metering/settle.ts'
-import { verifyProof } from '../../../scripts/bill/verify.ts'
+import { verifyProof } from '../../../cli/src/bill/verify.ts'
 import type { steps } from '../chaos/budget-steps.ts'
 import { runKilledStep } from '../chaos/killed-step.ts'
 import type { StepOrganization } from '../chaos/killed-step.ts'

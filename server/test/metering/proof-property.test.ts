@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { verifyProof } from '../../../scripts/bill/verify.ts'
+import { verifyProof } from '../../../cli/src/bill/verify.ts'
 import type { Price } from '../../src/base/price.ts'
 import { connectDatabase } from '../../src/database/connect.ts'
 import type { DatabaseConnection } from '../../src/database/connect.ts'

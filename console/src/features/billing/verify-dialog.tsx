@@ -29,7 +29,7 @@ export function VerifyDialog({ invoice, onClose }: { invoice: Invoice; onClose: 
         </Button>
       }
     >
-      <CodeBlock wrap label={text.billing.verifyCommand} code={`node scripts/verify-bill.ts ${file}`} />
+      <CodeBlock wrap label={text.billing.verifyCommand} code={`berth bill verify ${file}`} />
     </Dialog>
   )
 }

@@ -25,7 +25,7 @@ export function proofRoutes(app: App, deps: Deps): void {
         operationId: 'getUsageProof',
         summary: 'Download the proof of the usage of your current organization',
         description:
-          'The document recomputes without the server: `node scripts/verify-bill.ts FILE`. It ends with the last sealed hour; hours ' +
+          'The document recomputes without the server: `berth bill verify FILE`. It ends with the last sealed hour; hours ' +
           'are sealed 15 minutes after their end. A reversed range or one of more than 366 days is a 422 `invalid_date_range`.',
         tags,
         querystring: proofQuery,
@@ -51,7 +51,7 @@ export function proofRoutes(app: App, deps: Deps): void {
         operationId: 'getInvoiceProof',
         summary: 'Download the proof of an invoice',
         description:
-          'The document recomputes without the server: `node scripts/verify-bill.ts FILE`, which also compares the processor’s lines.',
+          'The document recomputes without the server: `berth bill verify FILE`, which also compares the processor’s lines.',
         tags,
         params: invoiceParameters,
         response: { 200: proofBody },

@@ -3,6 +3,7 @@ import canonicalize from 'canonicalize'
 import { Decimal } from 'decimal.js'
 import { proofDocument, unitOf } from './document.ts'
 import type { Proof, ProofHour } from './document.ts'
+import { groupBy } from './group-by.ts'
 import { compareInvoice } from './compare-invoice.ts'
 import type { ComparedLine } from './compare-invoice.ts'
 
@@ -92,7 +93,7 @@ function ownHour({ hour, late_for: lateFor }: ProofHour): string {
 }
 
 function checkPrices({ prices, hours }: Proof): void {
-  const byUsage = Map.groupBy(prices, ({ meter, dimensions }) => toKey(meter, dimensions))
+  const byUsage = groupBy(prices, ({ meter, dimensions }) => toKey(meter, dimensions))
   const applied = new Set<Proof['prices'][number]>()
   for (const hour of hours) {
     const at = ownHour(hour)

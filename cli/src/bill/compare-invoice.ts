@@ -1,6 +1,7 @@
 import canonicalize from 'canonicalize'
 import { Decimal } from 'decimal.js'
 import type { InvoiceLine, Proof, ProofHour } from './document.ts'
+import { groupBy } from './group-by.ts'
 
 const Exact = Decimal.clone({ precision: 200 })
 
@@ -26,12 +27,12 @@ export function compareInvoice(
   const keyOf = ({ meter, dimensions, price }: Pick<InvoiceLine, 'meter' | 'dimensions' | 'price'>) =>
     canonicalize([meter, dimensions, price])!
   const paid = charged.filter(({ price }) => price !== '0')
-  const ours = Map.groupBy<
-    string,
-    Pick<InvoiceLine, 'meter' | 'dimensions' | 'price' | 'quantity' | 'amount'>
-  >(paid, keyOf)
+  const ours = groupBy<Pick<InvoiceLine, 'meter' | 'dimensions' | 'price' | 'quantity' | 'amount'>>(
+    paid,
+    keyOf,
+  )
   for (const line of invoice.lines) checkRounding(line, differ)
-  const theirs = Map.groupBy(invoice.lines, keyOf)
+  const theirs = groupBy(invoice.lines, keyOf)
   return [...new Set([...ours.keys(), ...theirs.keys()])].map((key) => {
     const [own = [], their = []] = [ours.get(key), theirs.get(key)]
     const { meter, dimensions, price } = (own[0] ?? their[0])!

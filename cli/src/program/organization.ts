@@ -1,0 +1,75 @@
+import { Option } from 'commander'
+import type { Command } from 'commander'
+import { examples, lazily, wholeNumber } from './define.ts'
+
+/** Defines `usage`, `bill`, `budgets`, `members`, `invite` and `audit`. */
+export function defineOrganizationCommands(program: Command): void {
+  defineMoneyCommands(program)
+  program
+    .command('members')
+    .description('List the members of your organization')
+    .addHelpText('after', examples('berth members'))
+    .action(lazily(async () => (await import('../commands/people.ts')).listMembers))
+  program
+    .command('invite')
+    .description('Invite a person to your organization')
+    .argument('<email>', 'where the invitation goes')
+    .addOption(
+      new Option('--role <role>', 'what they may do')
+        .choices(['viewer', 'member', 'admin'])
+        .default('member'),
+    )
+    .addHelpText('after', examples('berth invite grace@example.com --role admin'))
+    .action(lazily(async () => (await import('../commands/people.ts')).invite))
+  program
+    .command('audit')
+    .description('Show who did what in your organization, newest first')
+    .option('-n, --limit <number>', 'number of entries, up to 500', wholeNumber, 50)
+    .option('--action <action>', 'only this action, such as deployment.created')
+    .option('--from <time>', 'only from this time on, such as 2026-01-02T03:04:05Z')
+    .option('--to <time>', 'only before this time')
+    .addHelpText('after', examples('berth audit', 'berth audit --action deployment.created --json'))
+    .action(lazily(async () => (await import('../commands/people.ts')).audit))
+}
+
+function defineMoneyCommands(program: Command): void {
+  program
+    .command('usage')
+    .description('Show the usage of your organization')
+    .addOption(
+      new Option('--by <group>', 'what each line stands for').choices([
+        'day',
+        'member',
+        'deployment',
+        'model',
+      ]),
+    )
+    .option('--from <day>', 'first UTC day, such as 2026-01-02')
+    .option('--to <day>', 'last UTC day')
+    .addHelpText('after', examples('berth usage', 'berth usage --by member --from 2026-01-01'))
+    .action(lazily(async () => (await import('../commands/usage.ts')).usage))
+  const bill = program
+    .command('bill')
+    .description('Show the plan, the usage so far and the invoices')
+    .addHelpText('after', examples('berth bill', 'berth bill verify proof.json'))
+    .action(lazily(async () => (await import('../commands/bill.ts')).bill))
+  bill
+    .command('proof')
+    .description('Print the document from which anybody can recompute a bill')
+    .option('--invoice <id>', 'the proof of this invoice')
+    .option('--from <time>', 'the usage from this hour on, such as 2026-01-01T00:00:00Z')
+    .option('--to <time>', 'the usage before this hour')
+    .addHelpText('after', examples('berth bill proof --invoice in_1 > proof.json'))
+    .action(lazily(async () => (await import('../commands/bill.ts')).printProof))
+  bill
+    .command('verify')
+    .description('Recompute the proof of a bill, without a server')
+    .argument('<file>', 'a document of `berth bill proof`')
+    .addHelpText('after', examples('berth bill verify proof.json'))
+    .action(lazily(async () => (await import('../commands/bill.ts')).verifyBill))
+  program
+    .command('budgets')
+    .description('List the budgets that limit your organization, or your deployments')
+    .addHelpText('after', examples('berth budgets'))
+    .action(lazily(async () => (await import('../commands/budgets.ts')).listBudgets))
+}

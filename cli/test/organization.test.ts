@@ -1,0 +1,79 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deploy } from '../../server/test/support/deployments.ts'
+import { registerClient } from '../../server/test/support/client.ts'
+import type { Client } from '../../server/test/support/client.ts'
+import { answerJson } from '../../server/test/support/recording-engine.ts'
+import { openShell } from './support/command.ts'
+import type { Shell } from './support/command.ts'
+import { startServerWithEngine } from './support/engine.ts'
+import type { ServerWithEngine } from './support/engine.ts'
+
+let served: ServerWithEngine
+let client: Client
+let shell: Shell
+
+beforeAll(async () => {
+  served = await startServerWithEngine()
+  client = await registerClient(served.server.url, { email: 'ada@example.com' })
+  const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
+  const completion = { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [], usage }
+  served.engine.answer((response) => answerJson(response, JSON.stringify(completion)))
+  await deploy(client)
+  shell = await openShell({ BERTH_URL: served.server.url }, client)
+})
+
+afterAll(async () => {
+  await shell.close()
+  await served.close()
+})
+
+test('usage shows the period, or groups', async () => {
+  await shell.berth(['chat', 'berth-tiny', 'Hello!', '--json'])
+  await expect
+    .poll(async () => JSON.stringify((await shell.json(['usage'])).usage_totals))
+    .toContain('output_tokens')
+  expect((await shell.json(['usage', '--by', 'member'])).items[0]).toMatchObject({ email: 'ada@example.com' })
+  expect((await shell.berth(['usage', '--by', 'model'])).stdout).toMatch(/^MODEL +USAGE[^]+\nberth-tiny /)
+  expect((await shell.berth(['usage'])).stdout).toContain('Active deployments  1 of 1000')
+  expect(await shell.berth(['usage', '--by', 'moon'])).toMatchObject({ code: 2 })
+})
+
+test('bill shows the plan; bill verify recomputes a proof and finds a changed byte', async () => {
+  expect(await shell.json(['bill'])).toMatchObject({ account: { billing_mode: 'trial' }, invoices: [] })
+  expect((await shell.berth(['bill'])).stdout).toMatch(/^Plan +trial\n/)
+  expect(await shell.berth(['bill', 'proof'])).toMatchObject({ code: 2 })
+  const file = join(shell.configDirectory, 'proof.json')
+  const range = ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-02T00:00:00Z']
+  const { code, stdout, stderr } = await shell.berth(['bill', 'proof', ...range])
+  expect(code, stderr).toBe(0)
+  await writeFile(file, stdout)
+  // No server and no session
+  const offline = await openShell()
+  expect(await offline.berth(['bill', 'verify', file])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('agree with spans, tokens and prices'),
+  })
+  await writeFile(file, (await readFile(file, 'utf8')).replace('"usd"', '"eur"'))
+  expect(await offline.berth(['bill', 'verify', file])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('document_hash'),
+  })
+  expect(await offline.berth(['bill', 'verify', 'nothing.json'])).toMatchObject({ code: 1 })
+  await offline.close()
+})
+
+test('budgets, members, invite and audit', async () => {
+  const budget = { scope: 'organization', monthly_limit: '100', at_limit: 'notify' }
+  expect((await client.post('/v1/billing/budgets', budget)).status).toBeLessThan(300)
+  expect((await shell.berth(['budgets'])).stdout).toContain('organization  100 usd')
+  expect(await shell.json(['members'])).toMatchObject([{ email: 'ada@example.com', role: 'super_admin' }])
+  const { code, stdout, stderr } = await shell.berth(['invite', 'grace@example.com', '--role', 'viewer'])
+  expect(code, stderr).toBe(0)
+  expect(stdout).toContain('Invited grace@example.com as viewer.')
+  expect(await shell.berth(['invite', 'grace@example.com'])).toMatchObject({ code: 1 })
+  const [newest] = await shell.json(['audit', '--limit', '1', '--action', 'invitation.created'])
+  expect(newest).toMatchObject({ action: 'invitation.created', actor: { email: 'ada@example.com' } })
+  expect((await shell.berth(['audit'])).stdout).toContain('deployment.created')
+})
