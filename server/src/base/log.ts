@@ -9,10 +9,11 @@ export function createLog(options: LoggerOptions, write: (line: string) => void)
   const judge = createOutageFilter()
   const hooks: LoggerOptions['hooks'] = {
     logMethod(args, method) {
-      const [fields, ...rest] = args as [unknown, ...string[]]
+      const fields: unknown = args[0]
       if (typeof fields !== 'object' || fields === null || !('err' in fields)) return method.apply(this, args)
       const { isWritten, leftOut } = judge(fields.err)
       if (!isWritten) return
+      const [, ...rest] = args as [unknown, ...string[]]
       method.apply(this, [leftOut === 0 ? fields : { ...fields, left_out: leftOut }, ...rest])
     },
   }

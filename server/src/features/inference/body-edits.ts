@@ -36,7 +36,7 @@ export function editText(body: string, edits: readonly Edit[], target: EditTarge
   for (const edit of edits) {
     const text = textOf(edit, target)
     if (text === null) continue
-    edited += body.slice(end, edit.start) + text.toString('latin1')
+    edited += body.slice(end, edit.start) + toLatin1(text)
     end = edit.end
   }
   return edited + body.slice(end)
@@ -49,13 +49,26 @@ export function editBytes(body: Buffer, edits: readonly Edit[], target: EditTarg
   for (const edit of edits) {
     const text = textOf(edit, target)
     if (text === null) continue
-    pieces.push(body.subarray(end, edit.start), text)
+    pieces.push(body.subarray(end, edit.start), Buffer.from(text))
     end = edit.end
   }
   return [...pieces, body.subarray(end)]
 }
 
-function textOf({ text }: Edit, target: EditTarget): Buffer | null {
-  const written = typeof text === 'string' ? text : text(target)
-  return written === null ? null : Buffer.from(written)
+/** Returns the offset after the brace that opens the object. */
+export function startOfMembers(body: Buffer): number {
+  return body.indexOf(openingBrace) + 1
+}
+
+const openingBrace = 0x7b
+// oxlint-disable-next-line no-control-regex -- all of ASCII
+const ascii = /^[\0-\x7f]*$/
+
+/** Returns the UTF-8 of a text, one character per byte. */
+function toLatin1(text: string): string {
+  return ascii.test(text) ? text : Buffer.from(text).toString('latin1')
+}
+
+function textOf({ text }: Edit, target: EditTarget): string | null {
+  return typeof text === 'string' ? text : text(target)
 }

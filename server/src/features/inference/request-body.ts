@@ -4,7 +4,7 @@ import { freeBuffer } from '../../base/free-buffer.ts'
 import { JsonError, memberNames, MemberWalk } from '../../gateway/json-walk.ts'
 import type { MemberNames, MemberValue } from '../../gateway/json-walk.ts'
 import type { TimeSlices } from '../../gateway/time-slices.ts'
-import { editBytes, editText } from './body-edits.ts'
+import { editBytes, editText, startOfMembers } from './body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from './body-edits.ts'
 import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
 import type { MemberValues, Protocol, RequestRules } from './protocols/protocol.ts'
@@ -25,6 +25,7 @@ export interface InferenceRequest {
 
 /** Members that no caller of a shared engine may set, because they change the engine for others and the answer */
 const refusedFields = ['lora']
+const noFields: readonly string[] = []
 
 /**
  * Members with which a caller would get ahead of others in a shared engine, or learn about their prompts, and what the engine gets instead.
@@ -153,12 +154,13 @@ function toRequest(
 }
 
 function findRefusedFields(bytes: Buffer, members: readonly MemberValue[]): readonly string[] {
-  return members
-    .filter(
-      ({ name, start, end }) =>
-        refusedFields.includes(name) && bytes.toString('latin1', start, end) !== 'null',
-    )
-    .map(({ name }) => name)
+  let found: string[] | null = null
+  for (const { name, start, end } of members) {
+    if (refusedFields.includes(name) && bytes.toString('latin1', start, end) !== 'null') {
+      found = [...(found ?? []), name]
+    }
+  }
+  return found ?? noFields
 }
 
 /** The kinds of long values, by their first bytes */
@@ -188,6 +190,7 @@ function parseMembers(
 /** Replaces each `model`, duplicates included, and makes the changes of the protocol. */
 function toEdits(body: ReadBody, { edit }: RequestFormat, rules: RequestRules): readonly Edit[] {
   const edits: Edit[] = []
+  if (!body.members.some(({ name }) => name === 'cache_salt')) edits.push(saltCache(body))
   for (const { name, start, end } of body.members) {
     if (name === 'model') edits.push({ start, end, text: writeModel })
     const neutral = neutralValues[name]
@@ -195,17 +198,17 @@ function toEdits(body: ReadBody, { edit }: RequestFormat, rules: RequestRules): 
       edits.push({ start, end, text: (target) => (target.sharedWith === null ? null : neutral(target)) })
     }
   }
-  const others = [...saltCache(body), ...edit(body, rules)]
+  const others = edit(body, rules)
   return others.length === 0 ? edits : [...edits, ...others].toSorted((one, other) => one.start - other.start)
 }
 
 /** Adds the organization's salt to a request without one. */
-function saltCache({ bytes, members }: ReadBody): Edit[] {
-  if (members.some(({ name }) => name === 'cache_salt')) return []
-  const at = bytes.indexOf('{') + 1
-  const text = ({ cacheSalt }: EditTarget) => (cacheSalt === null ? null : `"cache_salt":"${cacheSalt}",`)
-  return [{ start: at, end: at, text }]
+function saltCache({ bytes }: ReadBody): Edit {
+  const at = startOfMembers(bytes)
+  return { start: at, end: at, text: writeSalt }
 }
+
+const writeSalt = ({ cacheSalt }: EditTarget) => (cacheSalt === null ? null : `"cache_salt":"${cacheSalt}",`)
 
 const writeModel = ({ modelUid }: EditTarget): string => JSON.stringify(modelUid)
 

@@ -36,8 +36,8 @@ export interface StatisticsRecorder {
 interface Batch {
   minute: number
   deployments: Map<string, RequestTotals>
-  /** By deployment and user id */
-  callers: Map<string, CallerTotals>
+  /** By user id for each deployment */
+  callers: Map<string, Map<number, CallerTotals>>
 }
 
 type CallerTotals = Omit<CallerMinute, 'minute' | 'waitingBuckets'> & { waiting: Histogram }
@@ -123,8 +123,12 @@ export function openStatistics({
 
 function addToCaller({ callers }: Batch, deploymentId: string, outcome: RequestOutcome): void {
   const { userId } = outcome
-  const key = `${deploymentId} ${userId}`
-  let totals = callers.get(key)
+  let ofDeployment = callers.get(deploymentId)
+  if (ofDeployment === undefined) {
+    ofDeployment = new Map()
+    callers.set(deploymentId, ofDeployment)
+  }
+  let totals = ofDeployment.get(userId)
   if (totals === undefined) {
     totals = {
       deploymentId,
@@ -134,7 +138,7 @@ function addToCaller({ callers }: Batch, deploymentId: string, outcome: RequestO
       outputTokens: 0,
       waiting: createHistogram(),
     }
-    callers.set(key, totals)
+    ofDeployment.set(userId, totals)
   }
   totals.requests += 1
   totals.inputTokens += outcome.inputTokens
@@ -143,11 +147,13 @@ function addToCaller({ callers }: Batch, deploymentId: string, outcome: RequestO
 }
 
 function toCallerMinutes({ minute, callers }: Batch): CallerMinute[] {
-  return [...callers.values()].map(({ waiting, ...totals }) => ({
-    ...totals,
-    minute: new Date(minute),
-    waitingBuckets: toBuckets(waiting),
-  }))
+  return [...callers.values()]
+    .flatMap((ofDeployment) => [...ofDeployment.values()])
+    .map(({ waiting, ...totals }) => ({
+      ...totals,
+      minute: new Date(minute),
+      waitingBuckets: toBuckets(waiting),
+    }))
 }
 
 function toMinutes({ minute, deployments }: Batch): DeploymentMinute[] {

@@ -1,6 +1,6 @@
 import { findMembers, memberNames } from '../../../gateway/json-walk.ts'
 import type { TokenUsage } from '../../metering/record-tokens.ts'
-import { editBytes } from '../body-edits.ts'
+import { editBytes, startOfMembers } from '../body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from '../body-edits.ts'
 import { readUsageAt, toTokenUsage } from '../usage.ts'
 import { readOpenAiUsage, modelAt } from './openai.ts'
@@ -114,7 +114,7 @@ export function askForUsage({ bytes, members, streams }: ReadBody): Edit[] {
     const given = bytes.toString('utf8', start, end)
     edits.push({ start, end, text: (target) => toAsked(name, given, target) })
   }
-  const at = bytes.indexOf('{') + 1
+  const at = startOfMembers(bytes)
   const missing = countRequests.filter((wanted) => !members.some(({ name }) => name === wanted))
   const insert = (target: EditTarget): string =>
     missing
