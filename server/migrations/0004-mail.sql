@@ -45,7 +45,8 @@ CREATE TABLE webhook_messages (
   CHECK ((status = 'pending') = (finished_at IS NULL))
 );
 CREATE INDEX webhook_messages_latest_idx ON webhook_messages (organization_id, created_at) WHERE destination = 'organization';
+CREATE INDEX webhook_messages_pending_idx ON webhook_messages (organization_id, destination, created_at, id) WHERE status = 'pending';
 CREATE INDEX webhook_messages_created_idx ON webhook_messages (created_at);
-COMMENT ON TABLE webhook_messages IS 'Outbox of alerts. The transaction that causes an alert inserts its rows; a job delivers them. Deleted after 30 days.';
+COMMENT ON TABLE webhook_messages IS 'Outbox of alerts. The transaction that causes an alert inserts its rows; a job delivers them. Deleted after 30 days, pending ones also if there are too many.';
 COMMENT ON COLUMN webhook_messages.id IS 'The header webhook-id: the same in each attempt, so that receivers recognize a duplicate';
 COMMENT ON COLUMN webhook_messages.body IS 'The exact text that is signed';

@@ -16,7 +16,7 @@ import type { Webhook, WebhookMessage } from './store.ts'
 import { literalAddress, mayReach } from './webhook-addresses.ts'
 import { createNonce, deriveWebhookSecret } from './webhook-secret.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretKey'>
 
 export interface WebhookStatus {
   webhook: Webhook

@@ -2,10 +2,13 @@ import { v7 as uuidv7 } from 'uuid'
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
 import type { Alert } from './alert.ts'
-import { findWebhook, insertMessage } from './store.ts'
+import { dropOldestPending, findWebhook, insertMessage } from './store.ts'
 import type { AlertDestination } from './tables.ts'
 
-type Deps = Pick<Services, 'jobs' | 'clock' | 'config'>
+type Deps = Pick<Services, 'jobs' | 'clock' | 'config' | 'log'>
+
+/** Alerts of an organization that may wait for one destination, so that a receiver that is down doesn't fill the database. */
+export const maxPending = 1_000
 
 /** Adds an alert about an organization to the outbox, for its webhook and for the operator's, in the caller's transaction. */
 export async function queueAlert(
@@ -22,9 +25,11 @@ export async function queueAlert(
   }
 }
 
-/** Adds an alert for one destination and the job that delivers it. Returns the id of the message. */
+/**
+ * Adds an alert for one destination and the job that delivers it. Drops the oldest ones if too many wait. Returns the id of the message.
+ */
 export async function queueMessage(
-  { jobs, clock }: Deps,
+  { jobs, clock, log }: Deps,
   transaction: DatabaseTransaction,
   organizationId: number,
   destination: AlertDestination,
@@ -41,6 +46,13 @@ export async function queueMessage(
     body,
     created_at: at,
   })
+  const dropped = await dropOldestPending(transaction, organizationId, destination, maxPending)
+  if (dropped > 0) {
+    log.warn(
+      { organization: organizationId, destination, dropped },
+      'the oldest undelivered alerts were dropped',
+    )
+  }
   await jobs.enqueue(transaction, 'deliver-alert', { messageId: id })
   return id
 }

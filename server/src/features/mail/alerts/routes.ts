@@ -11,7 +11,7 @@ import {
   webhookWithSecretBody,
 } from './schemas.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretKey'>
 
 const tags = ['Organization']
 const manage = { permission: 'updateOrganization' } as const

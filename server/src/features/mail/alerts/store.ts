@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Insertable, Selectable } from 'kysely'
 import type { Database } from '../../../database/tables.ts'
-import type { WebhookMessagesTable, WebhooksTable } from './tables.ts'
+import type { AlertDestination, WebhookMessagesTable, WebhooksTable } from './tables.ts'
 
 export type Webhook = Selectable<WebhooksTable>
 export type WebhookMessage = Selectable<WebhookMessagesTable>
@@ -54,6 +54,28 @@ export async function deleteWebhook(db: Database, organizationId: number): Promi
 
 export async function insertMessage(db: Database, message: Insertable<WebhookMessagesTable>): Promise<void> {
   await db.insertInto('webhook_messages').values(message).execute()
+}
+
+/**
+ * Deletes the oldest messages of an organization that wait for a destination, so that at most `limit` are left; returns how many it deleted.
+ * An attempt that is in progress finds no message to finish.
+ */
+export async function dropOldestPending(
+  db: Database,
+  organizationId: number,
+  destination: AlertDestination,
+  limit: number,
+): Promise<number> {
+  // Only the rows beyond the limit are locked, because attempts update the others. Another transaction may be deleting the same rows.
+  const { numAffectedRows } = await sql`
+    DELETE FROM webhook_messages WHERE id IN (
+      SELECT id FROM webhook_messages WHERE id IN (
+        SELECT id FROM webhook_messages
+        WHERE organization_id = ${organizationId} AND destination = ${destination} AND status = 'pending'
+        ORDER BY created_at DESC, id DESC OFFSET ${limit}
+      ) FOR UPDATE SKIP LOCKED
+    )`.execute(db)
+  return Number(numAffectedRows)
 }
 
 /** Counts an attempt at a message; undefined when it is finished. */

@@ -1,7 +1,9 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkBudgets } from '../../../../src/features/billing/budgets/check-budgets.ts'
 import { deliverAlert } from '../../../../src/features/mail/alerts/deliver-alert.ts'
-import { queueMessage } from '../../../../src/features/mail/alerts/queue-alert.ts'
+import { maxPending, queueMessage } from '../../../../src/features/mail/alerts/queue-alert.ts'
+import type { AlertDestination } from '../../../../src/features/mail/alerts/tables.ts'
 import type { Jobs } from '../../../../src/jobs/queue.ts'
 import { waitForStatus } from '../../../support/deployments.ts'
 import { joinClient, registerProven } from '../../../support/organizations.ts'
@@ -158,6 +160,51 @@ describe('/v1/organization/webhook', () => {
     }
     expect(receiver.received).toHaveLength(4)
     expect(operator.received).toEqual([])
+  })
+
+  test('of the alerts that wait for a receiver that is down, the oldest are dropped; those of others stay', async () => {
+    await setWebhook()
+    const stranger = await registerProven(server)
+    const { db } = server.application
+    const [own, foreign] = await Promise.all(
+      [owner, stranger].map(async (client) => (await client.get('/v1/organization')).body.id as number),
+    )
+    // As if they had waited for days. A delivered one is no longer waiting.
+    const insert = (organizationId: number, destination: string, status: string, count: number) =>
+      sql`
+      INSERT INTO webhook_messages (id, organization_id, destination, type, body, status, created_at, finished_at)
+      SELECT concat_ws('-', ${organizationId}::bigint, ${destination}::text, ${status}::text, number), ${organizationId},
+        ${destination}, 'webhook.test', '{}', ${status}, now() - interval '2 days' + number * interval '1 second',
+        CASE WHEN ${status} = 'pending' THEN NULL ELSE now() END
+      FROM generate_series(1, ${count}::integer) AS number`.execute(db)
+    await insert(own!, 'organization', 'pending', maxPending + 3)
+    await insert(own!, 'organization', 'delivered', 1)
+    await insert(own!, 'operator', 'pending', 2)
+    await insert(foreign!, 'organization', 'pending', 2)
+    await queueByHand()
+    const list = async (
+      organizationId: number,
+      destination: AlertDestination,
+      status: 'pending' | 'delivered',
+    ) => {
+      const rows = await db
+        .selectFrom('webhook_messages')
+        .select('id')
+        .where('organization_id', '=', organizationId)
+        .where('destination', '=', destination)
+        .where('status', '=', status)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute()
+      return rows.map(({ id }) => id)
+    }
+    const waiting = await list(own!, 'organization', 'pending')
+    expect(waiting).toHaveLength(maxPending)
+    expect(waiting[0]).toBe(`${own}-organization-pending-5`)
+    expect(waiting.at(-1)).toMatch(/^msg_/)
+    expect(await list(own!, 'organization', 'delivered')).toHaveLength(1)
+    expect(await list(own!, 'operator', 'pending')).toHaveLength(2)
+    expect(await list(foreign!, 'organization', 'pending')).toHaveLength(2)
   })
 
   test('a name that resolves to the network of the server is refused when the connection is made', async () => {
