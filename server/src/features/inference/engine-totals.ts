@@ -68,40 +68,12 @@ export class EngineTotals {
     compared.billed.output += usage.outputTokens
   }
 
-  /** Registers the metrics. */
-  measure(register: Registry): void {
-    const read = () => this.#readInTime()
-    const all = this.#compared
-    const labelNames = ['deployment', 'model', 'direction']
-    const billed = new Counter({
-      name: 'berth_inference_billed_tokens_total',
-      help: 'Tokens that this process has billed for a deployment whose engine counts them as well; direction is input or output',
-      labelNames,
-      registers: [],
-      async collect() {
-        await read()
-        setValues(this, all, (compared) => compared.billed)
-      },
-    })
-    const counted = new Counter({
-      name: 'berth_inference_engine_tokens_total',
-      help: 'What the engine of the deployment has counted since it started, requests of other processes and the warm-up included',
-      labelNames,
-      registers: [],
-      async collect() {
-        await read()
-        setValues(this, all, (compared) => compared.counted)
-      },
-    })
-    register.registerMetric(billed)
-    register.registerMetric(counted)
-  }
-
   close(): Promise<void> {
     return this.#agent.destroy()
   }
 
-  async #readInTime(): Promise<void> {
+  /** Reads the totals of the engines. Those that don't answer in time keep their last value. */
+  async read(): Promise<Iterable<Compared>> {
     const now = performance.now()
     if (now - this.#readAt > freshMilliseconds) {
       this.#readAt = now
@@ -112,6 +84,7 @@ export class EngineTotals {
       if (await settlesWithin(this.#reading, 0)) this.#reading = this.#readAll()
     }
     await settlesWithin(this.#reading, patienceMilliseconds)
+    return this.#compared.values()
   }
 
   async #readAll(): Promise<void> {
@@ -139,19 +112,42 @@ export class EngineTotals {
   }
 }
 
-function setValues(
+/** Registers the metrics of billed and counted tokens. */
+export function measureEngineTotals(register: Registry, inference: { engineTotals: EngineTotals }): void {
+  const add = (name: string, help: string, pick: (compared: Compared) => Tokens | null) =>
+    register.registerMetric(
+      new Counter({
+        name,
+        help,
+        labelNames: ['deployment', 'model', 'direction'],
+        registers: [],
+        async collect() {
+          const all = await inference.engineTotals.read()
+          this.reset()
+          for (const compared of all) addTokens(this, compared.target, pick(compared))
+        },
+      }),
+    )
+  add(
+    'berth_inference_billed_tokens_total',
+    'Tokens that this process has billed for a deployment whose engine counts them as well; direction is input or output',
+    ({ billed }) => billed,
+  )
+  add(
+    'berth_inference_engine_tokens_total',
+    'What the engine of the deployment has counted since it started, requests of other processes and the warm-up included',
+    ({ counted }) => counted,
+  )
+}
+
+function addTokens(
   counter: Counter,
-  all: ReadonlyMap<string, Compared>,
-  read: (compared: Compared) => Tokens | null,
+  { deploymentId: deployment, modelName: model }: EngineTarget,
+  tokens: Tokens | null,
 ): void {
-  counter.reset()
-  for (const [deployment, compared] of all) {
-    const tokens = read(compared)
-    if (tokens === null) continue
-    const model = compared.target.modelName
-    counter.inc({ deployment, model, direction: 'input' }, tokens.input)
-    counter.inc({ deployment, model, direction: 'output' }, tokens.output)
-  }
+  if (tokens === null) return
+  counter.inc({ deployment, model, direction: 'input' }, tokens.input)
+  counter.inc({ deployment, model, direction: 'output' }, tokens.output)
 }
 
 /** Adds up counters in Prometheus's text format; null if one of the two directions has none, or an implausible one. */

@@ -1,6 +1,7 @@
 import { Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
 import { createFastCounter, createFastHistogram } from '../../gateway/fast-metrics.ts'
+import { measureEngineTotals } from './engine-totals.ts'
 import type { FinishedExchange } from './finished-exchange.ts'
 import type { Inference } from './open-inference.ts'
 
@@ -13,7 +14,7 @@ export function measureExchanges(
   inference: Pick<Inference, 'admission' | 'engineTotals'>,
 ): (exchange: FinishedExchange) => void {
   measureAdmission(register, inference)
-  inference.engineTotals.measure(register)
+  measureEngineTotals(register, inference)
   const requests = createFastCounter(register, {
     name: 'berth_inference_requests_total',
     help: 'Requests that were sent to an engine or queued for one; outcome is complete, caller_left, engine_broke or access_revoked',
