@@ -21,6 +21,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
     'passkeys',
     'recovery_codes',
     'sessions',
+    'token_usage',
     'totp_factors',
     'users',
   ],

@@ -306,6 +306,25 @@ test('tokens are recorded for the caller', async () => {
   )
 })
 
+test('GET /v1/user/export: what a person used of a deployment that another shares, and nothing of other callers', async () => {
+  const { member, viewer, admin, id } = await setUp()
+  await share(member, id)
+  engine.answer((response) =>
+    response.end('{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}'),
+  )
+  for (const caller of [viewer, viewer, admin, member]) await expectChat(caller, id, 200)
+  answerChats(engine)
+  const about = { deployment_id: id, model_name: 'berth-tiny', hour: expect.any(String) }
+  for (const [client, requests] of [
+    [viewer, 2],
+    [member, 1],
+  ] as const) {
+    await expect
+      .poll(async () => (await client.get('/v1/user/export')).body.usage)
+      .toMatchObject([{ ...about, requests, input_tokens: 3 * requests, output_tokens: 2 * requests }])
+  }
+})
+
 test('statistics by member: everybody for the owner and admins, only themselves for others', async () => {
   const { member, viewer, admin, superAdmin, id } = await setUp()
   await share(member, id)

@@ -11,28 +11,18 @@ import { recordAction } from '../audit/record-action.ts'
 export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, viewer: Viewer) {
   const { userId, email, requiresEmailVerification } = viewer
   await recordAction(db, viewer, 'user.data_exported', { target: { type: 'user', id: userId, name: email } })
-  const [account, memberships, identities, sessions, second_factors, deployments, invitations, actions] =
-    await Promise.all([
-      readAccount(db, userId),
-      listMemberships(db, userId),
-      listIdentities(db, userId),
-      listSessions(db, userId),
-      listSecondFactors(db, userId),
-      listDeployments(db, userId),
-      // Whoever registered the address may not be the invitee.
-      requiresEmailVerification ? [] : listInvitations(db, userId),
-      listActions(db, userId),
-    ])
   return {
     exported_at: clock(),
-    account,
-    memberships,
-    identities,
-    sessions,
-    second_factors,
-    deployments,
-    invitations,
-    actions,
+    account: await readAccount(db, userId),
+    memberships: await listMemberships(db, userId),
+    identities: await listIdentities(db, userId),
+    sessions: await listSessions(db, userId),
+    second_factors: await listSecondFactors(db, userId),
+    deployments: await listDeployments(db, userId),
+    usage: await listUsage(db, userId),
+    // Whoever registered the address may not be the invitee.
+    invitations: requiresEmailVerification ? [] : await listInvitations(db, userId),
+    actions: await listActions(db, userId),
   }
 }
 
@@ -110,6 +100,18 @@ function listDeployments(db: Database, userId: number) {
     .select(['id', 'organization_id', 'model_name', 'status', 'created_at', 'terminated_at'])
     .where('user_id', '=', userId)
     .orderBy('created_at')
+    .execute()
+}
+
+/** What the person used as a caller, of their own deployments and of those that others share. */
+function listUsage(db: Database, userId: number) {
+  return db
+    .selectFrom('token_usage')
+    .select(['deployment_id', 'organization_id', 'model_name', 'hour', 'late_for', 'requests'])
+    .select(['input_tokens', 'output_tokens', 'cached_tokens', 'processing_milliseconds'])
+    .where('user_id', '=', userId)
+    .orderBy('hour')
+    .orderBy('deployment_id')
     .execute()
 }
 

@@ -53,6 +53,9 @@ export const exportBody = z
     sessions: rows.describe('Your sessions'),
     second_factors: rows.describe('Your second factors, without their secrets'),
     deployments: rows.describe('Your deployments'),
+    usage: rows.describe(
+      'Your requests and tokens by deployment and hour, also of deployments that others share',
+    ),
     invitations: rows.describe('Invitations to you'),
     actions: rows.describe('What you did, from the audit log'),
   })
