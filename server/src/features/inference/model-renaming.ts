@@ -24,6 +24,8 @@ export class ModelRenaming {
   readonly name: string
   /** What stands before the sought text, without spaces */
   readonly prefix: string
+  /** The last long document had the model near its end */
+  wasAtEnd = false
 
   constructor(engineName: string, requestedName: string, path: MemberPath) {
     this.sought = toLatin1(JSON.stringify(engineName)).slice(1)
@@ -67,18 +69,29 @@ export class ModelRenaming {
 
   /** Renames the model near the start or the end of a JSON object. Overwrites `body` if there is room, because it is long. */
   renameInPlace(body: Buffer): Buffer {
+    // An engine writes the members of all its responses in one order.
+    const first = this.wasAtEnd ? this.renameEnd(body) : this.renameStart(body)
+    if (first !== null) return first
+    const second = this.wasAtEnd ? this.renameStart(body) : this.renameEnd(body)
+    if (second !== null) this.wasAtEnd = !this.wasAtEnd
+    return second ?? body
+  }
+
+  renameStart(body: Buffer): Buffer | null {
     const start = body.toString('latin1', 0, edgeLength)
-    const inStart = this.findAtStart(start)
-    if (inStart !== -1) {
-      const head = Buffer.from(start.slice(0, inStart - 1) + this.replacement, 'latin1')
-      return replaceStart(body, inStart + this.sought.length, head)
-    }
+    const at = this.findAtStart(start)
+    if (at === -1) return null
+    const head = Buffer.from(start.slice(0, at - 1) + this.replacement, 'latin1')
+    return replaceStart(body, at + this.sought.length, head)
+  }
+
+  renameEnd(body: Buffer): Buffer | null {
     const endAt = Math.max(0, body.length - edgeLength)
     const end = body.toString('latin1', endAt)
-    const inEnd = this.findAtEnd(end)
-    if (inEnd === -1) return body
-    const tail = Buffer.from(this.replacement + end.slice(inEnd + this.sought.length), 'latin1')
-    return replaceEnd(body, endAt + inEnd - 1, tail)
+    const at = this.findAtEnd(end)
+    if (at === -1) return null
+    const tail = Buffer.from(this.replacement + end.slice(at + this.sought.length), 'latin1')
+    return replaceEnd(body, endAt + at - 1, tail)
   }
 
   findAtStart(text: string): number {

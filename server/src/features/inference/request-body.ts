@@ -50,8 +50,6 @@ export type RequestReader = (
   slices: TimeSlices,
 ) => InferenceRequest | Promise<InferenceRequest>
 
-const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
-
 /** Longer bodies are read in slices, so that other requests proceed meanwhile. */
 const maxWholeBytes = 512 * 1024
 /** Bytes that are read before the next look at the clock */
@@ -65,7 +63,7 @@ const strictest: RequestRules = { mediaDomains: new Set(), allowsTokenIds: false
 export function createRequestReader(format: RequestFormat, rules: RequestRules = strictest): RequestReader {
   const names = memberNames(['model', 'stream', ...ownerFields, ...format.members], format.unparsed)
   return (bytes, slices) => {
-    const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
+    const body = hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes
     if (body.length > maxWholeBytes) {
       return readInSlices(body, { names, format, rules }, slices).catch((error: unknown) => {
         freeBuffer(bytes)
@@ -78,6 +76,10 @@ export function createRequestReader(format: RequestFormat, rules: RequestRules =
     if (mayHaveMediaUrls(body)) new MediaWalk(body, rules.mediaDomains).advance(body.length)
     return toRequest(walk, format, rules)
   }
+}
+
+function hasByteOrderMark(bytes: Buffer): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }
 
 /** What a reader looks for. */
