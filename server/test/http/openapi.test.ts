@@ -53,6 +53,8 @@ const openAiPaths = new Set([
   '/v1/models',
   '/v1/models/{model}',
 ])
+/** Errors in Anthropic's shape have no codes. */
+const anthropicPaths = new Set(['/v1/messages', '/v1/messages/count_tokens'])
 
 test('openapi.json in the repository matches the server; `npm run openapi` updates it', async () => {
   const committed = await readFile(resolve(import.meta.dirname, '../../../openapi.json'), 'utf8')
@@ -108,9 +110,13 @@ test('every path parameter is described', () => {
   }
 })
 
-test('every error is a problem with the codes of its status, or has OpenAI’s shape on the OpenAI routes', () => {
+test('every error is a problem with the codes of its status, or has the shape of another API on its routes', () => {
   for (const operation of operations) {
-    const isOpenAi = openAiPaths.has(operation.path)
+    const shape = openAiPaths.has(operation.path)
+      ? 'OpenAIError'
+      : anthropicPaths.has(operation.path)
+        ? 'AnthropicError'
+        : null
     for (const [status, response] of Object.entries(operation.responses)) {
       if (Number(status) < 400) continue
       const listed = Array.from<string[], string>(
@@ -119,8 +125,8 @@ test('every error is a problem with the codes of its status, or has OpenAI’s s
       )
       expect(listed.length, `${name(operation)} ${status}`).toBeGreaterThan(0)
       expect(response.content, `${name(operation)} ${status}`).toEqual(
-        isOpenAi
-          ? { 'application/json': { schema: { $ref: '#/components/schemas/OpenAIError' } } }
+        shape !== null
+          ? { 'application/json': { schema: { $ref: `#/components/schemas/${shape}` } } }
           : {
               'application/problem+json': {
                 schema: {
@@ -185,6 +191,10 @@ test('every protected operation returns 401 without a session, before it validat
       operation.bodyFields === null ? undefined : '{',
     )
     expect(answer.status, name(operation)).toBe(401)
+    if (anthropicPaths.has(operation.path)) {
+      expect(answer.body).toMatchObject({ type: 'error', error: { type: 'authentication_error' } })
+      continue
+    }
     const { code } = openAiPaths.has(operation.path) ? answer.body.error : answer.body
     expect(code).toBe('not_authenticated')
   }
@@ -217,6 +227,8 @@ test.each([
   ['GET /api/v1/model-deployments/{deployment_id}/events', ['application/json', 'text/event-stream']],
   ['GET /api/v1/model-deployments/{deployment_id}/logs', ['application/json', 'text/event-stream']],
   ['POST /v1/completions', ['application/json', 'text/event-stream']],
+  ['POST /v1/messages', ['application/json', 'text/event-stream']],
+  ['POST /v1/messages/count_tokens', ['application/json']],
   ['POST /tokenize', ['application/json']],
   ['POST /v1/embeddings', ['application/json']],
 ])('%s answers 200 with %j', (wanted, types) => {

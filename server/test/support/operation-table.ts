@@ -133,6 +133,8 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/chat/completions                                   401        200     200     200    200          404       -
   POST   /v1/completions                                        401        200     200     200    200          404       -
   POST   /v1/embeddings                                         401        400     400     400    400          404       -
+  POST   /v1/messages                                           401        200     200     200    200          404       -
+  POST   /v1/messages/count_tokens                              401        200     200     200    200          404       -
   POST   /tokenize                                              401        200     200     200    200          404       -
 `)
 
@@ -147,6 +149,8 @@ export const notRecorded: Record<string, string> = {
   'POST /v1/chat/completions': 'inference is metered',
   'POST /v1/completions': 'inference is metered',
   'POST /v1/embeddings': 'inference is metered',
+  'POST /v1/messages': 'inference is metered',
+  'POST /v1/messages/count_tokens': 'changes nothing',
   'POST /tokenize': 'changes nothing',
 }
 
@@ -349,6 +353,16 @@ const requests: Record<string, MakeRequest> = {
     body: { model: findDeployment(caller), messages: [{ role: 'user', content: 'Hello' }] },
   }),
   'POST /v1/completions': (caller) => ({ body: { model: findDeployment(caller), prompt: 'Hello' } }),
+  'POST /v1/messages': (caller) => ({
+    body: {
+      model: findDeployment(caller),
+      max_tokens: 9,
+      messages: [{ role: 'user', content: 'Hello' }],
+    },
+  }),
+  'POST /v1/messages/count_tokens': (caller) => ({
+    body: { model: findDeployment(caller), messages: [{ role: 'user', content: 'Hello' }] },
+  }),
   'POST /tokenize': (caller) => ({ body: { model: findDeployment(caller), prompt: 'Hello' } }),
   'POST /v1/embeddings': (caller) => ({ body: { model: findDeployment(caller), input: 'Hello' } }),
 }

@@ -53,7 +53,9 @@ export function answerJson(response: ServerResponse, body: string, status = 200)
 /** Starts an engine that answers every request with an empty result, and makes the runtime report it as the engine of each deployment. */
 export async function startAnsweringEngine(runtime: ScriptedRuntime): Promise<RecordingEngine> {
   const engine = await startRecordingEngine()
-  engine.answer((response) => answerJson(response, '{"choices":[],"data":[]}'))
+  engine.answer((response) =>
+    answerJson(response, '{"choices":[{"message":{"content":""}}],"data":[],"count":1}'),
+  )
   runtime.answer({
     ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
     observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),

@@ -1,6 +1,8 @@
 /** Engines fetch images, audio and video from the addresses in a request. The gateway allows only those that the operator trusts. */
 
 import { ApplicationError } from '../../base/errors.ts'
+import { openAiMedia } from './media-formats.ts'
+import type { MediaFormat } from './media-formats.ts'
 
 const quote = 0x22
 const backslash = 0x5c
@@ -19,7 +21,6 @@ const maxNameBytes = 512
 /** Longest address */
 const maxAddressBytes = 8192
 
-const mediaSuffix = Buffer.from('_url')
 /** In each escape of a letter or an underscore, and rare elsewhere: the search skips quickly to its first byte */
 const zeros = Buffer.from('00')
 /** An escape that stands for an underscore or a letter, which may hide a name */
@@ -32,8 +33,8 @@ const maxCandidates = 500
 export const mediaOverlap = 6
 
 /** True if a body, or a part of one, may have an address of media. Quick, because most bodies don't. */
-export function mayHaveMediaUrls(body: Buffer): boolean {
-  return body.includes(mediaSuffix) || hasEscapedLetter(body)
+export function mayHaveMediaUrls(body: Buffer, { marks }: MediaFormat = openAiMedia): boolean {
+  return marks.some((mark) => body.includes(mark)) || hasEscapedLetter(body)
 }
 
 function hasEscapedLetter(body: Buffer): boolean {
@@ -64,6 +65,7 @@ export function isAllowedMediaUrl(url: string, domains: ReadonlySet<string>): bo
 export class MediaWalk {
   readonly body: Buffer
   readonly domains: ReadonlySet<string>
+  readonly format: MediaFormat
   position = 0
   depth = 0
   /** Offset after the opening quote of the current string; -1 outside of strings */
@@ -76,11 +78,14 @@ export class MediaWalk {
   name: string | null = null
   /** Depth of the outermost object or array below a name that ends in `_url` */
   mediaDepth = Infinity
+  /** Depth of the outermost object or array below an ignored name */
+  ignoredDepth = Infinity
   isSchema = false
 
-  constructor(body: Buffer, domains: ReadonlySet<string>) {
+  constructor(body: Buffer, domains: ReadonlySet<string>, format: MediaFormat = openAiMedia) {
     this.body = body
     this.domains = domains
+    this.format = format
   }
 
   /** Walks to the offset `to`, or to the end. Returns true at the end. */
@@ -153,13 +158,19 @@ export class MediaWalk {
 
   /** False for most names, without decoding them: a body can have millions. */
   mayMatter({ start, end }: { start: number; end: number }): boolean {
-    if (this.isEscaped || this.body[end - 1] === lastOfUrl) return true
+    if (this.isEscaped || this.body[end - 1] === lastOfUrl || this.format.container !== null) return true
     return this.depth === 1 && schemaLengths.has(end - start)
   }
 
   enter(): void {
     this.depth += 1
-    if (this.name?.endsWith('_url') === true && this.mediaDepth === Infinity) this.mediaDepth = this.depth
+    const { name, format } = this
+    if (name !== null && name !== '') {
+      const holdsUrls = name.endsWith('_url') || name === format.container
+      if (holdsUrls && this.mediaDepth === Infinity) this.mediaDepth = this.depth
+      const isIgnored = name === format.ignored && this.depth > 2
+      if (isIgnored && this.ignoredDepth === Infinity) this.ignoredDepth = this.depth
+    }
     this.name = null
   }
 
@@ -167,9 +178,11 @@ export class MediaWalk {
     this.endElement()
     this.depth -= 1
     if (this.depth < this.mediaDepth) this.mediaDepth = Infinity
+    if (this.depth < this.ignoredDepth) this.ignoredDepth = Infinity
   }
 
   check(start: number, end: number): void {
+    if (this.ignoredDepth !== Infinity) return
     // The data of an image is long and needs no decoding.
     if (/^data:/i.test(this.body.toString('latin1', start, Math.min(end, start + 5)))) return
     const url = this.decode(start, end, maxAddressBytes)

@@ -39,7 +39,7 @@ const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = 
 
 const ownerFields = [...refusedFields, ...Object.keys(neutralValues)]
 
-type RequestFormat = Pick<Protocol, 'members' | 'unparsed' | 'edit'>
+type RequestFormat = Pick<Protocol, 'members' | 'unparsed' | 'media' | 'edit'>
 
 /**
  * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it, unless it is a JSON object
@@ -73,7 +73,9 @@ export function createRequestReader(format: RequestFormat, rules: RequestRules =
     if (!isUtf8(body)) throw notUtf8()
     const walk = new MemberWalk(body, names)
     advance(walk, body.length)
-    if (mayHaveMediaUrls(body)) new MediaWalk(body, rules.mediaDomains).advance(body.length)
+    if (mayHaveMediaUrls(body, format.media)) {
+      new MediaWalk(body, rules.mediaDomains, format.media).advance(body.length)
+    }
     return toRequest(walk, format, rules)
   }
 }
@@ -101,12 +103,12 @@ async function readInSlices(
   let seen = 0
   let hasMedia = false
   await slices.run(() => {
-    hasMedia = mayHaveMediaUrls(body.subarray(seen, seen + stepBytes + mediaOverlap))
+    hasMedia = mayHaveMediaUrls(body.subarray(seen, seen + stepBytes + mediaOverlap), format.media)
     seen += stepBytes
     return hasMedia || seen >= body.length
   })
   if (hasMedia) {
-    const media = new MediaWalk(body, rules.mediaDomains)
+    const media = new MediaWalk(body, rules.mediaDomains, format.media)
     await slices.run(() => media.advance(media.position + stepBytes))
   }
   return toRequest(walk, format, rules)

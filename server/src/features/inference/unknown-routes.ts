@@ -28,8 +28,14 @@ export function sendUnknownInferenceRoute(
         )
       : new ApplicationError('method_not_allowed', `Method not allowed. ${path} accepts ${methods}.`)
   if (methods !== '') reply.header('allow', methods)
-  const { errors } = protocols.find((protocol) => protocol.path === path) ?? { errors: openAiErrors }
+  const { errors } = protocols.find((protocol) => isAtOrBelow(path, protocol.path)) ?? {
+    errors: openAiErrors,
+  }
   const { status, body } = errors.compose(toPublicError(error), request.id)
   void reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
   return true
+}
+
+function isAtOrBelow(path: string, other: string): boolean {
+  return path === other || path.startsWith(`${other}/`)
 }

@@ -97,6 +97,47 @@ describe('llama-server', () => {
       .toMatchObject({ requests: 2, input_tokens: 9 })
   })
 
+  test('messages pass through to an engine that serves them: name, usage in parts, media, errors', async () => {
+    const { engine, client, id } = used
+    const before = (await client.get(`/api/v1/model-deployments/${id}/usage`)).body
+    const event = (type: string, more: object) =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
+    const message = { id: 'm', model: `dep-${id}`, usage: { input_tokens: 4, cache_read_input_tokens: 6 } }
+    const stream = [
+      event('message_start', { message }),
+      event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Hi' } }),
+      event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 3 } }),
+      event('message_stop', {}),
+    ].join('')
+    engine.answer((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(stream)
+    })
+    const body = { model: id, max_tokens: 5, stream: true, messages: [{ role: 'user', content: 'Hi' }] }
+    const answer = await client.post('/v1/messages?beta=true', body)
+    expect(answer.body).toBe(stream.replace(`dep-${id}`, id))
+    expect(engine.last().path).toBe('/v1/messages')
+    expect(JSON.parse(engine.last().body)).toEqual({ ...body, model: `dep-${id}` })
+    await expect
+      .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body)
+      .toMatchObject({ input_tokens: before.input_tokens + 10, output_tokens: before.output_tokens + 3 })
+    engine.answer((response) => answerJson(response, '{"error":{"code":400,"message":"bad"}}', 400))
+    expect(await client.post('/v1/messages', body)).toMatchObject({
+      status: 400,
+      body: { type: 'error', error: { type: 'invalid_request_error', message: 'bad' } },
+    })
+    const image = [{ type: 'image', source: { type: 'url', url: 'http://169.254.169.254/' } }]
+    const received = engine.requests.length
+    const refused = await client.post('/v1/messages', {
+      ...body,
+      messages: [{ role: 'user', content: image }],
+    })
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringMatching(/media/) } },
+    })
+    expect(engine.requests).toHaveLength(received)
+  })
+
   test('a 502 if the engine answers no JSON, and an error of the engine stays as it is', async () => {
     const { engine, client, id } = used
     engine.answer((response) => answerJson(response, 'oops'))

@@ -3,6 +3,7 @@ import type { EngineRoute, ModelType, TokenCounts } from '../../../ports/model-r
 import type { TokenUsage } from '../../metering/record-tokens.ts'
 import type { ChoiceCounts } from '../choice-counts.ts'
 import type { Edit, ReadBody } from '../body-edits.ts'
+import type { MediaFormat } from '../media-formats.ts'
 
 /** What distinguishes one inference route from the others. The gateway knows a protocol only by these facts. */
 export interface Protocol {
@@ -24,6 +25,8 @@ export interface Protocol {
   readonly members: readonly string[]
   /** Top-level members that may be long, so only their kind is known: of an array and a text `array` and `text`, or `other`. `edit` may look at the bytes */
   readonly unparsed?: readonly string[]
+  /** Where requests have addresses of media; as in OpenAI's API if absent */
+  readonly media?: MediaFormat
   /** Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The model's name is replaced in any case. */
   readonly edit: (body: ReadBody, rules: RequestRules) => Edit[]
   /** True if `/tokenize` of an engine reads the body of a request and counts its prompt */

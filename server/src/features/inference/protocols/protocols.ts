@@ -2,6 +2,8 @@ import type { ModelType } from '../../../ports/model-runtime.ts'
 import { chatCompletions } from './chat-completions.ts'
 import { completions } from './completions.ts'
 import { embeddings } from './embeddings.ts'
+import { countTokens } from './messages/count-tokens.ts'
+import { messages } from './messages/messages.ts'
 import type { MainProtocol, Protocol } from './protocol.ts'
 import { tokenize } from './tokenize.ts'
 
@@ -12,4 +14,11 @@ export const mainProtocols: Readonly<Record<ModelType, MainProtocol>> = {
 }
 
 /** Every protocol; each has a route. */
-export const protocols: readonly Protocol[] = [chatCompletions, completions, embeddings, tokenize]
+export const protocols: readonly Protocol[] = [
+  chatCompletions,
+  completions,
+  embeddings,
+  messages,
+  countTokens,
+  tokenize,
+]

@@ -1,0 +1,73 @@
+import { ApplicationError } from '../../../base/errors.ts'
+import type { JsonObject } from './protocol.ts'
+
+// Reads the fields of a request that is translated. Each function throws the caller's 400, which names the field.
+
+/** The 400 for the field at `path`. */
+export function refuseField(path: string, reason: string): ApplicationError {
+  return new ApplicationError('invalid_request_error', `\`${path.slice(0, 200)}\` ${reason}`)
+}
+
+/** An object. */
+export function readObject(value: unknown, path: string): JsonObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+  throw refuseField(path, 'must be an object.')
+}
+
+/** A list of at most 10,000 items; empty if it is missing or null. */
+export function readList(value: unknown, path: string): readonly unknown[] {
+  if (value === undefined || value === null) return []
+  if (!Array.isArray(value)) throw refuseField(path, 'must be a list.')
+  if (value.length > maxItems) throw refuseField(path, `must have at most ${maxItems} items.`)
+  return value
+}
+
+const maxItems = 10_000
+
+/** A text. */
+export function readText(value: unknown, path: string): string {
+  if (typeof value === 'string') return value
+  throw refuseField(path, 'must be a text.')
+}
+
+/** A text; undefined if it is missing or null. */
+export function readOptionalText(value: unknown, path: string): string | undefined {
+  return value === undefined || value === null ? undefined : readText(value, path)
+}
+
+/** The `type` of a part, for a message that it is not supported. */
+export function refuseType(type: unknown, path: string): ApplicationError {
+  const shown = typeof type === 'string' ? `"${type.slice(0, 64)}"` : 'missing'
+  return refuseField(`${path}.type`, `is ${shown}, which is not supported here.`)
+}
+
+/** The members with these names that the request has, null not counted. */
+export function pickFields(request: JsonObject, names: readonly string[]): JsonObject {
+  const present = names.filter((name) => request[name] !== undefined && request[name] !== null)
+  return Object.fromEntries(present.map((name) => [name, request[name]]))
+}
+
+/**
+ * Members that engines know in a chat, next to those of the route. Engines refuse those that they can't honor and that would change what
+ * the answer means.
+ */
+export const engineFields = [
+  'top_k',
+  'min_p',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'repetition_penalty',
+  'logit_bias',
+  'guided_json',
+  'guided_regex',
+  'guided_choice',
+  'guided_grammar',
+  'structured_outputs',
+  'ignore_eos',
+  'min_tokens',
+  'chat_template_kwargs',
+  'priority',
+  'cache_salt',
+  'id_slot',
+] as const

@@ -1,0 +1,46 @@
+import { anthropicMedia } from '../../media-formats.ts'
+import { modelAt } from '../openai.ts'
+import type { Protocol, Translation } from '../protocol.ts'
+import { tokenize } from '../tokenize.ts'
+import { anthropicErrors } from './anthropic.ts'
+import { countTokensBody, countTokensResponse } from './schemas.ts'
+import { toChatPrompt } from './to-chat.ts'
+
+const asTokens: Translation = {
+  via: tokenize,
+  translate: (request) => ({
+    body: toChatPrompt(request),
+    answers: {
+      toBody(answer) {
+        const { count } = (answer ?? {}) as { count?: unknown }
+        if (typeof count !== 'number') throw new Error('the engine sent no count')
+        return { input_tokens: count }
+      },
+      openEvents: null,
+    },
+  }),
+}
+
+/** Anthropic's count of the tokens of a prompt. It generates nothing, so it uses no tokens. */
+export const countTokens: Protocol = {
+  path: '/v1/messages/count_tokens',
+  enginePath: '/v1/messages/count_tokens',
+  route: 'count_tokens',
+  translations: [asTokens],
+  description: {
+    operationId: 'countMessageTokens',
+    summary: 'Count the tokens of messages, in Anthropic’s format',
+    request: countTokensBody,
+    response: countTokensResponse,
+    events: null,
+  },
+  operation: 'count_tokens',
+  modelTypes: ['LLM'],
+  members: [],
+  media: anthropicMedia,
+  edit: () => [],
+  isTokenizable: false,
+  bodies: { modelAt, usageAt: null, readUsage: () => null, openRewriter: () => null },
+  events: null,
+  errors: anthropicErrors,
+}

@@ -1,0 +1,67 @@
+import type { TokenUsage } from '../../../metering/record-tokens.ts'
+import { readUsageAt } from '../../usage.ts'
+import { anthropicMedia } from '../../media-formats.ts'
+import { chatCompletions } from '../chat-completions.ts'
+import { modelAt } from '../openai.ts'
+import type { Protocol, Translation } from '../protocol.ts'
+import { anthropicErrors, readAnthropicUsage } from './anthropic.ts'
+import { MessageEvents } from './message-events.ts'
+import { messageBody, messageEvent, messageResponse } from './schemas.ts'
+import { toChat, wantsThoughts } from './to-chat.ts'
+import { toMessage } from './to-message.ts'
+
+const asChat: Translation = {
+  via: chatCompletions,
+  translate(request) {
+    const facts = { model: String(request['model']), wantsThoughts: wantsThoughts(request) }
+    return {
+      body: toChat(request),
+      answers: {
+        toBody: (answer) => toMessage(answer, facts),
+        openEvents: () => new MessageEvents(facts),
+      },
+    }
+  },
+}
+
+const usageNames = { usage: ['usage'], timings: ['usage'], none: ['usage'] }
+
+/** The first event has the tokens of the request, a late one those of the answer. */
+function readEventUsage(event: unknown): Partial<TokenUsage> | null {
+  const started = readUsageAt(event, ['message', 'usage'], readAnthropicUsage)
+  if (started !== null) return { inputTokens: started.inputTokens, cachedTokens: started.cachedTokens }
+  const usage = readUsageAt(event, ['usage'], readAnthropicUsage)
+  if (usage === null || usage.inputTokens > 0) return usage
+  return { outputTokens: usage.outputTokens }
+}
+
+/** Anthropic's messages. */
+export const messages: Protocol = {
+  path: '/v1/messages',
+  enginePath: '/v1/messages',
+  route: 'messages',
+  translations: [asChat],
+  description: {
+    operationId: 'createMessage',
+    summary: 'Send messages to a deployed model, in Anthropic’s format',
+    request: messageBody,
+    response: messageResponse,
+    events: { data: messageEvent, note: 'The last event is `message_stop`.' },
+  },
+  operation: 'chat',
+  modelTypes: ['LLM'],
+  members: [],
+  media: anthropicMedia,
+  edit: () => [],
+  isTokenizable: false,
+  bodies: { modelAt, usageAt: ['usage'], readUsage: readAnthropicUsage, openRewriter: () => null },
+  events: {
+    modelAt: ['message', 'model'],
+    countNames: usageNames,
+    readUsage: readEventUsage,
+    chunkMark: 'block_delta"',
+    openChoices: () => null,
+    openRemoval: () => null,
+  },
+  errors: anthropicErrors,
+}

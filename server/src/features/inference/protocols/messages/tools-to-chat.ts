@@ -1,0 +1,68 @@
+import { readList, readObject, readOptionalText, readText, refuseField } from '../fields.ts'
+import type { JsonObject } from '../protocol.ts'
+
+/**
+ * Translates the tools of a message and which of them the model may call. Tools that Anthropic's servers run are left out, unless the
+ * request forces one.
+ */
+export function toChatTools(request: JsonObject): JsonObject {
+  const all = readList(request['tools'], 'tools').map((tool, index) => readTool(tool, `tools.${index}`))
+  const tools = all.flatMap(({ chat }) => (chat === null ? [] : [chat]))
+  const choice = readChoice(request['tool_choice'])
+  const hosted = all.filter(({ chat }) => chat === null).map(({ name }) => name)
+  const isForcedHosted = choice.name !== undefined && hosted.includes(choice.name)
+  if (isForcedHosted || (choice.type === 'any' && tools.length === 0)) {
+    throw refuseField(
+      'tool_choice',
+      'forces a tool that Berth does not run. Only your own tools can be called.',
+    )
+  }
+  if (tools.length === 0) return {}
+  return {
+    tools,
+    ...(choice.type === undefined ? {} : { tool_choice: toChatChoice(choice) }),
+    ...(choice.isSingle ? { parallel_tool_calls: false } : {}),
+  }
+}
+
+interface ReadTool {
+  name: string
+  /** null for a tool that Anthropic's servers run */
+  chat: JsonObject | null
+}
+
+function readTool(tool: unknown, path: string): ReadTool {
+  const { type, name: given, description, input_schema: schema, strict } = readObject(tool, path)
+  const name = readText(given, `${path}.name`)
+  if (type !== undefined && type !== null && type !== 'custom') return { name, chat: null }
+  const text = readOptionalText(description, `${path}.description`)
+  const called = {
+    name,
+    ...(text === undefined ? {} : { description: text }),
+    parameters: readObject(schema, `${path}.input_schema`),
+    ...(strict === true ? { strict } : {}),
+  }
+  return { name, chat: { type: 'function', function: called } }
+}
+
+interface ReadChoice {
+  type: 'auto' | 'any' | 'none' | 'tool' | undefined
+  /** With `tool` */
+  name?: string
+  /** At most one call */
+  isSingle: boolean
+}
+
+function readChoice(value: unknown): ReadChoice {
+  if (value === undefined || value === null) return { type: undefined, isSingle: false }
+  const { type, name, disable_parallel_tool_use: single } = readObject(value, 'tool_choice')
+  const isSingle = single === true
+  if (type === 'tool') return { type, name: readText(name, 'tool_choice.name'), isSingle }
+  if (type === 'auto' || type === 'any' || type === 'none') return { type, isSingle }
+  throw refuseField('tool_choice.type', 'must be `auto`, `any`, `tool` or `none`.')
+}
+
+function toChatChoice({ type, name }: ReadChoice): unknown {
+  if (type === 'tool') return { type: 'function', function: { name } }
+  return type === 'any' ? 'required' : type
+}
