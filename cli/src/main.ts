@@ -8,7 +8,8 @@ async function main(args: readonly string[]): Promise<number> {
   const program = createProgram()
   try {
     await program.parseAsync(args, { from: 'user' })
-    return 0
+    // `run` passes on the exit code of its program.
+    return Number(process.exitCode ?? 0)
   } catch (error) {
     // Commander has printed the reason.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage

@@ -178,10 +178,11 @@ const cli: readonly Layer[] = [
   { name: 'cli base', files: ['cli/src/base/**', 'cli/package.json'], imports: [] },
   { name: 'cli api', files: ['cli/src/api/**'], imports: ['contract', 'cli base'] },
   { name: 'cli bill', files: ['cli/src/bill/**'], imports: [] },
+  { name: 'cli proxy', files: ['cli/src/proxy/**'], imports: ['cli base'] },
   {
     name: 'cli commands',
     files: ['cli/src/commands/**'],
-    imports: ['contract', 'cli base', 'cli api', 'cli bill'],
+    imports: ['contract', 'cli base', 'cli api', 'cli bill', 'cli proxy'],
   },
   { name: 'cli program', files: ['cli/src/program/**'], imports: ['cli base', 'cli commands'] },
   { name: 'cli', files: ['cli/src/main.ts'], imports: ['cli base', 'cli program'] },

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { version } from '../../package.json'
+import { defineConnectionCommands } from './connection.ts'
 import { defineDeploymentCommands } from './deployments.ts'
 import { defineInferenceCommands } from './inference.ts'
 import { defineOrganizationCommands } from './organization.ts'
@@ -25,6 +26,7 @@ export function createProgram(): Command {
   defineSessionCommands(program)
   defineDeploymentCommands(program)
   defineInferenceCommands(program)
+  defineConnectionCommands(program)
   defineOrganizationCommands(program)
   return program
 }

@@ -1,0 +1,43 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+
+const inferencePaths = new Set([
+  '/v1/chat/completions',
+  '/v1/completions',
+  '/v1/embeddings',
+  '/v1/responses',
+  '/v1/messages',
+  '/v1/messages/count_tokens',
+  '/v1/rerank',
+])
+const modelPath = /^\/v1\/models(\/[^/]+)?$/
+const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i
+
+/** Whether a request names this machine. A page of another site that resolves its own name to loopback does not. */
+export function isLocalHost(host: string | undefined): boolean {
+  return host !== undefined && loopback.test(host)
+}
+
+/** Whether a browser sends the request for a page of this machine. */
+export function isLocalOrigin(origin: string): boolean {
+  const [, host = ''] = /^https?:\/\/([^/]+)$/.exec(origin) ?? []
+  return loopback.test(host)
+}
+
+/** The methods of a path that the proxy forwards; none for any other path, so that no program manages the account. */
+export function methodsOf(path: string): readonly string[] {
+  if (inferencePaths.has(path)) return ['POST']
+  return modelPath.test(path) ? ['GET', 'HEAD'] : []
+}
+
+/** Whether a request has the key, where a program sends one. */
+export function hasKey(headers: IncomingHttpHeaders, key: string): boolean {
+  const [, bearer] = /^Bearer +(.+)$/i.exec(headers.authorization ?? '') ?? []
+  return [bearer, headers['x-api-key'], headers['api-key']].some(
+    (sent) => typeof sent === 'string' && timingSafeEqual(digest(sent), digest(key)),
+  )
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+
+/** They concern one connection only (RFC 9110). */
+const hopByHop = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+/** The proxy's own key and address, and what would make the server treat a program as a page of another site */
+const ownOfRequest = new Set([
+  ...hopByHop,
+  'api-key',
+  'authorization',
+  'content-length',
+  'cookie',
+  'expect',
+  'forwarded',
+  'host',
+  'origin',
+  'referer',
+  'x-api-key',
+])
+const ownOfResponse = new Set([...hopByHop, 'set-cookie', 'strict-transport-security'])
+
+/** The headers that the server gets, with the session. */
+export function toServerHeaders(
+  headers: IncomingHttpHeaders,
+  cookie: string,
+  length: number,
+): OutgoingHttpHeaders {
+  const kept = keep(
+    headers,
+    (name) => !ownOfRequest.has(name) && !/^(sec-fetch-|x-forwarded-|access-control-)/.test(name),
+  )
+  return { ...kept, cookie, ...(length > 0 && { 'content-length': length }) }
+}
+
+/** The headers that the program gets, without the session. */
+export function toProgramHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  return keep(headers, (name) => !ownOfResponse.has(name) && !name.startsWith('access-control-'))
+}
+
+/** Without the headers that `connection` names, too. */
+function keep(headers: IncomingHttpHeaders, isKept: (name: string) => boolean): OutgoingHttpHeaders {
+  const named = new Set((headers.connection ?? '').toLowerCase().split(/\s*,\s*/))
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => isKept(name) && !named.has(name)))
+}

@@ -1,0 +1,128 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { CommandError } from '../base/errors.ts'
+import { passOn, send } from './forward.ts'
+import { hasKey, isLocalHost, isLocalOrigin, methodsOf } from './guard.ts'
+import { Refusal, refuse } from './refuse.ts'
+
+export interface ProxyOptions {
+  /** The origin of the server */
+  url: string
+  /** The value of the `Cookie` header, read anew for each request, because the person may sign in again */
+  readCookie: () => Promise<string>
+  /** What programs must send; null for none */
+  key: string | null
+  /** 0 for any free port */
+  port: number
+  /** Called when a request begins to wait for a server that does not respond */
+  onOutage?: (() => void) | undefined
+}
+
+/** A server on loopback that adds the person's session to inference requests. */
+export interface Proxy {
+  /** Its origin */
+  url: string
+  close(): void
+}
+
+/** Starts a proxy. Throws if the port is in use. */
+export async function startProxy(options: ProxyOptions): Promise<Proxy> {
+  const server = createServer((request, response) => void answer(options, request, response))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const isTaken = error.code === 'EADDRINUSE'
+      const advice = isTaken
+        ? `Port ${options.port} is in use. Choose another with --port, or 0 for any.`
+        : error.message
+      reject(new CommandError(advice))
+    })
+    server.listen(options.port, '127.0.0.1', resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+async function answer(
+  options: ProxyOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { pathname, search } = parseTarget(request.url)
+  const left = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) left.abort()
+  })
+  try {
+    admit(options.key, request, response, pathname)
+    if (response.writableEnded) return
+    const body = await buffer(request)
+    const cookie = await options.readCookie().catch((error: Error) => {
+      throw new Refusal(401, 'authentication_error', error.message)
+    })
+    const forwarded = { request, body, target: pathname + search, cookie }
+    await passOn(await send(options, forwarded, left.signal), response)
+  } catch (error) {
+    if (!(error instanceof Refusal) || response.headersSent) response.destroy()
+    else refuse(response, pathname, error)
+  }
+}
+
+function parseTarget(target = '/'): URL {
+  try {
+    return new URL(target, 'http://localhost')
+  } catch {
+    return new URL('http://localhost')
+  }
+}
+
+/** Answers what needs no server. Throws a Refusal for a request that the proxy does not forward. */
+function admit(key: string | null, request: IncomingMessage, response: ServerResponse, path: string): void {
+  const { method = '', headers } = request
+  if (!isLocalHost(headers.host))
+    throw new Refusal(403, 'permission_error', 'Use the address http://127.0.0.1.')
+  allowOrigin(request, response)
+  if (method === 'OPTIONS') return void response.writeHead(204).end()
+  // Anthropic's clients ask whether the address answers.
+  if (path === '/' && (method === 'HEAD' || method === 'GET')) return void response.writeHead(200).end()
+  const methods = methodsOf(path)
+  if (methods.length === 0) {
+    throw new Refusal(
+      404,
+      'not_found_error',
+      `${path} is not for programs. This address serves inference only.`,
+    )
+  }
+  if (!methods.includes(method)) {
+    response.setHeader('allow', methods.join(', '))
+    throw new Refusal(405, 'invalid_request_error', `${path} takes ${methods.join(' or ')}.`)
+  }
+  if (key !== null && !hasKey(headers, key)) {
+    throw new Refusal(
+      401,
+      'authentication_error',
+      'The key is wrong. Use the one that `berth connect` printed.',
+    )
+  }
+}
+
+/** Lets pages of this machine read responses (CORS), and refuses those of others. */
+function allowOrigin({ headers }: IncomingMessage, response: ServerResponse): void {
+  const { origin } = headers
+  if (origin === undefined) return
+  if (!isLocalOrigin(origin))
+    throw new Refusal(403, 'permission_error', `Pages of ${origin} can't use this address.`)
+  response.setHeader('vary', 'origin')
+  response.setHeader('access-control-allow-origin', origin)
+  response.setHeader('access-control-allow-methods', 'GET, HEAD, POST')
+  response.setHeader('access-control-allow-headers', headers['access-control-request-headers'] ?? '*')
+  response.setHeader('access-control-expose-headers', '*')
+  response.setHeader('access-control-max-age', '600')
+}
