@@ -62,6 +62,21 @@ test('an owner shares a deployment; a member finds it under Team, calls it, and 
   await message.press('Enter')
   await see(page.getByText(/\d+ tokens in · \d+ out/))
 
+  // The command palette has it too, with its owner, and only the commands that the member may use.
+  const palette = page.getByRole('dialog', { name: 'Search or jump to…' })
+  await page.keyboard.press('Control+k')
+  await see(palette.getByRole('option', { name: 'berth-tiny · Ada Lovelace Shared · Running' }))
+  await page.keyboard.type('berth-tiny ada')
+  await see(palette.getByRole('option', { name: 'berth-tiny · Ada Lovelace: Metrics' }))
+  await see(palette.getByRole('option', { name: 'berth-tiny · Ada Lovelace: Open in playground' }))
+  for (const action of ['Logs', 'Terminate']) {
+    const name = `berth-tiny · Ada Lovelace: ${action}`
+    expect(await palette.getByRole('option', { name }).count(), action).toBe(0)
+  }
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`**/deployments/${id}`)
+  await seeGone(palette)
+
   await owner.getByRole('tab', { name: 'Metrics' }).click()
   await see(owner.getByRole('row', { name: /^Mary Somerville .* 1 / }))
   await page.goto(`/deployments/${id}?tab=metrics`)

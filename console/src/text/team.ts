@@ -10,6 +10,7 @@ export const team = {
   ownedBy: (name: string) => `Owner: ${name}`,
   ownedByYou: 'Owner: you',
   shared: 'Shared',
+  sharedInState: (state: string) => `Shared · ${state}`,
   noneTeamTitle: 'No current deployments in this organization',
   noneTeam: 'Deployments of all members appear here.',
   noneSharedTitle: 'No shared deployments',

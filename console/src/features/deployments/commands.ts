@@ -1,12 +1,15 @@
-import { queryOptions, useQuery } from '@tanstack/react-query'
+import { queryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { Boxes, ChartLine, CodeXml, Copy, MessagesSquare, ScrollText, Trash2 } from 'lucide-react'
+import { Boxes, ChartLine, CodeXml, Copy, MessagesSquare, ScrollText, Trash2, Users } from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
 import { callApi } from '../../api/client.ts'
-import { useCan } from '../../api/session.ts'
+import { organizationQuery, useSession } from '../../api/session.ts'
 import type { Command } from '../../components/command.ts'
 import { copyText } from '../../components/copy-text.ts'
 import { useToasts } from '../../components/toast.tsx'
+import type { Deployment } from '../../contract.ts'
+import { judgeAccess } from '../../domain/deployments/access.ts'
+import type { DeploymentAccess } from '../../domain/deployments/access.ts'
 import { findIdSuffixes } from '../../domain/models/variant-names.ts'
 import { text } from '../../text/index.ts'
 import type { DeploymentSearch } from './pages.ts'
@@ -14,58 +17,90 @@ import type { DeploymentSearch } from './pages.ts'
 const newestDeploymentsQuery = queryOptions({
   queryKey: ['commands', 'deployments'],
   queryFn: ({ signal }) =>
-    callApi('GET', '/api/v1/model-deployments', { query: { active: true, limit: 100 }, signal }),
+    callApi('GET', '/api/v1/model-deployments', {
+      query: { scope: 'callable', active: true, limit: 100 },
+      signal,
+    }),
 })
 
-/** Commands that open one of the newest deployments, a part of its page, or its dialog. */
+/** What a person may do with a deployment of the palette. */
+interface Choice {
+  deployment: Deployment
+  /** The shortened id if other deployments have the same model and variant, otherwise empty */
+  suffix: string
+  access: DeploymentAccess
+}
+
+/** Commands that open one of the newest deployments, a part of its page, or its dialog: first own ones, then those that others share. */
 export function useDeploymentCommands(): Command[] {
   const navigate = useNavigate()
-  const can = useCan()
   const toasts = useToasts()
+  const { user } = useSession()
+  const { data: organization } = useSuspenseQuery(organizationQuery)
   const { data } = useQuery(newestDeploymentsQuery)
   const deployments = data?.items ?? []
   const suffixes = findIdSuffixes(deployments)
-  const open = (deploymentId: string, search: DeploymentSearch = {}) =>
-    navigate({ to: '/deployments/$deploymentId', params: { deploymentId }, search })
-  return deployments.flatMap(({ id, model_name, status }): Command[] => {
-    const name = [model_name, suffixes.get(id)].filter(Boolean).join(' ')
-    const part = (action: string, icon: LucideIcon, run: Command['run']): Command => ({
-      group: 'deployments',
-      id: `${id} ${action}`,
-      icon,
-      label: text.shell.commandOn(name, action),
-      keywords: id,
-      searchOnly: true,
-      run,
-    })
-    return [
-      {
-        group: 'deployments',
-        id,
-        icon: Boxes,
-        label: name,
-        keywords: id,
-        hint: text.deployments.statuses[status],
-        run: () => open(id),
-      },
-      part(text.deployment.metrics, ChartLine, () => open(id, { tab: 'metrics' })),
-      part(text.deployment.logs, ScrollText, () => open(id, { tab: 'logs' })),
-      part(text.deployment.callIt, CodeXml, () => open(id, { tab: 'use' })),
-      part(text.common.copy('ID'), Copy, () => copyText(id).catch(toasts.error)),
-      ...(can('useOwnDeployments') && status === 'running'
-        ? [
-            part(text.deployments.openInPlayground, MessagesSquare, () =>
-              navigate({ to: '/playground', search: { deployment: id } }),
-            ),
-          ]
-        : []),
-      ...(can('terminateOwnDeployments') && status !== 'terminating'
-        ? [
-            part(text.deployments[status === 'failed' ? 'remove' : 'terminate'], Trash2, () =>
-              open(id, { terminate: 'yes' }),
-            ),
-          ]
-        : []),
-    ]
+  const { id: currentOrganizationId, permissions } = organization
+  const person = { userId: user.id, currentOrganizationId, permissions }
+  const choices = deployments.map((deployment): Choice => {
+    const suffix = suffixes.get(deployment.id) ?? ''
+    return { deployment, suffix, access: judgeAccess(deployment, person) }
   })
+  const act: Actions = {
+    open: (deploymentId, search = {}) =>
+      navigate({ to: '/deployments/$deploymentId', params: { deploymentId }, search }),
+    chat: (deployment) => navigate({ to: '/playground', search: { deployment } }),
+    copy: (id) => copyText(id).catch(toasts.error),
+  }
+  return choices
+    .toSorted((one, other) => Number(other.access.isOwner) - Number(one.access.isOwner))
+    .flatMap((choice) => listCommands(choice, act))
+}
+
+interface Actions {
+  open: (id: string, search?: DeploymentSearch) => unknown
+  chat: (id: string) => unknown
+  copy: (id: string) => unknown
+}
+
+function listCommands({ deployment, suffix, access }: Choice, act: Actions): Command[] {
+  const { id, model_name: model, status, owner } = deployment
+  const ownerName = access.isOwner ? '' : owner.name || owner.email
+  const name = [model, suffix, ownerName && `· ${ownerName}`].filter(Boolean).join(' ')
+  const keywords = access.isOwner ? id : `${id} ${owner.email} ${text.team.team} ${text.team.shared}`
+  const part = (action: string, icon: LucideIcon, run: Command['run']): Command => ({
+    group: 'deployments',
+    id: `${id} ${action}`,
+    icon,
+    label: text.shell.commandOn(name, action),
+    keywords,
+    searchOnly: true,
+    run,
+  })
+  const state = text.deployments.statuses[status]
+  return [
+    {
+      group: 'deployments',
+      id,
+      icon: access.isOwner ? Boxes : Users,
+      label: name,
+      keywords,
+      hint: access.isOwner ? state : text.team.sharedInState(state),
+      run: () => act.open(id),
+    },
+    part(text.deployment.metrics, ChartLine, () => act.open(id, { tab: 'metrics' })),
+    ...(access.inspect ? [part(text.deployment.logs, ScrollText, () => act.open(id, { tab: 'logs' }))] : []),
+    part(text.deployment.callIt, CodeXml, () => act.open(id, { tab: 'use' })),
+    part(text.common.copy('ID'), Copy, () => act.copy(id)),
+    ...(access.call && status === 'running'
+      ? [part(text.deployments.openInPlayground, MessagesSquare, () => act.chat(id))]
+      : []),
+    ...(access.terminate && status !== 'terminating'
+      ? [
+          part(text.deployments[status === 'failed' ? 'remove' : 'terminate'], Trash2, () =>
+            act.open(id, { terminate: 'yes' }),
+          ),
+        ]
+      : []),
+  ]
 }
