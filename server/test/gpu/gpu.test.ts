@@ -4,10 +4,11 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { CONTEXT, prepareRandomModel, shapes } from '../../../bench/engine/random-model.ts'
+import { prepareRandomModel, shapes } from '../../../bench/engine/random-model.ts'
 import type { ModelShape } from '../../../bench/engine/random-model.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
+import { describeRandomModel } from '../support/random-models.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -26,41 +27,6 @@ function readGpuMemory(figure: 'used' | 'total'): number {
   return lines.reduce((sum, line) => sum + Number(line) * 2 ** 20, 0)
 }
 
-function describeModel(shape: ModelShape, file: string, parameters: number): string {
-  const { name, layers, width, heads, kvHeads, vocabulary } = shape
-  const architecture = {
-    parameters,
-    layers,
-    hidden_size: width,
-    attention_heads: heads,
-    kv_heads: kvHeads,
-    head_dim: width / heads,
-    vocabulary_size: vocabulary,
-  }
-  const billions = parameters / 1e9
-  return JSON.stringify({
-    id: name,
-    model_name: name,
-    display_name: name,
-    provider: 'Berth',
-    family: 'random',
-    model_type: 'LLM',
-    description: 'Random weights',
-    license: 'apache-2.0',
-    tags: ['chat'],
-    enabled: true,
-    context_length: CONTEXT,
-    sizes: [
-      {
-        billions,
-        architecture,
-        variants: [{ format: 'ggufv2', quantizations: ['Q8_0'], weights: { file } }],
-      },
-    ],
-    default: { format: 'ggufv2', billions, quantization: 'Q8_0' },
-  })
-}
-
 let folder: string
 let server: TestServer
 let client: Client
@@ -75,8 +41,7 @@ beforeAll(async () => {
     const file = await prepareRandomModel(tokenizer, shape)
     const bytes = (await stat(file)).size
     files.set(shape, { path: file, bytes })
-    // Q8_0 takes 34 bytes for 32 weights.
-    models.push(describeModel(shape, file, Math.round((bytes / 34) * 32)))
+    models.push(describeRandomModel(shape, { file, bytes }))
   }
   // JSON is YAML.
   await writeFile(join(folder, 'models.yaml'), `{"models":[${models.join()}]}`)

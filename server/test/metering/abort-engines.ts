@@ -1,4 +1,11 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parse } from 'yaml'
+import { prepareRandomModel, shapes } from '../../../bench/engine/random-model.ts'
+import type { ModelShape } from '../../../bench/engine/random-model.ts'
 import { deriveEngineKey } from '../../src/features/deployments/engine-spec.ts'
+import { describeRandomModel } from '../support/random-models.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import { describeModel, startVllmServer } from '../vllm/vllm-server.ts'
@@ -24,6 +31,9 @@ export interface AbortEngine {
   tokenizes: boolean
 }
 
+/** A decode step of the bundled model is shorter than the way of an abort to its engine, which is unlike the models that people run. */
+const slowShape: ModelShape = { ...shapes.half, name: 'random-8-layers', layers: 8, vocabulary: 32_000 }
+
 /** The engines of `npm run test:aborts`, by the value of `--engine`. */
 export const abortEngines: Record<string, AbortEngine> = {
   embedded: {
@@ -40,9 +50,8 @@ export const abortEngines: Record<string, AbortEngine> = {
     tokenizes: false,
   },
   'llama-server': {
-    start: () =>
-      startTestServer({ settings: { LLAMA_SERVER_COMMAND: process.env['LLAMA_SERVER_COMMAND'] ?? '' } }),
-    chatModel: 'berth-tiny',
+    start: startLlamaServer,
+    chatModel: slowShape.name,
     embeddingModel: 'berth-tiny-embedding',
     extras: { ignore_eos: true },
     counters: {
@@ -91,4 +100,37 @@ export async function readEngine(
       0,
     )
   return { input: add(counters.input), output: add(counters.output), busy: add(counters.busy) }
+}
+
+/** Starts a server with llama-server, a chat model with random weights and the bundled embedding model. */
+async function startLlamaServer(): Promise<TestServer> {
+  const catalog = resolve(import.meta.dirname, '../../../catalog')
+  const file = await prepareRandomModel(join(catalog, 'weights/berth-tiny.gguf'), slowShape)
+  const { models } = parse(readFileSync(join(catalog, 'models.yaml'), 'utf8')) as { models: BundledModel[] }
+  const embedding = models.find(({ id }) => id === 'berth-tiny-embedding')!
+  for (const { weights } of embedding.sizes.flatMap(({ variants }) => variants)) {
+    weights.file = join(catalog, weights.file)
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'berth-aborts-'))
+  const chat = describeRandomModel(slowShape, { file, bytes: statSync(file).size })
+  // JSON is YAML.
+  writeFileSync(join(folder, 'models.yaml'), `{"models":[${chat},${JSON.stringify(embedding)}]}`)
+  const server = await startTestServer({
+    settings: {
+      CATALOG_FILE: join(folder, 'models.yaml'),
+      LLAMA_SERVER_COMMAND: process.env['LLAMA_SERVER_COMMAND'] ?? '',
+    },
+  })
+  return {
+    ...server,
+    async close() {
+      await server.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+interface BundledModel {
+  id: string
+  sizes: { variants: { weights: { file: string } }[] }[]
 }

@@ -1,0 +1,43 @@
+import { CONTEXT } from '../../../bench/engine/random-model.ts'
+import type { ModelShape } from '../../../bench/engine/random-model.ts'
+
+/** The entry of the catalog for a file of `prepareRandomModel`, as JSON. */
+export function describeRandomModel(
+  shape: ModelShape,
+  { file, bytes }: { file: string; bytes: number },
+): string {
+  // Q8_0 takes 34 bytes for 32 weights.
+  const parameters = Math.round((bytes / 34) * 32)
+  const { name, layers, width, heads, kvHeads, vocabulary } = shape
+  const architecture = {
+    parameters,
+    layers,
+    hidden_size: width,
+    attention_heads: heads,
+    kv_heads: kvHeads,
+    head_dim: width / heads,
+    vocabulary_size: vocabulary,
+  }
+  const billions = parameters / 1e9
+  return JSON.stringify({
+    id: name,
+    model_name: name,
+    display_name: name,
+    provider: 'Berth',
+    family: 'random',
+    model_type: 'LLM',
+    description: 'Random weights',
+    license: 'apache-2.0',
+    tags: ['chat'],
+    enabled: true,
+    context_length: CONTEXT,
+    sizes: [
+      {
+        billions,
+        architecture,
+        variants: [{ format: 'ggufv2', quantizations: ['Q8_0'], weights: { file } }],
+      },
+    ],
+    default: { format: 'ggufv2', billions, quantization: 'Q8_0' },
+  })
+}
