@@ -66,7 +66,7 @@ export function openFastPath(app: App, guards: FastPathGuards): void {
     const viewer = guards.findViewer(message.headers.cookie!)
     if (viewer === null || !hasAccess(viewer, route)) return false
     guards.watchRate(message)
-    run(new FastCall(app, guards.headers, route, { message, response, viewer }), message)
+    run(new FastCall(app, guards.headers, route, { response, viewer }), message)
     return true
   }
 
@@ -128,7 +128,6 @@ export class FastCall {
   readonly own: Readonly<Record<string, string>>
   readonly route: FastRoute
   readonly raw: ServerResponse
-  readonly headers: IncomingHttpHeaders
   readonly viewer: Viewer
   readonly id = randomUUID()
   readonly startedAt = performance.now()
@@ -139,16 +138,19 @@ export class FastCall {
     app: App,
     own: Readonly<Record<string, string>>,
     route: FastRoute,
-    parts: { message: IncomingMessage; response: ServerResponse; viewer: Viewer },
+    parts: { response: ServerResponse; viewer: Viewer },
   ) {
     this.app = app
     this.own = own
     this.route = route
     this.raw = parts.response
-    this.headers = parts.message.headers
     this.viewer = parts.viewer
     // Without a listener, a write to a caller who has left would end the process.
     parts.response.on('error', ignore)
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.raw.req.headers
   }
 
   get log(): FastifyBaseLogger {

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
 import type { Viewer } from '../../base/viewer.ts'
@@ -44,4 +44,11 @@ export function writeResponseHead(
   reply.raw.writeHead(status, toResponseHeaders(reply.getHeaders(), headers, length, streams))
   // Until here an error could still be sent through Fastify.
   reply.hijack()
+  if (streams) releaseHead(reply.raw.req)
+}
+
+/** Drops the head of a request that nothing reads anymore: a stream may be open for long, and Node keeps its request. */
+function releaseHead(request: IncomingMessage): void {
+  request.rawHeaders = []
+  request.headers = {}
 }
