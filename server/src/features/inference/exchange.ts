@@ -4,6 +4,7 @@ import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { TokenJournal } from '../metering/token-journal.ts'
 import type { AdmissionRequest } from './admission.ts'
 import type { Arrival } from './arrival.ts'
+import type { Edit } from './body-edits.ts'
 import { EngineRequest } from './engine-request.ts'
 import type { EngineRequestDeps, EngineRequestOwner } from './engine-request.ts'
 import { isAtEngine } from './exchange-states.ts'
@@ -194,6 +195,7 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     const { request, caller } = this.arrival
     if (typeof request.body !== 'string' && this.engine!.call!.bodySent) freeBuffer(request.body)
     request.body = ''
+    request.edits = noEdits
     caller.request.bodyHold?.release()
     this.holdsBody = false
   }
@@ -315,3 +317,4 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
 }
 
 const noRefusals: ReadonlySet<string> = new Set()
+const noEdits: readonly Edit[] = []

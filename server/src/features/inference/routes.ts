@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApplicationError } from '../../base/errors.ts'
 import type { App } from '../../http/app.ts'
@@ -157,7 +158,7 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], caller: Caller, 
     if (reply.raw.destroyed) return
     const started = new Exchange(deps, { protocol, caller, request: read, answers, targets, receivedAt })
     started.start()
-    reply.raw.once('close', () => started.close())
+    closeWithResponse(started, reply.raw)
   }
   const start = (
     inferenceRequest: InferenceRequest,
@@ -181,6 +182,11 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], caller: Caller, 
   const result = ways[0].read(body, deps.inference.slices)
   const started = result instanceof Promise ? result.then(findTargetsAndStart) : findTargetsAndStart(result)
   if (started instanceof Promise) started.catch((error: unknown) => reply.send(error))
+}
+
+/** Outside `infer`, because a function inside keeps the variables of all others in memory, and a stream may be open for long. */
+function closeWithResponse(exchange: Exchange, response: ServerResponse): void {
+  response.on('close', () => exchange.close())
 }
 
 /** Throws a 400 if the request has a member that no caller of a shared engine may set. */
