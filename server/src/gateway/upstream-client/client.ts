@@ -1,6 +1,6 @@
 import type { WriteBatch } from '../write-batch.ts'
 import { parseAddress, UpstreamConnection } from './connection.ts'
-import type { ConnectionPool } from './connection.ts'
+import type { ConnectionPool, UpstreamAddress } from './connection.ts'
 import { leaveMilliseconds } from './upstream.ts'
 import type { UpstreamClient, UpstreamTimeouts } from './upstream.ts'
 
@@ -17,6 +17,8 @@ const keepAliveMilliseconds = 4_000
 export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: WriteBatch): UpstreamClient {
   const idle = new Map<string, UpstreamConnection[]>()
   const all = new Set<UpstreamConnection>()
+  /** By origin, while there are connections */
+  const addresses = new Map<string, UpstreamAddress>()
   /** Connections whose responses ended in this event loop turn */
   let returned: UpstreamConnection[] = []
   const limits = { ...timeouts, leave: leaveMilliseconds }
@@ -41,6 +43,7 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
       if (all.size > 0 || timer === null) return
       clearInterval(timer)
       timer = null
+      addresses.clear()
     },
   }
 
@@ -70,12 +73,20 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
     for (const connection of all) connection.checkDeadline(now)
   }
 
+  function addressOf(origin: string): UpstreamAddress {
+    const known = addresses.get(origin)
+    if (known !== undefined) return known
+    const address = parseAddress(origin)
+    addresses.set(origin, address)
+    return address
+  }
+
   function open(origin: string): UpstreamConnection {
     if (timer === null) {
       now = performance.now()
       timer = setInterval(checkDeadlines, tick)
     }
-    const connection = new UpstreamConnection(parseAddress(origin), pool)
+    const connection = new UpstreamConnection(addressOf(origin), pool)
     all.add(connection)
     return connection
   }

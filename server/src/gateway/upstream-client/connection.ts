@@ -91,12 +91,13 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
           },
         })
     this.socket.setNoDelay(true)
+    const onEnd = () => this.onSocketEnd()
     if (secure) this.socket.on('data', (bytes: Buffer) => this.read(bytes))
     this.socket
       .once(secure ? 'secureConnect' : 'connect', () => this.onConnect())
       .on('error', (error) => this.onSocketError(error))
-      .on('end', () => this.onSocketEnd())
-      .on('close', () => this.onSocketEnd())
+      .on('end', onEnd)
+      .on('close', onEnd)
   }
 
   /** Accepts a request. `flush` writes it. */
@@ -204,7 +205,7 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
 
   nextReadBuffer(): Buffer {
     const { reader, pool } = this
-    if (reader === null || reader.head === null) return pool.headBuffer
+    if (reader === null || reader.framing === null) return pool.headBuffer
     return reader.room === null || reader.room.length === 0 ? pool.buffer : reader.room
   }
 
@@ -239,7 +240,7 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
       return this.fail(toUpstreamError(error))
     }
     if (reader.handler === null) return
-    if (reader.complete) this.endResponse(reader.head!.keepsAlive && reader.excess === 0)
+    if (reader.complete) this.endResponse(reader.keepsAlive && reader.excess === 0)
     else if (reader.bodyStarted && !this.paused && !this.left) this.deadline = this.pool.deadline('idle')
   }
 

@@ -47,7 +47,7 @@ function read(bytes: Buffer, cuts: readonly number[] = [], { intoOwnBuffer = fal
     body: Buffer.concat(body).toString('latin1'),
     complete: reader.complete,
     excess: excess + reader.excess,
-    keepsAlive: reader.head?.keepsAlive,
+    keepsAlive: reader.framing === null ? undefined : reader.keepsAlive,
     error,
   }
 }

@@ -1,6 +1,6 @@
 import { ChunkedDecoder } from './chunked-decoder.ts'
 import { maxHeadBytes, mayBecomeHead, parseHead } from './response-head.ts'
-import type { ParsedHead } from './response-head.ts'
+import type { Framing } from './response-head.ts'
 import type { ResponseHandler } from './upstream.ts'
 import { UpstreamError } from './upstream-error.ts'
 
@@ -13,7 +13,10 @@ const blankLine = Buffer.from('\r\n\r\n')
 export class ResponseReader {
   /** null after the call was aborted or ended */
   handler: ResponseHandler | null
-  head: ParsedHead | null = null
+  /** null until the head is complete. The head itself is not kept, because a stream may be open for long */
+  framing: Framing | null = null
+  /** The connection can be reused after the response */
+  keepsAlive = false
   /** A byte of the body has arrived */
   bodyStarted = false
   /** The response is complete */
@@ -34,7 +37,7 @@ export class ResponseReader {
 
   /** Reads the next piece, and may overwrite `bytes`. */
   read(bytes: Buffer): void {
-    if (this.head === null) this.readHead(bytes)
+    if (this.framing === null) this.readHead(bytes)
     else this.readBody(bytes)
   }
 
@@ -46,7 +49,7 @@ export class ResponseReader {
 
   /** Returns true if the end of the connection is the end of the response. */
   endsOnClose(): boolean {
-    return this.head?.framing === 'close'
+    return this.framing === 'close'
   }
 
   readHead(bytes: Buffer): void {
@@ -66,7 +69,8 @@ export class ResponseReader {
       if (body.length > 0) this.readHead(body)
       return
     }
-    this.head = head
+    this.framing = head.framing
+    this.keepsAlive = head.keepsAlive
     this.remaining = head.length ?? 0
     if (head.framing === 'chunked') this.chunks = new ChunkedDecoder()
     const room = this.handler?.onHead(head) ?? null
@@ -77,7 +81,7 @@ export class ResponseReader {
 
   readBody(bytes: Buffer): void {
     if (this.chunks !== null) return this.readChunks(this.chunks, bytes)
-    const endsOnClose = this.head!.framing === 'close'
+    const endsOnClose = this.framing === 'close'
     const data = endsOnClose ? bytes : this.placeInRoom(bytes.subarray(0, this.remaining))
     if (data.length > 0) this.emit(data)
     if (endsOnClose) return
