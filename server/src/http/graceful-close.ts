@@ -13,9 +13,13 @@ export function prepareClose(
 ): () => Promise<void> {
   const { server } = app
   const sockets = new Set<Socket>()
+  // One function for all sockets, because many are idle
+  function forget(this: Socket): void {
+    sockets.delete(this)
+  }
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+    socket.on('close', forget)
   })
   const closeWaiting = () => {
     server.closeIdleConnections()

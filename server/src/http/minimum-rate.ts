@@ -55,13 +55,17 @@ export function requireMinimumRate(
   }
 
   const connections = new Map<Socket, Connection>()
+  // One function for all sockets, because many are idle
+  function forget(this: Socket): void {
+    connections.delete(this)
+  }
   const watch = (request: IncomingMessage) => {
     const { socket } = request
     const connection = connections.get(socket)
     if (connection !== undefined) connection.request = request
     else {
       connections.set(socket, { socket, request, received: null, sent: null })
-      socket.once('close', () => connections.delete(socket))
+      socket.on('close', forget)
     }
   }
   app.addHook('onRequest', ({ raw }, _reply, done) => {
