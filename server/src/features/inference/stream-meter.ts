@@ -52,7 +52,7 @@ export class StreamMeter implements BodyMeter {
   ) {
     this.format = format
     this.inEvents = inEvents
-    this.marks = format.countNames[inEvents].map(toMark)
+    this.marks = marksOf(format.countNames[inEvents])
     this.removal = removal
     this.choices = choices
     this.cutter = removal === null || removal.member === null ? null : new EventCutter(removal.member)
@@ -187,6 +187,17 @@ interface CountMark {
 
 /** V8 prepares tables for longer texts, which takes longer than the search in an event */
 const needleLength = 6
+
+/** The marks of each list of names, for all streams */
+const marksByNames = new WeakMap<readonly string[], readonly CountMark[]>()
+
+function marksOf(names: readonly string[]): readonly CountMark[] {
+  const known = marksByNames.get(names)
+  if (known !== undefined) return known
+  const marks = names.map(toMark)
+  marksByNames.set(names, marks)
+  return marks
+}
 
 function toMark(name: string): CountMark {
   const quoted = `"${name}"`

@@ -57,21 +57,29 @@ function openChoices({ n }: MemberValues, inEvents: EditTarget['counts']['inEven
     : new ChoiceCounts(inEvents === 'timings')
 }
 
+const usageChunks: EventRemoval = {
+  member: null,
+  judge: (chunk) => (isUsageChunk(chunk) ? 'drop' : 'keep'),
+}
+
+/** The usage so far in each event, by what becomes of the last chunk */
+const runningUsage = { keep: removeRunningUsage('keep'), drop: removeRunningUsage('drop') } as const
+
+function removeRunningUsage(usageChunk: 'keep' | 'drop'): EventRemoval {
+  return {
+    member: 'usage',
+    judge: (chunk) => (isUsageChunk(chunk) ? usageChunk : hasObject(chunk, 'usage') ? 'cut' : 'keep'),
+  }
+}
+
 /** Selects what only Berth asked the engine for. */
 function openRemoval(values: MemberValues, inEvents: EditTarget['counts']['inEvents']): EventRemoval | null {
   const options = streamOptions(values)
   const usageChunk = options?.include_usage === true ? 'keep' : 'drop'
-  if (inEvents === 'none') {
-    return usageChunk === 'keep'
-      ? null
-      : { member: null, judge: (chunk) => (isUsageChunk(chunk) ? 'drop' : 'keep') }
-  }
+  if (inEvents === 'none') return usageChunk === 'keep' ? null : usageChunks
   if (inEvents === 'usage') {
-    if (usageChunk === 'keep' && options?.continuous_usage_stats === true) return null
-    return {
-      member: 'usage',
-      judge: (chunk) => (isUsageChunk(chunk) ? usageChunk : hasObject(chunk, 'usage') ? 'cut' : 'keep'),
-    }
+    const keepsAll = usageChunk === 'keep' && options?.continuous_usage_stats === true
+    return keepsAll ? null : runningUsage[usageChunk]
   }
   const timings = values['timings_per_token'] === true ? 'keep' : 'cut'
   const progress = values['return_progress'] === true ? timings : 'drop'
