@@ -43,6 +43,8 @@ export function chooseWay(
   ways: readonly [Way, ...Way[]],
   targets: readonly EngineTarget[],
 ): { way: Way; targets: readonly EngineTarget[] } {
+  // Nearly all requests, which then need no new lists
+  if (targets.every((target) => hasRoute(target, ways[0]))) return { way: ways[0], targets }
   const served = ways.map((way) => ({ way, targets: targets.filter((target) => hasRoute(target, way)) }))
   const best =
     served.find((each) => each.targets.length === targets.length) ??
