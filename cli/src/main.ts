@@ -5,7 +5,7 @@ import { createProgram } from './program/program.ts'
 
 /** Runs a command line and returns the exit code. */
 async function main(args: readonly string[]): Promise<number> {
-  const program = createProgram()
+  const program = await createProgram(args)
   try {
     await program.parseAsync(args, { from: 'user' })
     // `run` passes on the exit code of its program.

@@ -43,8 +43,21 @@ async function nameDeployment(client: Client, { id }: Deployment, alias: string)
   }
 }
 
+/** Deploys a model, and waits until it serves requests. */
+export async function deployAndWait(
+  { output }: Context,
+  client: Client,
+  model: string,
+  options: VariantOptions,
+): Promise<void> {
+  const body = toDeploymentRequest(model, options)
+  const deployment = await client.call('POST', '/api/v1/model-deployments', { body })
+  output.note(`Waiting for deployment ${deployment.id}. Ctrl-C ends the wait, not the deployment.`)
+  await waitUntilRunning(client, deployment)
+}
+
 /** Waits until a deployment serves requests. Throws if it fails or ends. */
-async function waitUntilRunning(client: Client, { id }: Deployment): Promise<Deployment> {
+export async function waitUntilRunning(client: Client, { id }: Deployment): Promise<Deployment> {
   const progress = new Progress()
   const patience = new Patience((text) => progress.show(text))
   try {

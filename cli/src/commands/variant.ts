@@ -1,10 +1,10 @@
 /** The options that choose a variant of a model. */
 export interface VariantOptions {
-  format?: string
-  size?: string
-  quantization?: string
-  minContext?: number
-  minParallel?: number
+  format?: string | undefined
+  size?: string | undefined
+  quantization?: string | undefined
+  minContext?: number | undefined
+  minParallel?: number | undefined
 }
 
 /** The body of a plan or a deployment. */

@@ -1,10 +1,12 @@
-import { InvalidArgumentError, Option } from 'commander'
+import { Argument, InvalidArgumentError, Option } from 'commander'
 import type { Command } from 'commander'
 import { examples, lazily, wholeNumber } from './define.ts'
 
+/** In the order of docs/cli.md */
 const programs = ['codex', 'claude', 'opencode', 'continue', 'aider', 'open-webui', 'litellm', 'langchain']
+const launchable = ['claude', 'codex', 'opencode', 'aider', 'open-webui']
 
-/** Defines `connect` and `run`. */
+/** Defines `connect`, `run` and `launch`. */
 export function defineConnectionCommands(program: Command): void {
   program
     .command('connect')
@@ -25,6 +27,22 @@ export function defineConnectionCommands(program: Command): void {
     .argument('<command...>', 'the program and its arguments, after --')
     .addHelpText('after', examples('berth run -- python chat.py', 'berth run -- npx promptfoo eval'))
     .action(lazily(async () => (await import('../commands/run.ts')).run))
+  program
+    .command('launch')
+    .description('Start a program on one of your models, and the model first if it is not running')
+    .usage('[options] <program> [-- args...]')
+    .addArgument(new Argument('<program>', 'the program, which must be installed').choices(launchable))
+    .argument('[args...]', 'its own arguments, after --')
+    .option(
+      '--model <model>',
+      'a model name, an alias or the id of a deployment; by default the first that chats',
+    )
+    .option('--force', 'start an agent even if its context is too short or the model knows no tools')
+    .addHelpText(
+      'after',
+      examples('berth launch claude --model assistant', 'berth launch codex -- --full-auto'),
+    )
+    .action(lazily(async () => (await import('../commands/launch.ts')).launch))
 }
 
 function port(text: string): number {

@@ -1,13 +1,15 @@
 import { Command } from 'commander'
 import { version } from '../../package.json'
+import { defineCompletion } from './completion.ts'
 import { defineConnectionCommands } from './connection.ts'
 import { defineDeploymentCommands } from './deployments.ts'
 import { defineInferenceCommands } from './inference.ts'
+import { defineIntegrationCommands } from './integration.ts'
 import { defineOrganizationCommands } from './organization.ts'
 import { defineSessionCommands } from './session.ts'
 
-/** All commands of `berth`. */
-export function createProgram(): Command {
+/** All commands of `berth`. `args` is the command line. */
+export async function createProgram(args: readonly string[]): Promise<Command> {
   const program = new Command('berth')
     .description('Deploy open models on your own compute, and call them.')
     .version(version)
@@ -28,5 +30,7 @@ export function createProgram(): Command {
   defineInferenceCommands(program)
   defineConnectionCommands(program)
   defineOrganizationCommands(program)
+  defineIntegrationCommands(program)
+  await defineCompletion(program, args)
   return program
 }

@@ -1,0 +1,85 @@
+import { Client as AgentClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { registerClient } from '../../server/test/support/client.ts'
+import type { Client } from '../../server/test/support/client.ts'
+import { waitForStatus } from '../../server/test/support/deployments.ts'
+import { createScriptedRuntime } from '../../server/test/support/scripted-runtime.ts'
+import { startTestServer } from '../../server/test/support/server.ts'
+import type { TestServer } from '../../server/test/support/server.ts'
+import { node, openShell, program } from './support/command.ts'
+import type { Shell } from './support/command.ts'
+
+const runtime = createScriptedRuntime()
+
+let server: TestServer
+let client: Client
+let shell: Shell
+
+beforeAll(async () => {
+  const reason = { code: 'out_of_memory' as const, message: 'The engine needs 12 GiB.' }
+  runtime.answer({ ensureEngine: () => ({ phase: 'failed', stage: 'model_launch', ...reason }) as never })
+  server = await startTestServer({ runtime })
+  client = await registerClient(server.url)
+  shell = await openShell({ BERTH_URL: server.url }, client)
+})
+
+afterAll(async () => {
+  await shell.close()
+  await server.close()
+})
+
+async function openAgent(...options: string[]): Promise<AgentClient> {
+  const agent = new AgentClient({ name: 'test', version: '1' })
+  await agent.connect(
+    new StdioClientTransport({
+      command: node,
+      args: [program, 'mcp', ...options],
+      env: shell.env,
+      stderr: 'ignore',
+    }),
+  )
+  return agent
+}
+
+async function call(agent: AgentClient, name: string, input: Record<string, unknown> = {}): Promise<any> {
+  const { content, isError } = await agent.callTool({ name, arguments: input })
+  const [{ text }] = content as [{ text: string }]
+  return isError ? { error: text } : JSON.parse(text)
+}
+
+test('an agent plans, deploys, explains a failure and reads the bill', async () => {
+  const agent = await openAgent()
+  expect(await call(agent, 'plan_deployment', { model: 'berth-tiny' })).toMatchObject({ feasible: true })
+  const { id } = await call(agent, 'deploy_model', { model: 'berth-tiny' })
+  await waitForStatus(client, id, 'failed')
+  const explained = await call(agent, 'explain_deployment', { deployment: id })
+  expect(explained.deployment.failure_reason).toContain('12 GiB')
+  expect(explained.events.at(-1)).toMatchObject({ status: 'failed' })
+  expect(await call(agent, 'list_deployments')).toMatchObject([{ id }])
+  expect(await call(agent, 'show_usage')).toMatchObject({ currency: 'usd' })
+  expect(await call(agent, 'show_bill')).toMatchObject({ account: { billing_mode: 'trial' }, invoices: [] })
+  expect((await call(agent, 'plan_deployment', { model: 'nothing' })).error).toContain('nothing')
+  await agent.close()
+})
+
+test('--read-only has no tool that changes something', async () => {
+  const agent = await openAgent('--read-only')
+  const { tools } = await agent.listTools()
+  expect(tools.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true)
+  expect(tools.map(({ name }) => name)).not.toContain('deploy_model')
+  await agent.close()
+})
+
+test('completion prints a script, which asks for commands and options', async () => {
+  for (const name of ['bash', 'zsh', 'fish']) {
+    expect(await shell.berth(['completion', name])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('berth complete --'),
+    })
+  }
+  expect((await shell.berth(['complete', '--', 'dep'])).stdout).toMatch(/^deploy\t/)
+  expect((await shell.berth(['complete', '--', 'deploy', '--qua'])).stdout).toMatch(/^--quantization\t/)
+  expect((await shell.berth(['help'])).stdout).toContain('completion <shell>')
+  expect(await shell.berth(['completion', 'emacs'])).toMatchObject({ code: 2 })
+})
