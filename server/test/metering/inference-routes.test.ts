@@ -22,13 +22,16 @@ ${['gpu_instance_seconds', 'inference_input_tokens', 'inference_output_tokens']
   .join('\n')}
 `
 
-/** A request of each inference route. A new route needs one here. */
-const requests: Record<string, { model: string; body: object }> = {
-  '/v1/chat/completions': {
-    model: 'berth-tiny',
-    body: { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 3 },
-  },
+const chat = { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 3 }
+
+/** A request of each inference route; null if it only counts tokens, which costs nothing. A new route needs one here. */
+const requests: Record<string, { model: string; body: object } | null> = {
+  '/tokenize': null,
+  '/v1/chat/completions': { model: 'berth-tiny', body: chat },
+  '/v1/completions': { model: 'berth-tiny', body: { prompt: 'Hello', max_tokens: 3 } },
   '/v1/embeddings': { model: 'berth-tiny-embedding', body: { input: 'Hello' } },
+  '/v1/messages': { model: 'berth-tiny', body: chat },
+  '/v1/messages/count_tokens': null,
 }
 
 let server: TestServer
@@ -55,11 +58,14 @@ test('every inference route of the route table counts against a budget', async (
   const terms = { scope: 'organization', monthly_limit: '100', at_limit: 'block' }
   expect((await owner.post('/v1/billing/budgets', terms)).status).toBe(200)
   const readSpent = async () => Number((await owner.get('/v1/billing/budgets')).body[0].spent)
+  const ids = new Map<string, string>()
+  for (const model of ['berth-tiny', 'berth-tiny-embedding']) ids.set(model, (await deploy(owner, model)).id)
   for (const { path } of routes) {
-    const { model, body } = requests[path]!
-    const { id } = await deploy(owner, model)
+    const request = requests[path]
+    if (!request) continue
     const before = await readSpent()
-    expect((await owner.post(path, { ...body, model: id })).status, path).toBe(200)
+    const model = ids.get(request.model)
+    expect((await owner.post(path, { ...request.body, model })).status, path).toBe(200)
     await expect.poll(readSpent, { message: path }).toBeGreaterThan(before)
   }
 })
