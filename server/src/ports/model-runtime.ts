@@ -69,8 +69,8 @@ export interface TokenCounts {
    */
   inEvents: 'usage' | 'timings' | 'none'
   /**
-   * How to learn the tokens of an aborted request that sent no count. `tokenize`: `POST /tokenize` counts those of its prompt, as in
-   * vLLM. `report`: `GET /v1/requests/{x-request-id}/usage` answers with its usage.
+   * How to learn the tokens of an aborted request that sent no count. `tokenize`: `POST /tokenize` counts those of its prompt,
+   * or `/v1/messages/count_tokens` those of messages, as in vLLM. `report`: `GET /v1/requests/{x-request-id}/usage` answers with its usage.
    */
   afterAbort: 'tokenize' | 'report' | 'none'
   /** Counters in `GET /metrics` that add up to the tokens of all requests since the engine started; absent if it has none */

@@ -11,6 +11,8 @@ import { countAbortedRequests } from './aborted-requests.ts'
 import type { Arrival } from './arrival.ts'
 import { chatCompletions } from './protocols/chat-completions.ts'
 import { embeddings } from './protocols/embeddings.ts'
+import { messages } from './protocols/messages/messages.ts'
+import type { Protocol } from './protocols/protocol.ts'
 import { createRequestReader } from './request-body.ts'
 import type { EngineTarget } from './targets.ts'
 
@@ -20,7 +22,11 @@ afterEach(() => {
 })
 
 /** Asks an engine that gives `answer` for the tokens of an aborted request. */
-async function count(afterAbort: TokenCounts['afterAbort'], answer: string, protocol = chatCompletions) {
+async function count(
+  afterAbort: TokenCounts['afterAbort'],
+  answer: string,
+  protocol: Protocol = chatCompletions,
+) {
   const requests: string[] = []
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await text(request)
@@ -55,6 +61,12 @@ test('an engine that tokenizes counts the prompt of an aborted request', async (
   const { usage, requests } = await count('tokenize', '{"count":7,"tokens":[1]}')
   expect(usage).toEqual({ inputTokens: 7, outputTokens: 0 })
   expect(requests).toEqual(['POST /base/tokenize Bearer key {"model":"dep-1","messages":[]}'])
+})
+
+test('messages are counted by the route of their own format', async () => {
+  const { usage, requests } = await count('tokenize', '{"input_tokens":7}', messages)
+  expect(usage).toEqual({ inputTokens: 7, outputTokens: 0 })
+  expect(requests).toEqual(['POST /base/v1/messages/count_tokens Bearer key {"model":"dep-1","messages":[]}'])
 })
 
 test.each([chatCompletions, embeddings])(

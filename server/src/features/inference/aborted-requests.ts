@@ -87,7 +87,8 @@ function toQuestion({ request, protocol, caller }: Arrival, target: EngineTarget
     'content-type': 'application/json',
     ...(target.authorization === null ? {} : { authorization: target.authorization }),
   }
-  const { usageAt, readUsage } = protocol.bodies
+  const { countedAt, bodies } = protocol
+  const { usageAt, readUsage } = bodies
   if (usageAt === null) return null
   if (target.counts.afterAbort === 'report') {
     return {
@@ -96,14 +97,20 @@ function toQuestion({ request, protocol, caller }: Arrival, target: EngineTarget
       read: (answer) => readUsageAt(answer, ['usage'], readUsage),
     }
   }
-  if (target.counts.afterAbort === 'none' || !protocol.isTokenizable || request.body.length === 0) return null
+  if (target.counts.afterAbort === 'none' || countedAt === null || request.body.length === 0) return null
   const body = writeEngineBody(request, target)
   const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.concat(body)
   return {
-    url: `${base}/tokenize`,
+    url: base + countedAt,
     init: { method: 'POST', headers, body: bytes },
-    read: (answer) => toTokenUsage((answer as { count?: unknown } | null)?.count, 0),
+    read: (answer) => toTokenUsage(readCount(answer), 0),
   }
+}
+
+/** The tokens of a prompt: `count` in the answer of `/tokenize`, `input_tokens` in that of `/v1/messages/count_tokens` */
+function readCount(answer: unknown): unknown {
+  const counts = answer as { count?: unknown; input_tokens?: unknown } | null
+  return counts?.count ?? counts?.input_tokens
 }
 
 function lengthOf({ init }: Question): number {

@@ -27,12 +27,12 @@ export function listWays(protocol: Protocol, rules?: RequestRules): readonly [Wa
 
 /** The route of a protocol, as engines see it that get it by the route of another one. */
 function serveVia(protocol: Protocol, via: Protocol): Protocol {
-  const { enginePath, route, isTokenizable, events } = via
+  const { enginePath, route, countedAt, events } = via
   // A long answer is metered after its translation.
   const readUsage: Protocol['bodies']['readUsage'] = (usage) =>
     'prompt_tokens' in usage ? via.bodies.readUsage(usage) : protocol.bodies.readUsage(usage)
   const bodies = { ...via.bodies, readUsage }
-  return { ...protocol, enginePath, route, isTokenizable, bodies, events }
+  return { ...protocol, enginePath, route, countedAt, bodies, events }
 }
 
 /**

@@ -184,7 +184,7 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     this.firstByteAt = performance.now()
     // An engine that counts prompts may have to count this one until it has begun to answer.
     this.holdsBody =
-      this.arrival.protocol.isTokenizable && this.engine!.target.counts.afterAbort === 'tokenize'
+      this.arrival.protocol.countedAt !== null && this.engine!.target.counts.afterAbort === 'tokenize'
     if (!this.holdsBody) this.releaseBody()
     this.relay = openRelay(this.deps, this, head)
     return this.relay.buffer

@@ -110,7 +110,7 @@ export const chatCompletions: MainProtocol = {
   modelTypes: ['LLM'],
   members: streamMembers,
   edit: askForUsage,
-  isTokenizable: true,
+  countedAt: '/tokenize',
   bodies: {
     modelAt,
     usageAt: ['usage'],

@@ -76,7 +76,7 @@ export const completions: Protocol = {
   members: streamMembers,
   unparsed: ['prompt'],
   edit: askForUsage,
-  isTokenizable: true,
+  countedAt: '/tokenize',
   bodies: { modelAt, usageAt: ['usage'], readUsage: readOpenAiUsage, openRewriter: () => null },
   events: {
     ...openAiChunks,

@@ -88,7 +88,7 @@ export const embeddings: MainProtocol = {
   members: ['encoding_format'],
   unparsed: ['input'],
   edit: refuseTokens,
-  isTokenizable: false,
+  countedAt: null,
   bodies: {
     modelAt,
     usageAt: ['usage'],

@@ -29,8 +29,8 @@ export interface Protocol {
   readonly media?: MediaFormat
   /** Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The model's name is replaced in any case. */
   readonly edit: (body: ReadBody, rules: RequestRules) => Edit[]
-  /** True if `/tokenize` of an engine reads the body of a request and counts its prompt */
-  readonly isTokenizable: boolean
+  /** The route of engines that reads the body of a request and counts its prompt; null for none */
+  readonly countedAt: '/tokenize' | '/v1/messages/count_tokens' | null
   readonly bodies: BodyFormat
   /** null if engines never respond with events */
   readonly events: EventFormat | null

@@ -49,7 +49,7 @@ const summaries: Protocol = {
     members
       .filter(({ name }) => name === 'style')
       .map(({ start, end }) => ({ start, end, text: '"engine style"' })),
-  isTokenizable: false,
+  countedAt: null,
   bodies: {
     modelAt: ['result', 'by', 'model'],
     usageAt: ['result', 'cost'],

@@ -50,7 +50,7 @@ const common = {
   modelTypes: ['LLM', 'embedding'],
   members: [],
   edit: () => [],
-  isTokenizable: false,
+  countedAt: null,
   bodies: { modelAt, usageAt: null, readUsage: () => null, openRewriter: () => null },
   events: null,
   errors: openAiErrors,

@@ -39,7 +39,7 @@ export const countTokens: Protocol = {
   members: [],
   media: anthropicMedia,
   edit: () => [],
-  isTokenizable: false,
+  countedAt: null,
   bodies: { modelAt, usageAt: null, readUsage: () => null, openRewriter: () => null },
   events: null,
   errors: anthropicErrors,

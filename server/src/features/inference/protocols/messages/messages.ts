@@ -53,7 +53,7 @@ export const messages: Protocol = {
   members: [],
   media: anthropicMedia,
   edit: () => [],
-  isTokenizable: false,
+  countedAt: '/v1/messages/count_tokens',
   bodies: { modelAt, usageAt: ['usage'], readUsage: readAnthropicUsage, openRewriter: () => null },
   events: {
     modelAt: ['message', 'model'],
