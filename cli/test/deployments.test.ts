@@ -2,30 +2,30 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { registerClient } from '../../server/test/support/client.ts'
 import type { Client } from '../../server/test/support/client.ts'
 import { waitForStatus } from '../../server/test/support/deployments.ts'
-import { startTestServer } from '../../server/test/support/server.ts'
-import type { TestServer } from '../../server/test/support/server.ts'
 import { openShell } from './support/command.ts'
 import type { Shell } from './support/command.ts'
+import { startServerWithEngine } from './support/engine.ts'
+import type { ServerWithEngine } from './support/engine.ts'
 import { startRelay } from './support/relay.ts'
 import type { Relay } from './support/relay.ts'
 import { openTerminal } from './support/terminal.ts'
 
-let server: TestServer
+let served: ServerWithEngine
 let relay: Relay
 let client: Client
 let shell: Shell
 
 beforeAll(async () => {
-  server = await startTestServer()
-  relay = await startRelay(server.url)
-  client = await registerClient(server.url)
+  served = await startServerWithEngine()
+  relay = await startRelay(served.server.url)
+  client = await registerClient(served.server.url)
   shell = await openShell({ BERTH_URL: relay.url }, client)
 })
 
 afterAll(async () => {
   await shell.close()
   await relay.stop()
-  await server.close()
+  await served.close()
 })
 
 async function deployed(...options: string[]): Promise<string> {
@@ -58,7 +58,8 @@ test('deploy --wait shows progress on stderr, and prints the id when the model s
     expect(await shell.json(['show', name])).toMatchObject({ id })
   }
   expect((await shell.berth(['ls'])).stdout).toContain(id)
-  expect((await shell.berth(['logs', id])).stdout).not.toBe('')
+  served.runtime.logLines.push({ at: new Date(), line: 'loading \u001B[2Jweights' })
+  expect((await shell.berth(['logs', id])).stdout).toBe('loading weights\n')
   expect((await shell.json(['events', id])).at(-1)).toMatchObject({ status: 'running' })
   expect((await shell.berth(['rm', 'assistant'])).code).toBe(0)
   await waitForStatus(client, id, 'terminated')

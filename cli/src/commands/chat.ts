@@ -15,7 +15,9 @@ export async function chat(
 ): Promise<void> {
   const client = await connectClient(context.env)
   const settings = { ...options, model }
-  const content = [prompt, await readPipe()].filter((part) => part !== undefined && part !== '').join('\n\n')
+  const content = [prompt, await readPipe((text) => context.output.note(text))]
+    .filter((part) => part !== undefined && part !== '')
+    .join('\n\n')
   if (content !== '') return answerOnce(context, client, settings, content)
   if (context.output.json || !process.stdin.isTTY || !process.stdout.isTTY) {
     throw usageError('There is no prompt. Pass one, pipe a text, or use a terminal.')

@@ -14,7 +14,7 @@ export async function embed(
   { lines }: { lines?: boolean },
 ): Promise<void> {
   const client = await connectClient(env)
-  const content = text ?? (await readPipe())
+  const content = text ?? (await readPipe((note) => output.note(note)))
   const texts = lines ? (content ?? '').split(/\r?\n/).filter((line) => line !== '') : [content ?? '']
   if (texts.every((each) => each === '')) throw usageError('There is no text. Pass one, or pipe one.')
   const embeddings: { index: number; embedding: unknown }[] = []

@@ -1,23 +1,27 @@
 import { startRecordingEngine } from '../../../server/test/support/recording-engine.ts'
 import type { RecordingEngine } from '../../../server/test/support/recording-engine.ts'
 import { createScriptedRuntime } from '../../../server/test/support/scripted-runtime.ts'
+import type { ScriptedRuntime } from '../../../server/test/support/scripted-runtime.ts'
 import { startTestServer } from '../../../server/test/support/server.ts'
-import type { TestServer, TestServerOptions } from '../../../server/test/support/server.ts'
+import type { TestServer } from '../../../server/test/support/server.ts'
 
 /** A server whose deployments are ready at once, on one engine double. */
 export interface ServerWithEngine {
   server: TestServer
   engine: RecordingEngine
+  runtime: ScriptedRuntime
   close(): Promise<void>
 }
 
 /** Starts a server on an engine double. */
-export async function startServerWithEngine(options: TestServerOptions = {}): Promise<ServerWithEngine> {
+export async function startServerWithEngine(): Promise<ServerWithEngine> {
   const engine = await startRecordingEngine()
-  const server = await startTestServer({ runtime: createScriptedRuntime(engine.url), ...options })
+  const runtime = createScriptedRuntime(engine.url)
+  const server = await startTestServer({ runtime })
   return {
     server,
     engine,
+    runtime,
     async close() {
       await server.close()
       await engine.close()

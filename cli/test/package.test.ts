@@ -1,0 +1,46 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { node } from './support/command.ts'
+
+const workspace = join(import.meta.dirname, '..')
+const mebibyte = 2 ** 20
+
+let folder: string
+let archive: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'berth-package-'))
+  // The build of this run exists; prepack would replace it while other tests use it.
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
+  const [{ filename }] = JSON.parse(execFileSync('npm', args, { cwd: workspace, encoding: 'utf8' }))
+  archive = join(folder, filename)
+})
+
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+test('the package has at most 2 MiB, and runs without its dependencies', async () => {
+  expect((await stat(archive)).size).toBeLessThan(2 * mebibyte)
+  execFileSync('tar', ['-xzf', archive, '-C', folder])
+  const program = join(folder, 'package/bin/berth.mjs')
+  const run = (...args: string[]) => execFileSync(node, [program, ...args], { encoding: 'utf8', env: {} })
+  expect(run('--version')).toMatch(/^\d+\.\d+\.\d+\n$/)
+  for (const command of ['login', 'deploy', 'connect', 'mcp'])
+    expect(run(command, '--help')).toContain('Examples:')
+})
+
+test('a start reads little code: the rest loads with the command that needs it', async () => {
+  const dist = join(workspace, 'dist')
+  const seen = new Set<string>()
+  const read = async (name: string): Promise<number> => {
+    if (seen.has(name)) return 0
+    seen.add(name)
+    const code = await readFile(join(dist, name), 'utf8')
+    const imports = [...code.matchAll(/\bfrom\s*["']\.\/([^"']+)["']|\bimport\s*["']\.\/([^"']+)["']/g)]
+    const sizes = await Promise.all(imports.map(([, from, bare]) => read((from ?? bare)!)))
+    return sizes.reduce((sum, size) => sum + size, code.length)
+  }
+  expect(await read('main.js')).toBeLessThan(100_000)
+})
