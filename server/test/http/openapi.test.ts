@@ -50,6 +50,7 @@ const openAiPaths = new Set([
   '/v1/chat/completions',
   '/v1/completions',
   '/v1/embeddings',
+  '/v1/responses',
   '/v1/models',
   '/v1/models/{model}',
 ])
@@ -227,6 +228,7 @@ test.each([
   ['GET /api/v1/model-deployments/{deployment_id}/events', ['application/json', 'text/event-stream']],
   ['GET /api/v1/model-deployments/{deployment_id}/logs', ['application/json', 'text/event-stream']],
   ['POST /v1/completions', ['application/json', 'text/event-stream']],
+  ['POST /v1/responses', ['application/json', 'text/event-stream']],
   ['POST /v1/messages', ['application/json', 'text/event-stream']],
   ['POST /v1/messages/count_tokens', ['application/json']],
   ['POST /tokenize', ['application/json']],

@@ -133,6 +133,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/chat/completions                                   401        200     200     200    200          404       -
   POST   /v1/completions                                        401        200     200     200    200          404       -
   POST   /v1/embeddings                                         401        400     400     400    400          404       -
+  POST   /v1/responses                                          401        200     200     200    200          404       -
   POST   /v1/messages                                           401        200     200     200    200          404       -
   POST   /v1/messages/count_tokens                              401        200     200     200    200          404       -
   POST   /tokenize                                              401        200     200     200    200          404       -
@@ -149,6 +150,7 @@ export const notRecorded: Record<string, string> = {
   'POST /v1/chat/completions': 'inference is metered',
   'POST /v1/completions': 'inference is metered',
   'POST /v1/embeddings': 'inference is metered',
+  'POST /v1/responses': 'inference is metered',
   'POST /v1/messages': 'inference is metered',
   'POST /v1/messages/count_tokens': 'changes nothing',
   'POST /tokenize': 'changes nothing',
@@ -353,6 +355,7 @@ const requests: Record<string, MakeRequest> = {
     body: { model: findDeployment(caller), messages: [{ role: 'user', content: 'Hello' }] },
   }),
   'POST /v1/completions': (caller) => ({ body: { model: findDeployment(caller), prompt: 'Hello' } }),
+  'POST /v1/responses': (caller) => ({ body: { model: findDeployment(caller), input: 'Hello' } }),
   'POST /v1/messages': (caller) => ({
     body: {
       model: findDeployment(caller),

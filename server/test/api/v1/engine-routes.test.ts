@@ -138,6 +138,33 @@ describe('llama-server', () => {
     expect(engine.requests).toHaveLength(received)
   })
 
+  test('responses pass through to an engine that serves them: name and usage in events, and no state', async () => {
+    const { engine, client, id } = used
+    const before = (await client.get(`/api/v1/model-deployments/${id}/usage`)).body
+    const event = (type: string, more: object) =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
+    const response = { id: 'r', model: `dep-${id}`, usage: null }
+    const usage = { input_tokens: 8, output_tokens: 3, input_tokens_details: { cached_tokens: 2 } }
+    const stream = [
+      event('response.created', { response }),
+      event('response.output_text.delta', { delta: 'Hi' }),
+      event('response.completed', { response: { ...response, usage } }),
+    ].join('')
+    engine.answer((answer) => answer.writeHead(200, { 'content-type': 'text/event-stream' }).end(stream))
+    const body = { model: id, input: 'Hi', stream: true }
+    expect((await client.post('/v1/responses', body)).body).toBe(stream.replaceAll(`dep-${id}`, id))
+    expect(engine.last().path).toBe('/v1/responses')
+    await expect
+      .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body)
+      .toMatchObject({ input_tokens: before.input_tokens + 8, output_tokens: before.output_tokens + 3 })
+    const received = engine.requests.length
+    expect(await client.post('/v1/responses', { ...body, previous_response_id: 'r' })).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringMatching(/`previous_response_id`/) } },
+    })
+    expect(engine.requests).toHaveLength(received)
+  })
+
   test('a 502 if the engine answers no JSON, and an error of the engine stays as it is', async () => {
     const { engine, client, id } = used
     engine.answer((response) => answerJson(response, 'oops'))

@@ -5,6 +5,7 @@ import { embeddings } from './embeddings.ts'
 import { countTokens } from './messages/count-tokens.ts'
 import { messages } from './messages/messages.ts'
 import type { MainProtocol, Protocol } from './protocol.ts'
+import { responses } from './responses/responses.ts'
 import { tokenize } from './tokenize.ts'
 
 /** The protocol of each model type that every engine has: for the warm-up, and for callers who chose another type's route. */
@@ -20,5 +21,6 @@ export const protocols: readonly Protocol[] = [
   embeddings,
   messages,
   countTokens,
+  responses,
   tokenize,
 ]

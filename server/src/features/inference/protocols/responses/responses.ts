@@ -1,0 +1,88 @@
+import type { TokenUsage } from '../../../metering/record-tokens.ts'
+import type { ReadBody } from '../../body-edits.ts'
+import { readUsageAt, toTokenUsage } from '../../usage.ts'
+import { chatCompletions } from '../chat-completions.ts'
+import { refuseField } from '../fields.ts'
+import { modelAt, openAiErrors } from '../openai.ts'
+import type { Protocol, Translation } from '../protocol.ts'
+import { ResponseEvents } from './response-events.ts'
+import { responseEvent, responseObject, responseRequest } from './schemas.ts'
+import { toChat } from './to-chat.ts'
+import { toEcho, toResponse } from './to-response.ts'
+import { toChatTools } from './tools-to-chat.ts'
+
+const asChat: Translation = {
+  via: chatCompletions,
+  translate(request) {
+    if (request['prompt'] !== undefined && request['prompt'] !== null) {
+      throw refuseField(
+        'prompt',
+        'names a stored prompt, and Berth stores none. Send its text as `instructions`.',
+      )
+    }
+    const { members, functions } = toChatTools(request)
+    const facts = { echo: toEcho(request), functions }
+    return {
+      body: { ...toChat(request), ...members },
+      answers: {
+        toBody: (answer) => toResponse(answer, facts),
+        openEvents: () => new ResponseEvents(facts),
+      },
+    }
+  },
+}
+
+/** Members that need stored responses, which neither Berth nor its engines have */
+const stateMembers = ['previous_response_id', 'conversation', 'background']
+
+function refuseState({ values }: ReadBody): [] {
+  for (const name of stateMembers) {
+    const value = values[name]
+    if (value === undefined || value === null || value === false) continue
+    throw refuseField(
+      name,
+      'needs stored responses, and Berth stores none. Send the whole conversation as `input`.',
+    )
+  }
+  return []
+}
+
+/** Reads the usage of a response. */
+function readResponseUsage(usage: Readonly<Record<string, unknown>>): TokenUsage | null {
+  const details = usage['input_tokens_details'] as { cached_tokens?: unknown } | null | undefined
+  return toTokenUsage(usage['input_tokens'] ?? 0, usage['output_tokens'] ?? 0, details?.cached_tokens)
+}
+
+/** OpenAI's responses, without state. */
+export const responses: Protocol = {
+  path: '/v1/responses',
+  enginePath: '/v1/responses',
+  route: 'responses',
+  translations: [asChat],
+  description: {
+    operationId: 'createResponse',
+    summary: 'Get a response of a deployed model',
+    request: responseRequest,
+    response: responseObject,
+    events: {
+      data: responseEvent,
+      note: 'The last event is `response.completed`, `.incomplete` or `.failed`.',
+    },
+  },
+  operation: 'chat',
+  modelTypes: ['LLM'],
+  members: ['background', 'conversation', 'previous_response_id'],
+
+  edit: refuseState,
+  countedAt: null,
+  bodies: { modelAt, usageAt: ['usage'], readUsage: readResponseUsage, openRewriter: () => null },
+  events: {
+    modelAt: ['response', 'model'],
+    countNames: { usage: ['usage'], timings: ['usage'], none: ['usage'] },
+    readUsage: (event) => readUsageAt(event, ['response', 'usage'], readResponseUsage),
+    chunkMark: '.delta"',
+    openChoices: () => null,
+    openRemoval: () => null,
+  },
+  errors: openAiErrors,
+}
