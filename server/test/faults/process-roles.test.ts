@@ -59,7 +59,7 @@ test('invalid settings: exit code 1, every error named, no secret printed', asyn
 
 test('settings from a file: the environment takes precedence, and a missing file is ignored', async () => {
   const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-  expect(scripts.start).toBe('node --no-memory-reducer server/bin/berth.mjs .env')
+  expect(scripts.start).toBe('node --no-memory-reducer --max-semi-space-size=16 server/bin/berth.mjs .env')
   const folder = await createDataDirectory()
   onTestFinished(() => removeDataDirectory(folder))
   const file = join(folder, '.env')
