@@ -67,6 +67,7 @@ test('an owner shares a deployment; a member finds it under Team, calls it, and 
   await page.keyboard.press('Control+k')
   await see(palette.getByRole('option', { name: 'berth-tiny · Ada Lovelace Shared · Running' }))
   await page.keyboard.type('berth-tiny ada')
+  await see(palette.getByText('Deployments', { exact: true }))
   await see(palette.getByRole('option', { name: 'berth-tiny · Ada Lovelace: Metrics' }))
   await see(palette.getByRole('option', { name: 'berth-tiny · Ada Lovelace: Open in playground' }))
   for (const action of ['Logs', 'Terminate']) {

@@ -27,7 +27,7 @@ export const shell = {
   commandGroups: {
     pages: 'Go to',
     actions: 'Actions',
-    deployments: 'Your deployments',
+    deployments: 'Deployments',
     members: 'Members',
     models: 'Models',
   },
