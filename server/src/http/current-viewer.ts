@@ -164,7 +164,7 @@ export function requireAccess(
 export function notAuthenticated(headers: IncomingHttpHeaders): ApplicationError {
   const hasKey = headers.authorization !== undefined || headers['x-api-key'] !== undefined
   const message =
-    'Berth has no API keys: requests carry a session. Create a session for scripts on your account page, and send its cookie as the header ' +
-    'Cookie. The documentation at /docs has the route, POST /v1/auth/sessions.'
+    'Berth has no API keys. Requests carry a session cookie; `berth connect` adds it for programs that only know a key. ' +
+    'The documentation at /docs has the route that creates a session for a script, POST /v1/auth/sessions.'
   return new ApplicationError('not_authenticated', hasKey ? message : 'Sign in first.')
 }

@@ -56,7 +56,7 @@ test.each([
   for (const path of ['/v1/models', '/api/v1/model-deployments']) {
     const answer = await client.request('GET', path, undefined, { [name]: value })
     expect(answer.status).toBe(401)
-    expect(JSON.stringify(answer.body)).toContain('Berth has no API keys')
+    expect(JSON.stringify(answer.body)).toMatch(/Berth has no API keys\. .+`berth connect` adds it/)
     expect(JSON.stringify((await client.get(path)).body)).toContain('Sign in first.')
   }
 })
