@@ -32,6 +32,7 @@ const requests: Record<string, { model: string; body: object } | null> = {
   '/v1/embeddings': { model: 'berth-tiny-embedding', body: { input: 'Hello' } },
   '/v1/messages': { model: 'berth-tiny', body: chat },
   '/v1/messages/count_tokens': null,
+  '/v1/responses': { model: 'berth-tiny', body: { input: 'Hello', max_output_tokens: 3 } },
 }
 
 let server: TestServer
