@@ -8,6 +8,8 @@ import { loadVllmImage } from './vllm-image.ts'
 
 const nodes = 5
 const nodeTests = resolve(import.meta.dirname, '../../server/test/kubernetes/nodes')
+/** The oldest minor version of Kubernetes whose kubectl reads LeaderWorkerSet's manifests */
+const oldestForLeaderWorkerSet = 27
 const engineImage = 'berth.local/llama-server:sid'
 
 /**
@@ -39,7 +41,15 @@ export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Pro
   await ask('image', 'load', await ask('image', 'make', folder, engineImage, config))
   const archive = process.env['TEST_SERVER_ARCHIVE']
   if (archive !== undefined) await ask('image', 'load', archive)
-  const hasLeaderWorkerSet = await installLeaderWorkerSet(ask)
+  const kubelet = await ask(
+    'kubectl',
+    'get',
+    'nodes',
+    '-o',
+    'jsonpath={.items[0].status.nodeInfo.kubeletVersion}',
+  )
+  const minor = Number(/^v1\.(\d+)\./.exec(kubelet)?.[1])
+  const hasLeaderWorkerSet = minor >= oldestForLeaderWorkerSet && (await installLeaderWorkerSet(ask))
   return {
     ...vllm,
     ...(hasLeaderWorkerSet ? { TEST_LWS_IMAGE: engineImage } : {}),

@@ -5,6 +5,7 @@ import type { TestSpecification } from 'vitest/node'
 const longest = [
   '/chaos/billing-kill',
   '/chaos/component-kill',
+  '/chaos/alert-kill',
   '/adapters/local-runtime-engines',
   '/faults/process-roles',
   '/faults/api-processes',
