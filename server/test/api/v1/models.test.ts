@@ -97,7 +97,7 @@ test('unknown routes of OpenAI’s API: 404 unknown_url in OpenAI’s shape', as
   const client = createClient(server.url)
   for (const answer of [
     await client.get('/v1/files?limit=1'),
-    await client.post('/v1/responses', { model: 'berth-tiny', input: 'Hi' }),
+    await client.post('/v1/moderations', { model: 'berth-tiny', input: 'Hi' }),
     await client.get('/v1/chat/nothing'),
   ]) {
     expect([answer.status, answer.headers.get('content-type')]).toEqual([
