@@ -27,8 +27,10 @@ export class EventRenaming {
   readonly renaming: ModelRenaming
   /** Occurs once in each event with generated text */
   readonly chunkMark: string
-  /** Events with generated text so far */
+  /** Events with generated text so far, while `countsChunks` */
   chunks = 0
+  /** False once the engine has counted by itself */
+  countsChunks = true
   /** null until the first name is found */
   anchor: Anchor | null = null
 
@@ -39,6 +41,11 @@ export class EventRenaming {
 
   /** Renames the model in each of several complete server-sent events. */
   inEvents(events: string): string {
+    // The events that lost a member have the caller's name already.
+    if (this.renaming.find(events, 0) === -1) {
+      this.addChunks(events)
+      return events
+    }
     let renamed = ''
     let copied = 0
     for (let start = 0, end = 0; start < events.length; start = events[end] === '\n' ? end + 1 : end) {
@@ -48,7 +55,8 @@ export class EventRenaming {
       if (anchor !== null && at >= start && events.slice(at, at + anchor.text.length) === anchor.text) {
         renamed += events.slice(copied, at) + anchor.replacement
         copied = at + anchor.text.length
-        this.chunks += anchor.chunks > 0 ? anchor.chunks : countOf(events.slice(start, end), this.chunkMark)
+        if (anchor.chunks > 0) this.chunks += anchor.chunks
+        else this.addChunks(events.slice(start, end))
       } else if (end > start + lineBreakLength) {
         const line = events.slice(start, end)
         const changed = this.inLine(line)
@@ -61,9 +69,13 @@ export class EventRenaming {
     return copied === 0 ? events : renamed + events.slice(copied)
   }
 
+  addChunks(events: string): void {
+    if (this.countsChunks) this.chunks += countOf(events, this.chunkMark)
+  }
+
   /** Renames the model in a line without the anchor, and takes the text around the name as the anchor. */
   inLine(line: string): string {
-    this.chunks += countOf(line, this.chunkMark)
+    this.addChunks(line)
     const at = this.renaming.findInEvents(line, 0)
     if (at === -1) return line
     this.anchor = this.learnAnchor(line, at) ?? this.anchor

@@ -167,6 +167,7 @@ export class StreamMeter implements BodyMeter {
     const event = parseEventData(text)
     const usage = this.format.readUsage(event)
     Object.assign(this.reported, this.choices === null ? usage : this.choices.add(event, usage))
+    if (this.renaming !== null) this.renaming.countsChunks = this.reported.outputTokens === undefined
     return event
   }
 }
