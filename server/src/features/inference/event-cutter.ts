@@ -20,6 +20,8 @@ export class EventCutter {
   head = ''
   /** The head as the caller gets it */
   newHead = ''
+  /** The head has the model's name, so events that are cut need no other renaming */
+  renamesHead = false
 
   constructor(member: string) {
     this.member = member
@@ -51,6 +53,7 @@ export class EventCutter {
     if (event[choices - 1] === '\\') return
     this.head = copyText(event.slice(0, end))
     this.newHead = renaming === null ? this.head : renaming.renaming.inEvents(this.head)
+    this.renamesHead = this.newHead !== this.head
   }
 }
 

@@ -116,7 +116,8 @@ export class StreamMeter implements BodyMeter {
     for (let at = search.next(0); at !== -1; at = search.next(copied)) {
       const next = cutter === null ? -1 : cutter.endOfEvent(events, copied, at)
       if (cutter !== null && next !== -1) {
-        forwarded += cutter.cut(events, copied, at)
+        const event = cutter.cut(events, copied, at)
+        forwarded += cutter.renamesHead ? event : this.rename(event)
         cutAt = at
         copied = next
         continue
@@ -124,11 +125,11 @@ export class StreamMeter implements BodyMeter {
       this.reportCut(events, cutAt, copied)
       cutAt = -1
       const { start, end } = eventAround(events, at)
-      forwarded += events.slice(copied, start) + this.readEvent(events.slice(start, end))
+      forwarded += this.rename(events.slice(copied, start) + this.readEvent(events.slice(start, end)))
       copied = end
     }
     this.reportCut(events, cutAt, copied)
-    return this.rename(copied === 0 ? events : forwarded + events.slice(copied))
+    return forwarded + this.rename(events.slice(copied))
   }
 
   /** Reads each event, because those without a count tell which choice has ended. Few requests ask for several choices. */
