@@ -36,15 +36,28 @@ export function eventAround(text: string, at: number): { start: number; end: num
 
 /** Parses the `data` of an event as JSON; null when it is not JSON. */
 export function parseEventData(event: string): unknown {
-  const data = event
-    .split(/\r\n|\n|\r/)
-    .flatMap((line) => (line.startsWith('data:') ? [line.slice(5).trimStart()] : []))
-    .join('\n')
+  const data = onlyDataLine(event) ?? joinDataLines(event)
   try {
-    return JSON.parse(Buffer.from(data, 'latin1').toString())
+    return JSON.parse(nonAscii.test(data) ? Buffer.from(data, 'latin1').toString() : data)
   } catch {
     return null
   }
+}
+
+const nonAscii = /[^\0-\x7f]/
+
+/** The data of an event of one line, as engines write them; null if there are more lines. */
+function onlyDataLine(event: string): string | null {
+  const end = event.indexOf('\n')
+  const isOnlyLine = event.startsWith('data:') && end >= event.length - 2 && !event.includes('\r')
+  return isOnlyLine && event.endsWith('\n') ? event.slice('data:'.length, end) : null
+}
+
+function joinDataLines(event: string): string {
+  return event
+    .split(/\r\n|\n|\r/)
+    .flatMap((line) => (line.startsWith('data:') ? [line.slice(5).trimStart()] : []))
+    .join('\n')
 }
 
 function isLineBreak(text: string, at: number): boolean {

@@ -22,26 +22,50 @@ export class EventCutter {
   newHead = ''
   /** The head has the model's name, so events that are cut need no other renaming */
   renamesHead = false
+  /** The end of one event and the head of the next, as the caller gets them */
+  joint = ''
+  /** Characters from the member to the end of the line. Numbers grow slowly, so the next event mostly has as many */
+  tailLength = 0
+  /** The end of the last run */
+  end = 0
+  /** The member's name in the last event of the last run, after the quote */
+  lastAt = 0
 
   constructor(member: string) {
     this.member = member
     this.opening = `,"${member}":{`
   }
 
-  /** Returns the end of the event at `start` if `cut` may change it; -1 if it must be parsed. The member's name is at `at`, after a quote. */
-  endOfEvent(events: string, start: number, at: number): number {
-    const { head, opening } = this
-    const from = at - ',"'.length
-    if (head === '' || events.slice(start, start + head.length) !== head) return -1
-    if (events.slice(from, from + opening.length) !== opening) return -1
-    const end = events.indexOf('}', at) + '}'.length
-    const isLast = events.indexOf('\n', start) === end + 1 && events.startsWith(eventEnd, end)
-    return isLast ? end + eventEnd.length : -1
+  /** Returns, for the caller, the events from `start` on that can be cut by position. They end at `end`, which is `start` if there is none. */
+  cutRun(events: string, start: number): string {
+    const { head } = this
+    let run = ''
+    this.end = start
+    if (head === '') return ''
+    while (events.slice(this.end, this.end + head.length) === head) {
+      const from = this.end + head.length
+      const line = events.indexOf('\n', from)
+      const member = this.findMember(events, from, line)
+      if (member === -1) break
+      run += this.end === start ? this.newHead : this.joint
+      run += events.slice(from, member)
+      this.end = line + 2
+      this.lastAt = member + ',"'.length
+    }
+    return this.end === start ? '' : run + eventEnd
   }
 
-  /** Returns the event for the caller. */
-  cut(events: string, start: number, at: number): string {
-    return this.newHead + events.slice(start + this.head.length, at - ',"'.length) + eventEnd
+  /** Returns where the member stands before the line feed at `line`, as the last one of an event; -1 if the event must be parsed. */
+  findMember(events: string, from: number, line: number): number {
+    const { opening } = this
+    let at = line - this.tailLength
+    if (at < from || events.slice(at, at + opening.length) !== opening) {
+      at = from + events.slice(from, line).lastIndexOf(opening)
+      if (at < from) return -1
+      this.tailLength = line - at
+    }
+    const objectEnd = line - eventEnd.length + 1
+    return events.indexOf('}', at) === objectEnd && events.startsWith(`}${eventEnd}`, objectEnd) ? at : -1
   }
 
   /** Takes the head of an event that the member is cut from, and gives it the caller's name of the model. */
@@ -53,6 +77,7 @@ export class EventCutter {
     if (event[choices - 1] === '\\') return
     this.head = copyText(event.slice(0, end))
     this.newHead = renaming === null ? this.head : renaming.renaming.inEvents(this.head)
+    this.joint = eventEnd + this.newHead
     this.renamesHead = this.newHead !== this.head
   }
 }

@@ -111,24 +111,18 @@ export class StreamMeter implements BodyMeter {
     const search = new CountSearch(events, this.marks)
     let forwarded = ''
     let copied = 0
-    /** Where the count is that was cut last; -1 if the last event was parsed */
-    let cutAt = -1
     for (let at = search.next(0); at !== -1; at = search.next(copied)) {
-      const next = cutter === null ? -1 : cutter.endOfEvent(events, copied, at)
-      if (cutter !== null && next !== -1) {
-        const event = cutter.cut(events, copied, at)
-        forwarded += cutter.renamesHead ? event : this.rename(event)
-        cutAt = at
-        copied = next
+      const run = cutter === null ? '' : cutter.cutRun(events, copied)
+      if (cutter !== null && run !== '') {
+        forwarded += cutter.renamesHead ? run : this.rename(run)
+        copied = cutter.end
+        this.report(`data:{"${events.slice(cutter.lastAt, copied)}`)
         continue
       }
-      this.reportCut(events, cutAt, copied)
-      cutAt = -1
       const { start, end } = eventAround(events, at)
       forwarded += this.rename(events.slice(copied, start) + this.readEvent(events.slice(start, end)))
       copied = end
     }
-    this.reportCut(events, cutAt, copied)
     return forwarded + this.rename(events.slice(copied))
   }
 
@@ -157,11 +151,6 @@ export class StreamMeter implements BodyMeter {
     if (verdict === 'keep' || cutter === null) return text
     if (this.choices === null) cutter.learnHead(text, renaming)
     return cutMember(text, cutter.member)
-  }
-
-  /** Reports the count at `at`, which is the last member of the event that ends at `end`. */
-  reportCut(events: string, at: number, end: number): void {
-    if (at !== -1) this.report(`data:{"${events.slice(at, end)}`)
   }
 
   report(text: string): unknown {
