@@ -1,7 +1,7 @@
 import type { TokenUsage } from '../../../metering/record-tokens.ts'
-import { readChatChunk } from '../chat-answers.ts'
 import type { ChatCall, ChatPart } from '../chat-answers.ts'
-import type { CallerEvent, EventTranslation, JsonObject } from '../protocol.ts'
+import type { ChatStreamWriter } from '../chat-stream.ts'
+import type { CallerEvent, JsonObject } from '../protocol.ts'
 import { toAnthropicUsage } from './anthropic.ts'
 import { toMessageHead, toStop } from './to-message.ts'
 import type { MessageFacts } from './to-message.ts'
@@ -10,13 +10,9 @@ import type { MessageFacts } from './to-message.ts'
 type OpenBlock = { type: 'text' | 'thinking' } | { type: 'tool_use'; call: number }
 
 /** Translates the chunks of a chat completion to the events of a message. Keeps the open block and counts, but no text. */
-export class MessageEvents implements EventTranslation {
+export class MessageEvents implements ChatStreamWriter {
   readonly facts: MessageFacts
-  /** Events for the caller that `take` or `finish` will return */
   events: CallerEvent[] = []
-  hasStarted = false
-  /** An error has ended the stream */
-  hasFailed = false
   open: OpenBlock | null = null
   /** Position of the open block, or of the next one */
   index = 0
@@ -28,28 +24,14 @@ export class MessageEvents implements EventTranslation {
     this.facts = facts
   }
 
-  take(event: unknown): readonly CallerEvent[] {
-    const part = readChatChunk(event)
-    if (this.hasFailed) return []
-    this.start()
-    if (part.error !== null) this.fail(part.error)
-    else this.add(part)
-    return this.flush()
-  }
-
-  finish(): readonly CallerEvent[] {
-    if (this.hasFailed) return []
-    this.start()
+  finish(): void {
     this.close()
     const delta = toStop(this.end, this.callsTools)
     this.send('message_delta', { delta, usage: toAnthropicUsage(this.usage) })
     this.send('message_stop', {})
-    return this.flush()
   }
 
   start(): void {
-    if (this.hasStarted) return
-    this.hasStarted = true
     const message = {
       ...toMessageHead(this.facts.model),
       content: [],
@@ -104,7 +86,6 @@ export class MessageEvents implements EventTranslation {
   }
 
   fail(message: string): void {
-    this.hasFailed = true
     this.send('error', { error: { type: 'api_error', message } })
   }
 
@@ -114,11 +95,5 @@ export class MessageEvents implements EventTranslation {
 
   send(name: string, data: JsonObject): void {
     this.events.push({ name, data: { type: name, ...data } })
-  }
-
-  flush(): readonly CallerEvent[] {
-    const { events } = this
-    this.events = []
-    return events
   }
 }

@@ -3,6 +3,7 @@ import { isAllowedMediaUrl, mayHaveMediaUrls, MediaWalk } from '../../media-urls
 import { anthropicMedia } from '../../media-formats.ts'
 import type { CallerEvent } from '../protocol.ts'
 import { readAnthropicUsage } from './anthropic.ts'
+import { ChatStream } from '../chat-stream.ts'
 import { MessageEvents } from './message-events.ts'
 import { messages } from './messages.ts'
 import { toChat } from './to-chat.ts'
@@ -13,7 +14,7 @@ const call = (index: number, part: object) => chunk({ tool_calls: [{ index, ...p
 
 /** The events of a stream, without ids. */
 function translate(chunks: readonly unknown[], wantsThoughts = true): CallerEvent[] {
-  const events = new MessageEvents({ model: 'mine', wantsThoughts })
+  const events = new ChatStream(new MessageEvents({ model: 'mine', wantsThoughts }))
   return [...chunks.flatMap((each) => events.take(each)), ...events.finish()]
 }
 
@@ -77,7 +78,7 @@ test('a request without thinking gets no thoughts', () => {
 })
 
 test('a stream holds nothing of the text that it has translated', () => {
-  const events = new MessageEvents({ model: 'mine', wantsThoughts: false })
+  const events = new ChatStream(new MessageEvents({ model: 'mine', wantsThoughts: false }))
   for (let count = 0; count < 1_000; count += 1) events.take(chunk({ content: 'x'.repeat(1_000) }))
   expect(JSON.stringify(events).length).toBeLessThan(500)
 })

@@ -5,6 +5,7 @@ import { chatCompletions } from '../chat-completions.ts'
 import { modelAt } from '../openai.ts'
 import type { Protocol, Translation } from '../protocol.ts'
 import { anthropicErrors, readAnthropicUsage } from './anthropic.ts'
+import { ChatStream } from '../chat-stream.ts'
 import { MessageEvents } from './message-events.ts'
 import { messageBody, messageEvent, messageResponse } from './schemas.ts'
 import { toChat, wantsThoughts } from './to-chat.ts'
@@ -18,7 +19,7 @@ const asChat: Translation = {
       body: toChat(request),
       answers: {
         toBody: (answer) => toMessage(answer, facts),
-        openEvents: () => new MessageEvents(facts),
+        openEvents: () => new ChatStream(new MessageEvents(facts)),
       },
     }
   },

@@ -1,7 +1,7 @@
 import type { TokenUsage } from '../../../metering/record-tokens.ts'
-import { readChatChunk } from '../chat-answers.ts'
 import type { ChatCall, ChatPart } from '../chat-answers.ts'
-import type { CallerEvent, EventTranslation, JsonObject } from '../protocol.ts'
+import type { ChatStreamWriter } from '../chat-stream.ts'
+import type { CallerEvent, JsonObject } from '../protocol.ts'
 import {
   closeResponse,
   createItemId,
@@ -27,13 +27,11 @@ const maxOutput = 8 * 1024 * 1024
  * Translates the chunks of a chat completion to the events of a response. Keeps the output, because the last events of an item and of the
  * response repeat it.
  */
-export class ResponseEvents implements EventTranslation {
+export class ResponseEvents implements ChatStreamWriter {
   readonly facts: ResponseFacts
   readonly response: JsonObject
   events: CallerEvent[] = []
   sequence = 0
-  hasStarted = false
-  hasFailed = false
   open: OpenItem | null = null
   readonly output: JsonObject[] = []
   length = 0
@@ -45,29 +43,15 @@ export class ResponseEvents implements EventTranslation {
     this.response = openResponse(facts)
   }
 
-  take(event: unknown): readonly CallerEvent[] {
-    const part = readChatChunk(event)
-    if (this.hasFailed) return []
-    this.start()
-    if (part.error !== null) this.fail(part.error)
-    else this.add(part)
-    return this.flush()
-  }
-
-  finish(): readonly CallerEvent[] {
-    if (this.hasFailed) return []
-    this.start()
+  finish(): void {
     if (this.open === null && this.output.length === 0)
       this.openItem({ type: 'message', id: createItemId('msg'), text: '' })
     const { status } = toEnd(this.finishReason)
     this.close(status)
     this.send(`response.${status}`, { response: { ...this.response, ...closeResponse(this, this.output) } })
-    return this.flush()
   }
 
   start(): void {
-    if (this.hasStarted) return
-    this.hasStarted = true
     this.send('response.created', { response: this.response })
     this.send('response.in_progress', { response: this.response })
   }
@@ -157,7 +141,6 @@ export class ResponseEvents implements EventTranslation {
   }
 
   fail(message: string): void {
-    this.hasFailed = true
     const error = { code: 'server_error', message }
     this.send('response.failed', {
       response: { ...this.response, status: 'failed', error, output: this.output },
@@ -171,12 +154,6 @@ export class ResponseEvents implements EventTranslation {
   send(name: string, data: JsonObject): void {
     this.events.push({ name, data: { type: name, sequence_number: this.sequence, ...data } })
     this.sequence += 1
-  }
-
-  flush(): readonly CallerEvent[] {
-    const { events } = this
-    this.events = []
-    return events
   }
 }
 

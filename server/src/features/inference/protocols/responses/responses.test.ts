@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CallerEvent } from '../protocol.ts'
+import { ChatStream } from '../chat-stream.ts'
 import { ResponseEvents } from './response-events.ts'
 import { responses } from './responses.ts'
 import { toChat } from './to-chat.ts'
@@ -10,7 +11,7 @@ const call = (index: number, part: object) => chunk({ tool_calls: [{ index, ...p
 const facts = { echo: { model: 'mine' }, functions: new Map([['n__go', { name: 'go', namespace: 'n' }]]) }
 
 function translate(chunks: readonly unknown[]): CallerEvent[] {
-  const events = new ResponseEvents(facts)
+  const events = new ChatStream(new ResponseEvents(facts))
   return [...chunks.flatMap((each) => events.take(each)), ...events.finish()]
 }
 
@@ -55,7 +56,7 @@ test('an error in a stream fails the response, and nothing follows', () => {
 })
 
 test('an answer without end breaks before it fills the memory', () => {
-  const events = new ResponseEvents(facts)
+  const events = new ChatStream(new ResponseEvents(facts))
   const long = chunk({ content: 'x'.repeat(2 ** 20) })
   expect(() => {
     for (let count = 0; count < 9; count += 1) events.take(long)

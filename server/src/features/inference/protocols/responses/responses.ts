@@ -5,6 +5,7 @@ import { chatCompletions } from '../chat-completions.ts'
 import { refuseField } from '../fields.ts'
 import { modelAt, openAiErrors } from '../openai.ts'
 import type { Protocol, Translation } from '../protocol.ts'
+import { ChatStream } from '../chat-stream.ts'
 import { ResponseEvents } from './response-events.ts'
 import { responseEvent, responseObject, responseRequest } from './schemas.ts'
 import { toChat } from './to-chat.ts'
@@ -26,7 +27,7 @@ const asChat: Translation = {
       body: { ...toChat(request), ...members },
       answers: {
         toBody: (answer) => toResponse(answer, facts),
-        openEvents: () => new ResponseEvents(facts),
+        openEvents: () => new ChatStream(new ResponseEvents(facts)),
       },
     }
   },
