@@ -9,7 +9,10 @@ import { billingSettings, readBilling } from './billing.ts'
 import type { BillingConfig } from './billing.ts'
 import { alertsSettings, readAlerts } from './alerts.ts'
 import type { AlertsConfig } from './alerts.ts'
-import { readBodyLimits } from './body-limits.ts'
+import { inferenceSettings, readInference } from './inference.ts'
+import type { InferenceConfig } from './inference.ts'
+import { mailSettings, readMail } from './mail.ts'
+import type { MailConfig } from './mail.ts'
 import {
   readEngineLimits,
   readKubernetes,
@@ -26,7 +29,7 @@ import { commaList, flag, oneOf, optionalText, webAddress, wholeNumber } from '.
 export type ProcessRole = 'all' | 'api' | 'worker' | 'migrate'
 
 /** The validated settings of the server. A feature that is turned off is null. */
-export interface Config {
+export interface Config extends InferenceConfig {
   role: ProcessRole
   host: string
   port: number
@@ -61,31 +64,6 @@ export interface Config {
   eventStreams: { perUser: number; perProcess: number }
   /** Callers that send a body or read a response below this rate for this long are disconnected */
   minimumRate: { bytesPerSecond: number; timeoutMilliseconds: number }
-  /** Maximum request body on the inference routes, in bytes */
-  inferenceBodyLimit: number
-  /** Lowercase hosts from which engines may fetch the images, audio and video of a request */
-  mediaDomains: ReadonlySet<string>
-  /** Whether requests for embeddings may hold token ids of the model's own tokenizer */
-  allowsTokenIds: boolean
-  inference: {
-    /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces of the response */
-    timeouts: { connect: number; firstByte: number; idle: number }
-    /**
-     * Most requests in flight. Up to `queued` more per deployment wait for `queueMilliseconds`, then get a 429. Those that wait for
-     * their turn at a shared deployment get it after `turnMilliseconds`.
-     */
-    limits: {
-      perUser: number
-      perDeployment: number
-      queued: number
-      queueMilliseconds: number
-      turnMilliseconds: number
-    }
-    /** Most bytes of request bodies in the memory of a process. Above them, callers get a 429. */
-    bodies: { perUser: number; perProcess: number }
-    /** Base address of an OpenTelemetry collector; null disables traces */
-    tracesEndpoint: URL | null
-  }
   /** Engine keys are derived from this key. null to generate one and keep it in `dataDirectory`. */
   secretKey: string | null
   /** The key before a change of the SECRET_KEY; null unless it is being changed */
@@ -97,13 +75,7 @@ export interface Config {
   /** Absolute path of the instance type file */
   instanceTypesFile: string
   huggingFace: { endpoint: string; token: string | null }
-  /** `url` is null to write emails to files in `dataDirectory` */
-  mail: {
-    url: string | null
-    from: { name: string; address: string }
-    /** How long a response waits for the first attempt at its email */
-    patienceMilliseconds: number
-  }
+  mail: MailConfig
   alerts: AlertsConfig
   localEngine: LocalEngineConfig
   engineLimits: EngineLimitsConfig
@@ -146,19 +118,6 @@ const proxyAddress = z.url({
   error: 'must be an address such as http://proxy.example.com:3128',
 })
 
-/** `ada@example.com` or `Ada <ada@example.com>`, on one line. */
-const mailbox = z
-  .string()
-  .trim()
-  .regex(
-    /^(?:[^<>@\p{Cc}]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/u,
-    'must be an email address such as Berth <berth@example.com>',
-  )
-  .transform((text) => {
-    const [, name = '', address = text] = /^"?(.*?)"?\s*<(.+)>$/.exec(text) ?? []
-    return { name, address }
-  })
-
 /** True for an address, a network or a name that `proxy-addr` accepts. */
 function isProxyAddress(text: string): boolean {
   const isNetwork = ipaddr.IPv4.isValidCIDRFourPartDecimal(text) || ipaddr.IPv6.isValidCIDR(text)
@@ -178,20 +137,6 @@ const origin = webAddress('https://console.example.com')
     'must be origins such as https://console.example.com, without a path or *',
   )
   .transform((url) => url.origin)
-
-/** The gateway compares hosts, so a domain doesn't cover the domains below it. */
-const mediaDomain = z
-  .string()
-  .toLowerCase()
-  .regex(
-    /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/,
-    'must be hosts such as upload.wikimedia.org, without a scheme, a port or *',
-  )
-
-const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
-
-/** A tebibyte */
-const maxBodyBytes = 2 ** 40
 
 const environment = z.object({
   ROLE: oneOf(['all', 'api', 'worker', 'migrate']).default('all'),
@@ -232,19 +177,6 @@ const environment = z.object({
   MAX_EVENT_STREAMS_PER_PROCESS: wholeNumber(1, 1_000_000).default(5_000),
   MIN_TRANSFER_RATE: wholeNumber(1, 1_000_000).default(500),
   SLOW_TRANSFER_TIMEOUT_MS: wholeNumber(100, 600_000).default(30_000),
-  INFERENCE_MEDIA_DOMAINS: commaList.pipe(z.array(mediaDomain)).default([]),
-  EMBEDDING_TOKEN_IDS: oneOf(['refused', 'allowed']).default('refused'),
-  INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
-  INFERENCE_MAX_BODY_BYTES_PER_USER: wholeNumber(bodyLimits.smallest, maxBodyBytes).optional(),
-  INFERENCE_MAX_BODY_BYTES_PER_PROCESS: wholeNumber(bodyLimits.smallest, maxBodyBytes).optional(),
-  INFERENCE_CONNECT_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
-  INFERENCE_FIRST_BYTE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(300_000),
-  INFERENCE_IDLE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(120_000),
-  OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('http://localhost:4318').optional(),
-  INFERENCE_MAX_IN_FLIGHT_PER_USER: wholeNumber(1, 1_000_000).default(4_096),
-  INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: wholeNumber(1, 1_000_000).default(2_048),
-  INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: wholeNumber(0, 100_000).default(128),
-  INFERENCE_QUEUE_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
   SECRET_KEY: z
     .string()
     .min(32, 'must have at least 32 characters; generate a key with `openssl rand -hex 32`')
@@ -253,18 +185,6 @@ const environment = z.object({
     .string()
     .min(32, 'must be the SECRET_KEY so far, of at least 32 characters')
     .optional(),
-  MAIL_URL: z
-    .url({
-      protocol: /^smtps?$/,
-      error: 'must be an address such as smtp://user:password@mail.example.com:587',
-      abort: true,
-    })
-    .refine(
-      (text) => new URL(text).hostname !== '',
-      'must name the mail server, as in smtp://mail.example.com:587',
-    )
-    .optional(),
-  MAIL_FROM: mailbox.optional(),
   CATALOG_FILE: optionalText,
   PRICES_FILE: optionalText,
   INSTANCE_TYPES_FILE: optionalText,
@@ -275,6 +195,8 @@ const environment = z.object({
   NO_PROXY: optionalText,
   ...accessSettings,
   ...alertsSettings,
+  ...inferenceSettings,
+  ...mailSettings,
   ...runtimesSettings,
   ...ssoSettings,
   ...billingSettings,
@@ -325,7 +247,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     problems.push('EMAIL_CONFIRMATION: required needs a mail server; set MAIL_URL too')
   }
   const alerts = readAlerts(settings, problems)
-  const bodies = readBodyLimits(settings, problems)
+  const inference = readInference(settings, problems)
   const sso = readSso(settings, problems)
   const billing = readBilling(settings, problems)
   const xinference = readXinference(settings, problems)
@@ -364,25 +286,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       bytesPerSecond: settings.MIN_TRANSFER_RATE,
       timeoutMilliseconds: settings.SLOW_TRANSFER_TIMEOUT_MS,
     },
-    inferenceBodyLimit: settings.INFERENCE_BODY_LIMIT,
-    mediaDomains: new Set(settings.INFERENCE_MEDIA_DOMAINS),
-    allowsTokenIds: settings.EMBEDDING_TOKEN_IDS === 'allowed',
-    inference: {
-      timeouts: {
-        connect: settings.INFERENCE_CONNECT_TIMEOUT_MS,
-        firstByte: settings.INFERENCE_FIRST_BYTE_TIMEOUT_MS,
-        idle: settings.INFERENCE_IDLE_TIMEOUT_MS,
-      },
-      limits: {
-        perUser: settings.INFERENCE_MAX_IN_FLIGHT_PER_USER,
-        perDeployment: settings.INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT,
-        queued: settings.INFERENCE_MAX_QUEUED_PER_DEPLOYMENT,
-        queueMilliseconds: settings.INFERENCE_QUEUE_TIMEOUT_MS,
-        turnMilliseconds: settings.INFERENCE_FIRST_BYTE_TIMEOUT_MS,
-      },
-      bodies,
-      tracesEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
-    },
+    ...inference,
     secretKey: settings.SECRET_KEY ?? null,
     previousSecretKey: settings.PREVIOUS_SECRET_KEY ?? null,
     catalogFile: settings.CATALOG_FILE === undefined ? shippedCatalog : resolve(settings.CATALOG_FILE),
@@ -392,11 +296,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
         ? shippedInstanceTypes
         : resolve(settings.INSTANCE_TYPES_FILE),
     huggingFace: { endpoint: settings.HF_ENDPOINT.href.replace(/\/$/, ''), token: settings.HF_TOKEN ?? null },
-    mail: {
-      url: settings.MAIL_URL ?? null,
-      from: settings.MAIL_FROM ?? { name: 'Berth', address: `berth@${publicUrl.hostname}` },
-      patienceMilliseconds: 2_000,
-    },
+    mail: readMail(settings, publicUrl),
     alerts,
     localEngine: readLocalEngine(settings),
     engineLimits: readEngineLimits(settings),

@@ -306,7 +306,7 @@ test('tokens are recorded for the caller', async () => {
   )
 })
 
-test('GET /v1/user/export: what a person used of a deployment that another shares, and nothing of other callers', async () => {
+test('GET /v1/user/export: what a person used of a shared deployment, without that of other callers', async () => {
   const { member, viewer, admin, id } = await setUp()
   await share(member, id)
   engine.answer((response) =>

@@ -153,7 +153,7 @@ test('random months: both programs agree with every line, and each changed value
     verifyIndependently(document)
     for (let count = 0; count < changesPerRound; count++) checkChange(document, picks.next().value)
   })
-  // Each month has a seed of its own. The error names it: repeat the month with PROOF_SEED and PROOF_ROUNDS=1. Shrinking would take hours.
+  // Shrinking would take hours. Instead, each month has a seed, and the error names it: PROOF_SEED and PROOF_ROUNDS=1 repeat that month.
   for (let round = 0; round < rounds; round++) {
     await fc.assert(check, { seed: firstSeed + round, numRuns: 1, endOnFailure: true })
   }

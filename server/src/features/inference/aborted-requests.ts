@@ -9,7 +9,7 @@ import { readUsageAt, toTokenUsage } from './usage.ts'
 
 /** How long an engine may take to count one request, in milliseconds */
 const countMilliseconds = 5_000
-/** How often an engine is asked that does not know the request, and how long to wait before the next time, in milliseconds */
+/** Most questions to an engine that does not know the request yet, and the milliseconds between two of them */
 const maxAttempts = 4
 const retryMilliseconds = 200
 /** Requests that engines count at the same time */

@@ -208,7 +208,7 @@ class CountSearch {
     this.found = marks.map((mark) => findCount(text, mark, 0))
   }
 
-  /** Returns the position after the first quote of the next name from `from` on, or -1. `from` must not decrease. */
+  /** Returns where the next name at or after `from` begins, after its quote; -1 for none. `from` must not decrease. */
   next(from: number): number {
     const { text, marks, found } = this
     let first = -1

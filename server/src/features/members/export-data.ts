@@ -103,7 +103,7 @@ function listDeployments(db: Database, userId: number) {
     .execute()
 }
 
-/** What the person used as a caller, of their own deployments and of those that others share. */
+/** The person's usage as a caller of their own deployments and of shared ones. */
 function listUsage(db: Database, userId: number) {
   return db
     .selectFrom('token_usage')

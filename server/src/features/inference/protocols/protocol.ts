@@ -159,7 +159,7 @@ export interface ErrorFormat {
   /** For the OpenAPI description */
   readonly body: z.ZodType
   readonly compose: (error: ErrorFacts, requestId: string) => { status: number; body: unknown }
-  /** Tells whether the body of an engine's error has this shape. Absent if engines' errors are forwarded as they are. */
+  /** True for an engine's error that has this shape already. Absent if errors of engines are forwarded as they are. */
   readonly isOwn?: (body: unknown) => boolean
 }
 
