@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { load } from 'js-yaml'
 import { isNode, LineCounter, parseDocument } from 'yaml'
 import type { Document } from 'yaml'
 import { z } from 'zod'
@@ -34,6 +35,9 @@ export function readYamlFile<Value>(
   } catch (error) {
     throw new Error(`The ${name} file ${path} could not be read: ${String(error)}`, { cause: error })
   }
+  const loaded = loadQuickly(source)
+  const checked = loaded === undefined ? null : validate(loaded)
+  if (checked !== null && checked.mistakes.length === 0) return checked.value
   const lines = new LineCounter()
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
   const title = `The ${name} file ${path}`
@@ -51,6 +55,22 @@ export function readYamlFile<Value>(
     )
   }
   return value
+}
+
+/** An anchor, or text that looks like one */
+const anchor = /(?:^|[\s[{,:-])&/
+
+/**
+ * Loads a document by a parser that takes a tenth of the time, but does not tell where a value is. Undefined for one that has mistakes or
+ * anchors, whose expansion only the other parser limits.
+ */
+function loadQuickly(source: string): unknown {
+  if (anchor.test(source)) return undefined
+  try {
+    return load(source)
+  } catch {
+    return undefined
+  }
 }
 
 /** Converts schema errors to mistakes below `root`. Each unknown key becomes a mistake of its own, at the key. */
