@@ -3,6 +3,7 @@ CREATE TABLE users (
   email                   text NOT NULL,
   email_verified_at       timestamptz,
   password_hash           text,
+  allowed_networks        text[] CHECK (allowed_networks <> '{}'),
   name                    text NOT NULL CHECK (name <> ''),
   first_name              text,
   last_name               text,
@@ -19,6 +20,7 @@ CREATE UNIQUE INDEX users_email_key ON users (lower(email));
 COMMENT ON COLUMN users.email IS 'Stored as entered; compared case-insensitively';
 COMMENT ON COLUMN users.email_verified_at IS 'When the user proved to receive email at this address; null while unverified';
 COMMENT ON COLUMN users.password_hash IS 'argon2id in PHC string format; null for users who sign in only through SSO';
+COMMENT ON COLUMN users.allowed_networks IS 'Networks in CIDR notation from which a service member may sign in and work; null for a person';
 COMMENT ON COLUMN users.current_organization_id IS 'The organization that all of the user''s sessions act in';
 COMMENT ON COLUMN users.profile_incomplete IS 'True for an account created through SSO until its owner has chosen a name and an organization';
 COMMENT ON COLUMN users.disabled_at IS 'When an operator disabled the account: it has no sessions and cannot sign in';
@@ -33,8 +35,8 @@ BEGIN
 END
 $$;
 CREATE TRIGGER users_changed AFTER UPDATE ON users FOR EACH ROW
-  WHEN ((OLD.email, OLD.name, OLD.current_organization_id, OLD.profile_incomplete)
-    IS DISTINCT FROM (NEW.email, NEW.name, NEW.current_organization_id, NEW.profile_incomplete))
+  WHEN ((OLD.email, OLD.name, OLD.current_organization_id, OLD.profile_incomplete, OLD.allowed_networks)
+    IS DISTINCT FROM (NEW.email, NEW.name, NEW.current_organization_id, NEW.profile_incomplete, NEW.allowed_networks))
   EXECUTE FUNCTION notify_viewer_changed();
 CREATE TRIGGER users_email_verified AFTER UPDATE OF email_verified_at ON users FOR EACH ROW
   WHEN (OLD.email_verified_at IS DISTINCT FROM NEW.email_verified_at)

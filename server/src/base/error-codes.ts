@@ -59,6 +59,11 @@ export const errorCodes = {
   registration_closed: { kind: 'forbidden', meaning: 'New accounts need an invitation.' },
   password_sign_in_disabled: { kind: 'forbidden', meaning: 'This installation requires single sign-on.' },
   sign_in_again: { kind: 'forbidden', meaning: 'The action needs a recent sign-in.' },
+  network_not_allowed: {
+    kind: 'forbidden',
+    meaning: 'The service member may not work from the caller’s network.',
+  },
+  people_only: { kind: 'forbidden', meaning: 'The action is for people, not for service members.' },
   email_unproven: { kind: 'forbidden', meaning: 'The account’s email must be confirmed first.' },
   verification_email_mismatch: {
     kind: 'forbidden',
@@ -100,6 +105,11 @@ export const errorCodes = {
   },
   wrong_status: { kind: 'conflict', meaning: 'The organization’s status does not allow this.' },
   last_super_admin: { kind: 'conflict', meaning: 'The organization would lose its last super_admin.' },
+  service_member_role: { kind: 'conflict', meaning: 'A service member can only be a viewer or a member.' },
+  too_many_service_members: {
+    kind: 'conflict',
+    meaning: 'The organization has as many service members as it can.',
+  },
   deployments_active: {
     kind: 'conflict',
     meaning: 'The member has active deployments; `deployment_ids` lists them.',

@@ -8,6 +8,11 @@ export const invitationRoles = ['viewer', 'member', 'admin'] as const satisfies 
 
 export type InvitationRole = (typeof invitationRoles)[number]
 
+/** The roles that a service member can have. */
+export const serviceRoles = ['viewer', 'member'] as const satisfies readonly RoleName[]
+
+export type ServiceRole = (typeof serviceRoles)[number]
+
 const everyone: readonly RoleName[] = ['viewer', 'member', 'admin', 'super_admin']
 const members: readonly RoleName[] = ['member', 'admin', 'super_admin']
 const admins: readonly RoleName[] = ['admin', 'super_admin']

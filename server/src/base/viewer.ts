@@ -1,3 +1,4 @@
+import type { Network } from './network.ts'
 import type { Standing } from './standing.ts'
 
 /** Who causes a change, and from where, for the audit log. Each viewer is an actor. */
@@ -39,5 +40,7 @@ export interface Viewer extends Actor, Standing, Person {
   requiresEmailVerification: boolean
   /** True for a user with a second factor, and for a session of an identity provider, which is responsible for one */
   hasSecondFactor: boolean
+  /** The networks from which a service member works; null for a person */
+  allowedNetworks: readonly Network[] | null
   session: { id: number; expiresAt: Date; authMethod: string }
 }

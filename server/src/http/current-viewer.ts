@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { ApplicationError } from '../base/errors.ts'
-import { readAddress } from '../base/network.ts'
+import { assertInNetworks, readAddress } from '../base/network.ts'
 import type { Permission } from '../base/roles.ts'
 import { judgeStanding, toRefusalError } from '../base/standing.ts'
 import type { Actor, Viewer } from '../base/viewer.ts'
@@ -20,6 +20,8 @@ declare module 'fastify' {
      * organization passes this check; the use case then judges the object's organization.
      */
     anyOrganization?: boolean
+    /** Whether service members may call the route. Required for routes without a permission, which concern a person. Default: true */
+    admitsServices?: boolean
     /** true if the route requires a proven email where the installation does */
     requiresProvenEmail?: boolean
     /** true if the viewer may come from the session cache: a revoked session lives there for up to a second if the database responds */
@@ -28,7 +30,10 @@ declare module 'fastify' {
 }
 
 /** What a route requires of its callers. */
-export type RouteAccess = Pick<FastifyContextConfig, 'permission' | 'anyOrganization' | 'requiresProvenEmail'>
+export type RouteAccess = Pick<
+  FastifyContextConfig,
+  'permission' | 'admitsServices' | 'anyOrganization' | 'requiresProvenEmail'
+>
 
 /** Finds the viewer of a session token. */
 export interface ViewerSource {
@@ -102,6 +107,7 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
     const caller = cachesViewer ? viewer : { ...viewer, ...origin }
     try {
       request.viewer = caller
+      requireAllowedNetwork(caller, request)
       requireAccess(caller, request)
     } catch (error) {
       const { method, routeOptions } = request
@@ -121,12 +127,18 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
     }
     try {
       request.viewer = cached
+      requireAllowedNetwork(cached, request)
       requireAccess(cached, request)
     } catch (error) {
       return done(error as Error)
     }
     done()
   }
+}
+
+/** Throws `network_not_allowed` if a service member calls from an address outside its networks. */
+function requireAllowedNetwork({ allowedNetworks }: Viewer, request: { ip: string }): void {
+  if (allowedNetworks !== null) assertInNetworks(request.ip, allowedNetworks)
 }
 
 function isChange({ method }: { method: string }): boolean {
@@ -141,9 +153,15 @@ export function requireAccess(
     routeOptions,
   }: { method: string; routeOptions: { url?: string | undefined; config: RouteAccess } },
 ): void {
-  const { permission, anyOrganization, requiresProvenEmail } = routeOptions.config
+  const { permission, admitsServices, anyOrganization, requiresProvenEmail } = routeOptions.config
   if (permission === undefined)
     throw new Error(`The protected route ${routeOptions.url} names no permission.`)
+  if (permission === null && admitsServices === undefined)
+    throw new Error(`The protected route ${routeOptions.url} doesn't say whether it admits service members.`)
+  if (viewer.allowedNetworks !== null && admitsServices === false) {
+    const message = 'This is for people. A service member works with deployments and inference only.'
+    throw new ApplicationError('people_only', message)
+  }
   // Routes without a permission concern the person, not an organization.
   if (permission !== null) {
     const changes = isChange({ method })

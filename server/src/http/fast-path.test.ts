@@ -5,12 +5,13 @@ import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, test, vi } from 'vitest'
+import { parseNetworks } from '../base/network.ts'
 import type { Viewer } from '../base/viewer.ts'
 import type { App } from './app.ts'
 import { openFastPath } from './fast-path.ts'
 import { parseRawBodies } from './raw-body.ts'
 
-const viewer = { userId: 1, role: 'admin', organizationStatus: 'active' } as Viewer
+const viewer = { userId: 1, role: 'admin', organizationStatus: 'active', allowedNetworks: null } as Viewer
 const headers = { 'content-type': 'application/json', cookie: 'session=good' }
 
 let app: App
@@ -32,7 +33,10 @@ async function start(handle: (body: Buffer) => string = (body) => body.toString(
         ? viewer
         : cookies === 'session=reader'
           ? { ...viewer, role: 'viewer' }
-          : null,
+          : cookies === 'session=program'
+            ? { ...viewer, allowedNetworks: parseNetworks(['10.0.0.0/8']) }
+            : null,
+    findAddress: ({ headers: { 'x-address': address } }) => (address as string | undefined) ?? null,
     watchRate,
   })
   app.post('/echo', async () => 'fastify')
@@ -89,6 +93,8 @@ test.each([
   ['a forwarded host', { headers: { 'x-forwarded-host': 'evil.example' } }],
   ['an unknown session', { headers: { cookie: 'session=bad' } }],
   ['a role without the permission', { headers: { cookie: 'session=reader' } }],
+  ['a service member at an unknown address', { headers: { cookie: 'session=program' } }],
+  ['a service member elsewhere', { headers: { cookie: 'session=program', 'x-address': '192.0.2.7' } }],
   ['another content type', { headers: { 'content-type': 'application/json; charset=latin1' } }],
   ['no body', { body: '' }],
   ['chunks', { headers: { 'content-length': undefined, 'transfer-encoding': 'chunked' } }],
@@ -99,6 +105,12 @@ test.each([
   if (sent.headers['content-length'] === undefined) delete sent.headers['content-length']
   expect((await send(port, sent)).body).not.toContain('{"a":1}')
   expect(watchRate).not.toHaveBeenCalled()
+})
+
+test('a service member in its networks passes by Fastify', async () => {
+  const { port } = await start()
+  const answer = await send(port, { headers: { cookie: 'session=program', 'x-address': '10.0.0.7' } })
+  expect(answer.body).toBe('{"a":1}')
 })
 
 test('Fastify serves a request with two hosts, and every request during a shutdown', async () => {

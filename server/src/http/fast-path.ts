@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
+import { isInNetworks } from '../base/network.ts'
 import type { Viewer } from '../base/viewer.ts'
 import type { App } from './app.ts'
 import type { BodyHold } from './raw-body.ts'
@@ -40,6 +41,8 @@ export interface FastPathGuards {
   isKnownHost(hostname: string): boolean
   /** Finds the signed-in user of a `Cookie` header in memory; null when that needs the database. */
   findViewer(cookies: string): Viewer | null
+  /** The caller's address; null if only Fastify can tell */
+  findAddress(message: IncomingMessage): string | null
   watchRate(message: IncomingMessage): void
 }
 
@@ -65,6 +68,8 @@ export function openFastPath(app: App, guards: FastPathGuards): void {
     if (!guards.isKnownHost(withoutPort(message.headers.host!))) return false
     const viewer = guards.findViewer(message.headers.cookie!)
     if (viewer === null || !hasAccess(viewer, route)) return false
+    const { allowedNetworks } = viewer
+    if (allowedNetworks !== null && !isInNetworks(guards.findAddress(message), allowedNetworks)) return false
     guards.watchRate(message)
     run(new FastCall(app, guards.headers, route, { response, viewer }), message)
     return true

@@ -28,6 +28,7 @@ import { memberRoutes } from '../features/members/routes.ts'
 import { organizationRoutes } from '../features/organizations/routes.ts'
 import { scriptSessionRoutes } from '../features/sso/script-session-routes.ts'
 import { secondFactorRoutes } from '../features/second-factors/routes.ts'
+import { serviceMemberRoutes } from '../features/service-members/routes.ts'
 import { findViewer } from '../features/sessions/find-viewer.ts'
 import { profileRoutes } from '../features/sessions/profile-routes.ts'
 import { currentSessionRoute, ownSessionRoutes, signOutRoute } from '../features/sessions/routes.ts'
@@ -105,6 +106,10 @@ export async function buildServer(application: Application): Promise<App> {
       const token = readSessionToken({ cookies: app.parseCookie(cookies) }, config.sessionCookie)
       return token === null ? null : findCachedViewer(application, token)
     },
+    findAddress: ({ headers, socket }) =>
+      config.trustProxy !== false && headers['x-forwarded-for'] !== undefined
+        ? null
+        : (socket.remoteAddress ?? null),
     watchRate,
   })
   await app.register(async (open: App) => addPublicRoutes(open, application))
@@ -241,6 +246,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
       ownInvitationRoutes(own, application)
       auditRoutes(own, application)
       memberRoutes(own, application)
+      serviceMemberRoutes(own, application)
       changePasswordRoute(own, application)
       ownSessionRoutes(own, application)
       scriptSessionRoutes(own, application)

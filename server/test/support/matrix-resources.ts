@@ -3,6 +3,7 @@ import { createBudget } from '../../src/features/billing/budgets/manage-budgets.
 import { setWebhook } from '../../src/features/mail/alerts/manage-webhook.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
+import { createServiceMember } from '../../src/features/service-members/create-service-member.ts'
 import { createClient } from './client.ts'
 import { callSandbox } from './sandbox.ts'
 import { addInvitation, newEmail, toViewer } from './tenants.ts'
@@ -41,6 +42,13 @@ export async function addMember({ server, tenants }: Caller): Promise<number> {
   const { body } = await createClient(server.url).post('/v1/invitations/register', { token, password })
   const memberships = server.application.db.selectFrom('memberships').select('id')
   return (await memberships.where('user_id', '=', body.user.id).executeTakeFirstOrThrow()).id
+}
+
+/** Adds a service member to the first tenant and returns the id of the membership. */
+export async function addServiceMember({ server, tenants }: Caller): Promise<number> {
+  const owner = toViewer(tenants.members.super_admin)
+  const program = { name: 'Nightly report', role: 'member', allowedNetworks: ['127.0.0.0/8'] } as const
+  return (await createServiceMember(server.application, owner, program)).member.id
 }
 
 /** Replaces the budget of the first tenant's organization and returns its id. */

@@ -5,6 +5,7 @@ import {
   addCard,
   addInvitationFor,
   addMember,
+  addServiceMember,
   addOpenInvitation,
   findDeployment,
 } from './matrix-resources.ts'
@@ -72,6 +73,10 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /v1/organization/members                               401        200     200     200    200          200       -
   PATCH  /v1/organization/members/{member_id}                   401        403     403     200    200          404       member.role_changed
   DELETE /v1/organization/members/{member_id}                   401        403     403     204    204          404       member.removed
+  GET    /v1/organization/service-members                       401        403     403     200    200          200       -
+  POST   /v1/organization/service-members                       401        403     403     200    200          200       service_member.created
+  PATCH  /v1/organization/service-members/{member_id}           401        403     403     200    200          404       service_member.changed
+  POST   /v1/organization/service-members/{member_id}/rotate    401        403     403     200    200          404       service_member.password_rotated
   POST   /v1/organization/leave                                 401        409     409     409    409          409       member.left
   GET    /v1/organization/invitations                           401        403     403     200    200          200       -
   POST   /v1/organization/invitations                           401        403     403     200    200          200       invitation.created
@@ -155,6 +160,36 @@ export const notRecorded: Record<string, string> = {
   'POST /v1/messages/count_tokens': 'changes nothing',
   'POST /tokenize': 'changes nothing',
 }
+
+/** Operations that concern people and refuse service members. */
+export const peopleOnly: ReadonlySet<string> = new Set([
+  'POST /v1/user/password',
+  'GET /v1/user/second-factors',
+  'POST /v1/user/second-factors/totp',
+  'POST /v1/user/second-factors/totp/confirm',
+  'DELETE /v1/user/second-factors/totp',
+  'POST /v1/user/second-factors/recovery-codes',
+  'POST /v1/user/second-factors/passkeys/start',
+  'POST /v1/user/second-factors/passkeys',
+  'DELETE /v1/user/second-factors/passkeys/{passkey_id}',
+  'GET /v1/user/identities',
+  'DELETE /v1/user/identities/{identity_id}',
+  'GET /v1/user/export',
+  'DELETE /v1/user',
+  'GET /v1/auth/sessions',
+  'POST /v1/auth/sessions',
+  'DELETE /v1/auth/sessions',
+  'DELETE /v1/auth/sessions/{session_id}',
+  'POST /v1/user/email-verification/request',
+  'POST /v1/user/email-verification/confirm',
+  'GET /v1/user/profile',
+  'PATCH /v1/user/profile',
+  'POST /v1/organization/leave',
+  'GET /v1/invitations',
+  'POST /v1/invitations/{invitation_id}/reject',
+  'POST /v1/invitations/by-token/{token}/accept',
+  'POST /v1/invitations/by-token/{token}/reject',
+])
 
 function parseTable(table: string): Map<string, OperationRow> {
   const [header = '', ...lines] = table.split('\n').filter((line) => line.trim() !== '')
@@ -272,6 +307,16 @@ const requests: Record<string, MakeRequest> = {
   }),
   'DELETE /v1/organization/members/{member_id}': async (caller) => ({
     parameters: { member_id: await addMember(caller) },
+  }),
+  'POST /v1/organization/service-members': () => ({
+    body: { name: newEmail(), role: 'viewer', allowed_networks: ['10.0.0.0/8'] },
+  }),
+  'PATCH /v1/organization/service-members/{member_id}': async (caller) => ({
+    parameters: { member_id: await addServiceMember(caller) },
+    body: { allowed_networks: ['10.0.0.0/8'] },
+  }),
+  'POST /v1/organization/service-members/{member_id}/rotate': async (caller) => ({
+    parameters: { member_id: await addServiceMember(caller) },
   }),
   'DELETE /v1/organization/invitations/{invitation_id}': async (caller) => ({
     parameters: { invitation_id: (await addOpenInvitation(caller)).id },

@@ -121,6 +121,7 @@ export function toViewer({ email, name, organizationId, role, userId }: Actor): 
     requiresProfileCompletion: false,
     requiresEmailVerification: false,
     hasSecondFactor: false,
+    allowedNetworks: null,
     session,
   }
 }

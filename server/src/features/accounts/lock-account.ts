@@ -26,7 +26,7 @@ export function lockExistingAccount(transaction: DatabaseTransaction, userId: nu
 export function lockAccountByEmail(transaction: DatabaseTransaction, email: string) {
   return transaction
     .selectFrom('users')
-    .select(['id', 'email', 'email_verified_at', 'current_organization_id'])
+    .select(['id', 'email', 'email_verified_at', 'current_organization_id', 'allowed_networks'])
     .where(sql`lower(email)`, '=', sql<string>`lower(${email})`)
     .forUpdate()
     .executeTakeFirst()

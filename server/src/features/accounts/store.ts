@@ -14,6 +14,8 @@ export interface NewUser {
   contactNumber: string | null
   /** True while an SSO account has yet to choose its name and organization. Default: false */
   profileIncomplete?: boolean | undefined
+  /** The networks of a service member. Default: null, for a person */
+  allowedNetworks?: readonly string[] | undefined
 }
 
 export async function insertUser(db: Database, user: NewUser): Promise<number> {
@@ -30,6 +32,7 @@ export async function insertUser(db: Database, user: NewUser): Promise<number> {
       contact_number: user.contactNumber,
       current_organization_id: user.organizationId,
       profile_incomplete: user.profileIncomplete ?? false,
+      allowed_networks: user.allowedNetworks === undefined ? null : [...user.allowedNetworks],
     })
     .returning('id')
     .executeTakeFirstOrThrow()

@@ -14,6 +14,7 @@ export interface UsersTable {
   email: string
   email_verified_at: Date | null
   password_hash: string | null
+  allowed_networks: string[] | null
   name: string
   first_name: string | null
   last_name: string | null

@@ -109,7 +109,7 @@ function listOwnRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/invitations',
     {
-      config: { permission: null, requiresProvenEmail: true },
+      config: { permission: null, admitsServices: false, requiresProvenEmail: true },
       schema: {
         operationId: 'listMyInvitations',
         summary: 'List your invitations, pending ones first',
@@ -128,7 +128,7 @@ function acceptRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/by-token/:token/accept',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'acceptInvitation',
         summary: 'Accept an invitation by its link',
@@ -148,7 +148,7 @@ function rejectByTokenRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/by-token/:token/reject',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'rejectInvitationByToken',
         summary: 'Decline an invitation by its link',
@@ -167,7 +167,7 @@ function rejectRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/:invitation_id/reject',
     {
-      config: { permission: null, requiresProvenEmail: true },
+      config: { permission: null, admitsServices: false, requiresProvenEmail: true },
       schema: {
         operationId: 'rejectInvitation',
         summary: 'Decline an invitation by its ID',

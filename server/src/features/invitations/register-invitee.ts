@@ -22,7 +22,7 @@ export async function registerInvitee(
   visitor: Actor,
   tokenHash: Buffer,
   { password, ...details }: InviteeDetails & { password: string },
-): Promise<{ userId: number; passwordHash: string }> {
+): Promise<{ userId: number; proof: { passwordHash: string } }> {
   const invitation = await requireOpenInvitation(db, tokenHash, clock())
   if (invitation.invitee_user_id !== null) throw emailTaken()
   const passwordHash = await hashPassword(password)
@@ -30,7 +30,7 @@ export async function registerInvitee(
   const userId = await db
     .transaction()
     .execute((transaction) => createInvitedAccount(transaction, visitor, tokenHash, account, clock()))
-  return { userId, passwordHash }
+  return { userId, proof: { passwordHash } }
 }
 
 /**

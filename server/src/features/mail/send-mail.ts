@@ -1,5 +1,6 @@
 import type { Services } from '../../services.ts'
 import type { Delivery } from '../../ports/mailer.ts'
+import { isUndeliverable } from '../../base/undeliverable.ts'
 import { sanitizeDeliveryError } from './sanitize-delivery-error.ts'
 import type { MailText } from './format-mail.ts'
 import { isPastRetryDeadline, retryDelaySeconds } from './retry-schedule.ts'
@@ -47,6 +48,9 @@ async function deliver(deps: Deps, mail: Mail, compose: MailComposer): Promise<D
   try {
     const text = await compose(mail.subject_id, mail.id)
     if (text === null) return null
+    if (isUndeliverable(mail.recipient)) {
+      return { outcome: 'rejected', reason: 'Addresses that end in .invalid receive no mail.' }
+    }
     return await deps.mailer.send({ ...text, to: mail.recipient, messageId: mail.message_id })
   } catch (error) {
     deps.log.error({ err: error, mail: mail.id, kind: mail.kind }, 'sending an email threw an error')

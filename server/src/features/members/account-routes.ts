@@ -13,7 +13,7 @@ export function ownDataRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'c
   app.get(
     '/v1/user/export',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'exportData',
         summary: 'Download everything that this server stores about you',
@@ -33,7 +33,7 @@ export function ownDataRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'c
   app.delete(
     '/v1/user',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'deleteAccount',
         summary: 'Delete your account',

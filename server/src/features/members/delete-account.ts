@@ -14,11 +14,12 @@ import {
   assertOtherSuperAdmin,
   deleteMembership,
   findMembership,
-  isOnlyMember,
+  isOnlyPerson,
   listOrganizationIds,
   lockMemberships,
 } from '../organizations/memberships.ts'
 import { deleteSecondFactors } from '../second-factors/delete-second-factors.ts'
+import { endServiceMembers, lockServiceAccounts } from '../service-members/end-service-members.ts'
 import { assertRecentSignIn } from '../sessions/assert-recent-sign-in.ts'
 import { deleteSessions } from '../sessions/delete-sessions.ts'
 import { deleteLinks } from '../sign-in/delete-links.ts'
@@ -27,7 +28,7 @@ import { unlinkIdentities } from '../sso/unlink-identities.ts'
 type Deps = Pick<Services, 'db' | 'clock'>
 
 /**
- * Deletes the viewer's account: ends their deployments, leaves their organizations, closes those that they are the only member of,
+ * Deletes the viewer's account: ends their deployments, leaves their organizations, closes those without another person,
  * and erases their personal data. Throws `last_super_admin`, `invalid_credentials` and `sign_in_again`.
  */
 export async function deleteAccount(deps: Deps, viewer: Viewer, password: string | undefined): Promise<void> {
@@ -65,15 +66,18 @@ async function leaveForever(
   at: Date,
 ): Promise<void> {
   const { userId } = viewer
+  await lockServiceAccounts(transaction, organizationId)
   await lockMemberships(transaction, organizationId)
   const own = await findMembership(transaction, organizationId, { userId })
   if (own === undefined) return
-  const isLast = await isOnlyMember(transaction, own)
+  const isLast = await isOnlyPerson(transaction, own)
   if (!isLast) await assertOtherSuperAdmin(transaction, own)
   await deleteMembership(transaction, own.id)
   const reason = `Terminated because the account of ${own.name} was deleted.`
-  await terminateDeployments(transaction, viewer, { organizationId, userId }, { reason, at })
+  const scope = isLast ? { organizationId } : { organizationId, userId }
+  await terminateDeployments(transaction, viewer, scope, { reason, at })
   if (isLast) {
+    await endServiceMembers(transaction, viewer, organizationId, at)
     await cancelOpenInvitations(transaction, organizationId, at)
     await closeAccount(transaction, organizationId, at)
     await closeOrganization(transaction, viewer, organizationId, at)

@@ -1,7 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError, NotFoundError } from '../../base/errors.ts'
-import { managedRoles } from '../../base/roles.ts'
-import type { RoleName } from '../../base/roles.ts'
+import { managedRoles, serviceRoles } from '../../base/roles.ts'
+import type { RoleName, ServiceRole } from '../../base/roles.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
@@ -17,7 +17,7 @@ import type { Membership } from '../organizations/memberships.ts'
 
 /**
  * Changes the role of a member of the viewer's organization, and cancels their open invitations that the new role doesn't allow. Throws `forbidden`,
- * `not_found` and `last_super_admin`.
+ * `not_found`, `service_member_role` and `last_super_admin`.
  */
 export function changeMemberRole(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
@@ -28,6 +28,7 @@ export function changeMemberRole(
   return db.transaction().execute(async (transaction) => {
     const member = await lockManagedMember(transaction, viewer, id, role)
     if (member.role === role) return member
+    if (member.isService) assertServiceRole(role)
     await assertOtherSuperAdmin(transaction, member)
     await setMemberRole(transaction, id, role)
     await cancelInvitationsOf(transaction, viewer, member.userId, clock())
@@ -37,6 +38,12 @@ export function changeMemberRole(
     })
     return { ...member, role }
   })
+}
+
+function assertServiceRole(role: RoleName): void {
+  if (serviceRoles.includes(role as ServiceRole)) return
+  const message = 'A service member can only be a viewer or a member.'
+  throw new ApplicationError('service_member_role', message)
 }
 
 /**

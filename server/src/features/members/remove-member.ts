@@ -21,6 +21,7 @@ import {
   lockMemberships,
 } from '../organizations/memberships.ts'
 import type { Membership } from '../organizations/memberships.ts'
+import { endServiceAccount } from '../service-members/end-service-members.ts'
 import { lockManagedMember } from './manage-member.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config'>
@@ -61,8 +62,12 @@ async function endMembership(
   await deleteMembership(transaction, member.id)
   await cancelInvitationsOf(transaction, actor, member.userId, at)
   await handOverDeployments(transaction, actor, member, handOver, at)
-  const created = await moveToOtherOrganization(transaction, member, at)
-  if (created !== null) await denyTrial(transaction, config, created, at)
+  if (member.isService) {
+    await endServiceAccount(transaction, member.userId, at)
+  } else {
+    const created = await moveToOtherOrganization(transaction, member, at)
+    if (created !== null) await denyTrial(transaction, config, created, at)
+  }
   await recordAction(transaction, actor, action, {
     organizationId: member.organizationId,
     target: { type: 'member', id: member.id, name: member.email },

@@ -27,12 +27,14 @@ function changeRoleRoute(app: App, deps: Deps): void {
       schema: {
         operationId: 'changeMemberRole',
         summary: 'Change the role of a member',
-        description: `${roles}The last super_admin can’t get another role: 409 \`last_super_admin\`.`,
+        description:
+          `${roles}The last super_admin can’t get another role: 409 \`last_super_admin\`. A service member can only be a viewer or a member: ` +
+          '409 `service_member_role`.',
         tags,
         params: memberParams,
         body: memberChangesBody,
         response: { 200: memberBody },
-        errors: ['not_found', 'last_super_admin'],
+        errors: ['not_found', 'service_member_role', 'last_super_admin'],
       },
     },
     async ({ body, params, viewer }) => {
@@ -50,7 +52,7 @@ function removeRoute(app: App, deps: Deps): void {
       schema: {
         operationId: 'removeMember',
         summary: 'Remove a member',
-        description: `${roles}The member’s access ends at once. Their account remains.`,
+        description: `${roles}The member’s access ends at once. The account of a person remains; that of a service member ends.`,
         tags,
         params: memberParams,
         querystring: handOverQuery,
@@ -69,7 +71,7 @@ function leaveRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/leave',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'leaveOrganization',
         summary: 'Leave your current organization',

@@ -6,9 +6,10 @@ import { terminateDeployments } from '../deployments/member-deployments.ts'
 import { cancelOpenInvitations } from '../invitations/cancel-open-invitations.ts'
 import { closeOrganization } from '../organizations/close-organization.ts'
 import { findOrganizationStatus } from '../organizations/status.ts'
+import { endServiceMembers, lockServiceAccounts } from '../service-members/end-service-members.ts'
 import { organizationNotFound } from './find.ts'
 
-/** Closes an organization for good: its deployments end, and its members can only read. */
+/** Closes an organization for good: its deployments and service members end, and its people can only read. */
 export async function closeOrganizationForGood(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   operator: Actor,
@@ -16,11 +17,13 @@ export async function closeOrganizationForGood(
 ): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     const at = clock()
+    await lockServiceAccounts(transaction, organizationId)
     const status = await findOrganizationStatus(transaction, organizationId)
     if (status === undefined) throw organizationNotFound()
     if (status === 'closed') throw new ApplicationError('wrong_status', 'The organization is closed.')
     const reason = 'Terminated because an operator closed the organization.'
     await terminateDeployments(transaction, operator, { organizationId }, { reason, at })
+    await endServiceMembers(transaction, operator, organizationId, at)
     await cancelOpenInvitations(transaction, organizationId, at)
     await closeAccount(transaction, organizationId, at)
     await closeOrganization(transaction, operator, organizationId, at)

@@ -8,6 +8,8 @@ export interface Member {
   name: string
   role: RoleName
   joined_at: Date
+  /** null for a person */
+  allowed_networks: string[] | null
 }
 
 /** The members of an organization, earliest first. */
@@ -35,5 +37,6 @@ function selectMembers(db: Database) {
       'users.name',
       'memberships.role',
       'memberships.joined_at',
+      'users.allowed_networks',
     ])
 }

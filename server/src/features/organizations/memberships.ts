@@ -59,6 +59,8 @@ export interface Membership {
   role: RoleName
   email: string
   name: string
+  /** True for a service member */
+  isService: boolean
 }
 
 /** Finds a membership of an organization by its id or its user. */
@@ -78,6 +80,7 @@ export function findMembership(
       'users.email',
       'users.name',
     ])
+    .select(sql<boolean>`users.allowed_networks IS NOT NULL`.as('isService'))
     .where('memberships.organization_id', '=', organizationId)
     .where((where) =>
       'id' in key ? where('memberships.id', '=', key.id) : where('memberships.user_id', '=', key.userId),
@@ -179,12 +182,15 @@ export async function listAdminEmails(db: Database, organizationId: number): Pro
   return admins.map(({ email }) => email)
 }
 
-export async function isOnlyMember(db: Database, { id, organizationId }: Membership): Promise<boolean> {
+/** Whether no other person is in the organization. Service members don't count. */
+export async function isOnlyPerson(db: Database, { id, organizationId }: Membership): Promise<boolean> {
   const other = await db
     .selectFrom('memberships')
-    .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('id', '<>', id)
+    .innerJoin('users', 'users.id', 'memberships.user_id')
+    .select('memberships.id')
+    .where('memberships.organization_id', '=', organizationId)
+    .where('memberships.id', '<>', id)
+    .where('users.allowed_networks', 'is', null)
     .executeTakeFirst()
   return other === undefined
 }

@@ -68,7 +68,7 @@ function listOwnRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/user/organizations',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: true },
       schema: {
         operationId: 'listOwnOrganizations',
         summary: 'List the organizations you are a member of, sorted by name',

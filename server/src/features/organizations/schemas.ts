@@ -57,6 +57,7 @@ export const memberBody = z
     user_id: entityId.describe('Id of the user'),
     email: email.describe('Email of the user'),
     name: z.string().describe('Name of the user'),
+    kind: z.enum(['person', 'service']).describe('`service` for a program'),
     role: roleName.describe('Role in the organization'),
     joined_at: timestamp.describe('Start of the membership'),
   })
@@ -95,6 +96,7 @@ export function toMemberBody(member: Member): z.infer<typeof memberBody> {
     user_id: member.user_id,
     email: member.email,
     name: member.name,
+    kind: member.allowed_networks === null ? 'person' : 'service',
     role: member.role,
     joined_at: member.joined_at.toISOString(),
   }

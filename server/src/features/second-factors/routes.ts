@@ -52,7 +52,7 @@ function listRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/user/second-factors',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'listSecondFactors',
         summary: 'List your second factors',
@@ -68,7 +68,7 @@ function startTotpRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/totp',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'startTotp',
         summary: 'Start to set up an authenticator app',
@@ -90,7 +90,7 @@ function confirmTotpRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/totp/confirm',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'confirmTotp',
         summary: 'Take your authenticator app into use with its first code',
@@ -109,7 +109,7 @@ function removeTotpRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/user/second-factors/totp',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'removeTotp',
         summary: 'Remove your authenticator app',
@@ -131,7 +131,7 @@ function renewRecoveryCodesRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/recovery-codes',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'renewRecoveryCodes',
         summary: 'Replace your recovery codes',
@@ -150,7 +150,7 @@ function startPasskeyRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/passkeys/start',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'startPasskey',
         summary: 'Start to add a passkey',
@@ -172,7 +172,7 @@ function addPasskeyRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/passkeys',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'addPasskey',
         summary: 'Add a passkey that your browser created',
@@ -195,7 +195,7 @@ function removePasskeyRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/user/second-factors/passkeys/:passkey_id',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'removePasskey',
         summary: 'Remove a passkey',

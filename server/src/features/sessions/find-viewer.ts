@@ -1,3 +1,4 @@
+import { parseNetworks } from '../../base/network.ts'
 import { findStanding } from '../../base/standing.ts'
 import type { Actor, Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
@@ -43,6 +44,7 @@ export async function findViewer(
     now.getTime() - row.renewed_at.getTime() >= hour &&
     expiresAt > row.expires_at &&
     (await renewSession(db, row.id, row.renewed_at, now, expiresAt))
+  const { allowed_networks: networks } = row
   const viewer: Viewer = {
     ...person,
     ...current,
@@ -51,8 +53,10 @@ export async function findViewer(
     requiresProfileCompletion: row.profile_incomplete,
     address: null,
     userAgent: null,
-    requiresEmailVerification: config.requiresEmailConfirmation && row.email_verified_at === null,
-    hasSecondFactor: !row.lacks_second_factor,
+    requiresEmailVerification:
+      config.requiresEmailConfirmation && row.email_verified_at === null && networks === null,
+    hasSecondFactor: networks === null && !row.lacks_second_factor,
+    allowedNetworks: networks === null ? null : parseNetworks(networks),
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }
   const renewedAt = renewed ? now : row.renewed_at

@@ -21,7 +21,7 @@ function getRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/user/profile',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'getProfile',
         summary: 'Get your profile',
@@ -40,7 +40,7 @@ function updateRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/user/profile',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'updateProfile',
         summary: 'Update your profile, or switch to another organization',

@@ -19,7 +19,7 @@ export function currentSessionRoute(app: App): void {
   app.get(
     '/v1/auth/session',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: true },
       schema: {
         operationId: 'getSession',
         summary: 'Get the current session',
@@ -36,7 +36,7 @@ export function signOutRoute(app: App, deps: Pick<Services, 'db' | 'config'>): v
   app.post(
     '/v1/user/logout',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: true },
       schema: {
         operationId: 'logOut',
         summary: 'Sign out',
@@ -65,7 +65,7 @@ function listRoute(app: App, deps: Pick<Services, 'db' | 'clock' | 'config'>): v
   app.get(
     '/v1/auth/sessions',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'listSessions',
         summary: 'List your active sessions, latest use first',
@@ -82,7 +82,7 @@ function endRoute(app: App, deps: Pick<Services, 'db'>): void {
   app.delete(
     '/v1/auth/sessions/:session_id',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'endSession',
         summary: 'End one of your sessions',
@@ -103,7 +103,7 @@ function endOthersRoute(app: App, deps: Pick<Services, 'db'>): void {
   app.delete(
     '/v1/auth/sessions',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'endOtherSessions',
         summary: 'End all your sessions except this one',

@@ -13,6 +13,7 @@ export const sessionBody = z
         id: entityId.describe('Your id'),
         email: email.describe('Your email'),
         name: z.string().describe('Your name'),
+        kind: z.enum(['person', 'service']).describe('`service` for a service member'),
         organization: z.string().describe('Name of your current organization'),
         role: z
           .object({
@@ -55,6 +56,7 @@ export function toSessionBody(viewer: Viewer): z.infer<typeof sessionBody> {
       id: viewer.userId,
       email: viewer.email,
       name: viewer.name,
+      kind: viewer.allowedNetworks === null ? 'person' : 'service',
       organization: viewer.organizationName,
       role: { id: roleIds[viewer.role], name: viewer.role },
       requires_profile_completion: viewer.requiresProfileCompletion,

@@ -38,9 +38,9 @@ export async function insertSession(db: Database, session: NewSession): Promise<
   return id
 }
 
-/** True for a session by password of a user without a second factor. A set-up that is unfinished does not count. */
+/** True for a session by password of a person without a second factor. A set-up that is unfinished does not count. */
 const lacksSecondFactor = sql<boolean>`
-  sessions.auth_method = 'password' AND NOT EXISTS (
+  sessions.auth_method = 'password' AND users.allowed_networks IS NULL AND NOT EXISTS (
     SELECT FROM totp_factors WHERE totp_factors.user_id = users.id AND totp_factors.confirmed_at IS NOT NULL
   ) AND NOT EXISTS (SELECT FROM passkeys WHERE passkeys.user_id = users.id)`
 
@@ -94,6 +94,7 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
       'users.name',
       'users.profile_incomplete',
       'users.email_verified_at',
+      'users.allowed_networks',
     ])
     .where('sessions.token_hash', '=', tokenHash)
     .where('sessions.expires_at', '>', now)

@@ -17,7 +17,7 @@ function requestRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/email-verification/request',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'requestEmailVerification',
         summary: 'Email the link that proves your address again',
@@ -38,7 +38,7 @@ function confirmRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/email-verification/confirm',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'confirmEmailVerification',
         summary: 'Prove your address with the token of the emailed link',

@@ -39,7 +39,8 @@ export async function issuePasswordReset(deps: Deps, visitor: Actor, email: stri
   const at = deps.clock()
   await deps.db.transaction().execute(async (transaction) => {
     const user = await lockAccountByEmail(transaction, email)
-    if (user === undefined) return
+    // A service member gets a new password from an admin.
+    if (user === undefined || user.allowed_networks !== null) return
     const recent = await countResetsSince(transaction, user.id, new Date(at.getTime() - hour))
     if (recent >= mostPerHour) {
       deps.log.info({ user: user.id }, 'reset link not sent: the account reached its hourly limit')

@@ -82,7 +82,7 @@ export function changePasswordRoute(
   app.post(
     '/v1/user/password',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'changePassword',
         summary: 'Change your password',

@@ -25,7 +25,7 @@ export async function registerAccount(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>,
   visitor: Actor,
   registration: Registration,
-): Promise<{ userId: number; passwordHash: string }> {
+): Promise<{ userId: number; proof: { passwordHash: string } }> {
   const { password, organization, ...person } = registration
   assertMayRegister(deps.config.registration, person.email)
   const passwordHash = await hashPassword(password)
@@ -42,5 +42,5 @@ export async function registerAccount(
     }
     return id
   })
-  return { userId, passwordHash }
+  return { userId, proof: { passwordHash } }
 }

@@ -65,7 +65,7 @@ function signInRoute(app: App, deps: Deps): void {
         summary: 'Sign in with email and password',
         description:
           'An account with a second factor needs a `code` or a `passkey` too. Without it: 401 `second_factor_required`; with a wrong one: 401 ' +
-          '`invalid_code` or `invalid_passkey`.',
+          '`invalid_code` or `invalid_passkey`. A service member signs in from its networks only, also where single sign-on is required.',
         tags,
         security: [],
         body: signInBody,
@@ -75,6 +75,7 @@ function signInRoute(app: App, deps: Deps): void {
           'password_sign_in_disabled',
           'invalid_credentials',
           'account_disabled',
+          'network_not_allowed',
           'second_factor_required',
           'invalid_code',
           'invalid_passkey',
@@ -83,7 +84,6 @@ function signInRoute(app: App, deps: Deps): void {
       },
     },
     async (request, reply) => {
-      assertPasswordsAllowed(deps.config)
       const { passkey, ...credentials } = request.body
       const account = await signIn(deps, toVisitor(request), {
         ...credentials,

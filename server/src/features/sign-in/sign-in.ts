@@ -1,20 +1,27 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../database/tables.ts'
-import { RateLimitedError } from '../../base/errors.ts'
-import { networkOf } from '../../base/network.ts'
+import { ApplicationError, RateLimitedError } from '../../base/errors.ts'
+import { assertInNetworks, isInNetworks, networkOf, parseNetworks } from '../../base/network.ts'
 import type { Services } from '../../services.ts'
 import type { Actor } from '../../base/viewer.ts'
+import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
 import { findAccountByEmail, foldEmail } from '../accounts/find-account.ts'
 import { isKnownNetwork } from '../accounts/known-networks.ts'
 import { verifyPassword } from '../accounts/passwords.ts'
 import { clearAttempts, countAttempt, countOnAccount, refundAttempt } from '../accounts/rate-limits.ts'
+import { isServiceEmail } from '../accounts/service-accounts.ts'
 import { accountDisabled } from '../accounts/set-disabled.ts'
 import { recordAction } from '../audit/record-action.ts'
 import type { VerifiedFactor } from '../second-factors/check-factor.ts'
 import { isFactorRequired, isInvalidFactor } from '../second-factors/errors.ts'
 import { requireFactor } from '../second-factors/require-factor.ts'
 import type { PresentedFactor } from '../second-factors/require-factor.ts'
+import { findServicePassword } from '../service-members/passwords.ts'
 import { invalidCredentials } from './errors.ts'
+import type { PasswordProof } from './start-password-session.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>
+type Account = NonNullable<Awaited<ReturnType<typeof findAccountByEmail>>>
 
 const failures = {
   windowMilliseconds: 15 * 60_000,
@@ -25,21 +32,22 @@ const limits = { account: { ...failures, attempts: 10 }, address: { ...failures,
 /**
  * Checks an email, a password and, for an account with a second factor, a code or passkey of it. Each attempt counts as
  * failed until it succeeds, so that parallel attempts cannot exceed the limit. An unknown email takes the same time and
- * gives the same error as a wrong password. Throws `account_disabled`, `second_factor_required`, `invalid_code` and
- * `invalid_passkey` for a right password only.
+ * gives the same error as a wrong password. Throws `account_disabled`, `network_not_allowed`, `second_factor_required`, `invalid_code`
+ * and `invalid_passkey` for a right password only, and `password_sign_in_disabled` for people where only single sign-on is allowed.
  */
 export async function signIn(
-  deps: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
+  deps: Deps,
   visitor: Actor,
   { email, password, ...presented }: { email: string; password: string } & PresentedFactor,
-): Promise<{ userId: number; passwordHash: string; secondFactor: VerifiedFactor | null }> {
+): Promise<{ userId: number; proof: PasswordProof; secondFactor: VerifiedFactor | null }> {
   const { db, clock } = deps
+  await assertPasswordAllowed(deps, email)
   const now = clock()
   const network = networkOf(visitor.address ?? '')
   const key = accountKey(await foldEmail(db, email))
   const onNetwork = await countAttempt(db, `sign-in-address:${network}`, limits.address, now)
   const user = await findAccountByEmail(db, email)
-  const origin = { network, isKnownNetwork: await isKnownNetwork(db, user?.id, network, now) }
+  const origin = { network, isKnownNetwork: await isOwnNetwork(db, user, visitor.address, now) }
   const onAccount = await countOnAccount(db, { key, ...origin }, limits.account, now).catch(
     async (error: unknown) => {
       // The password was never checked, so the attempt must not count against other users of this network.
@@ -47,37 +55,75 @@ export async function signIn(
       throw error
     },
   )
-  const matches = await verifyPassword(password, user?.password_hash ?? null)
-  if (!user?.password_hash || !matches) {
+  const proof = await provePassword(db, user, password, now)
+  if (user === undefined || proof === null) {
     await recordRefusedSignIn(db, visitor, user)
     throw invalidCredentials()
   }
   await Promise.all(onAccount.map((attempt) => refundAttempt(db, attempt)))
-  if (user.disabled_at !== null) {
-    await refundAttempt(db, onNetwork)
-    await recordRefusedSignIn(db, visitor, user)
-    throw accountDisabled()
-  }
-  const { id: userId, password_hash: passwordHash } = user
   try {
-    const secondFactor = await requireFactor(deps, userId, { ...presented, ...origin })
+    assertAdmitted(user, visitor.address)
+    const secondFactor = await requireFactor(deps, user.id, { ...presented, ...origin })
     await refundAttempt(db, onNetwork)
-    return { userId, passwordHash, secondFactor }
+    return { userId: user.id, proof, secondFactor }
   } catch (error) {
     // A wrong factor still counts against the network.
-    if (isInvalidFactor(error)) await recordRefusedSignIn(db, visitor, user, 'second_factor')
-    else await refundAttempt(db, onNetwork)
-    if (isFactorRequired(error)) await recordRequestedFactor(db, visitor, user)
+    if (!isInvalidFactor(error)) await refundAttempt(db, onNetwork)
+    await recordStop(db, visitor, user, error)
     throw error
   }
+}
+
+/** Throws `password_sign_in_disabled` where only single sign-on is allowed, which service members cannot use. */
+async function assertPasswordAllowed({ db, config }: Deps, email: string): Promise<void> {
+  if (config.sso?.only === true && !(await isServiceEmail(db, email))) assertPasswordsAllowed(config)
+}
+
+/** Whether an account has signed in from the network of this address, or the address is one of a service member's. */
+async function isOwnNetwork(
+  db: Database,
+  user: Account | undefined,
+  address: string | null,
+  now: Date,
+): Promise<boolean> {
+  if (user?.allowed_networks) return isInNetworks(address, parseNetworks(user.allowed_networks))
+  return isKnownNetwork(db, user?.id, networkOf(address ?? ''), now)
+}
+
+/** Checks a password; null if it is wrong. Takes the same time for people, service members and unknown emails. */
+async function provePassword(
+  db: Database,
+  user: Account | undefined,
+  password: string,
+  now: Date,
+): Promise<PasswordProof | null> {
+  const passwordHash = user?.password_hash ?? null
+  const matches = await verifyPassword(password, passwordHash)
+  if (passwordHash !== null) return matches ? { passwordHash } : null
+  return user?.allowed_networks ? findServicePassword(db, user.id, password, now) : null
+}
+
+/** Throws `account_disabled`, and `network_not_allowed` for a service member outside its networks. */
+function assertAdmitted({ disabled_at, allowed_networks }: Account, address: string | null): void {
+  if (disabled_at !== null) throw accountDisabled()
+  if (allowed_networks !== null) assertInNetworks(address, parseNetworks(allowed_networks))
+}
+
+/** Records why a right password opened no session. */
+async function recordStop(db: Database, visitor: Actor, user: Account, error: unknown): Promise<void> {
+  const code = error instanceof ApplicationError ? error.code : null
+  if (code === 'account_disabled') await recordRefusedSignIn(db, visitor, user)
+  else if (code === 'network_not_allowed') await recordRefusedSignIn(db, visitor, user, 'network')
+  else if (isInvalidFactor(error)) await recordRefusedSignIn(db, visitor, user, 'second_factor')
+  else if (isFactorRequired(error)) await recordRequestedFactor(db, visitor, user)
 }
 
 /** An unknown email is not recorded: people type passwords into the wrong field. */
 async function recordRefusedSignIn(
   db: Database,
   visitor: Actor,
-  user: Awaited<ReturnType<typeof findAccountByEmail>>,
-  step: 'password' | 'second_factor' = 'password',
+  user: Account | undefined,
+  step: 'password' | 'network' | 'second_factor' = 'password',
 ): Promise<void> {
   await recordAction(db, visitor, 'session.sign_in_refused', {
     organizationId: user?.current_organization_id ?? null,
@@ -88,11 +134,7 @@ async function recordRefusedSignIn(
 }
 
 /** Shows the owner that somebody has the password, even if they stop here. */
-async function recordRequestedFactor(
-  db: Database,
-  visitor: Actor,
-  user: { id: number; email: string; current_organization_id: number },
-): Promise<void> {
+async function recordRequestedFactor(db: Database, visitor: Actor, user: Account): Promise<void> {
   await recordAction(db, visitor, 'session.second_factor_requested', {
     organizationId: user.current_organization_id,
     target: { type: 'user', id: user.id, name: user.email },

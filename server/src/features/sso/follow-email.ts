@@ -3,6 +3,7 @@ import type { Services } from '../../services.ts'
 import type { Actor } from '../../base/viewer.ts'
 import type { Identity } from '../../ports/identity-provider.ts'
 import { changeEmail } from '../accounts/change-email.ts'
+import { isUndeliverable } from '../../base/undeliverable.ts'
 import { foldsIntoAscii } from '../accounts/email-folding.ts'
 import { findAccountByEmail } from '../accounts/find-account.ts'
 import { identifyActor } from '../accounts/identify-actor.ts'
@@ -10,9 +11,9 @@ import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { deleteLinks } from '../sign-in/delete-links.ts'
 
-/** The email that the provider confirms; null if it confirms none. */
+/** The email that the provider confirms; null if it confirms none. Nobody can own one that receives no mail, such as that of a service member. */
 export function verifiedEmailOf({ email, emailVerified }: Identity): string | null {
-  return emailVerified && email !== null && !foldsIntoAscii(email) ? email : null
+  return emailVerified && email !== null && !foldsIntoAscii(email) && !isUndeliverable(email) ? email : null
 }
 
 /**

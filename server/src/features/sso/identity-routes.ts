@@ -16,7 +16,7 @@ export function identityRoutes(
   app.get(
     '/v1/user/identities',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'listIdentities',
         summary: 'List the accounts at identity providers that sign in to your account',
@@ -33,7 +33,7 @@ export function identityRoutes(
   app.delete(
     '/v1/user/identities/:identity_id',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'unlinkIdentity',
         summary: 'Remove the link to an account at an identity provider',

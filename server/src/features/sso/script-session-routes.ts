@@ -12,7 +12,7 @@ export function scriptSessionRoutes(
   app.post(
     '/v1/auth/sessions',
     {
-      config: { permission: null },
+      config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'createScriptSession',
         summary: 'Create a session for a script',

@@ -94,9 +94,11 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
 
 /** Who may call a route. */
 function describeCallers({ config = {} }: RouteOptions): string {
-  const { permission } = config
+  const { permission, admitsServices } = config
   if (permission === undefined) return 'Needs no session.'
-  if (permission === null) return 'For everybody who is signed in.'
+  if (permission === null) {
+    return admitsServices === false ? 'For every person who is signed in.' : 'For everybody who is signed in.'
+  }
   const roles: readonly RoleName[] = permissions[permission]
   if (roles.length === Object.keys(roleIds).length) return 'For every role.'
   return `For the ${roles.length === 1 ? 'role' : 'roles'} ${new Intl.ListFormat('en').format(roles)}.`

@@ -33,7 +33,7 @@ const bodyCodes = [
 
 /** The codes that follow from a route's settings: those of the hooks, the body parser and the validator. */
 function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): ErrorCode[] {
-  const { permission, requiresProvenEmail, networkLimit, csrf, readsRawBody } = config
+  const { permission, admitsServices, requiresProvenEmail, networkLimit, csrf, readsRawBody } = config
   const isChange = method !== 'GET'
   const isForOrganization = permission !== undefined && permission !== null
   const implied = {
@@ -41,6 +41,8 @@ function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): Error
     storage_full: true,
     csrf_rejected: isChange && csrf !== false,
     not_authenticated: permission !== undefined,
+    network_not_allowed: permission !== undefined,
+    people_only: admitsServices === false,
     forbidden: isForOrganization,
     second_factor_setup_required: isForOrganization,
     organization_suspended: isForOrganization && isChange,

@@ -68,10 +68,10 @@ function toAlertData(
   }
 }
 
-/** The organization's admins, and the member whose budget it is. */
+/** The organization's admins, and the person whose budget it is. */
 async function listRecipients(transaction: DatabaseTransaction, budget: Budget): Promise<Set<string>> {
   const recipients = new Set(await listAdminEmails(transaction, budget.organization_id))
   if (budget.user_id === null) return recipients
   const member = await findMembership(transaction, budget.organization_id, { userId: budget.user_id })
-  return member === undefined ? recipients : recipients.add(member.email)
+  return member === undefined || member.isService ? recipients : recipients.add(member.email)
 }

@@ -48,6 +48,7 @@ test('POST /v1/invitations/register: returns a Session of a new account in the i
       email,
       name: 'Grace Hopper',
       organization: 'Engines',
+      kind: 'person',
       role: { id: 4, name: 'viewer' },
       requires_profile_completion: false,
       requires_email_verification: false,

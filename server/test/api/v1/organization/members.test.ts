@@ -21,7 +21,7 @@ test('GET /v1/organization/members: lists members in the order they joined', asy
   const answer = await owner.get('/v1/organization/members')
   expect(answer.status).toBe(200)
   const joined_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-  const ids = { id: expect.any(Number), user_id: expect.any(Number) }
+  const ids = { id: expect.any(Number), user_id: expect.any(Number), kind: 'person' }
   expect(answer.body).toEqual([
     { ...ids, email: owner.email, name: 'Ada', role: 'super_admin', joined_at },
     { ...ids, email: first.email, name: 'Grace', role: 'viewer', joined_at },

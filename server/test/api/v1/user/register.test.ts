@@ -45,6 +45,7 @@ test('POST /v1/user/register: returns a Session and makes the caller super_admin
       id: expect.any(Number),
       email: 'ada@example.com',
       name: 'Ada Lovelace',
+      kind: 'person',
       organization: 'Engines',
       role: { id: 1, name: 'super_admin' },
       requires_profile_completion: false,

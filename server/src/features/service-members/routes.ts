@@ -1,0 +1,115 @@
+import type { App } from '../../http/app.ts'
+import type { Services } from '../../services.ts'
+import { changeNetworks } from './change-networks.ts'
+import { createServiceMember } from './create-service-member.ts'
+import { listServiceMembers } from './find-service-member.ts'
+import { rotatePassword } from './rotate-password.ts'
+import {
+  issuedServiceMemberBody,
+  newServiceMemberBody,
+  rotationQuery,
+  serviceMemberBody,
+  serviceMemberChangesBody,
+  serviceMemberParams,
+  serviceMembersBody,
+  toIssuedBody,
+  toServiceMemberBody,
+} from './schemas.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config'>
+
+const tags = ['Organization']
+
+/** The routes with which admins give programs an identity of their own. */
+export function serviceMemberRoutes(app: App, deps: Deps): void {
+  listRoute(app, deps)
+  createRoute(app, deps)
+  changeRoute(app, deps)
+  rotateRoute(app, deps)
+}
+
+function listRoute(app: App, { db, clock }: Deps): void {
+  app.get(
+    '/v1/organization/service-members',
+    {
+      config: { permission: 'manageMembers' },
+      schema: {
+        operationId: 'listServiceMembers',
+        summary: 'List the service members of your current organization, earliest first',
+        tags,
+        response: { 200: serviceMembersBody },
+      },
+    },
+    async ({ viewer }) =>
+      (await listServiceMembers(db, viewer.organizationId, clock())).map(toServiceMemberBody),
+  )
+}
+
+function createRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/organization/service-members',
+    {
+      config: { permission: 'manageMembers' },
+      schema: {
+        operationId: 'createServiceMember',
+        summary: 'Add a program to your current organization',
+        description:
+          'The response has the email and the password with which the program signs in at POST /v1/user/signin, from its networks only. ' +
+          'The password is shown once. PATCH and DELETE /v1/organization/members/{member_id} change its role and remove it.',
+        tags,
+        body: newServiceMemberBody,
+        response: { 200: issuedServiceMemberBody },
+        errors: ['too_many_service_members'],
+      },
+    },
+    async ({ body, viewer }) => {
+      const { name, role, allowed_networks } = body
+      return toIssuedBody(
+        await createServiceMember(deps, viewer, { name, role, allowedNetworks: allowed_networks }),
+      )
+    },
+  )
+}
+
+function changeRoute(app: App, deps: Deps): void {
+  app.patch(
+    '/v1/organization/service-members/:member_id',
+    {
+      config: { permission: 'manageMembers' },
+      schema: {
+        operationId: 'changeServiceMember',
+        summary: 'Change the networks of a service member',
+        description: 'Its sessions from other networks end.',
+        tags,
+        params: serviceMemberParams,
+        body: serviceMemberChangesBody,
+        response: { 200: serviceMemberBody },
+        errors: ['not_found'],
+      },
+    },
+    async ({ body, params, viewer }) =>
+      toServiceMemberBody(await changeNetworks(deps, viewer, params.member_id, body.allowed_networks)),
+  )
+}
+
+function rotateRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/organization/service-members/:member_id/rotate',
+    {
+      config: { permission: 'manageMembers' },
+      schema: {
+        operationId: 'rotateServicePassword',
+        summary: 'Give a service member a new password',
+        description:
+          'The old password, and the sessions until now, go on for 24 hours. With `now=true` they end at once.',
+        tags,
+        params: serviceMemberParams,
+        querystring: rotationQuery,
+        response: { 200: issuedServiceMemberBody },
+        errors: ['not_found'],
+      },
+    },
+    async ({ params, query, viewer }) =>
+      toIssuedBody(await rotatePassword(deps, viewer, params.member_id, query.now)),
+  )
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { normalizeNetwork } from '../../base/network.ts'
+import { serviceRoles } from '../../base/roles.ts'
+import { pathId, queryBoolean, text, timestamp, unicodeText } from '../../http/schemas.ts'
+import { memberBody, toMemberBody } from '../organizations/schemas.ts'
+import type { IssuedServiceMember } from './create-service-member.ts'
+import type { ServiceMember } from './find-service-member.ts'
+
+const maxNetworks = 50
+
+const network = unicodeText()
+  .trim()
+  .transform((value, context) => {
+    const normalized = normalizeNetwork(value)
+    if (normalized !== null) return normalized
+    const shown = value.slice(0, 50)
+    context.addIssue(`“${shown}” is not a network such as 10.0.0.0/8, 2001:db8::/32 or 192.0.2.7.`)
+    return z.NEVER
+  })
+  .meta({ type: 'string' })
+
+const allowedNetworks = z
+  .array(network)
+  .min(1)
+  .max(maxNetworks)
+  .transform((networks) => [...new Set(networks)])
+  .describe('Networks in CIDR notation from which it may sign in and work; 0.0.0.0/0 and ::/0 are everywhere')
+
+export const newServiceMemberBody = z
+  .object({
+    name: text({ min: 1, max: 255 }).describe('What people call the program'),
+    role: z.enum(serviceRoles).describe('What it may do'),
+    allowed_networks: allowedNetworks,
+  })
+  .meta({
+    id: 'NewServiceMember',
+    examples: [{ name: 'Nightly report', role: 'member', allowed_networks: ['10.0.0.0/8'] }],
+  })
+
+export const serviceMemberChangesBody = z
+  .object({ allowed_networks: allowedNetworks })
+  .meta({ id: 'ServiceMemberChanges', examples: [{ allowed_networks: ['10.0.0.0/8', '2001:db8::/32'] }] })
+
+export const serviceMemberParams = z.object({
+  member_id: pathId.describe('Id of the membership, as in the list of members'),
+})
+
+export const rotationQuery = z.object({
+  now: queryBoolean(false).describe('true to end the old password and all sessions at once'),
+})
+
+export const serviceMemberBody = memberBody
+  .extend({
+    allowed_networks: z.array(z.string()).describe('The networks from which it may sign in and work'),
+    previous_password_ends_at: timestamp
+      .nullable()
+      .describe('When the password before the current one stops working; null if it has'),
+  })
+  .meta({ id: 'ServiceMember', description: 'A member of an organization that is a program' })
+
+export const serviceMembersBody = z.array(serviceMemberBody).describe('The service members, earliest first')
+
+export const issuedServiceMemberBody = serviceMemberBody
+  .extend({ password: z.string().describe('The new password, which is shown only now') })
+  .meta({ id: 'IssuedServiceMember', description: 'A service member with a new password' })
+
+export function toServiceMemberBody(member: ServiceMember): z.infer<typeof serviceMemberBody> {
+  const { allowed_networks, previous_password_ends_at } = member
+  return {
+    ...toMemberBody(member),
+    allowed_networks,
+    previous_password_ends_at: previous_password_ends_at?.toISOString() ?? null,
+  }
+}
+
+export function toIssuedBody({
+  member,
+  password,
+}: IssuedServiceMember): z.infer<typeof issuedServiceMemberBody> {
+  return { ...toServiceMemberBody(member), password }
+}
