@@ -7,10 +7,14 @@ const defaultServer = 'http://localhost:8080'
 
 /** The origin of the server that commands use: BERTH_URL, or that of the last sign-in. */
 export async function findServer(env: NodeJS.ProcessEnv): Promise<string> {
-  const own = env['BERTH_URL']
-  if (own) return parseServerUrl(own)
-  if (env['BERTH_SESSION']) return defaultServer
+  if (env['BERTH_URL'] || env['BERTH_SESSION']) return findOwnServer(env)
   return (await readSessions(env)).current ?? defaultServer
+}
+
+/** The origin of BERTH_URL, or of a server on this machine. Reads no file. */
+export function findOwnServer(env: NodeJS.ProcessEnv): string {
+  const own = env['BERTH_URL']
+  return own ? parseServerUrl(own) : defaultServer
 }
 
 /** Creates a client with the person's session: BERTH_SESSION, or the stored one of the server. Throws if there is none. */

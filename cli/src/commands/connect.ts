@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { connectClient } from '../api/connect.ts'
+import { ConnectionError } from '../api/client.ts'
+import { connectClient, findOwnServer } from '../api/connect.ts'
+import { isReadable } from '../api/server-url.ts'
+import { ServiceSession } from '../api/service-session.ts'
 import type { Context } from '../base/context.ts'
 import { startProxy } from '../proxy/proxy.ts'
 import type { Proxy } from '../proxy/proxy.ts'
+import { Refusal } from '../proxy/refuse.ts'
 import { chooseModel } from './connect/choose-model.ts'
 import { describeProgram } from './connect/programs.ts'
 import type { ProgramName } from './connect/programs.ts'
@@ -13,13 +17,19 @@ interface ConnectOptions {
   key?: string | boolean
   for?: ProgramName
   model?: string
+  /** Sign in as a service member, with BERTH_EMAIL and BERTH_PASSWORD */
+  service?: boolean
 }
 
-/** Serves inference on loopback with the person's session, until it is interrupted. */
+/** How long requests may finish after SIGTERM. Kubernetes kills a container after 30 seconds. */
+const drainMilliseconds = 25_000
+
+/** Serves inference on loopback with the session of a person or a service member, until it is interrupted. */
 export async function connect(context: Context, options: ConnectOptions): Promise<void> {
   const { output } = context
   const key = readKey(options.key)
-  const { proxy, client } = await openConnection(context, key, options.port, () =>
+  const open = options.service ? openServiceConnection : openConnection
+  const { proxy, client } = await open(context, key, options.port, () =>
     output.note('The server does not respond. Requests wait for it…'),
   )
   const baseUrl = `${proxy.url}/v1`
@@ -27,7 +37,7 @@ export async function connect(context: Context, options: ConnectOptions): Promis
     output.facts([
       ['OpenAI base URL', baseUrl],
       ['Anthropic base URL', proxy.url],
-      ['Key', key ?? 'none: every program and local page can use your session'],
+      ['Key', key ?? 'none: every program and local page can use the session'],
     ])
   })
   if (options.for !== undefined) {
@@ -62,4 +72,38 @@ export async function openConnection(
   const readCookie = async () => (await connectClient(own)).cookie!
   const proxy: Proxy = await startProxy({ url: client.url, readCookie, key, port, onOutage })
   return { proxy, client }
+}
+
+/** Starts a proxy with the session of a service member, which ends it at SIGTERM. Uses no files of its own. */
+async function openServiceConnection(
+  { env, output }: Context,
+  key: string | null,
+  port: number,
+  onOutage: () => void,
+) {
+  const url = findOwnServer(env)
+  if (isReadable(url)) output.note(`${url} is not encrypted: others on the network can read the password.`)
+  const session = new ServiceSession(url, env, (text) => output.note(text))
+  const client = await session.connect()
+  const proxy = await startProxy({
+    url,
+    readCookie: () => session.readCookie().catch(refuseOutage),
+    replaceCookie: (ended) => session.replaceCookie(ended).catch(refuseOutage),
+    key,
+    port,
+    onOutage,
+  })
+  // The first process of a container ignores the signal otherwise.
+  process.once('SIGTERM', () => {
+    void proxy
+      .drain(drainMilliseconds)
+      .then(() => session.end())
+      .finally(() => process.exit(0))
+  })
+  return { proxy, client }
+}
+
+/** A server that doesn't respond is no reason to sign in again. */
+function refuseOutage(error: unknown): never {
+  throw error instanceof ConnectionError ? new Refusal(502, 'server_unreachable', error.message) : error
 }

@@ -8,11 +8,12 @@ export async function listMembers({ env, output }: Context): Promise<void> {
   const members = await client.call('GET', '/v1/organization/members')
   output.result(members, () =>
     output.table(
-      ['ID', 'EMAIL', 'NAME', 'ROLE', 'SINCE'],
-      members.map(({ id, email, name, role, joined_at: joined }) => [
+      ['ID', 'EMAIL', 'NAME', 'KIND', 'ROLE', 'SINCE'],
+      members.map(({ id, email, name, kind, role, joined_at: joined }) => [
         String(id),
         email,
         name,
+        kind,
         role,
         joined.slice(0, 10),
       ]),

@@ -14,9 +14,20 @@ export function defineConnectionCommands(program: Command): void {
     .option('-p, --port <port>', 'port on loopback, 0 for any', port, 11435)
     .option('--key <key>', 'what programs must send as their API key; random by default')
     .option('--no-key', 'accept programs without a key')
+    .option(
+      '--service',
+      'sign in as a service member, with BERTH_EMAIL and BERTH_PASSWORD or BERTH_PASSWORD_FILE',
+    )
     .addOption(new Option('--for <program>', 'print the settings of a program').choices(programs))
     .option('--model <model>', 'the model in these settings; by default the first that chats')
-    .addHelpText('after', examples('berth connect', 'berth connect --for opencode --model assistant'))
+    .addHelpText(
+      'after',
+      examples(
+        'berth connect',
+        'berth connect --for opencode --model assistant',
+        'berth connect --service --no-key',
+      ),
+    )
     .action(lazily(async () => (await import('../commands/connect.ts')).connect))
   program
     .command('run')

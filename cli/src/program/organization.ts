@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Command } from 'commander'
 import { examples, lazily, wholeNumber } from './define.ts'
 
-/** Defines `usage`, `bill`, `budgets`, `members`, `invite` and `audit`. */
+/** Defines `usage`, `bill`, `budgets`, `members`, `service-members`, `invite` and `audit`. */
 export function defineOrganizationCommands(program: Command): void {
   defineMoneyCommands(program)
   program
@@ -10,6 +10,7 @@ export function defineOrganizationCommands(program: Command): void {
     .description('List the members of your organization')
     .addHelpText('after', examples('berth members'))
     .action(lazily(async () => (await import('../commands/people.ts')).listMembers))
+  defineServiceMemberCommands(program)
   program
     .command('invite')
     .description('Invite a person to your organization')
@@ -30,6 +31,29 @@ export function defineOrganizationCommands(program: Command): void {
     .option('--to <time>', 'only before this time')
     .addHelpText('after', examples('berth audit', 'berth audit --action deployment.created --json'))
     .action(lazily(async () => (await import('../commands/people.ts')).audit))
+}
+
+function defineServiceMemberCommands(program: Command): void {
+  const services = program
+    .command('service-members')
+    .description('List the programs that are members of your organization')
+    .addHelpText('after', examples('berth service-members', 'berth service-members rotate 7'))
+    .action(lazily(async () => (await import('../commands/service-members.ts')).listServiceMembers))
+  services
+    .command('add')
+    .description('Add a program, and print its email and password once')
+    .argument('<name>', 'what people call the program')
+    .requiredOption('--network <networks...>', 'where it may work from, such as 10.0.0.0/8')
+    .addOption(new Option('--role <role>', 'what it may do').choices(['viewer', 'member']).default('member'))
+    .addHelpText('after', examples('berth service-members add "Nightly report" --network 10.0.0.0/8'))
+    .action(lazily(async () => (await import('../commands/service-members.ts')).addServiceMember))
+  services
+    .command('rotate')
+    .description('Give a program a new password, and print it once')
+    .argument('<id>', 'the ID in the list', wholeNumber)
+    .option('--now', 'end the old password and all sessions at once')
+    .addHelpText('after', examples('berth service-members rotate 7', 'berth service-members rotate 7 --now'))
+    .action(lazily(async () => (await import('../commands/service-members.ts')).rotatePassword))
 }
 
 function defineMoneyCommands(program: Command): void {

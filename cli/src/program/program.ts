@@ -22,6 +22,8 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
         '  BERTH_URL         address of the server\n' +
         '  BERTH_SESSION     a session, as the value of a Cookie header\n' +
         '  BERTH_CONFIG_DIR  folder of the stored session\n' +
+        '  BERTH_EMAIL       email of a service member, for connect --service\n' +
+        '  BERTH_PASSWORD    its password\n' +
         '  NO_COLOR          any value: no colors',
     )
   program.exitOverride()

@@ -12,6 +12,8 @@ export interface ProxyOptions {
   url: string
   /** The value of the `Cookie` header, read anew for each request, because the person may sign in again */
   readCookie: () => Promise<string>
+  /** Signs in again after the session of a cookie has ended. Without it, the program gets the server's 401. */
+  replaceCookie?: (ended: string) => Promise<string>
   /** What programs must send; null for none */
   key: string | null
   /** 0 for any free port */
@@ -25,6 +27,8 @@ export interface Proxy {
   /** Its origin */
   url: string
   close(): void
+  /** Takes no new requests, and lets those in flight finish for this long */
+  drain(milliseconds: number): Promise<void>
 }
 
 /** Starts a proxy. Throws if the port is in use. */
@@ -47,6 +51,16 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       server.close()
       server.closeAllConnections()
     },
+    drain: (milliseconds) =>
+      new Promise((resolve) => {
+        // Connections in use become idle later.
+        const closing = setInterval(() => server.closeIdleConnections(), 50)
+        server.close(() => {
+          clearInterval(closing)
+          resolve()
+        })
+        setTimeout(() => server.closeAllConnections(), milliseconds).unref()
+      }),
   }
 }
 
@@ -64,15 +78,23 @@ async function answer(
     admit(options.key, request, response, pathname)
     if (response.writableEnded) return
     const body = await buffer(request)
-    const cookie = await options.readCookie().catch((error: Error) => {
-      throw new Refusal(401, 'authentication_error', error.message)
-    })
-    const forwarded = { request, body, target: pathname + search, cookie }
-    await passOn(await send(options, forwarded, left.signal), response)
+    const forward = async (cookie: string) =>
+      send(options, { request, body, target: pathname + search, cookie }, left.signal)
+    const cookie = await options.readCookie().catch(refuseSession)
+    let incoming = await forward(cookie)
+    if (incoming.statusCode === 401 && options.replaceCookie) {
+      incoming.resume()
+      incoming = await forward(await options.replaceCookie(cookie).catch(refuseSession))
+    }
+    await passOn(incoming, response)
   } catch (error) {
     if (!(error instanceof Refusal) || response.headersSent) response.destroy()
     else refuse(response, pathname, error)
   }
+}
+
+function refuseSession(error: Error): never {
+  throw error instanceof Refusal ? error : new Refusal(401, 'authentication_error', error.message)
 }
 
 function parseTarget(target = '/'): URL {

@@ -56,6 +56,11 @@ async function buildStages(): Promise<void> {
       linkPackages(stage)
       await run(process.execPath, [script], { cwd: stage })
     }
+    if (line === 'RUN npm run build --workspace=cli') {
+      linkPackages(stage)
+      const bundler = join(stage, 'node_modules/rolldown/bin/cli.mjs')
+      await run(process.execPath, [bundler, '--config'], { cwd: join(stage, 'cli') })
+    }
   }
 }
 
@@ -119,6 +124,19 @@ describe.each(['server', 'all', 'cuda'])('the target %s', (target) => {
       expect(existsSync(join(dirname(program), source)), source).toBe(true)
     }
   })
+})
+
+test('the target connect is the command line, without packages', async () => {
+  const stage = join(folder, 'connect')
+  expect(readdirSync(stage).toSorted()).toEqual(['bin', 'dist', 'package.json'])
+  const [program, ...command] = [
+    ...JSON.parse(/AS connect[\s\S]*?^ENTRYPOINT (.+)$/m.exec(dockerfile)![1]!),
+    ...JSON.parse(/AS connect[\s\S]*?^CMD (.+)$/m.exec(dockerfile)![1]!),
+  ] as string[]
+  expect(program).toBe('node')
+  const { PATH } = process.env
+  const failure = run(process.execPath, command, { cwd: stage, env: { PATH } })
+  await expect(failure).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining('Set BERTH_EMAIL') })
 })
 
 test('the CPU target is the default, and only the CUDA target has builds for CUDA', () => {

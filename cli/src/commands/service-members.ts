@@ -1,0 +1,60 @@
+import type { IssuedServiceMember } from '../../../console/src/contract.ts'
+import { connectClient } from '../api/connect.ts'
+import type { Context } from '../base/context.ts'
+
+/** Lists the programs that are members of the organization. */
+export async function listServiceMembers({ env, output }: Context): Promise<void> {
+  const client = await connectClient(env)
+  const members = await client.call('GET', '/v1/organization/service-members')
+  output.result(members, () =>
+    output.table(
+      ['ID', 'EMAIL', 'NAME', 'ROLE', 'NETWORKS'],
+      members.map(({ id, email, name, role, allowed_networks: networks }) => [
+        String(id),
+        email,
+        name,
+        role,
+        networks.join(', '),
+      ]),
+    ),
+  )
+}
+
+/** Adds a program to the organization, and prints its credentials. */
+export async function addServiceMember(
+  context: Context,
+  name: string,
+  { role, network }: { role: 'viewer' | 'member'; network: string[] },
+): Promise<void> {
+  const client = await connectClient(context.env)
+  const body = { name, role, allowed_networks: network }
+  printCredentials(
+    context,
+    client.url,
+    await client.call('POST', '/v1/organization/service-members', { body }),
+  )
+}
+
+/** Gives a program a new password, and prints its credentials. */
+export async function rotatePassword(
+  context: Context,
+  id: number,
+  { now }: { now?: boolean },
+): Promise<void> {
+  const client = await connectClient(context.env)
+  const issued = await client.call('POST', '/v1/organization/service-members/{member_id}/rotate', {
+    path: { member_id: id },
+    query: { now: now ?? false },
+  })
+  printCredentials(context, client.url, issued)
+  if (!now) context.output.note('The old password works 24 hours more.')
+}
+
+function printCredentials({ output }: Context, url: string, issued: IssuedServiceMember): void {
+  output.result(issued, () => {
+    output.line(`BERTH_URL=${url}`)
+    output.line(`BERTH_EMAIL=${issued.email}`)
+    output.line(`BERTH_PASSWORD=${issued.password}`)
+  })
+  output.note('The password is not shown again.')
+}
