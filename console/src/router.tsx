@@ -18,6 +18,7 @@ import {
   registerPage,
   requiredFactorPage,
   resetPasswordPage,
+  servicePage,
   signInPage,
   verifyEmailPage,
 } from './features/auth/pages.ts'
@@ -47,6 +48,7 @@ const app = createRoute({
   id: 'app',
   beforeLoad: async ({ context: { queryClient }, location }) => {
     const { user } = await requireSession(queryClient, location.href)
+    if (user.kind === 'service') throw redirect({ to: '/service-member' })
     if (user.requires_profile_completion) throw redirect({ to: '/complete-profile' })
     if (user.requires_second_factor_setup) throw redirect({ to: '/set-up-second-factor' })
   },
@@ -82,6 +84,13 @@ const openRoutes = [
     ...verifyEmailPage,
     beforeLoad: async ({ context: { queryClient }, location }) => {
       await requireSession(queryClient, location.href)
+    },
+  }),
+  createRoute({
+    ...open,
+    ...servicePage,
+    beforeLoad: async ({ context: { queryClient } }) => {
+      await requireSession(queryClient, '/')
     },
   }),
   createRoute({

@@ -42,7 +42,8 @@ export function Form<Name extends string>({
     if (error) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
   }, [error])
   const fieldNames = error instanceof ApiError ? Object.keys(error.fields) : []
-  const shownByFields = fieldNames.length > 0 && fieldNames.every((name) => submittedNames.includes(name))
+  const shownByFields =
+    fieldNames.length > 0 && fieldNames.every((name) => submittedNames.some((own) => isPartOf(name, own)))
   return (
     <form
       ref={form}
@@ -76,4 +77,13 @@ export function Form<Name extends string>({
 /** The error message of each field, by field name. */
 export function fieldErrors(error: unknown): Record<string, string | undefined> {
   return error instanceof ApiError ? error.fields : {}
+}
+
+/** The first error message of a field or of an item of its list. */
+export function listError(error: unknown, own: string): string | undefined {
+  return Object.entries(fieldErrors(error)).find(([name]) => isPartOf(name, own))?.[1]
+}
+
+function isPartOf(name: string, own: string): boolean {
+  return name === own || name.startsWith(`${own}.`)
 }

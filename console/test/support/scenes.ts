@@ -94,6 +94,13 @@ export const scenes: readonly Scene[] = [
     },
   }),
 
+  ...scenesOf('program', {
+    'service-member': async (page) => {
+      await page.goto('/')
+      await see(heading(page, 'This account is for programs'))
+    },
+  }),
+
   ...scenesOf('newcomer', {
     'profile-second-factor': async (page, { newcomer }) => {
       await page.goto('/profile')
@@ -182,6 +189,10 @@ export const scenes: readonly Scene[] = [
     'viewer-usage': async (page) => {
       await page.goto('/usage')
       await see(page.getByText(/^At the limit, you and the admins get an email/))
+    },
+    'viewer-members': async (page) => {
+      await page.goto('/organization')
+      await see(page.getByText('Service', { exact: true }).first())
     },
     'viewer-organization': async (page) => {
       await page.goto('/organization?tab=settings')
@@ -348,6 +359,40 @@ export const scenes: readonly Scene[] = [
     organization: async (page) => {
       await page.goto('/organization')
       await see(page.getByText('charles@example.com'))
+      await see(page.getByText(/^The previous password ends/))
+    },
+    'organization-service-new': async (page) => {
+      await page.goto('/organization')
+      await page.getByRole('button', { name: 'Add a service member' }).click()
+      await dialog(page).getByLabel('Name').fill('Translator')
+      await dialog(page).getByLabel('Networks').fill('10.0.0.0/8\nour office')
+      await dialog(page).getByRole('button', { name: 'Add a service member' }).click()
+      await see(dialog(page).getByText(/is not a network/))
+    },
+    'organization-service-networks': async (page) => {
+      await page.goto('/organization')
+      await page.getByRole('button', { name: 'Actions for Nightly report' }).click()
+      await page.getByRole('menuitem', { name: 'Change networks' }).click()
+      await see(dialog(page).getByLabel('Networks'))
+    },
+    'organization-service-rotate': async (page) => {
+      await page.goto('/organization')
+      await page.getByRole('button', { name: 'Actions for Nightly report' }).click()
+      await page.getByRole('menuitem', { name: 'New password' }).click()
+      await see(dialog(page).getByRole('checkbox'))
+    },
+    'organization-service-credentials': async (page) => {
+      await page.goto('/organization')
+      await page.getByRole('button', { name: 'Actions for Nightly report' }).click()
+      await page.getByRole('menuitem', { name: 'New password' }).click()
+      await dialog(page).getByRole('button', { name: 'New password' }).click()
+      await see(heading(page, 'Copy the credentials'))
+    },
+    'organization-service-remove': async (page) => {
+      await page.goto('/organization')
+      await page.getByRole('button', { name: 'Actions for Nightly report' }).click()
+      await page.getByRole('menuitem', { name: 'Remove' }).click()
+      await see(dialog(page).getByRole('button', { name: 'Remove' }))
     },
     'organization-role': async (page) => {
       await page.goto('/organization')

@@ -36,9 +36,9 @@ export interface SeedData {
 
 /**
  * The owner of an active organization, a newly registered person, a viewer of the active organization, a person without the second
- * factor that their organization requires, and a visitor.
+ * factor that their organization requires, somebody who signed in as a service member, and a visitor.
  */
-export type Actor = 'owner' | 'newcomer' | 'viewer' | 'unsecured' | 'visitor'
+export type Actor = 'owner' | 'newcomer' | 'viewer' | 'unsecured' | 'program' | 'visitor'
 
 const questions = [
   'Who are you?',
@@ -100,6 +100,8 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   const invitationLink = await invite('augustus@example.com', 'member')
   await invite('joan@example.com', 'viewer')
 
+  const program = await addServiceMembers(page, await open())
+
   const newcomer = await open()
   const grace: Person = createPerson('Grace Hopper', 'Compilers')
   await registerByApi(newcomer.page, grace)
@@ -120,6 +122,7 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
       newcomer: await newcomer.context.storageState(),
       viewer,
       unsecured,
+      program,
       visitor: { cookies: [], origins: [] },
     },
     deployments,
@@ -140,6 +143,24 @@ async function addWebhook({ request }: Page): Promise<void> {
   const path = '/v1/organization/webhook'
   await callByApi(request, 'PATCH', path, { url: 'https://localhost/berth' })
   await callByApi(request, 'POST', `${path}/test`)
+}
+
+/** Adds two service members, one of them with a password that is being replaced, and signs in as the other. */
+async function addServiceMembers({ request }: Page, { page, context }: Visitor): Promise<StorageState> {
+  const path = '/v1/organization/service-members'
+  const add = (name: string, role: string, ...networks: string[]) =>
+    callByApi<{ id: number; email: string; password: string }>(request, 'POST', path, {
+      name,
+      role,
+      allowed_networks: networks,
+    })
+  const { id } = await add('Nightly report', 'member', '10.0.0.0/8', '2001:db8::/32')
+  await callByApi(request, 'POST', `${path}/${id}/rotate`)
+  const { email, password } = await add('Support assistant', 'viewer', '127.0.0.0/8', '::1')
+  await callByApi(page.request, 'POST', '/v1/user/signin', { email, password })
+  const state = await context.storageState()
+  await context.close()
+  return state
 }
 
 /** Creates an organization that requires a second factor, with an owner who has one and a member without. */

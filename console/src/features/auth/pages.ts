@@ -72,6 +72,12 @@ export const completeProfilePage = page({
   component: 'CompleteProfilePage',
 })
 
+export const servicePage = page({
+  path: '/service-member',
+  load: () => import('./service-page.tsx'),
+  component: 'ServicePage',
+})
+
 export const requiredFactorPage = page({
   path: '/set-up-second-factor',
   load: () => import('./required-factor-page.tsx'),

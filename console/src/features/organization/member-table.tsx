@@ -9,8 +9,8 @@ import { text } from '../../text/index.ts'
 import { MemberMenu } from './member-menu.tsx'
 import { membersQuery } from '../../domain/members/queries.ts'
 
-/** The members of the organization with their roles, and a menu for those that the person may manage. */
-export function MemberTable() {
+/** The members of the organization with their roles, and a menu for those that the person may manage. `services` false leaves programs out. */
+export function MemberTable({ services }: { services: boolean }) {
   const members = useQuery(membersQuery)
   const { user } = useSession()
   return (
@@ -29,33 +29,36 @@ export function MemberTable() {
             </>
           }
         >
-          {members.data.map((member) => (
-            <tr key={member.id}>
-              <Cell className="w-full max-w-0">
-                <div className="flex items-center gap-2">
-                  <span className="truncate font-medium" title={member.name}>
-                    {member.name}
-                  </span>
-                  {member.user_id === user.id && <Badge tone="accent">{text.organization.you}</Badge>}
-                </div>
-                <div className="truncate text-muted" title={member.email}>
-                  {member.email}
-                </div>
-                <div className="text-[0.8125rem] text-muted sm:hidden">
-                  {text.organization.joinedOn(formatDay(member.joined_at))}
-                </div>
-              </Cell>
-              <Cell>
-                <Badge>{text.shell.role[member.role]}</Badge>
-              </Cell>
-              <Cell className="hidden whitespace-nowrap text-muted sm:table-cell">
-                {formatDay(member.joined_at)}
-              </Cell>
-              <Cell className="pl-0">
-                <MemberMenu member={member} />
-              </Cell>
-            </tr>
-          ))}
+          {members.data
+            .filter(({ kind }) => services || kind === 'person')
+            .map((member) => (
+              <tr key={member.id}>
+                <Cell className="w-full max-w-0">
+                  <div className="flex items-center gap-2">
+                    <span className="truncate font-medium" title={member.name}>
+                      {member.name}
+                    </span>
+                    {member.kind === 'service' && <Badge>{text.serviceMembers.badge}</Badge>}
+                    {member.user_id === user.id && <Badge tone="accent">{text.organization.you}</Badge>}
+                  </div>
+                  <div className="truncate text-muted" title={member.email}>
+                    {member.email}
+                  </div>
+                  <div className="text-[0.8125rem] text-muted sm:hidden">
+                    {text.organization.joinedOn(formatDay(member.joined_at))}
+                  </div>
+                </Cell>
+                <Cell>
+                  <Badge>{text.shell.role[member.role]}</Badge>
+                </Cell>
+                <Cell className="hidden whitespace-nowrap text-muted sm:table-cell">
+                  {formatDay(member.joined_at)}
+                </Cell>
+                <Cell className="pl-0">
+                  <MemberMenu member={member} />
+                </Cell>
+              </tr>
+            ))}
         </Table>
       ) : members.error ? (
         <ErrorState error={members.error} onRetry={() => void members.refetch()} />

@@ -13,6 +13,7 @@ import { InvitationList } from './invitation-list.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
 import { MemberTable } from './member-table.tsx'
 import { OrganizationSettings } from './organization-settings.tsx'
+import { ServiceMembersSection } from './service-members/service-members-section.tsx'
 import { SignInSettings } from './sign-in-settings.tsx'
 
 type Tab = keyof typeof text.organization.tabs
@@ -37,7 +38,14 @@ export function OrganizationPage() {
   const startInviting = () => show(tab, true)
 
   const contents: Record<Tab, ReactNode> = {
-    members: <MemberTable />,
+    members: can('manageMembers') ? (
+      <div className="grid gap-6">
+        <MemberTable services={false} />
+        <ServiceMembersSection />
+      </div>
+    ) : (
+      <MemberTable services />
+    ),
     invitations: <InvitationList onInvite={startInviting} />,
     settings: (
       <div className="grid gap-6">

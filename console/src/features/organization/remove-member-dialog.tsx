@@ -51,7 +51,13 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
       open
       onOpenChange={(next) => !next && onClose()}
       title={isOwn ? words.leaveTitle(organization.name) : words.removeTitle(member.name)}
-      description={isOwn ? words.leaveDescription : words.removeDescription(organization.name)}
+      description={
+        isOwn
+          ? words.leaveDescription
+          : member.kind === 'service'
+            ? text.serviceMembers.removeDescription
+            : words.removeDescription(organization.name)
+      }
       confirmLabel={isOwn ? words.leave : words.remove}
       dangerous
       busy={isPending}

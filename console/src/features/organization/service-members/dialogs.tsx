@@ -1,0 +1,188 @@
+import { useState } from 'react'
+import type { IssuedServiceMember, NewServiceMemberInput, ServiceMember } from '../../../contract.ts'
+import { Button } from '../../../components/button.tsx'
+import { CodeBlock } from '../../../components/code-block.tsx'
+import { ConfirmDialog, Dialog } from '../../../components/dialog.tsx'
+import { TextArea, TextField } from '../../../components/field.tsx'
+import { fieldErrors, Form, listError } from '../../../components/form.tsx'
+import { ErrorMessage } from '../../../components/states.tsx'
+import { useToasts } from '../../../components/toast.tsx'
+import { text } from '../../../text/index.ts'
+import { RemoveMemberDialog } from '../remove-member-dialog.tsx'
+import { RoleChoice } from '../role-choice.tsx'
+import { RoleDialog } from '../role-dialog.tsx'
+import { useAddServiceMember, useChangeNetworks, useRotatePassword } from './queries.ts'
+
+const words = text.serviceMembers
+const roles = ['viewer', 'member'] as const
+
+/** The dialog that is open: a form or a question about a service member, or credentials that are shown once. */
+export type OpenDialog =
+  | { dialog: 'add' }
+  | { dialog: 'networks' | 'rotate' | 'role' | 'remove'; member: ServiceMember }
+  | { dialog: 'credentials'; issued: IssuedServiceMember }
+
+interface DialogsProps {
+  open: OpenDialog
+  /** Opens another dialog, or none. */
+  onChange: (open: OpenDialog | null) => void
+}
+
+/** The dialogs of service members. New credentials open theirs even if the person has closed the one before. */
+export function ServiceMemberDialogs({ open, onChange }: DialogsProps) {
+  const close = () => onChange(null)
+  const show = (issued: IssuedServiceMember) => onChange({ dialog: 'credentials', issued })
+  switch (open.dialog) {
+    case 'add':
+      return <AddDialog onClose={close} onIssued={show} />
+    case 'networks':
+      return <NetworksDialog member={open.member} onClose={close} />
+    case 'rotate':
+      return <RotateDialog member={open.member} onClose={close} onIssued={show} />
+    case 'role':
+      return <RoleDialog member={open.member} roles={roles} onClose={close} />
+    case 'remove':
+      return <RemoveMemberDialog member={open.member} isOwn={false} onClose={close} />
+    case 'credentials':
+      return <CredentialsDialog issued={open.issued} onDone={close} />
+  }
+}
+
+interface IssueProps {
+  onClose: () => void
+  onIssued: (issued: IssuedServiceMember) => void
+}
+
+function AddDialog({ onClose, onIssued }: IssueProps) {
+  const addition = useAddServiceMember(onIssued)
+  return (
+    <Dialog open onOpenChange={onClose} title={words.add} description={words.addDescription}>
+      <Form<'name' | 'role' | 'allowed_networks'>
+        submitLabel={words.add}
+        busy={addition.isPending}
+        error={addition.error}
+        onSubmit={({ name, role, allowed_networks: networks }) =>
+          addition.mutate({
+            name,
+            role: role as NewServiceMemberInput['role'],
+            allowed_networks: readLines(networks),
+          })
+        }
+      >
+        <TextField
+          label={words.name}
+          hint={words.nameHint}
+          name="name"
+          autoComplete="off"
+          maxLength={255}
+          required
+          error={fieldErrors(addition.error).name}
+        />
+        <RoleChoice roles={roles} chosen="member" />
+        <NetworksField error={addition.error} />
+      </Form>
+    </Dialog>
+  )
+}
+
+function NetworksDialog({ member, onClose }: { member: ServiceMember; onClose: () => void }) {
+  const change = useChangeNetworks()
+  const toasts = useToasts()
+  const onSuccess = () => {
+    toasts.success(text.common.saved)
+    onClose()
+  }
+  return (
+    <Dialog
+      open
+      onOpenChange={onClose}
+      title={words.changeNetworksOf(member.name)}
+      description={words.changeNetworksDescription}
+    >
+      <Form<'allowed_networks'>
+        submitLabel={text.common.save}
+        busy={change.isPending}
+        error={change.error}
+        onSubmit={({ allowed_networks: networks }) =>
+          change.mutate({ id: member.id, networks: readLines(networks) }, { onSuccess })
+        }
+      >
+        <NetworksField error={change.error} value={member.allowed_networks} />
+      </Form>
+    </Dialog>
+  )
+}
+
+function NetworksField({ error, value }: { error: unknown; value?: readonly string[] }) {
+  return (
+    <TextArea
+      label={words.networks}
+      hint={words.networksHint}
+      name="allowed_networks"
+      className="font-mono text-[0.8125rem]"
+      spellCheck={false}
+      autoComplete="off"
+      required
+      defaultValue={value?.join('\n')}
+      error={listError(error, 'allowed_networks')}
+    />
+  )
+}
+
+function readLines(networks: string): string[] {
+  return networks.split(/[\s,]+/).filter((network) => network !== '')
+}
+
+function RotateDialog({ member, onClose, onIssued }: IssueProps & { member: ServiceMember }) {
+  const rotation = useRotatePassword(onIssued)
+  const [now, setNow] = useState(false)
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={onClose}
+      title={words.rotateTitle(member.name)}
+      description={words.rotateDescription}
+      confirmLabel={words.rotate}
+      dangerous={now}
+      busy={rotation.isPending}
+      onConfirm={() => rotation.mutate({ id: member.id, now })}
+    >
+      <div className="grid gap-3">
+        <label className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5">
+          <input
+            type="checkbox"
+            className="mt-1 self-start accent-accent"
+            checked={now}
+            onChange={({ target }) => setNow(target.checked)}
+          />
+          <span>
+            {words.rotateNow}
+            <span className="block text-[0.8125rem] text-muted">{words.rotateNowHint}</span>
+          </span>
+        </label>
+        <ErrorMessage error={rotation.error} />
+      </div>
+    </ConfirmDialog>
+  )
+}
+
+/** The email and the new password, in a dialog that only the confirmation closes: the password is not shown again. */
+function CredentialsDialog({ issued, onDone }: { issued: IssuedServiceMember; onDone: () => void }) {
+  const variables = [
+    `BERTH_URL=${window.location.origin}`,
+    `BERTH_EMAIL=${issued.email}`,
+    `BERTH_PASSWORD=${issued.password}`,
+  ]
+  return (
+    <Dialog open locked onOpenChange={onDone} title={words.copyTitle}>
+      <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
+        <p className="text-muted">{words.copyDescription}</p>
+        <CodeBlock code={variables.join('\n')} label={words.credentials} wrap />
+        <p className="text-[0.8125rem] text-muted">{words.run}</p>
+        <Button variant="primary" className="justify-self-start" onClick={onDone}>
+          {words.done}
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

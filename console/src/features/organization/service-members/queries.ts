@@ -1,0 +1,52 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import type { IssuedServiceMember, NewServiceMemberInput } from '../../../contract.ts'
+import { callApi } from '../../../api/client.ts'
+import { membersQuery } from '../../../domain/members/queries.ts'
+
+/** The members that are programs; requires the `manageMembers` permission. Changes of members reload it too. */
+export const serviceMembersQuery = queryOptions({
+  queryKey: [...membersQuery.queryKey, 'services'],
+  queryFn: ({ signal }) => callApi('GET', '/v1/organization/service-members', { signal }),
+})
+
+function useReloadMembers() {
+  const queryClient = useQueryClient()
+  return () => queryClient.invalidateQueries({ queryKey: membersQuery.queryKey })
+}
+
+/** Adds a service member. Reports its password even if the form is gone by then, because the server sends it once. */
+export function useAddServiceMember(onIssued: (issued: IssuedServiceMember) => void) {
+  const reload = useReloadMembers()
+  return useMutation({
+    mutationFn: (body: NewServiceMemberInput) =>
+      callApi('POST', '/v1/organization/service-members', { body }),
+    onSuccess: onIssued,
+    onSettled: () => void reload(),
+  })
+}
+
+export function useChangeNetworks() {
+  const reload = useReloadMembers()
+  return useMutation({
+    mutationFn: ({ id, networks }: { id: number; networks: string[] }) =>
+      callApi('PATCH', '/v1/organization/service-members/{member_id}', {
+        path: { member_id: id },
+        body: { allowed_networks: networks },
+      }),
+    onSettled: () => void reload(),
+  })
+}
+
+/** Gives a service member a new password. Reports it even if the dialog is gone by then. */
+export function useRotatePassword(onIssued: (issued: IssuedServiceMember) => void) {
+  const reload = useReloadMembers()
+  return useMutation({
+    mutationFn: ({ id, now }: { id: number; now: boolean }) =>
+      callApi('POST', '/v1/organization/service-members/{member_id}/rotate', {
+        path: { member_id: id },
+        query: { now },
+      }),
+    onSuccess: onIssued,
+    onSettled: () => void reload(),
+  })
+}

@@ -1,0 +1,38 @@
+/** Texts of members that are programs. */
+export const serviceMembers = {
+  badge: 'Service',
+  title: 'Service members',
+  description: 'Programs with an email and a password of their own, which work from their networks only.',
+  none: 'No service members yet.',
+  networks: 'Networks',
+  add: 'Add a service member',
+  addDescription: 'It can use deployments and models. It gets no email, and cannot use this console.',
+  name: 'Name',
+  nameHint: 'What the program does, such as Nightly report.',
+  networksHint:
+    'One network per line, such as 10.0.0.0/8 or 192.0.2.7. It can sign in and work only from these. 0.0.0.0/0 and ::/0 are everywhere.',
+  changeNetworks: 'Change networks',
+  changeNetworksOf: (name: string) => `Change the networks of ${name}`,
+  changeNetworksDescription: 'Its sessions from other networks end at once.',
+  previousUntil: (when: string) => `The previous password ends ${when}`,
+
+  rotate: 'New password',
+  rotateTitle: (name: string) => `A new password for ${name}?`,
+  rotateDescription:
+    'The current password, and the sessions so far, go on for 24 hours, so that the program can take the new one without a pause.',
+  rotateNow: 'End the current password and all sessions now',
+  rotateNowHint:
+    'Choose this if somebody else may know the password. The program stops until it has the new one.',
+
+  copyTitle: 'Copy the credentials',
+  copyDescription: 'The password is not shown again. Keep it where the program reads its secrets.',
+  credentials: 'Credentials',
+  run: 'With these variables, berth connect --service serves models to a program that only knows a key.',
+  done: 'I have copied them',
+
+  removeDescription: 'Its account, its password and its sessions end at once and for good.',
+
+  pageTitle: 'This account is for programs',
+  pageDescription: (name: string) =>
+    `${name} is a service member. It can call the API, but not use this console. Sign in with an account of your own.`,
+}
