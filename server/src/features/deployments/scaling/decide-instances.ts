@@ -1,0 +1,185 @@
+import { countRequests, findDemand, listDemands, meanMilliseconds } from './load-window.ts'
+import type { LoadSample } from './load-window.ts'
+
+/** How many instances a deployment may have, and what for. */
+export interface ScalingPolicy {
+  minInstances: number
+  maxInstances: number
+  /** Sleep after so many minutes without a request; null to stay awake */
+  idleMinutes: number | null
+  /** Requests in flight per instance to aim for */
+  targetConcurrency: number
+  /** What the schedule in effect says: 0 allows sleep, more keeps awake; null without one */
+  scheduledMinimum: number | null
+}
+
+export interface ScalingInstance {
+  id: string
+  status: 'starting' | 'running' | 'draining' | 'releasing'
+  startedAt: number
+}
+
+/** What a server knows about a deployment. Times are milliseconds since 1970. */
+export interface ScalingObservations {
+  now: number
+  /** False while the deployment sleeps, also by a person's wish */
+  isAwake: boolean
+  /** Oldest first; `findSampleMilliseconds` says how far back */
+  load: readonly LoadSample[]
+  instances: readonly ScalingInstance[]
+  /** How long recent starts took, in milliseconds */
+  recentStarts: readonly number[]
+  /** The last request, or the wake or deployment if that was later */
+  lastUsedAt: number
+  /** When an instance was last drained because of lower load */
+  lastStepDownAt: number | null
+  /** Starts in a row that found no capacity, and when the last one ended */
+  refusals: { count: number; lastAt: number } | null
+}
+
+/** Why the number of instances changes, or doesn't although it should. */
+export type ScalingReason =
+  | 'request'
+  | 'schedule'
+  | 'idle'
+  | 'asleep'
+  | 'load'
+  | 'burst'
+  | 'lower_load'
+  | 'minimum'
+  | 'maximum'
+  | 'no_capacity'
+  | 'steady'
+
+export interface ScalingDecision {
+  /** Instances that should run or start */
+  desired: number
+  /** How many of them to start now */
+  start: number
+  /** Ids of instances to drain now, newest first */
+  drain: readonly string[]
+  reason: ScalingReason
+}
+
+/** `SCALE_DOWN_SECONDS`, if an operator doesn't set it. */
+export const defaultScaleDownMilliseconds = 300_000
+const firstRetryMilliseconds = 10_000
+const lastRetryMilliseconds = 300_000
+
+/**
+ * Decides how many instances a deployment should have. It grows at once and shrinks one instance at a time, each after
+ * `scaleDownMilliseconds` in which every mean of the load asked for fewer.
+ */
+export function decideInstances(
+  policy: ScalingPolicy,
+  observed: ScalingObservations,
+  scaleDownMilliseconds = defaultScaleDownMilliseconds,
+): ScalingDecision {
+  const present = listPresent(observed.instances)
+  if (mayBeAsleep(policy, observed)) return toDecision(0, present, observed.isAwake ? 'idle' : 'asleep')
+  const floor = findFloor(policy)
+  const demand = findDemand(observed.load, observed.now, policy.targetConcurrency)
+  const wanted = clamp(demand?.instances ?? 0, floor, policy.maxInstances)
+  if (wanted > present.length) {
+    if (mustWait(observed)) return { desired: wanted, start: 0, drain: [], reason: 'no_capacity' }
+    return toDecision(wanted, present, explainGrowth(policy, observed, wanted, demand?.isBurst ?? false))
+  }
+  if (present.length > policy.maxInstances) return toDecision(policy.maxInstances, present, 'maximum')
+  const mayShrink =
+    wanted < present.length && mayStepDown(policy, observed, present.length, scaleDownMilliseconds)
+  return toDecision(
+    mayShrink ? present.length - 1 : present.length,
+    present,
+    mayShrink ? 'lower_load' : 'steady',
+  )
+}
+
+/** How far back `decideInstances` needs samples, in milliseconds. */
+export function findSampleMilliseconds(
+  recentStarts: readonly number[],
+  scaleDownMilliseconds = defaultScaleDownMilliseconds,
+): number {
+  return findHold(recentStarts, scaleDownMilliseconds) + meanMilliseconds
+}
+
+/** `policy.target_concurrency`, or 80 % of the requests that an engine processes at the same time. */
+export function findTargetConcurrency(target: number | null, parallelSequences: number | null): number {
+  return target ?? Math.max(1, Math.floor(0.8 * (parallelSequences ?? 1)))
+}
+
+/** Those that serve or will, newest first. */
+function listPresent(instances: readonly ScalingInstance[]): readonly ScalingInstance[] {
+  return instances
+    .filter(({ status }) => status === 'starting' || status === 'running')
+    .toSorted((one, other) => other.startedAt - one.startedAt || (other.id < one.id ? -1 : 1))
+}
+
+function mayBeAsleep(
+  { idleMinutes, scheduledMinimum }: ScalingPolicy,
+  { now, isAwake, load, lastUsedAt }: ScalingObservations,
+): boolean {
+  const last = load.at(-1)
+  if (last !== undefined && countRequests(last) > 0) return false
+  if (scheduledMinimum !== null && scheduledMinimum > 0) return false
+  if (!isAwake) return true
+  const isLoadKnown = last !== undefined && now - last.at < meanMilliseconds
+  return isLoadKnown && idleMinutes !== null && now - lastUsedAt >= idleMinutes * 60_000
+}
+
+function findFloor({ minInstances, maxInstances, scheduledMinimum }: ScalingPolicy): number {
+  return clamp(scheduledMinimum ?? minInstances, 1, maxInstances)
+}
+
+/** Capacity was refused a short while ago. */
+function mustWait({ now, refusals }: ScalingObservations): boolean {
+  if (refusals === null || refusals.count === 0) return false
+  const delay = Math.min(firstRetryMilliseconds * 2 ** (refusals.count - 1), lastRetryMilliseconds)
+  // A clock that was set back must not prolong the wait.
+  return Math.abs(now - refusals.lastAt) < delay
+}
+
+function explainGrowth(
+  policy: ScalingPolicy,
+  { isAwake }: ScalingObservations,
+  wanted: number,
+  isBurst: boolean,
+): ScalingReason {
+  if (wanted > findFloor(policy)) return isBurst ? 'burst' : 'load'
+  if (policy.scheduledMinimum !== null && policy.scheduledMinimum > 0) return 'schedule'
+  return isAwake ? 'minimum' : 'request'
+}
+
+function mayStepDown(
+  { targetConcurrency }: ScalingPolicy,
+  { now, load, instances, recentStarts, lastStepDownAt }: ScalingObservations,
+  count: number,
+  scaleDownMilliseconds: number,
+): boolean {
+  if (instances.some(({ status }) => status !== 'running')) return false
+  const since = now - findHold(recentStarts, scaleDownMilliseconds)
+  if (lastStepDownAt !== null && lastStepDownAt > since) return false
+  const demands = listDemands(load, since, targetConcurrency)
+  return demands !== null && demands.length > 0 && demands.every(({ instances: wanted }) => wanted < count)
+}
+
+/** An instance is kept at least as long as its start took: dropping it for less saves nothing. */
+function findHold(recentStarts: readonly number[], scaleDownMilliseconds: number): number {
+  return Math.max(scaleDownMilliseconds, ...recentStarts)
+}
+
+function toDecision(
+  desired: number,
+  present: readonly ScalingInstance[],
+  reason: ScalingReason,
+): ScalingDecision {
+  return {
+    desired,
+    start: Math.max(0, desired - present.length),
+    drain: present.slice(0, Math.max(0, present.length - desired)).map(({ id }) => id),
+    reason,
+  }
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most)
+}

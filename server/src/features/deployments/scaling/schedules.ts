@@ -1,0 +1,67 @@
+import { Cron } from 'croner'
+
+/** From each time that `cron` names until the next time of any schedule, `minInstances` takes the place of the policy's. */
+export interface ScalingSchedule {
+  /** Five fields: minute, hour, day of the month, month, day of the week */
+  cron: string
+  /** An IANA time zone, such as `Europe/Berlin` */
+  timeZone: string
+  minInstances: number
+}
+
+/** What the schedules say, and until when, in milliseconds since 1970. */
+export interface ScheduledMinimum {
+  /** Null without a schedule in effect */
+  minInstances: number | null
+  /** Infinity if no schedule begins later */
+  until: number
+}
+
+export type ScheduleError = 'cron' | 'time_zone' | 'never'
+
+const maxPatternLength = 100
+
+/** Says what is wrong with a schedule: its pattern, its time zone, or that no date matches the pattern. */
+export function findScheduleError({
+  cron,
+  timeZone,
+}: Omit<ScalingSchedule, 'minInstances'>): ScheduleError | null {
+  if (!isTimeZone(timeZone)) return 'time_zone'
+  // The parser also accepts dates and nicknames.
+  if (cron.length > maxPatternLength || cron.trim().split(/\s+/).length !== 5) return 'cron'
+  try {
+    return parse(cron, timeZone).nextRun() === null ? 'never' : null
+  } catch {
+    return 'cron'
+  }
+}
+
+/** Finds the schedule that began last. Of two that begin at the same time, the later one in the list counts. */
+export function findScheduledMinimum(schedules: readonly ScalingSchedule[], now: number): ScheduledMinimum {
+  const result: ScheduledMinimum = { minInstances: null, until: Infinity }
+  let begun = -Infinity
+  for (const { cron, timeZone, minInstances } of schedules) {
+    const pattern = parse(cron, timeZone)
+    // The parser counts whole seconds, and excludes the one that it starts from.
+    const [last] = pattern.previousRuns(1, new Date(Math.floor(now / 1_000) * 1_000 + 1_000))
+    if (last !== undefined && last.getTime() >= begun) {
+      begun = last.getTime()
+      result.minInstances = minInstances
+    }
+    result.until = Math.min(result.until, pattern.nextRun(new Date(now))?.getTime() ?? Infinity)
+  }
+  return result
+}
+
+function parse(cron: string, timezone: string): Cron {
+  return new Cron(cron, { timezone, mode: '5-part', paused: true })
+}
+
+function isTimeZone(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone })
+    return true
+  } catch {
+    return false
+  }
+}
