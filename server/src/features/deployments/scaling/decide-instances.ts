@@ -31,8 +31,6 @@ export interface ScalingObservations {
   recentStarts: readonly number[]
   /** The last request, or the wake or deployment if that was later */
   lastUsedAt: number
-  /** When an instance was last drained because of lower load */
-  lastStepDownAt: number | null
   /** Starts in a row that found no capacity, and when the last one ended */
   refusals: { count: number; lastAt: number } | null
 }
@@ -67,8 +65,8 @@ const firstRetryMilliseconds = 10_000
 const lastRetryMilliseconds = 300_000
 
 /**
- * Decides how many instances a deployment should have. It grows at once and shrinks one instance at a time, each after
- * `scaleDownMilliseconds` in which every mean of the load asked for fewer.
+ * Decides how many instances a deployment should have. It grows at once. It shrinks one instance at a time, the next when the last one
+ * is released, and only if every mean of the load in the last `scaleDownMilliseconds` asked for fewer.
  */
 export function decideInstances(
   policy: ScalingPolicy,
@@ -151,13 +149,12 @@ function explainGrowth(
 
 function mayStepDown(
   { targetConcurrency }: ScalingPolicy,
-  { now, load, instances, recentStarts, lastStepDownAt }: ScalingObservations,
+  { now, load, instances, recentStarts }: ScalingObservations,
   count: number,
   scaleDownMilliseconds: number,
 ): boolean {
   if (instances.some(({ status }) => status !== 'running')) return false
   const since = now - findHold(recentStarts, scaleDownMilliseconds)
-  if (lastStepDownAt !== null && lastStepDownAt > since) return false
   const demands = listDemands(load, since, targetConcurrency)
   return demands !== null && demands.length > 0 && demands.every(({ instances: wanted }) => wanted < count)
 }
