@@ -95,6 +95,7 @@ export async function simulateTurns(
       targets: [{ ...target, parallelSequences: sequences }],
       refusedBy: new Set(),
       promptTokens,
+      hashPrefix: () => null,
       generatedTokens: () =>
         Math.min(outputTokens, Math.max(0, Math.floor((now - startedAt) / outputMilliseconds))),
       since: now,

@@ -80,6 +80,7 @@ const badValues: Record<string, string[]> = {
   INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: [...notNumbers, '0'],
   INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: [...notNumbers, '100001'],
   INFERENCE_QUEUE_TIMEOUT_MS: [...notNumbers, '0'],
+  INFERENCE_ROUTING: ['random'],
   SECRET_KEY: ['hidden', 'x'.repeat(31)],
   PREVIOUS_SECRET_KEY: ['hidden', 'x'.repeat(31)],
   ALERT_WEBHOOK_URL: [

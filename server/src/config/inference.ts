@@ -23,6 +23,8 @@ export interface InferenceConfig {
       queueMilliseconds: number
       turnMilliseconds: number
     }
+    /** Where requests go that several deployments can serve: conversations where their prefix is, or all where the fewest are in flight */
+    routing: 'prefix' | 'least_busy'
     /** Most bytes of request bodies in the memory of a process. Above them, callers get a 429. */
     bodies: { perUser: number; perProcess: number }
     /** Base address of an OpenTelemetry collector; null disables traces */
@@ -60,6 +62,7 @@ export const inferenceSettings = {
   INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: wholeNumber(1, 1_000_000).default(2_048),
   INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: wholeNumber(0, 100_000).default(128),
   INFERENCE_QUEUE_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
+  INFERENCE_ROUTING: oneOf(['prefix', 'least_busy']).default('least_busy'),
 }
 
 type InferenceSettings = z.output<z.ZodObject<typeof inferenceSettings>>
@@ -82,6 +85,7 @@ export function readInference(settings: InferenceSettings, problems: string[]): 
         queueMilliseconds: settings.INFERENCE_QUEUE_TIMEOUT_MS,
         turnMilliseconds: settings.INFERENCE_FIRST_BYTE_TIMEOUT_MS,
       },
+      routing: settings.INFERENCE_ROUTING,
       bodies: readBodyLimits(settings, problems),
       tracesEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     },

@@ -72,7 +72,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const tokens = openTokenJournal({ db, clock, log, prices }, config.dataDirectory)
     opened.defer(() => tokens.close())
     // Closes before the journal, in which it records what aborted requests used.
-    const inference = await openInference({ db, clock, log, notifications }, config.inference)
+    const inference = await openInference({ db, clock, log, notifications, secretKey }, config.inference)
     opened.defer(() => inference.close())
     return {
       config,

@@ -49,6 +49,7 @@ function makeRequest(
     targets: [target],
     refusedBy: new Set(),
     promptTokens: 10,
+    hashPrefix: () => null,
     generatedTokens: () => 0,
     admit,
     reject: () => {},

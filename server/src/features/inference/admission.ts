@@ -1,5 +1,6 @@
 import { RateLimitedError } from '../../base/errors.ts'
 import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
+import { pickByHash } from './prefix-routing.ts'
 import type { EngineTarget } from './targets.ts'
 import { Turns } from './turns.ts'
 import type { TurnRequest } from './turns.ts'
@@ -21,6 +22,8 @@ export interface AdmissionLimits {
 const requestsPerSequence = 32
 
 export interface AdmissionRequest extends TargetedRequest, TurnRequest {
+  /** A hash that all requests of a conversation have; null for others. Called only if there is a choice. */
+  hashPrefix(): number | null
   /** Called once, immediately or later. The request must call `release` when it ends. */
   admit(target: EngineTarget): void
   /** Called instead of `admit` when the queue is full or the wait timed out. */
@@ -36,6 +39,8 @@ export class Admission {
   readonly #limits: AdmissionLimits
   readonly #breakers: CircuitBreakers
   readonly #inFlight = new Map<string, number>()
+  /** Estimated tokens of the prompts in flight by deployment id */
+  readonly #tokens = new Map<string, number>()
   readonly #inFlightByUser = new Map<number, number>()
   readonly #waiting = new WaitingRequests<AdmissionRequest>()
   /** Of shared deployments with requests, by id */
@@ -66,16 +71,23 @@ export class Admission {
     if (waits) for (const { deploymentId } of request.targets) this.#admitByTurns(deploymentId)
   }
 
-  /** Returns the best target for a request; null when all are full or refused it. */
-  pickTarget({ targets, refusedBy }: AdmissionRequest): EngineTarget | null {
+  /**
+   * Returns the best target for a request; null when all are full or refused it. A conversation goes where its prefix is, other requests
+   * go where the fewest are in flight.
+   */
+  pickTarget(request: AdmissionRequest): EngineTarget | null {
+    const { targets, refusedBy } = request
     if (targets.length === 1 && refusedBy.size === 0) {
       const only = targets[0]!
       return this.#hasRoom(only) ? only : null
     }
     const available = targets.filter((target) => this.#hasRoom(target) && !refusedBy.has(target.deploymentId))
     const healthy = available.filter(({ deploymentId }) => !this.#breakers.isOpen(deploymentId))
-    const [first, ...others] = healthy.length > 0 ? healthy : available
-    if (first === undefined) return null
+    const candidates = healthy.length > 0 ? healthy : available
+    const [first, ...others] = candidates
+    if (first === undefined || others.length === 0) return first ?? null
+    const hash = request.hashPrefix()
+    if (hash !== null) return this.#pickByHash(hash, candidates)
     return others.reduce((best, other) => (this.#load(other) < this.#load(best) ? other : best), first)
   }
 
@@ -111,6 +123,17 @@ export class Admission {
     return this.#inFlight.get(deploymentId) ?? 0
   }
 
+  #pickByHash(hash: number, targets: readonly EngineTarget[]): EngineTarget {
+    const places = targets.map((target) => ({
+      id: target.deploymentId,
+      requests: this.#load(target),
+      sequences: target.parallelSequences ?? Infinity,
+      tokens: this.#tokens.get(target.deploymentId) ?? 0,
+      target,
+    }))
+    return pickByHash(hash, places).target
+  }
+
   #hasRoom(target: EngineTarget): boolean {
     return this.#load(target) < findPlaces(target, this.#limits, target.sharedWith === null)
   }
@@ -128,12 +151,14 @@ export class Admission {
   #enter(request: AdmissionRequest, { deploymentId, sharedWith }: EngineTarget): void {
     add(this.#inFlightByUser, request.userId, 1)
     add(this.#inFlight, deploymentId, 1)
+    add(this.#tokens, deploymentId, request.promptTokens)
     if (sharedWith !== null) this.#turnsOf(deploymentId).enter(request)
   }
 
-  #leave({ userId }: AdmissionRequest, deploymentId: string): void {
+  #leave({ userId, promptTokens }: AdmissionRequest, deploymentId: string): void {
     add(this.#inFlightByUser, userId, -1)
     add(this.#inFlight, deploymentId, -1)
+    add(this.#tokens, deploymentId, -promptTokens)
   }
 
   #turnsOf(deploymentId: string): Turns {

@@ -15,6 +15,7 @@ import { modelLost, toGatewayError } from './gateway-errors.ts'
 import type { Inference } from './open-inference.ts'
 import { LeftResponse } from './left-response.ts'
 import { openRelay, openStreamMeter } from './open-relay.ts'
+import { hashOpening } from './prefix-key.ts'
 import type { RelayOwner, ResponseRelay } from './response-relay.ts'
 import type { Revocable } from './revoke-access.ts'
 import { StreamRelay } from './stream-relay.ts'
@@ -37,6 +38,10 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   readonly arrival: Arrival
   readonly targets: readonly EngineTarget[]
   readonly userId: number
+  /** About four bytes of text are a token; what is not text, such as an image, is never longer than the context. */
+  readonly promptTokens: number
+  /** undefined until the request has a choice of targets */
+  prefixHash: number | null | undefined = undefined
   state: ExchangeState = 'queued'
   openIndex = -1
   refusedBy: ReadonlySet<string> = noRefusals
@@ -64,7 +69,9 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   settle: (() => void) | null = null
 
   constructor(deps: ExchangeDeps, arrival: Arrival) {
-    const { caller, targets } = arrival
+    const { caller, targets, request } = arrival
+    const [{ contextTokens }] = targets as readonly [EngineTarget, ...EngineTarget[]]
+    this.promptTokens = Math.min(Math.ceil(request.body.length / 4), contextTokens ?? Infinity)
     this.deps = deps
     this.arrival = arrival
     this.targets = targets
@@ -93,10 +100,15 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     return this.engine === null ? null : this.engine.target.deploymentId
   }
 
-  /** About four bytes of text are a token; what is not text, such as an image, is never longer than the context. */
-  get promptTokens(): number {
-    const [{ contextTokens }] = this.targets as readonly [EngineTarget, ...EngineTarget[]]
-    return Math.min(Math.ceil(this.arrival.request.body.length / 4), contextTokens ?? Infinity)
+  hashPrefix(): number | null {
+    if (this.prefixHash === undefined) {
+      const { body, messagesAt, model } = this.arrival.request
+      const scope = `${this.targets[0]!.organizationId} ${model}`
+      const { prefixKey } = this.deps.inference
+      this.prefixHash =
+        prefixKey === null || messagesAt < 0 ? null : hashOpening(prefixKey, scope, body, messagesAt)
+    }
+    return this.prefixHash
   }
 
   generatedTokens(): number {

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { createBufferPool } from '../../gateway/buffer-pool.ts'
 import type { BufferPool } from '../../gateway/buffer-pool.ts'
 import { createCircuitBreakers } from '../../gateway/circuit-breakers.ts'
@@ -16,6 +17,7 @@ import type { AbortedRequests } from './aborted-requests.ts'
 import { Admission } from './admission.ts'
 import type { AdmissionLimits } from './admission.ts'
 import { EngineTotals } from './engine-totals.ts'
+import { derivePrefixKey } from './prefix-key.ts'
 import { trackOpenRequests } from './revoke-access.ts'
 import type { OpenRequests } from './revoke-access.ts'
 import { createTargetCache } from './targets.ts'
@@ -33,6 +35,8 @@ export interface Inference {
   /** By deployment id */
   breakers: CircuitBreakers
   admission: Admission
+  /** For `hashOpening`; null if conversations are spread as other requests */
+  prefixKey: KeyObject | null
   targets: TargetCache
   openRequests: OpenRequests
   abortedRequests: AbortedRequests
@@ -48,6 +52,7 @@ export interface Inference {
 export interface InferenceSettings {
   timeouts: UpstreamTimeouts
   limits: AdmissionLimits
+  routing: 'prefix' | 'least_busy'
   tracesEndpoint: URL | null
 }
 
@@ -56,12 +61,12 @@ const bufferBytes = 256 * 1024
 /** Time that reading long request bodies may take in each turn of the event loop */
 const sliceMilliseconds = 2
 
-type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'notifications'>
+type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'notifications' | 'secretKey'>
 
 /** Connects to no engine until the first request. */
 export async function openInference(
   deps: Deps,
-  { timeouts, limits, tracesEndpoint }: InferenceSettings,
+  { timeouts, limits, routing, tracesEndpoint }: InferenceSettings,
 ): Promise<Inference> {
   const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint)
   const writeBatch = createWriteBatch()
@@ -80,6 +85,7 @@ export async function openInference(
     slices: createTimeSlices(sliceMilliseconds),
     breakers,
     admission,
+    prefixKey: routing === 'prefix' ? derivePrefixKey(deps.secretKey) : null,
     targets,
     openRequests,
     abortedRequests,

@@ -21,6 +21,8 @@ export interface InferenceRequest {
   body: Buffer | string
   /** Changes to `body` for the engine, in order */
   edits: readonly Edit[]
+  /** Where the messages of a conversation begin in `body`; -1 without any */
+  messagesAt: number
 }
 
 /** Members that no caller of a shared engine may set, because they change the engine for others and the answer */
@@ -39,7 +41,7 @@ const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = 
 
 const ownerFields = [...refusedFields, ...Object.keys(neutralValues)]
 
-type RequestFormat = Pick<Protocol, 'members' | 'unparsed' | 'media' | 'edit'>
+type RequestFormat = Pick<Protocol, 'members' | 'unparsed' | 'messages' | 'media' | 'edit'>
 
 /**
  * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it, unless it is a JSON object
@@ -61,7 +63,9 @@ const strictest: RequestRules = { mediaDomains: new Set(), allowsTokenIds: false
 
 /** Returns the reader for a protocol. */
 export function createRequestReader(format: RequestFormat, rules: RequestRules = strictest): RequestReader {
-  const names = memberNames(['model', 'stream', ...ownerFields, ...format.members], format.unparsed)
+  const { members, unparsed = [], messages } = format
+  const long = messages === undefined ? unparsed : [...unparsed, messages]
+  const names = memberNames(['model', 'stream', ...ownerFields, ...members], long)
   return (bytes, slices) => {
     const body = hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes
     if (body.length > maxWholeBytes) {
@@ -138,7 +142,7 @@ function toRequest(
   rules: RequestRules,
 ): InferenceRequest {
   if (!isObject) throw malformed('The body must be a JSON object.')
-  const values = parseMembers(bytes, members, format.unparsed)
+  const values = parseMembers(bytes, members, format)
   const { model, stream } = values
   if (typeof model !== 'string' || model === '') {
     throw malformed('`model` is required: the id of a deployment, or the name of its model.')
@@ -154,6 +158,7 @@ function toRequest(
     refusedFields: findRefusedFields(bytes, members),
     body: bytes.length < maxTextBytes ? bytes.toString('latin1') : bytes,
     edits: toEdits({ bytes, members, values, streams }, format, rules),
+    messagesAt: members.findLast(({ name }) => name === format.messages)?.start ?? -1,
   }
 }
 
@@ -173,11 +178,11 @@ const kinds: Readonly<Record<number, string>> = { 0x5b: 'array', 0x22: 'text' }
 function parseMembers(
   body: Buffer,
   members: readonly MemberValue[],
-  unparsed: readonly string[] = [],
+  { unparsed = [], messages }: RequestFormat,
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {}
   for (const { name, start, end } of members) {
-    if (ownerFields.includes(name)) continue
+    if (name === messages || ownerFields.includes(name)) continue
     if (unparsed.includes(name)) {
       values[name] = kinds[body[start]!] ?? 'other'
       continue

@@ -109,6 +109,7 @@ export const chatCompletions: MainProtocol = {
   operation: 'chat',
   modelTypes: ['LLM'],
   members: streamMembers,
+  messages: 'messages',
   edit: askForUsage,
   countedAt: '/tokenize',
   bodies: {

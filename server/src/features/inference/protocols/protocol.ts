@@ -25,6 +25,8 @@ export interface Protocol {
   readonly members: readonly string[]
   /** Top-level members that may be long, so only their kind is known: of an array and a text `array` and `text`, or `other`. `edit` may look at the bytes */
   readonly unparsed?: readonly string[]
+  /** The top-level member with the messages of a conversation, from the first to the last; absent if requests are not conversations */
+  readonly messages?: string
   /** Where requests have addresses of media; as in OpenAI's API if absent */
   readonly media?: MediaFormat
   /** Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The model's name is replaced in any case. */

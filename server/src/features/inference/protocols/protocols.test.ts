@@ -138,6 +138,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
       openRequests: { add() {}, delete() {}, close() {} },
       abortedRequests: { count() {}, close: async () => {} },
       engineTotals,
+      prefixKey: null,
       traces: null,
       writeBatch,
     },

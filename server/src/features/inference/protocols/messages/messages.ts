@@ -52,6 +52,7 @@ export const messages: Protocol = {
   operation: 'chat',
   modelTypes: ['LLM'],
   members: [],
+  messages: 'messages',
   media: anthropicMedia,
   edit: () => [],
   countedAt: '/v1/messages/count_tokens',

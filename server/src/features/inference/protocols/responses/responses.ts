@@ -73,6 +73,7 @@ export const responses: Protocol = {
   operation: 'chat',
   modelTypes: ['LLM'],
   members: ['background', 'conversation', 'previous_response_id'],
+  messages: 'input',
 
   edit: refuseState,
   countedAt: null,
