@@ -109,7 +109,7 @@ async function insertDeployments(
   application: Application,
   { count, first, last, status }: { count: number; first: number; last: number; status: string },
 ): Promise<void> {
-  const { default: variant } = await findRequestedModel(application, { modelName: 'berth-tiny' })
+  const { default: variant } = await findRequestedModel(application, 1, { modelName: 'berth-tiny' })
   await sql`
     INSERT INTO deployments (id, user_id, organization_id, model_name, model_format, model_size_in_billions, quantization,
       inference_model_uid, variant, status, created_at, updated_at, status_changed_at, terminated_at, reconcile_at)

@@ -1,10 +1,19 @@
 /** The port to the compute backends that run inference engines. */
 
-/** Where the weights of a model are stored. A `file` path is absolute, or relative to the folder of the catalog file. */
+/**
+ * Where the weights of a model are stored. A `file` path is absolute, or relative to the folder of the catalog file. `access` says whose
+ * token reads the repository: the installation's (default), or that of the organization that owns the model.
+ */
 export type WeightSource =
   | { kind: 'file'; path: string }
   | { kind: 'url'; url: string; sha256?: string | undefined }
-  | { kind: 'huggingface'; repo: string; revision: string; files: string[] }
+  | {
+      kind: 'huggingface'
+      repo: string
+      revision: string
+      files: string[]
+      access?: 'installation' | 'organization' | undefined
+    }
 
 export type ModelType = 'LLM' | 'embedding'
 
@@ -101,6 +110,8 @@ export interface RuntimeEngine {
   title: string
   /** The weight formats that the runtime gives to this engine */
   formats: readonly string[]
+  /** The architectures that the engine has itself, as the weight files of its formats name them; absent if unknown */
+  architectures?: readonly string[]
   /** The key of this engine in `EngineProfiles` */
   profile: string
   sizing: EngineSizing

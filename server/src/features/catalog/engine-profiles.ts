@@ -32,7 +32,7 @@ const ownOptions = {
 } satisfies Readonly<Record<string, readonly string[]>>
 
 /** The formats whose variants a section concerns. */
-const formats = { vllm: ['pytorch', 'awq', 'gptq', 'fp8'], llama_cpp: ['ggufv2'] }
+const formats = { vllm: ['pytorch', 'awq', 'gptq', 'fp8', 'fp4', 'compressed'], llama_cpp: ['ggufv2'] }
 
 const text = z.string().trim().min(1, 'must not be empty')
 

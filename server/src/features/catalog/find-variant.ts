@@ -4,12 +4,13 @@ import { listMatchingVariants } from './model.ts'
 import type { CatalogModel, VariantChoice } from './model.ts'
 import { findModelByName, listEnabledEntries } from './store.ts'
 
-/** Finds the enabled model of a request. Throws `model_not_deployable` if it doesn't exist or has no such variant. */
+/** Finds the enabled model of a request among those that the organization sees. Throws `model_not_deployable` if it doesn't exist or has no such variant. */
 export async function findRequestedModel(
   { db }: Pick<Services, 'db'>,
+  organizationId: number,
   { modelName, ...choice }: { modelName: string } & VariantChoice,
 ): Promise<CatalogModel> {
-  const model = await findModelByName(db, modelName, true)
+  const model = await findModelByName(db, organizationId, modelName, true)
   if (model === undefined) {
     throw new ApplicationError(
       'model_not_deployable',
@@ -28,12 +29,16 @@ export async function findRequestedModel(
 /** Resolves to how the catalog spells the name or id of a model, enabled or not; null for an unknown one. */
 export async function findCatalogName(
   { db }: Pick<Services, 'db'>,
+  organizationId: number,
   modelName: string,
 ): Promise<string | null> {
-  return (await findModelByName(db, modelName, false))?.model_name ?? null
+  return (await findModelByName(db, organizationId, modelName, false))?.model_name ?? null
 }
 
-/** The enabled models with their variants, in catalog order. */
-export function listDeployableModels({ db }: Pick<Services, 'db'>): Promise<CatalogModel[]> {
-  return listEnabledEntries(db)
+/** The enabled models that an organization sees, or that the installation has (`null`), with their variants, in catalog order. */
+export function listDeployableModels(
+  { db }: Pick<Services, 'db'>,
+  organizationId: number | null,
+): Promise<CatalogModel[]> {
+  return listEnabledEntries(db, organizationId)
 }

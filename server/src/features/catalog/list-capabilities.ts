@@ -9,10 +9,11 @@ export type CapabilityTag = (typeof capabilityTags)[number]
 /** What a model can do in each of these formats, as far as the catalog says; nothing for a model that it no longer has. */
 export async function listCapabilities(
   { db, runtime }: Pick<Services, 'db' | 'runtime'>,
+  organizationId: number,
   modelName: string,
   formats: readonly string[],
 ): Promise<CapabilityTag[]> {
-  const model = await findModelByName(db, modelName, false)
+  const model = await findModelByName(db, organizationId, modelName, false)
   if (model === undefined) return []
   const { tags, variants } = model.entry
   const served = formats.map((format) => {

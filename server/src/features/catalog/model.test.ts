@@ -14,6 +14,7 @@ const variants = [
 
 const model: CatalogModel = {
   id: 'some-model',
+  source: { kind: 'catalog' },
   modelName: 'some-model',
   displayName: 'Some Model',
   provider: 'Somebody',

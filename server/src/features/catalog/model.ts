@@ -2,6 +2,11 @@
 
 import type { ModelType, ModelVariant } from '../../ports/model-runtime.ts'
 
+/** Where a model comes from: the catalog file, or a repository on the Hub, read at one commit. `bytes` is the size of all variants. */
+export type ModelSource =
+  | { kind: 'catalog' }
+  | { kind: 'huggingface'; repository: string; commit: string; bytes: number }
+
 /** A variant in the catalog. `gated` means that the hub requires an accepted license and a token. */
 export interface CatalogVariant extends ModelVariant {
   gated: boolean
@@ -10,6 +15,7 @@ export interface CatalogVariant extends ModelVariant {
 /** A deployable model with all its variants, in the order of their source. `default` is one of `variants`. */
 export interface CatalogModel {
   id: string
+  source: ModelSource
   modelName: string
   displayName: string
   provider: string

@@ -3,7 +3,7 @@ import type { Database } from '../../database/tables.ts'
 import type { CatalogModel } from './model.ts'
 import { serializeModel } from './stored-model.ts'
 
-/** Synchronizes the table with the catalog file. Models that are no longer in the file are disabled. */
+/** Synchronizes the models of the installation with the catalog file. Models that are no longer in the file are disabled. */
 export async function replaceCatalog(db: Database, models: readonly CatalogModel[]): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     await sql`LOCK TABLE deployable_models IN SHARE ROW EXCLUSIVE MODE`.execute(transaction)
@@ -12,6 +12,7 @@ export async function replaceCatalog(db: Database, models: readonly CatalogModel
     await transaction
       .updateTable('deployable_models')
       .set({ enabled: false, updated_at: sql`now()` })
+      .where('organization_id', 'is', null)
       .where('enabled', '=', true)
       .where(sql<boolean>`(id, model_name) NOT IN (${sql.join(kept)})`)
       .execute()

@@ -34,8 +34,8 @@ export function catalogRoutes(app: App, { db, runtime, readDefaults }: Deps): vo
         response: { 200: deployableModelsBody },
       },
     },
-    async ({ query }) => {
-      const rows = await listModels(db, {
+    async ({ query, viewer }) => {
+      const rows = await listModels(db, viewer.organizationId, {
         enabledOnly: query.enabled_only,
         modelType: query.model_type,
         provider: query.provider,
@@ -62,8 +62,8 @@ export function catalogRoutes(app: App, { db, runtime, readDefaults }: Deps): vo
         errors: ['not_found'],
       },
     },
-    async ({ params, query }) => {
-      const row = await findModelById(db, params.model_id, query.enabled_only)
+    async ({ params, query, viewer }) => {
+      const row = await findModelById(db, viewer.organizationId, params.model_id, query.enabled_only)
       if (row === undefined) throw new NotFoundError('Model not found.')
       const findDefault = await readDefaults()
       return toDeployableModelBody(row, findDefault(row.entry), runtime.engines)

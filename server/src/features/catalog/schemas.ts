@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
+import { count, queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
 import type { RuntimeEngine } from '../../ports/model-runtime.ts'
 import { listVariants } from './model.ts'
-import type { CatalogVariant } from './model.ts'
+import type { CatalogVariant, ModelSource } from './model.ts'
 import { listServedTags } from './engine-choice.ts'
 import type { StoredModel } from './store.ts'
 
@@ -27,6 +27,18 @@ export const modelParams = z.object({
     .meta({ examples: ['qwen2.5-instruct'] }),
 })
 
+const sourceBody = z
+  .object({
+    kind: z
+      .enum(['catalog', 'huggingface'])
+      .describe('`catalog` for the catalog file, `huggingface` for a repository on the Hub'),
+    repository: z.string().nullable().describe('The repository as owner/name; null for another kind'),
+    commit: z.string().nullable().describe('The commit at which the repository was read'),
+    file_name: z.string().nullable().describe('Name of an uploaded file'),
+    bytes: count.nullable().describe('Size of the weights of all variants'),
+  })
+  .describe('Where the model comes from')
+
 export const deployableModelBody = z
   .object({
     id: z.string().describe('Id in the catalog'),
@@ -42,6 +54,10 @@ export const deployableModelBody = z
     suggested_prompts: z.array(z.string()).describe('Prompts to try the model with'),
     enabled: z.boolean().describe('false if the operator hides the model'),
     sort_order: z.int().describe('Position in the catalog'),
+    owner: z
+      .enum(['installation', 'organization'])
+      .describe('`organization` for a model that only the members of the organization see'),
+    source: sourceBody,
     created_at: timestamp.describe('When the model came into the catalog'),
     updated_at: timestamp.describe('Latest change'),
     variants: z
@@ -92,6 +108,8 @@ export function toDeployableModelBody(
     suggested_prompts: entry.suggestedPrompts,
     enabled: row.enabled,
     sort_order: row.sort_order,
+    owner: row.organization_id === null ? 'installation' : 'organization',
+    source: toSourceBody(entry.source),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     variants: listVariants(entry, usual),
@@ -101,4 +119,9 @@ export function toDeployableModelBody(
       quantization: usual.quantization,
     },
   }
+}
+
+function toSourceBody(source: ModelSource): z.infer<typeof sourceBody> {
+  const none = { repository: null, commit: null, file_name: null, bytes: null }
+  return { ...none, ...source }
 }

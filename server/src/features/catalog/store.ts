@@ -8,6 +8,15 @@ import type { DeployableModelsTable } from './tables.ts'
 /** A row of the catalog with its parsed entry. */
 export type StoredModel = Omit<Selectable<DeployableModelsTable>, 'entry'> & { entry: CatalogModel }
 
+/** The models that an organization sees are its own and those of the installation. */
+function selectVisible(db: Database, organizationId: number) {
+  return db
+    .selectFrom('deployable_models')
+    .where((where) =>
+      where.or([where('organization_id', 'is', null), where('organization_id', '=', organizationId)]),
+    )
+}
+
 export interface ModelFilter {
   enabledOnly: boolean
   /** An unknown type matches no model */
@@ -17,9 +26,12 @@ export interface ModelFilter {
   query?: string | undefined
 }
 
-export async function listModels(db: Database, filter: ModelFilter): Promise<StoredModel[]> {
-  let query = db
-    .selectFrom('deployable_models')
+export async function listModels(
+  db: Database,
+  organizationId: number,
+  filter: ModelFilter,
+): Promise<StoredModel[]> {
+  let query = selectVisible(db, organizationId)
     .selectAll()
     .where(sql<string>`model_type`, '=', filter.modelType)
     .orderBy('sort_order')
@@ -43,36 +55,45 @@ function escapeLike(word: string): string {
 
 export async function findModelById(
   db: Database,
+  organizationId: number,
   id: string,
   enabledOnly: boolean,
 ): Promise<StoredModel | undefined> {
-  const query = db.selectFrom('deployable_models').selectAll().where('id', '=', id)
+  const query = selectVisible(db, organizationId).selectAll().where('id', '=', id)
   const row = await (enabledOnly ? query.where('enabled', '=', true) : query).executeTakeFirst()
   return row && parseRow(row)
 }
 
-/** Finds the model with this name or id, in any case. A name precedes an id, and the exact spelling another one. */
+/**
+ * Finds the model with this name or id, in any case. A name precedes an id, the exact spelling another one, and the organization's own
+ * model one of the installation that got the same name later.
+ */
 export async function findModelByName(
   db: Database,
+  organizationId: number,
   name: string,
   enabledOnly: boolean,
 ): Promise<StoredModel | undefined> {
-  const query = db
-    .selectFrom('deployable_models')
+  const query = selectVisible(db, organizationId)
     .selectAll()
     .where(sql<boolean>`lower(${name}) IN (lower(model_name), lower(id))`)
     .orderBy(sql`model_name = ${name}`, 'desc')
     .orderBy(sql`id = ${name}`, 'desc')
     .orderBy(sql`lower(model_name) = lower(${name})`, 'desc')
     .orderBy('enabled', 'desc')
+    .orderBy(sql`organization_id IS NULL`)
     .orderBy('sort_order')
   const row = await (enabledOnly ? query.where('enabled', '=', true) : query).executeTakeFirst()
   return row && parseRow(row)
 }
 
-export async function listEnabledEntries(db: Database): Promise<CatalogModel[]> {
-  const rows = await db
-    .selectFrom('deployable_models')
+/** The enabled models that an organization sees; only those of the installation for `null`. */
+export async function listEnabledEntries(
+  db: Database,
+  organizationId: number | null,
+): Promise<CatalogModel[]> {
+  // No organization has the id 0.
+  const rows = await selectVisible(db, organizationId ?? 0)
     .select(['id', 'entry'])
     .where('enabled', '=', true)
     .orderBy('sort_order')

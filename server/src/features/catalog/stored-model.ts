@@ -9,7 +9,7 @@ import type {
   ModelVariant,
   WeightSource,
 } from '../../ports/model-runtime.ts'
-import type { CatalogModel, CatalogVariant } from './model.ts'
+import type { CatalogModel, CatalogVariant, ModelSource } from './model.ts'
 
 /** The version of the JSON that this server writes, and the newest that it reads. */
 const storedVersion = 1
@@ -40,6 +40,7 @@ const weightsSchema: z.ZodType<WeightSource> = z.discriminatedUnion('kind', [
     repo: z.string(),
     revision: z.string(),
     files: z.array(z.string()),
+    access: z.enum(['installation', 'organization']).optional(),
   }),
 ])
 
@@ -82,8 +83,19 @@ const catalogVariantSchema = z.object({
 
 const variantSchema: z.ZodType<ModelVariant> = z.object(variantFields)
 
+const sourceSchema: z.ZodType<ModelSource> = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('catalog') }),
+  z.object({
+    kind: z.literal('huggingface'),
+    repository: z.string(),
+    commit: z.string(),
+    bytes: z.number(),
+  }),
+])
+
 const modelSchema: z.ZodType<CatalogModel> = z.object({
   id: z.string(),
+  source: sourceSchema,
   modelName: z.string(),
   displayName: z.string(),
   provider: z.string(),

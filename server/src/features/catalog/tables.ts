@@ -10,6 +10,8 @@ declare module '../../database/tables.ts' {
 
 export interface DeployableModelsTable {
   id: string
+  /** null for a model of the installation */
+  organization_id: number | null
   model_name: string
   model_type: ModelType
   provider: string

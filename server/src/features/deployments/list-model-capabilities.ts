@@ -10,8 +10,8 @@ export async function listModelCapabilities(
   deps: Pick<Services, 'db' | 'runtime'>,
   deployments: readonly ServingDeployment[],
 ): Promise<ModelCapability[]> {
-  const { modelName, modelType } = deployments[0]!
+  const { modelName, modelType, organizationId } = deployments[0]!
   if (modelType === 'embedding') return ['embeddings']
   const formats = new Set(deployments.map(({ format }) => format))
-  return ['chat', ...(await listCapabilities(deps, modelName, [...formats]))]
+  return ['chat', ...(await listCapabilities(deps, organizationId, modelName, [...formats]))]
 }

@@ -19,8 +19,8 @@ export async function requestDeployment(
   input: { modelName: string } & VariantChoice,
   minimums: CapacityMinimums,
 ): Promise<Deployment> {
-  const { variant, reason, pricePerHour } = await chooseDeployable(deps, input, minimums)
   const { organizationId } = viewer
+  const { variant, reason, pricePerHour } = await chooseDeployable(deps, organizationId, input, minimums)
   const trialUse = await readTrialUsage(deps, organizationId)
   const start = { organizationId, userId: viewer.userId, deploymentId: null, pricePerHour }
   const budgets = await readBlockingBudgets(deps, start)

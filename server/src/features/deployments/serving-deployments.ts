@@ -43,7 +43,7 @@ export async function resolveDeployments(
   name: string,
 ): Promise<ServingDeployment[]> {
   if (name.includes('\0') || !name.isWellFormed()) return []
-  const catalogName = lazily(() => findCatalogName({ db }, name))
+  const catalogName = lazily(() => findCatalogName({ db }, viewer.organizationId, name))
   for (const scope of servingScopes(viewer)) {
     const rows = await listDeploymentsByName(db, scope, name)
     const exact = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)

@@ -48,6 +48,7 @@ const variants = shapes.flatMap(([layers, kvHeads, hiddenSize, sizeInBillions]) 
 
 const model: CatalogModel = {
   id: 'qwen3',
+  source: { kind: 'catalog' },
   modelName: 'qwen3',
   displayName: 'Qwen3',
   provider: 'Qwen',

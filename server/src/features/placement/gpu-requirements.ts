@@ -25,6 +25,7 @@ const requirements: Record<string, GpuRequirement> = {
   gptq: { vendors: nvidiaOrAmd, capability: 7 },
   bnb: { vendors: nvidiaOrAmd, capability: 7 },
   fp4: { vendors: nvidiaOrAmd, capability: 8 },
+  compressed: { vendors: nvidiaOrAmd, capability: 7.5 },
   mlx: { vendors: ['apple'] },
 }
 

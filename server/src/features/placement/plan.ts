@@ -26,10 +26,11 @@ export interface DeploymentPlan {
 /** Returns the instance type that a deployment would get, what it would serve there, and why, without creating it. */
 export async function planDeployment(
   deps: Deps,
+  organizationId: number,
   input: { modelName: string } & VariantChoice,
   minimums: CapacityMinimums,
 ): Promise<DeploymentPlan> {
-  const model = await findRequestedModel(deps, input)
+  const model = await findRequestedModel(deps, organizationId, input)
   const { offers, rules } = await readRuntime(deps, minimums)
   const choice = chooseVariant(model, input, offers, rules)
   const { variant } = choice
@@ -43,10 +44,11 @@ export async function planDeployment(
  */
 export async function chooseDeployable(
   deps: Deps,
+  organizationId: number,
   input: { modelName: string } & VariantChoice,
   minimums: CapacityMinimums,
 ): Promise<ChosenVariant & { pricePerHour: string | null }> {
-  const model = await findRequestedModel(deps, input)
+  const model = await findRequestedModel(deps, organizationId, input)
   const [only, ...others] = listMatchingVariants(model, input)
   const runtime = await readRuntime(deps, minimums).catch((error: unknown) => {
     if (others.length > 0 || only === undefined) throw error
@@ -78,9 +80,9 @@ export interface Placement {
   result: SelectionResult
 }
 
-/** Plans every variant of every enabled model, in catalog order, with one query for the runtime's offers. */
-export async function listPlacements(deps: Deps): Promise<Placement[]> {
-  const models = await listDeployableModels(deps)
+/** Plans every variant of every enabled model that the organization sees, in catalog order, with one query for the runtime's offers. */
+export async function listPlacements(deps: Deps, organizationId: number): Promise<Placement[]> {
+  const models = await listDeployableModels(deps, organizationId)
   const { offers, rules } = await readRuntime(deps)
   return models.flatMap(({ id, variants }) =>
     variants.map((variant) => ({

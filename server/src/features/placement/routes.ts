@@ -35,8 +35,8 @@ export function placementRoutes(
         errors: ['model_not_deployable', 'runtime_unavailable'],
       },
     },
-    async ({ body }) => {
-      const plan = await planDeployment(deps, toVariantChoice(body), toMinimums(body))
+    async ({ body, viewer }) => {
+      const plan = await planDeployment(deps, viewer.organizationId, toVariantChoice(body), toMinimums(body))
       return toPlanBody(plan, deps.config.billing.currency)
     },
   )
@@ -55,9 +55,9 @@ export function placementRoutes(
         errors: ['runtime_unavailable'],
       },
     },
-    async () => ({
+    async ({ viewer }) => ({
       currency: deps.config.billing.currency,
-      items: (await listPlacements(deps)).map(toPlacementBody),
+      items: (await listPlacements(deps, viewer.organizationId)).map(toPlacementBody),
     }),
   )
 }

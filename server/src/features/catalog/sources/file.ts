@@ -39,6 +39,7 @@ function toCatalogModel(entry: ModelEntry, index: number, folder: string): Catal
   if (!chosen) throw new Error(`the default variant of ${entry.id} was not validated`)
   return {
     id: entry.id,
+    source: { kind: 'catalog' },
     modelName: entry.model_name,
     displayName: entry.display_name,
     provider: entry.provider,

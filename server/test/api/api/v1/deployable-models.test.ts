@@ -93,6 +93,8 @@ test('GET /api/v1/deployable-models: a model has exactly the fields of the contr
     suggested_prompts: [],
     enabled: true,
     sort_order: 2,
+    owner: 'installation',
+    source: { kind: 'catalog', repository: null, commit: null, file_name: null, bytes: null },
     created_at: instant,
     updated_at: instant,
     variants: [
