@@ -32,12 +32,23 @@ const features: Readonly<Record<string, readonly string[]>> = {
   'second-factors': ['audit', 'mail', 'accounts', 'sessions'],
   'service-members': ['audit', 'organizations', 'accounts', 'sessions'],
   'sign-in': ['audit', 'mail', 'organizations', 'accounts', 'sessions', 'second-factors', 'service-members'],
-  installation: ['second-factors'],
   invitations: ['audit', 'mail', 'organizations', 'accounts', 'sessions', 'sign-in'],
   sso: ['audit', 'mail', 'organizations', 'accounts', 'sessions', 'second-factors', 'sign-in', 'invitations'],
   billing: ['audit', 'mail', 'organizations', 'metering'],
   placement: ['catalog', 'metering'],
-  deployments: ['audit', 'mail', 'organizations', 'catalog', 'metering', 'sessions', 'billing', 'placement'],
+  'own-models': ['audit', 'organizations', 'catalog', 'placement'],
+  installation: ['second-factors', 'own-models'],
+  deployments: [
+    'audit',
+    'mail',
+    'organizations',
+    'catalog',
+    'metering',
+    'sessions',
+    'billing',
+    'placement',
+    'own-models',
+  ],
   members: [
     'audit',
     'organizations',
@@ -70,7 +81,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
 }
 const featureNames = Object.keys(features)
 
-const adapters = ['identity-provider', 'mailer', 'model-runtime', 'payment-processor']
+const adapters = ['identity-provider', 'mailer', 'model-hub', 'model-runtime', 'payment-processor']
 const adapterNames = adapters.map((port) => `${port} adapters`)
 
 const server: readonly Layer[] = [

@@ -7,6 +7,7 @@ import type { Database } from './database/tables.ts'
 import type { Jobs } from './jobs/queue.ts'
 import type { IdentityProvider } from './ports/identity-provider.ts'
 import type { Mailer } from './ports/mailer.ts'
+import type { ModelHub } from './ports/model-hub.ts'
 import type { ModelRuntime } from './ports/model-runtime.ts'
 import type { PaymentProcessor } from './ports/payment-processor.ts'
 
@@ -22,6 +23,7 @@ export interface Services {
   jobs: Jobs
   mailer: Mailer
   runtime: ModelRuntime
+  hub: ModelHub
   payments: PaymentProcessor
   /** null when SSO is not configured */
   identityProvider: IdentityProvider | null

@@ -123,6 +123,24 @@ export const errorCodes = {
   invitation_email_mismatch: { kind: 'forbidden', meaning: 'The invitation is for another email.' },
   link_emailed: { kind: 'conflict', meaning: 'The link was emailed, so it is not shown.' },
 
+  // Models
+  repository_not_found: { kind: 'invalid', meaning: 'The Hub has no such repository, or does not show it.' },
+  repository_gated: {
+    kind: 'invalid',
+    meaning: 'The repository needs an accepted license and a token of that account.',
+  },
+  no_runnable_weights: {
+    kind: 'invalid',
+    meaning: 'No engine of the server loads what the repository has; `reasons` says why.',
+  },
+  hub_unreachable: { kind: 'unavailable', meaning: 'The Hub is unreachable.' },
+  model_name_taken: { kind: 'conflict', meaning: 'The organization sees a model of this name.' },
+  model_in_use: {
+    kind: 'conflict',
+    meaning: 'The model has active deployments; `deployment_ids` lists them.',
+  },
+  catalog_model: { kind: 'forbidden', meaning: 'The model belongs to the installation.' },
+
   // Deployments
   model_not_deployable: {
     kind: 'invalid',

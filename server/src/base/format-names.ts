@@ -4,6 +4,8 @@ const names: Readonly<Record<string, string>> = {
   awq: 'AWQ',
   gptq: 'GPTQ',
   fp8: 'FP8',
+  fp4: 'FP4',
+  compressed: 'compressed-tensors',
   mlx: 'MLX',
 }
 

@@ -19,6 +19,7 @@ const lowestRoles = {
   manageInvitations: 'admin',
   manageMembers: 'admin',
   manageDeployments: 'admin',
+  manageModels: 'admin',
   readAuditLog: 'admin',
   readUsage: 'viewer',
   manageBilling: 'admin',

@@ -26,6 +26,7 @@ export const permissions = {
   createDeployments: members,
   terminateOwnDeployments: members,
   manageDeployments: admins,
+  manageModels: admins,
   readOrganization: everyone,
   updateOrganization: admins,
   manageInvitations: admins,

@@ -40,6 +40,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
     'users',
   ],
   organizations: ['invitations', 'users'],
+  'own-models': ['deployments'],
   sessions: ['memberships', 'organizations', 'passkeys', 'totp_factors', 'users'],
   'sign-in': ['users'],
   sso: ['users'],

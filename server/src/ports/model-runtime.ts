@@ -160,6 +160,8 @@ export interface EngineSpec extends ServingCapacity {
   /** The `clusterId` of the provisioned instance; null before provisioning */
   clusterId: string | null
   variant: ModelVariant
+  /** Reads the repository of the weights, or null to read it without a token; absent for the runtime's own token */
+  hubToken?: string | null | undefined
   instanceType: string
   gpuCount: number
   /** Estimated memory for weights, caches and overhead; the runtime reserves this amount */

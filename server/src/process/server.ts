@@ -21,6 +21,7 @@ import { sendUnknownInferenceRoute } from '../features/inference/unknown-routes.
 import { ownInvitationRoutes, publicInvitationRoutes } from '../features/invitations/answer-routes.ts'
 import { invitationRoutes } from '../features/invitations/routes.ts'
 import { installationRoutes } from '../features/installation/routes.ts'
+import { ownModelRoutes } from '../features/own-models/routes.ts'
 import { ownDataRoutes } from '../features/members/account-routes.ts'
 import { measureOperations } from '../features/operators/operations-metrics.ts'
 import { webhookRoutes } from '../features/mail/alerts/routes.ts'
@@ -256,6 +257,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
     })
   })
   catalogRoutes(signedIn, { ...application, readDefaults: () => readDefaults(application) })
+  ownModelRoutes(signedIn, application)
   placementRoutes(signedIn, application)
   deploymentRoutes(signedIn, application)
   followRoutes(signedIn, application)

@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import { createOidcProvider } from '../adapters/identity-provider/oidc.ts'
 import { createFileMailer } from '../adapters/mailer/file.ts'
 import { createSmtpMailer } from '../adapters/mailer/smtp.ts'
+import { createHuggingFaceHub } from '../adapters/model-hub/hugging-face.ts'
 import { createLocalRuntime } from '../adapters/model-runtime/local/runtime.ts'
 import { withWarmUp } from '../adapters/model-runtime/warm-up.ts'
 import { createXinferenceRuntime } from '../adapters/model-runtime/xinference/runtime.ts'
@@ -20,6 +21,7 @@ import { pickInstanceTypes } from '../features/placement/instance-types-file.ts'
 import type { Jobs } from '../jobs/queue.ts'
 import type { IdentityProvider } from '../ports/identity-provider.ts'
 import type { Mailer } from '../ports/mailer.ts'
+import type { ModelHub } from '../ports/model-hub.ts'
 import type { InstanceType, ModelRuntime } from '../ports/model-runtime.ts'
 import type { PaymentProcessor } from '../ports/payment-processor.ts'
 
@@ -125,6 +127,10 @@ async function openKubernetes(
     logger,
   }
   return createKubernetesRuntime(settings)
+}
+
+export function createHub({ huggingFace: { endpoint }, proxy }: Config): ModelHub {
+  return createHuggingFaceHub({ endpoint, proxy })
 }
 
 export function createIdentityProvider({ sso, publicUrl }: Config, logger: Logger): IdentityProvider | null {

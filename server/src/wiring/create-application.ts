@@ -1,5 +1,6 @@
 import type { Application } from './application.ts'
 import {
+  createHub,
   createIdentityProvider,
   createMailer,
   createPaymentProcessor,
@@ -69,6 +70,8 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const payments = createPaymentProcessor(config, paymentSandbox, secretKey)
     const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log, observedTime))
     opened.defer(() => runtime.close())
+    const hub = createHub(config)
+    opened.defer(() => hub.close())
     const tokens = openTokenJournal({ db, clock, log, prices }, config.dataDirectory)
     opened.defer(() => tokens.close())
     // Closes before the journal, in which it records what aborted requests used.
@@ -86,6 +89,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       jobs,
       mailer,
       runtime,
+      hub,
       inference,
       tokens,
       payments,

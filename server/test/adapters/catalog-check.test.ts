@@ -129,7 +129,7 @@ test.each<[string, Record<string, HubRepository | undefined>, string]>([
 
 test('npm run catalog:check: says plainly that the hub is not reachable', async () => {
   const gone = await startHub({})
-  await new Promise((resolve) => gone.server.close(resolve))
+  await gone.close()
   const { run } = await runCatalogTool('catalog-check', catalog, gone.origin)
   expect(run).toMatchObject({ code: 2, stdout: '' })
   expect(run.stderr).toMatch(

@@ -3,10 +3,11 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
-import { makeFolder, startServer } from './local-runtime-support.ts'
-import type { FileServer } from './local-runtime-support.ts'
+import { startHubServer } from '../support/hub/hub-server.ts'
+import type { HubServer } from '../support/hub/hub-server.ts'
+import { makeFolder } from './local-runtime-support.ts'
 
-/** A repository of the double: files with their sizes, and the digit that its commit consists of. */
+/** A repository in a test of the catalog's tools: files with their sizes, and the digit that its commit consists of. */
 export interface HubRepository {
   digit: string
   files: Record<string, number | undefined>
@@ -19,30 +20,36 @@ export interface HubRepository {
 
 export const commit = (digit: string) => digit.repeat(40)
 
-/** A local server that speaks the Hub's API. It has `repositories`, named `owner/name@revision`, and answers 503 where `fails` says so. */
+/** Starts a hub with `repositories`, named `owner/name@revision`. It answers 503 where `fails` says so, and closes after the test. */
 export async function startHub(
   repositories: Readonly<Record<string, HubRepository>>,
   { fails = () => false }: { fails?: (attempt: number) => boolean } = {},
-): Promise<FileServer> {
-  return startServer((request, response, attempt) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://hub')
-    if (fails(attempt)) return void response.writeHead(503).end()
-    if (pathname === '/api/models') return void response.end('[]')
-    const [, described] = /^\/api\/models\/(.+)$/.exec(pathname) ?? []
-    const [, owner, read] = /^\/(.+)\/resolve\/(.+)\/config\.json$/.exec(pathname) ?? []
-    const found = repositories[described?.replace('/revision/', '@') ?? `${owner}@${read}`]
-    if (found === undefined) return void response.writeHead(401).end()
-    if (described === undefined) {
-      if (found.config === undefined) return void response.writeHead(403).end()
-      return void response.end(JSON.stringify(found.config))
-    }
-    const { digit, files, gated = false, ggufContext } = found
-    const siblings = Object.entries(files).flatMap(([rfilename, size]) =>
-      size === undefined ? [] : [{ rfilename, size }],
-    )
-    const gguf = ggufContext === undefined ? undefined : { context_length: ggufContext }
-    response.end(JSON.stringify({ sha: commit(digit), gated, siblings, gguf }))
+): Promise<HubServer> {
+  const described = Object.entries(repositories).map(([key, repository]) => {
+    const [name = '', revision = 'main'] = key.split('@')
+    return [name, toRepository(revision, repository)] as const
   })
+  const hub = await startHubServer(Object.fromEntries(described), {
+    intercept(request, response, attempt) {
+      const isFailing = fails(attempt)
+      if (isFailing) response.writeHead(503).end()
+      return isFailing
+    },
+  })
+  onTestFinished(() => hub.close())
+  return hub
+}
+
+function toRepository(revision: string, { digit, files, gated, config, ggufContext }: HubRepository) {
+  const sizes = Object.entries(files).flatMap(([name, size]) => (size === undefined ? [] : [[name, size]]))
+  const content = config === undefined ? {} : { 'config.json': Buffer.from(JSON.stringify(config)) }
+  return {
+    commit: commit(digit),
+    revisions: [revision],
+    files: { ...(Object.fromEntries(sizes) as Record<string, number>), ...content },
+    ...(gated === undefined ? {} : { gated }),
+    ...(ggufContext === undefined ? {} : { gguf: { context_length: ggufContext } }),
+  }
 }
 
 /** Runs a tool of `scripts/` on a catalog file with the text, against the hub at `origin`. */

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { expect, vi } from 'vitest'
 import { createBudget } from '../../src/features/billing/budgets/manage-budgets.ts'
+import { importModel } from '../../src/features/own-models/manage-models.ts'
 import { setWebhook } from '../../src/features/mail/alerts/manage-webhook.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
@@ -59,6 +61,17 @@ export async function addBudget({ server, tenants }: Caller): Promise<number> {
   const terms = { monthlyLimit: '1000', atLimit: 'notify' } as const
   const { budget } = await createBudget(application, owner, { scope: 'organization', scopeId: null }, terms)
   return budget.id
+}
+
+export function newModelName(): string {
+  return `model-${randomUUID()}`
+}
+
+/** Adds a model to the first tenant's organization and returns its id. */
+export async function addModel({ server, tenants }: Caller): Promise<string> {
+  const owner = toViewer(tenants.members.super_admin)
+  const request = { name: 'acme/Small-GGUF', revision: 'main', token: undefined, modelName: newModelName() }
+  return (await importModel(server.application, owner, request)).id
 }
 
 /** Replaces the webhook of the first tenant's organization. No name below `invalid` has an address. */

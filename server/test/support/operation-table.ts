@@ -6,8 +6,10 @@ import {
   addInvitationFor,
   addMember,
   addServiceMember,
+  addModel,
   addOpenInvitation,
   findDeployment,
+  newModelName,
 } from './matrix-resources.ts'
 import type { Caller } from './matrix-resources.ts'
 import { activatePostpaid } from '../../src/features/billing/activate.ts'
@@ -122,6 +124,10 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
 
   GET    /api/v1/deployable-models                              401        200     200     200    200          200       -
   GET    /api/v1/deployable-models/{model_id}                   401        200     200     200    200          200       -
+  POST   /api/v1/deployable-models/inspect                      401        403     200     200    200          200       -
+  POST   /api/v1/deployable-models                              401        403     403     201    201          201       model.imported
+  PATCH  /api/v1/deployable-models/{model_id}                   401        403     403     200    200          404       model.changed
+  DELETE /api/v1/deployable-models/{model_id}                   401        403     403     204    204          404       model.removed
   GET    /api/v1/placements                                     401        200     200     200    200          200       -
   GET    /api/v1/model-deployments                              401        200     200     200    200          200       -
   POST   /api/v1/model-deployments                              401        403     201     201    201          201       deployment.created
@@ -152,6 +158,7 @@ export const notRecorded: Record<string, string> = {
   'POST /v1/billing/webhook':
     'an unsigned event changes nothing; a signed one records billing_account.changed',
   'POST /api/v1/model-deployments/plan': 'changes nothing',
+  'POST /api/v1/deployable-models/inspect': 'changes nothing',
   'POST /v1/chat/completions': 'inference is metered',
   'POST /v1/completions': 'inference is metered',
   'POST /v1/embeddings': 'inference is metered',
@@ -379,6 +386,17 @@ const requests: Record<string, MakeRequest> = {
   'POST /v1/billing/webhook': () => ({ body: { id: 'evt_1', type: 'invoice.paid' } }),
   'GET /v1/models/{model}': (caller) => ({ parameters: { model: findDeployment(caller) } }),
   'GET /api/v1/deployable-models/{model_id}': () => ({ parameters: { model_id: 'berth-tiny' } }),
+  'POST /api/v1/deployable-models/inspect': () => ({ body: { huggingface: 'acme/Small-GGUF' } }),
+  'POST /api/v1/deployable-models': () => ({
+    body: { huggingface: 'acme/Small-GGUF', model_name: newModelName() },
+  }),
+  'PATCH /api/v1/deployable-models/{model_id}': async (caller) => ({
+    parameters: { model_id: await addModel(caller) },
+    body: { display_name: 'Support' },
+  }),
+  'DELETE /api/v1/deployable-models/{model_id}': async (caller) => ({
+    parameters: { model_id: await addModel(caller) },
+  }),
   'POST /api/v1/model-deployments': () => ({ body: { model_name: 'berth-tiny' } }),
   'POST /api/v1/model-deployments/plan': () => ({ body: { model_name: 'berth-tiny' } }),
   'GET /api/v1/model-deployments/{deployment_id}': deployment,

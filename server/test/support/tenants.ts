@@ -17,6 +17,8 @@ import type { SsoServer } from './oidc-provider.ts'
 import { joinClient } from './organizations.ts'
 import { startAnsweringEngine } from './recording-engine.ts'
 import { openSandboxTables } from './sandbox.ts'
+import { startHubServer } from './hub/hub-server.ts'
+import { makeRepositories } from './hub/test-repositories.ts'
 import { createScriptedRuntime } from './scripted-runtime.ts'
 import type { TestServer } from './server.ts'
 import { openSession } from './sessions.ts'
@@ -36,7 +38,7 @@ export interface Tenants {
   deployments: Map<Actor, string>
 }
 
-/** Starts a server with an identity provider, a worker and engines that answer, and creates the tenants on it. */
+/** Starts a server with an identity provider, a hub, a worker and engines that answer, and creates the tenants on it. */
 export async function startTenants(): Promise<{
   server: SsoServer
   tenants: Tenants
@@ -44,13 +46,15 @@ export async function startTenants(): Promise<{
 }> {
   const runtime = createScriptedRuntime()
   const engine = await startAnsweringEngine(runtime)
-  const server = await startSsoServer({ worker: true, runtime })
+  const hub = await startHubServer(makeRepositories())
+  const server = await startSsoServer({ worker: true, runtime, settings: { HF_ENDPOINT: hub.origin } })
   return {
     server,
     tenants: await createTenants(server),
     async close() {
       await server.close()
       await engine.close()
+      await hub.close()
     },
   }
 }

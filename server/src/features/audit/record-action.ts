@@ -12,6 +12,7 @@ export interface AuditTarget {
     | 'organization'
     | 'member'
     | 'invitation'
+    | 'model'
     | 'deployment'
     | 'payment_method'
     | 'budget'

@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto'
+import type { Services } from '../../services.ts'
 import type { EngineSpec } from '../../ports/model-runtime.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
+import { findHubToken } from '../own-models/hub-tokens.ts'
 import type { Deployment } from './store.ts'
 
 /** The API key of an engine, derived from the server's secret key and therefore never stored. */
@@ -14,7 +16,10 @@ export function deriveCacheSalt(secretKey: string, organizationId: number): stri
 }
 
 /** Builds the spec for the runtime. Throws if no instance type has been selected yet. */
-export function toEngineSpec(deployment: Deployment, secretKey: string): EngineSpec {
+export async function readEngineSpec(
+  deps: Pick<Services, 'db' | 'secretKey'>,
+  deployment: Deployment,
+): Promise<EngineSpec> {
   const { selected_instance_type, gpu_count, memory_bytes, context_tokens, parallel_sequences } = deployment
   if (
     selected_instance_type === null ||
@@ -25,12 +30,17 @@ export function toEngineSpec(deployment: Deployment, secretKey: string): EngineS
   ) {
     throw new Error(`deployment ${deployment.id} has no instance selected`)
   }
+  const variant = parseStoredVariant(deployment)
+  const { weights } = variant
+  const isOwn = weights.kind === 'huggingface' && weights.access === 'organization'
   return {
     deploymentId: deployment.id,
     modelUid: deployment.inference_model_uid,
-    apiKey: deriveEngineKey(secretKey, deployment.id),
+    apiKey: deriveEngineKey(deps.secretKey, deployment.id),
     clusterId: deployment.cluster_id,
-    variant: parseStoredVariant(deployment),
+    variant,
+    // Never the installation's token, with which an organization could read the operator's repositories.
+    ...(isOwn ? { hubToken: await findHubToken(deps, deployment.organization_id) } : {}),
     instanceType: selected_instance_type,
     gpuCount: gpu_count,
     memoryBytes: memory_bytes,

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Database } from '../../database/tables.ts'
+import { hasHubTokens, reencryptHubTokens } from '../own-models/hub-tokens.ts'
 import { hasTotpSecrets, reencryptSecrets } from '../second-factors/reencrypt-secrets.ts'
 
 /**
@@ -37,13 +38,15 @@ export async function checkSecretKey(
         `SECRET_KEY differs from the key that the engines of ${live} deployments were started with. Start with the old SECRET_KEY and terminate the deployments, then change it.`,
       )
     }
-    if (await hasTotpSecrets(transaction)) {
+    if ((await hasTotpSecrets(transaction)) || (await hasHubTokens(transaction))) {
       if (previousKey === null || !stored.fingerprint.equals(fingerprintOf(previousKey))) {
         throw new Error(
-          'The secrets of authenticator apps are encrypted with the old SECRET_KEY. Set PREVIOUS_SECRET_KEY to it for this start, so that they can be encrypted with the new one.',
+          'Secrets of authenticator apps or tokens of the Hub are encrypted with the old SECRET_KEY. Set PREVIOUS_SECRET_KEY to it for this start, so that they can be encrypted with the new one.',
         )
       }
-      await reencryptSecrets(transaction, { from: previousKey, to: secretKey })
+      const keys = { from: previousKey, to: secretKey }
+      await reencryptSecrets(transaction, keys)
+      await reencryptHubTokens(transaction, keys)
     }
     await transaction.updateTable('secret_key_fingerprints').set({ fingerprint }).execute()
   })

@@ -93,9 +93,18 @@ export async function listPlacements(deps: Deps, organizationId: number): Promis
   )
 }
 
+/** Plans variants that need not be in the catalog, with one query for the runtime's offers. Throws `runtime_unavailable`. */
+export async function placeVariants(
+  deps: Pick<Services, 'runtime' | 'clock' | 'config' | 'log' | 'prices'>,
+  variants: readonly ModelVariant[],
+): Promise<SelectionResult[]> {
+  const { offers, rules } = await readRuntime(deps)
+  return variants.map((variant) => selectInstance(variant, offers, rules, []))
+}
+
 /** What a choice depends on. Throws `runtime_unavailable`. */
 async function readRuntime(
-  deps: Deps,
+  deps: Omit<Deps, 'db'>,
   minimums: CapacityMinimums = noMinimums,
 ): Promise<{ offers: PricedOffer[]; rules: SelectionRules }> {
   return queryRuntime(deps, 'instance types', async () => {

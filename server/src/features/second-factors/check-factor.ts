@@ -1,6 +1,6 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import type { Services } from '../../services.ts'
-import { decryptSecret } from './encrypt-secret.ts'
+import { decryptTotpSecret } from './totp-secret.ts'
 import { invalidCode, invalidPasskey, unreadableSecret } from './errors.ts'
 import { listPasskeys } from './passkey-store.ts'
 import { hashRecoveryCode } from './recovery-codes.ts'
@@ -27,7 +27,7 @@ export async function checkCode(
   }
   const factor = await findTotp(db, userId)
   if (factor === undefined) throw invalidCode()
-  const secret = decryptSecret(secretKey, userId, factor.secret)
+  const secret = decryptTotpSecret(secretKey, userId, factor.secret)
   if (secret === null) throw unreadableSecret()
   const step = findTotpStep(secret, trimCode(code), clock())
   if (step === null || step <= factor.last_used_step) throw invalidCode()

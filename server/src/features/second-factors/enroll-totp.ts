@@ -6,7 +6,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { deleteSessions } from '../sessions/delete-sessions.ts'
 import { trimCode } from './check-factor.ts'
-import { decryptSecret, encryptSecret } from './encrypt-secret.ts'
+import { decryptTotpSecret, encryptTotpSecret } from './totp-secret.ts'
 import { invalidCode, unreadableSecret } from './errors.ts'
 import { countOwnCode, reauthenticate } from './reauthenticate.ts'
 import type { Reauthentication } from './reauthenticate.ts'
@@ -34,7 +34,7 @@ export async function beginTotp(
   const secret = generateTotpSecret()
   await db.transaction().execute(async (transaction) => {
     await consume(transaction)
-    const encrypted = encryptSecret(secretKey, userId, secret)
+    const encrypted = encryptTotpSecret(secretKey, userId, secret)
     if (!(await insertPendingTotp(transaction, userId, encrypted, clock()))) {
       const message = 'Your account has an authenticator app already. Remove it before you add another.'
       throw new ApplicationError('second_factor_exists', message)
@@ -55,7 +55,7 @@ export async function confirmTotp(deps: Deps, viewer: Viewer, code: string): Pro
   const at = clock()
   const pending = await findPendingTotp(db, userId, new Date(at.getTime() - pendingMilliseconds))
   if (pending === undefined) throw notStarted()
-  const secret = decryptSecret(secretKey, userId, pending.secret)
+  const secret = decryptTotpSecret(secretKey, userId, pending.secret)
   if (secret === null) throw unreadableSecret()
   const step = await countOwnCode(deps, viewer, 'user.second_factor_added', async () => {
     const found = findTotpStep(secret, trimCode(code), at)

@@ -1,5 +1,5 @@
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
-import { decryptSecret, encryptSecret } from './encrypt-secret.ts'
+import { decryptTotpSecret, encryptTotpSecret } from './totp-secret.ts'
 
 const batchSize = 500
 
@@ -28,9 +28,9 @@ export async function reencryptSecrets(
       .forUpdate()
       .execute()
     for (const { user_id: userId, secret } of batch) {
-      const plain = decryptSecret(from, userId, secret)
+      const plain = decryptTotpSecret(from, userId, secret)
       if (plain === null) continue
-      const values = { secret: encryptSecret(to, userId, plain) }
+      const values = { secret: encryptTotpSecret(to, userId, plain) }
       await transaction.updateTable('totp_factors').set(values).where('user_id', '=', userId).execute()
     }
     if (batch.length < batchSize) return

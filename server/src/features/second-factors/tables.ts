@@ -11,7 +11,7 @@ declare module '../../database/tables.ts' {
 
 export interface TotpFactorsTable {
   user_id: number
-  /** Encrypted by `encryptSecret` */
+  /** Encrypted by `encryptTotpSecret` */
   secret: Buffer
   created_at: Date
   /** null until the first code was entered */

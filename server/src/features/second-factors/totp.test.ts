@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decryptSecret, encryptSecret } from './encrypt-secret.ts'
+import { decryptTotpSecret, encryptTotpSecret } from './totp-secret.ts'
 import { generateRecoveryCodes, hashRecoveryCode } from './recovery-codes.ts'
 import { describeTotp, findTotpStep } from './totp.ts'
 
@@ -44,18 +44,19 @@ test('the QR code names the account and the server', () => {
 })
 
 test('an encrypted secret opens only with its key, for its user, and unchanged', () => {
-  const stored = encryptSecret('a key', 7, secret)
+  const stored = encryptTotpSecret('a key', 7, secret)
   expect(stored.includes(secret)).toBe(false)
-  expect(encryptSecret('a key', 7, secret).equals(stored)).toBe(false)
-  expect(decryptSecret('a key', 7, stored)).toEqual(secret)
-  expect(decryptSecret('another key', 7, stored)).toBeNull()
-  expect(decryptSecret('a key', 8, stored)).toBeNull()
+  expect(encryptTotpSecret('a key', 7, secret).equals(stored)).toBe(false)
+  expect(decryptTotpSecret('a key', 7, stored)).toEqual(secret)
+  expect(decryptTotpSecret('another key', 7, stored)).toBeNull()
+  expect(decryptTotpSecret('a key', 8, stored)).toBeNull()
   for (const index of stored.keys()) {
     const damaged = Buffer.from(stored)
     damaged[index]! ^= 1
-    expect(decryptSecret('a key', 7, damaged)).toBeNull()
+    expect(decryptTotpSecret('a key', 7, damaged)).toBeNull()
   }
-  for (const short of [0, 5, 12, 28]) expect(decryptSecret('a key', 7, stored.subarray(0, short))).toBeNull()
+  for (const short of [0, 5, 12, 28])
+    expect(decryptTotpSecret('a key', 7, stored.subarray(0, short))).toBeNull()
 })
 
 test('recovery codes have over 112 bits, and case, spaces and dashes do not matter', () => {

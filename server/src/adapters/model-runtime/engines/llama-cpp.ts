@@ -1,4 +1,5 @@
 import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
+import { llamaCppArchitectures } from './architectures.ts'
 import { engineRoutes } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
 
@@ -26,6 +27,7 @@ export const llamaCpp = {
   name: 'llama.cpp',
   title: 'llama.cpp',
   formats: ['ggufv2'],
+  architectures: llamaCppArchitectures,
   profile: 'llamaCpp',
   sizing: 'per-slot',
   images: 'projector',

@@ -1,4 +1,5 @@
 import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
+import { vllmArchitectures } from './architectures.ts'
 import { engineRoutes } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
 
@@ -27,7 +28,8 @@ export interface VllmLaunch {
 export const vllm = {
   name: 'vllm',
   title: 'vLLM',
-  formats: ['pytorch', 'awq', 'gptq', 'fp8'],
+  formats: ['pytorch', 'awq', 'gptq', 'fp8', 'fp4', 'compressed'],
+  architectures: vllmArchitectures,
   profile: 'vllm',
   sizing: 'shared-cache',
   images: 'native',

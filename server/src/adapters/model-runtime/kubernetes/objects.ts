@@ -54,8 +54,10 @@ export function buildObjects(
   spec: EngineSpec,
   type: InstanceType,
   plan: EnginePlan,
-  settings: Settings,
+  given: Settings,
 ): EngineObjects {
+  const { hubToken: token = given.huggingFace.token } = spec
+  const settings = { ...given, huggingFace: { ...given.huggingFace, token } }
   const template = buildPodTemplate(spec, type, plan, settings)
   const metadata: V1ObjectMeta = {
     name: objectNameOf(spec.deploymentId),

@@ -140,7 +140,7 @@ async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<En
   // A hanging engine may outlive its launch record. Two engines would use twice the memory.
   if (!(await engines.stop(directory)))
     return { phase: 'starting', message: 'Waiting for the previous engine to stop.' }
-  const model = await weights.ensure(deploymentId, spec.variant)
+  const model = await weights.ensure(deploymentId, spec.variant, spec.hubToken)
   if (model !== null) {
     try {
       await engines.launch(directory, await buildStart(context, spec, model))

@@ -9,7 +9,7 @@ import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
 import { transitionDeployment } from '../change-store.ts'
 import type { DeploymentChanges, EventContent } from '../change-store.ts'
 import { chooseInstance } from '../../placement/choose-instance.ts'
-import { toEngineSpec } from '../engine-spec.ts'
+import { readEngineSpec } from '../engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
 import { needsResize, toMinimums } from '../resize.ts'
 import type { Deployment } from '../store.ts'
@@ -75,7 +75,7 @@ export async function provisionInstance(context: ReconcileContext): Promise<Step
   if (exhausted !== null) {
     return failDeployment(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
   }
-  const result = await deps.runtime.provision(toEngineSpec(deployment, deps.secretKey))
+  const result = await deps.runtime.provision(await readEngineSpec(deps, deployment))
   if (result.outcome === 'refused') return tryNextOffer(context, result)
   if (result.outcome === 'pending') return waitForInstance(context, result.message)
   const { instance } = result

@@ -1,12 +1,12 @@
 import type { EngineObservation } from '../../../ports/model-runtime.ts'
 import { findEngine } from '../../catalog/engine-choice.ts'
 import { parseStoredVariant } from '../../catalog/stored-model.ts'
-import { toEngineSpec } from '../engine-spec.ts'
+import { readEngineSpec } from '../engine-spec.ts'
 import type { ReconcileContext } from './step.ts'
 
 /** Starts the engine if there is none, and returns its state. */
-export function startEngine({ deployment, deps }: ReconcileContext): Promise<EngineObservation> {
-  return deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
+export async function startEngine({ deployment, deps }: ReconcileContext): Promise<EngineObservation> {
+  return deps.runtime.ensureEngine(await readEngineSpec(deps, deployment))
 }
 
 /** The column `engine` for an engine that has become ready; null if the runtime doesn't say which it is. */

@@ -14,8 +14,11 @@ import type { WeightFile, WeightFolder } from './weight-files.ts'
 
 /** The cache of model weights and its downloads. */
 export interface WeightStore {
-  /** Returns the path of cached weights. Otherwise makes sure that a download is running and returns null. */
-  ensure(deploymentId: string, variant: ModelVariant): Promise<string | null>
+  /**
+   * Returns the path of cached weights. Otherwise makes sure that a download is running and returns null. `hubToken` replaces the token of
+   * the settings.
+   */
+  ensure(deploymentId: string, variant: ModelVariant, hubToken?: string | null): Promise<string | null>
   /** The state of a deployment's download; null if there is none or it has succeeded. */
   observe(deploymentId: string): EngineObservation | null
   /** Cancels the download for a deployment, or clears its failure. Partial files are kept. */
@@ -52,7 +55,8 @@ export function createWeightStore(
     fetches: new Map(),
   }
   return {
-    ensure: (deploymentId, variant) => ensureWeights(context, deploymentId, variant),
+    ensure: (deploymentId, variant, hubToken) =>
+      ensureWeights(withToken(context, hubToken), deploymentId, variant),
     observe(deploymentId) {
       const fetch = context.fetches.get(deploymentId)
       return fetch === undefined ? null : describeFetch(fetch)
@@ -66,6 +70,12 @@ export function createWeightStore(
       await dispatcher.destroy()
     },
   }
+}
+
+function withToken(context: StoreContext, token: string | null | undefined): StoreContext {
+  if (token === undefined) return context
+  const { settings } = context
+  return { ...context, settings: { ...settings, huggingFace: { ...settings.huggingFace, token } } }
 }
 
 function createDispatcher({ proxy }: LocalRuntimeSettings, retry: RetrySettings): EnvHttpProxyAgent {

@@ -1,0 +1,37 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+
+const algorithm = 'aes-256-gcm'
+const nonceLength = 12
+const tagLength = 16
+
+/** What a secret is for, and the row that holds it, such as `user:7`. */
+export interface SecretUse {
+  purpose: 'second-factor secrets' | 'hub tokens'
+  owner: string
+}
+
+/** Encrypts a secret for the database, under a key derived from the SECRET_KEY. Only for the same use can it be decrypted. */
+export function encryptSecret(secretKey: string, use: SecretUse, secret: Buffer): Buffer {
+  const nonce = randomBytes(nonceLength)
+  const cipher = createCipheriv(algorithm, deriveKey(secretKey, use), nonce).setAAD(Buffer.from(use.owner))
+  const encrypted = Buffer.concat([cipher.update(secret), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), encrypted])
+}
+
+/** Decrypts a secret; null if it was encrypted under another key or for another use. */
+export function decryptSecret(secretKey: string, use: SecretUse, stored: Buffer): Buffer | null {
+  const nonce = stored.subarray(0, nonceLength)
+  const tag = stored.subarray(nonceLength, nonceLength + tagLength)
+  try {
+    const key = deriveKey(secretKey, use)
+    const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagLength })
+    decipher.setAAD(Buffer.from(use.owner)).setAuthTag(tag)
+    return Buffer.concat([decipher.update(stored.subarray(nonceLength + tagLength)), decipher.final()])
+  } catch {
+    return null
+  }
+}
+
+function deriveKey(secretKey: string, { purpose }: SecretUse): Buffer {
+  return Buffer.from(hkdfSync('sha256', secretKey, '', purpose, 32))
+}

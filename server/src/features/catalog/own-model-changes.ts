@@ -1,0 +1,109 @@
+/** Changes of the models that belong to organizations. */
+
+import { sql } from 'kysely'
+import { ApplicationError, NotFoundError } from '../../base/errors.ts'
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import type { CatalogModel } from './model.ts'
+import { serializeModel } from './stored-model.ts'
+import { findModelById, findModelByName } from './store.ts'
+import type { StoredModel } from './store.ts'
+
+export type ModelChanges = {
+  [Name in 'displayName' | 'description' | 'tags' | 'enabled' | 'sortOrder']?: CatalogModel[Name] | undefined
+}
+
+/** Adds a model that only the organization sees. Throws `model_name_taken` if it sees one with this name or id, in any case. */
+export async function addOwnModel(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+  model: CatalogModel,
+): Promise<StoredModel> {
+  await sql`LOCK TABLE deployable_models IN SHARE ROW EXCLUSIVE MODE`.execute(transaction)
+  await requireFreeName(transaction, organizationId, model.modelName)
+  await transaction
+    .insertInto('deployable_models')
+    .values({ ...toColumns(model), id: model.id, organization_id: organizationId })
+    .execute()
+  return (await findModelById(transaction, organizationId, model.id, false))!
+}
+
+/** Throws `model_name_taken` if the organization sees a model with this name or id, in any case. */
+export async function requireFreeName(
+  db: Database,
+  organizationId: number,
+  modelName: string,
+): Promise<void> {
+  if ((await findModelByName(db, organizationId, modelName, false)) === undefined) return
+  throw new ApplicationError(
+    'model_name_taken',
+    `The catalog has a model called ${JSON.stringify(modelName)}. Choose another model_name.`,
+  )
+}
+
+/** Resolves to a model of the organization. Throws `not_found`, and `catalog_model` for one of the installation. */
+export async function findOwnModel(db: Database, organizationId: number, id: string): Promise<StoredModel> {
+  const model = await findModelById(db, organizationId, id, false)
+  if (model === undefined) throw new NotFoundError('Model not found.')
+  if (model.organization_id !== null) return model
+  throw new ApplicationError('catalog_model', 'Only the operator can change the models of the catalog file.')
+}
+
+/** Changes a model of the organization. Throws like `findOwnModel`. */
+export async function changeOwnModel(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+  id: string,
+  changes: ModelChanges,
+): Promise<StoredModel> {
+  await lockOwnModel(transaction, organizationId, id)
+  const { entry } = await findOwnModel(transaction, organizationId, id)
+  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
+  await transaction
+    .updateTable('deployable_models')
+    .set({ ...toColumns({ ...entry, ...given }), updated_at: sql`now()` })
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .execute()
+  return findOwnModel(transaction, organizationId, id)
+}
+
+/** Removes a model of the organization and resolves to it. Throws like `findOwnModel`. */
+export async function removeOwnModel(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+  id: string,
+): Promise<StoredModel> {
+  await lockOwnModel(transaction, organizationId, id)
+  const model = await findOwnModel(transaction, organizationId, id)
+  await transaction
+    .deleteFrom('deployable_models')
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .execute()
+  return model
+}
+
+async function lockOwnModel(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+  id: string,
+): Promise<void> {
+  await transaction
+    .selectFrom('deployable_models')
+    .select('id')
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .forUpdate()
+    .execute()
+}
+
+function toColumns(model: CatalogModel) {
+  return {
+    model_name: model.modelName,
+    model_type: model.modelType,
+    provider: model.provider,
+    enabled: model.enabled,
+    sort_order: model.sortOrder,
+    entry: serializeModel(model),
+  }
+}

@@ -1,0 +1,53 @@
+import { readGgufHeader } from './files/gguf-header.ts'
+import type { GgufHeader } from './files/gguf-header.ts'
+import { ggufFormat } from './facts/formats.ts'
+import { readGgufFacts } from './facts/gguf-facts.ts'
+import { listGgufVariants } from './facts/gguf-variants.ts'
+import type { GgufVariant } from './facts/gguf-variants.ts'
+import { catchInvalid, toRefusedVariant } from './repository-reader.ts'
+import type { RepositoryReader, RepositoryVariant } from './repository-reader.ts'
+
+/** More parts than any published model has */
+const maxParts = 99
+const rerankerReason = 'Rerankers can not be deployed yet'
+
+/**
+ * Reads the GGUF files of a repository. They are quantizations of the same model, so the headers of the smallest one tell the facts of
+ * all: the vocabulary makes a header several megabytes large.
+ */
+export async function readGgufVariants(reader: RepositoryReader): Promise<RepositoryVariant[]> {
+  const { variants, projector } = listGgufVariants(reader.repository.files)
+  const smallest = variants.findLast(({ reason, files }) => reason === null && files.length <= maxParts)
+  if (smallest === undefined)
+    return variants.map((variant) => refuse(variant, variant.reason ?? 'Too many parts'))
+  const read = await catchInvalid(() => readFacts(reader, smallest))
+  if ('reason' in read) return variants.map((variant) => refuse(variant, variant.reason ?? read.reason))
+  const { facts, parameters } = read.value
+  return variants.map(({ quantization, files, bytes, reason }) => ({
+    format: ggufFormat,
+    quantization,
+    modelType: facts.pooling === null ? 'LLM' : 'embedding',
+    weightBytes: bytes,
+    files: files.map(({ path }) => path),
+    parameters,
+    contextTokens: facts.contextLength,
+    architecture: facts.architecture,
+    architectureName: facts.name,
+    needsArchitecture: true,
+    projector: projector?.path ?? null,
+    seesImages: false,
+    chatTemplate: facts.chatTemplate,
+    reason: reason ?? (facts.pooling === 'rank' ? rerankerReason : null),
+  }))
+}
+
+function refuse({ quantization, bytes }: GgufVariant, reason: string): RepositoryVariant {
+  return toRefusedVariant(ggufFormat, quantization, bytes, reason)
+}
+
+async function readFacts(reader: RepositoryReader, { files }: GgufVariant) {
+  const headers: GgufHeader[] = []
+  for (const file of files) headers.push(await readGgufHeader(reader.open(file)))
+  const parameters = headers.reduce((sum, header) => sum + header.parameters, 0)
+  return { parameters, facts: readGgufFacts(headers[0]!, parameters) }
+}

@@ -1,0 +1,151 @@
+import pLimit from 'p-limit'
+import { ApplicationError } from '../../base/errors.ts'
+import type { App } from '../../http/app.ts'
+import { noContent } from '../../http/openapi/responses.ts'
+import { deployableModelBody, modelParams, toDeployableModelBody } from '../catalog/schemas.ts'
+import type { StoredModel } from '../catalog/store.ts'
+import { readDefaults } from '../placement/plan.ts'
+import { inspectRepository } from './inspect.ts'
+import type { InspectDeps } from './inspect.ts'
+import { changeModel, importModel, removeModel } from './manage-models.ts'
+import {
+  changeModelBody,
+  importModelBody,
+  inspectionBody,
+  inspectModelBody,
+  toInspectionBody,
+  toRepositoryRequest,
+} from './schemas.ts'
+
+const tags = ['Catalog']
+const prefix = '/api/v1/deployable-models'
+const manage = { permission: 'manageModels' } as const
+const hubErrors = [
+  'repository_not_found',
+  'repository_gated',
+  'no_runnable_weights',
+  'hub_unreachable',
+  'runtime_unavailable',
+  'busy',
+] as const
+
+/** Each reads megabytes from the Hub. */
+const maxReads = 4
+const maxWaitingReads = 32
+
+type RunRead = <Value>(read: () => Promise<Value>) => Promise<Value>
+
+/** The models of an organization: what a repository would give, import, change and removal. */
+export function ownModelRoutes(app: App, deps: InspectDeps): void {
+  const runRead = limitReads()
+  inspectRoute(app, deps, runRead)
+  importRoute(app, deps, runRead)
+  changeRoute(app, deps)
+  removeRoute(app, deps)
+}
+
+function limitReads(): RunRead {
+  const limit = pLimit(maxReads)
+  return async (read) => {
+    if (limit.pendingCount < maxWaitingReads) return limit(read)
+    throw new ApplicationError('busy', 'The server reads many repositories now. Try again later.', 5)
+  }
+}
+
+function inspectRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
+  app.post(
+    `${prefix}/inspect`,
+    {
+      config: { permission: 'createDeployments' },
+      schema: {
+        operationId: 'inspectModel',
+        summary: 'Show what an import of a repository would give',
+        description:
+          'Reads descriptions and headers of files, no weights, and stores nothing. A variant that can not run has a reason.',
+        tags,
+        body: inspectModelBody,
+        response: { 200: inspectionBody },
+        errors: [...hubErrors],
+      },
+    },
+    async ({ body, viewer }) => {
+      const request = toRepositoryRequest(body)
+      const inspection = await runRead(() => inspectRepository(deps, viewer.organizationId, request))
+      return toInspectionBody(inspection, deps.config.billing.currency)
+    },
+  )
+}
+
+function importRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
+  app.post(
+    prefix,
+    {
+      config: manage,
+      schema: {
+        operationId: 'importModel',
+        summary: 'Add the model of a repository to the catalog of your organization',
+        description:
+          'The model stays at the commit that was read. Weights are downloaded when a deployment needs them. Only members of your ' +
+          'organization see the model.',
+        tags,
+        body: importModelBody,
+        response: { 201: deployableModelBody },
+        errors: ['model_name_taken', ...hubErrors],
+      },
+    },
+    async ({ body, viewer }, reply) => {
+      const request = { ...toRepositoryRequest(body), modelName: body.model_name }
+      const model = await runRead(() => importModel(deps, viewer, request))
+      return reply.code(201).send(await present(deps, model))
+    },
+  )
+}
+
+function changeRoute(app: App, deps: InspectDeps): void {
+  app.patch(
+    `${prefix}/:model_id`,
+    {
+      config: manage,
+      schema: {
+        operationId: 'changeModel',
+        summary: 'Change a model of your organization',
+        tags,
+        params: modelParams,
+        body: changeModelBody,
+        response: { 200: deployableModelBody },
+        errors: ['not_found', 'catalog_model'],
+      },
+    },
+    async ({ body, params, viewer }) => {
+      const { display_name: displayName, sort_order: sortOrder, ...same } = body
+      const model = await changeModel(deps, viewer, params.model_id, { displayName, sortOrder, ...same })
+      return present(deps, model)
+    },
+  )
+}
+
+function removeRoute(app: App, deps: InspectDeps): void {
+  app.delete(
+    `${prefix}/:model_id`,
+    {
+      config: manage,
+      schema: {
+        operationId: 'removeModel',
+        summary: 'Remove a model from the catalog of your organization',
+        tags,
+        params: modelParams,
+        response: { 204: noContent },
+        errors: ['not_found', 'catalog_model', 'model_in_use'],
+      },
+    },
+    async ({ params, viewer }, reply) => {
+      await removeModel(deps, viewer, params.model_id)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+async function present(deps: InspectDeps, model: StoredModel) {
+  const findDefault = await readDefaults(deps)
+  return toDeployableModelBody(model, findDefault(model.entry), deps.runtime.engines)
+}

@@ -1,0 +1,110 @@
+import type { HubRepository } from '../../ports/model-hub.ts'
+import type { EngineProfiles, RuntimeEngine } from '../../ports/model-runtime.ts'
+import { findEngine } from '../catalog/engine-choice.ts'
+import type { CatalogModel, CatalogVariant } from '../catalog/model.ts'
+import { ggufFormat } from './facts/formats.ts'
+import type { RepositoryVariant } from './repository-reader.ts'
+
+/** What most models without a stated context were trained with */
+const usualContextTokens = 2048
+/** The variant that people want unless they say otherwise, if the repository has it */
+const usualQuantizations = ['Q4_K_M', 'UD-Q4_K_XL', 'Q4_K_S', 'Q4_0', 'Q5_K_M', 'Q6_K', 'Q8_0']
+
+/** The catalog model of a repository. `variants`, at least one, are those that an engine can load. */
+export function toOwnModel(
+  id: string,
+  modelName: string,
+  repository: HubRepository,
+  variants: readonly RepositoryVariant[],
+  engines: readonly RuntimeEngine[],
+): CatalogModel {
+  const converted = variants.map((variant) => toModelVariant(modelName, repository, variant, engines))
+  const [owner = '', name = ''] = repository.name.split('/')
+  const [first] = variants
+  return {
+    id,
+    source: {
+      kind: 'huggingface',
+      repository: repository.name,
+      commit: repository.commit,
+      bytes: variants.reduce((sum, { weightBytes }) => sum + weightBytes, 0),
+    },
+    modelName,
+    displayName: name,
+    provider: owner,
+    family: first?.architectureName ?? name,
+    modelType: first?.modelType ?? 'LLM',
+    description: `${repository.name} on the Hub, as of commit ${repository.commit.slice(0, 7)}.`,
+    license: repository.license ?? 'unknown',
+    tags: listTags(variants),
+    suggestedPrompts: [],
+    enabled: true,
+    sortOrder: 0,
+    variants: converted,
+    default: chooseDefault(converted),
+  }
+}
+
+/** The deployable variant of what a repository contains. */
+export function toModelVariant(
+  modelName: string,
+  { name, commit, isGated }: HubRepository,
+  variant: RepositoryVariant,
+  engines: readonly RuntimeEngine[],
+): CatalogVariant {
+  return {
+    modelName,
+    modelType: variant.modelType,
+    format: variant.format,
+    sizeInBillions: toBillions(variant.parameters),
+    quantization: variant.quantization,
+    contextLength: variant.contextTokens ?? usualContextTokens,
+    architecture: variant.architecture,
+    weightBytes: variant.weightBytes,
+    weights: {
+      kind: 'huggingface',
+      repo: name,
+      revision: commit,
+      files: variant.files,
+      access: 'organization',
+    },
+    engines: toProfiles(variant, engines),
+    gated: isGated,
+  }
+}
+
+/** Billions with three digits; at least a thousandth. */
+export function toBillions(parameters: number): number {
+  return Math.max(0.001, Number((parameters / 1e9).toPrecision(3)))
+}
+
+function toProfiles(variant: RepositoryVariant, engines: readonly RuntimeEngine[]): EngineProfiles {
+  const engine = findEngine(variant, engines)
+  if (engine === undefined || variant.projector === null) return {}
+  return { [engine.profile]: { projector: variant.projector } }
+}
+
+/** What the model can do as far as the files say. */
+export function listTags(variants: readonly RepositoryVariant[]): string[] {
+  const isEmbedding = variants.some(({ modelType }) => modelType !== 'LLM')
+  if (isEmbedding) return ['embedding']
+  const template = variants.find(({ chatTemplate }) => chatTemplate !== null)?.chatTemplate ?? null
+  const seesImages = variants.some(({ projector, seesImages: sees }) => sees || projector !== null)
+  // Other engines need parsers for calls of tools and for thoughts, which a repository doesn't name.
+  const readsTemplates = variants.every(({ format }) => format === ggufFormat)
+  const tags = [
+    template !== null && 'chat',
+    readsTemplates && template !== null && /\btools\b/.test(template) && 'tools',
+    readsTemplates && template?.includes('<think>') && 'reasoning',
+    seesImages && 'vision',
+  ]
+  return tags.filter((tag): tag is string => typeof tag === 'string')
+}
+
+function chooseDefault(variants: readonly CatalogVariant[]): CatalogVariant {
+  for (const name of usualQuantizations) {
+    const found = variants.find(({ quantization }) => quantization === name)
+    if (found !== undefined) return found
+  }
+  return variants.toSorted((one, other) => (one.weightBytes ?? 0) - (other.weightBytes ?? 0))[0]!
+}
