@@ -6,6 +6,8 @@ export const variants = {
     awq: 'AWQ',
     gptq: 'GPTQ',
     fp8: 'FP8',
+    fp4: 'FP4',
+    compressed: 'compressed-tensors',
     mlx: 'MLX',
   } as Record<string, string>,
   notQuantized: 'unquantized',

@@ -29,6 +29,23 @@ const invoice = {
 
 const dialog = (page: Page) => page.getByRole('dialog')
 
+async function openAddModel(page: Page): Promise<void> {
+  await page.goto('/catalog')
+  await page.getByRole('button', { name: 'Add a model' }).click()
+  await see(dialog(page).getByLabel('Hugging Face repository'))
+}
+
+async function inspect(page: Page, repository: string): Promise<void> {
+  await openAddModel(page)
+  await dialog(page).getByLabel('Hugging Face repository').fill(repository)
+  await dialog(page).getByRole('button', { name: 'Check' }).click()
+}
+
+async function openOwnModelMenu(page: Page, id: string): Promise<void> {
+  await page.goto(`/catalog/${id}`)
+  await page.getByRole('button', { name: /^Actions for/ }).click()
+}
+
 async function enterPassword(page: Page, { email, password }: Person): Promise<void> {
   await page.goto('/sign-in')
   await page.getByLabel('Email').fill(email)
@@ -271,6 +288,31 @@ export const scenes: readonly Scene[] = [
     'catalog-none': async (page) => {
       await page.goto('/catalog?q=no-such-model')
       await see(heading(page, 'No model matches'))
+    },
+    'catalog-add': async (page) => {
+      await openAddModel(page)
+    },
+    'catalog-add-plan': async (page) => {
+      await inspect(page, 'harbour/Pilot-GGUF')
+      await see(dialog(page).getByRole('button', { name: 'Add to catalog' }))
+    },
+    'catalog-add-gated': async (page) => {
+      await inspect(page, 'https://huggingface.co/harbour/Navigator')
+      await see(dialog(page).getByLabel('Hugging Face token'))
+    },
+    'own-model': async (page, { ownModel }) => {
+      await page.goto(`/catalog/${ownModel}`)
+      await see(page.getByText('Your organization', { exact: true }))
+    },
+    'own-model-edit': async (page, { ownModel }) => {
+      await openOwnModelMenu(page, ownModel)
+      await page.getByRole('menuitem', { name: 'Edit' }).click()
+      await see(dialog(page).getByLabel('Description'))
+    },
+    'own-model-remove': async (page, { ownModel }) => {
+      await openOwnModelMenu(page, ownModel)
+      await page.getByRole('menuitem', { name: 'Remove' }).click()
+      await see(dialog(page).getByRole('button', { name: 'Remove model' }))
     },
     model: async (page, { model }) => {
       await page.goto(`/catalog/${model}`)

@@ -26,6 +26,8 @@ export interface SeedData {
   model: string
   /** The catalog id of a model with many sizes. */
   largeModel: string
+  /** The catalog id of a model that the organization imported. */
+  ownModel: string
   /** The link of an invitee without an account. */
   invitationLink: string
   resetLink: string
@@ -115,6 +117,15 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
     'GET',
     '/api/v1/deployable-models?limit=100',
   )
+  const { id: ownModel } = await callByApi<{ id: string }>(
+    page.request,
+    'POST',
+    '/api/v1/deployable-models',
+    {
+      huggingface: 'harbour/Pilot-GGUF',
+      model_name: 'pilot',
+    },
+  )
   const findModel = (name: string) => models.items.find(({ model_name }) => model_name === name)?.id ?? ''
   const seed = {
     sessions: {
@@ -128,6 +139,7 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
     deployments,
     model: findModel('berth-tiny'),
     largeModel: findModel('qwen3'),
+    ownModel,
     invitationLink,
     resetLink,
     newcomer: grace,

@@ -1,11 +1,10 @@
 import { randomInt } from 'node:crypto'
-import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import getPort, { portNumbers } from 'get-port'
 import { simpleParser } from 'mailparser'
+import { makeBundledRepositories } from '../../../server/test/support/hub/bundled-repository.ts'
+import { startHubServer } from '../../../server/test/support/hub/hub-server.ts'
 import {
   createDataDirectory,
   findEngineProcesses,
@@ -43,14 +42,14 @@ export async function startConsoleServer(settings: Record<string, string> = {}):
   const port = await getPort({ host: '127.0.0.1', port: ports })
   let url = ''
   const dataDirectory = await createDataDirectory()
-  const hub = await openEmptyHub()
+  const hub = await startHubServer(makeBundledRepositories())
   let running: ServerProcess | null = null
 
   const start = async (changes: Record<string, string> = {}) => {
     running = spawnServer({
       DATA_DIR: dataDirectory,
       PORT: String(port),
-      HF_ENDPOINT: hub.url,
+      HF_ENDPOINT: hub.origin,
       ...settings,
       ...changes,
     })
@@ -63,7 +62,7 @@ export async function startConsoleServer(settings: Record<string, string> = {}):
   }
   const close = async () => {
     await stop()
-    hub.close()
+    await hub.close()
     await removeDataDirectory(dataDirectory)
   }
   try {
@@ -91,14 +90,6 @@ export async function startConsoleServer(settings: Record<string, string> = {}):
       return link ?? ''
     },
   }
-}
-
-/** A model hub that has no repository, so that a deployment of any model that isn't bundled fails. */
-async function openEmptyHub(): Promise<{ url: string; close: () => void }> {
-  const hub = createServer((_request, response) => response.writeHead(404).end())
-  await once(hub.listen(0, '127.0.0.1'), 'listening')
-  const { port } = hub.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, close: () => hub.close() }
 }
 
 /** Finds the newest matching email. File names of emails start with the time, and a link has its own line. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApplication } from '../../src/wiring/create-application.ts'
 import { readConfig } from '../../src/config/config.ts'
+import { findHubToken, storeHubToken } from '../../src/features/own-models/hub-tokens.ts'
 import { buildServer } from '../../src/process/server.ts'
 import { registerClient } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -67,6 +68,21 @@ test('ROLE=migrate with PREVIOUS_SECRET_KEY encrypts the secrets of authenticato
     expect((await signIn(url, account, { code: app.code(1) })).status).toBe(200)
     expect((await signIn(url, account, { code: app.recoveryCodes[0]! })).status).toBe(200)
   })
+})
+
+test('ROLE=migrate with PREVIOUS_SECRET_KEY encrypts the tokens of organizations for the Hub with the new key', async () => {
+  const open = (key: string) => createApplication(readConfig({ ...settings(key), ROLE: 'api' }))
+  const before = await open(newKey)
+  const { id } = await before.db.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
+  await before.db.transaction().execute((transaction) => storeHubToken(transaction, newKey, id, 'hf_secret'))
+  await before.close()
+  const key = 'the next key of at least thirty-two characters'
+  await expect(migrate({ SECRET_KEY: key })).rejects.toThrow(/Set PREVIOUS_SECRET_KEY/)
+  await migrate({ SECRET_KEY: key, PREVIOUS_SECRET_KEY: newKey })
+  const after = await open(key)
+  expect(await findHubToken(after, id)).toBe('hf_secret')
+  await after.close()
+  await migrate({ PREVIOUS_SECRET_KEY: key })
 })
 
 test('with a lost key, a code is a 503 second_factor_unreadable, and recovery codes work', async () => {

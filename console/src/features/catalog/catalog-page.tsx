@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Library, SearchX } from 'lucide-react'
-import { useDeferredValue } from 'react'
+import { useDeferredValue, useState } from 'react'
+import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState } from '../../components/states.tsx'
@@ -9,6 +10,7 @@ import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
 import { CatalogFilters } from './catalog-filters.tsx'
 import { listFilterOptions, listEntries, readFilters } from './filter.ts'
+import { AddModelDialog } from './own-models/add-model-dialog.tsx'
 import { PlacementsError } from './placements-error.tsx'
 import { ModelList, ModelListSkeleton } from './model-list.tsx'
 import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
@@ -23,6 +25,8 @@ export function CatalogPage() {
   const navigate = route.useNavigate()
   const models = useQuery(modelsQuery)
   const placements = useQuery(placementsQuery)
+  const mayAdd = useCan()('createDeployments')
+  const [isAdding, setIsAdding] = useState(false)
 
   const change = (changes: CatalogSearch) =>
     void navigate({
@@ -53,7 +57,11 @@ export function CatalogPage() {
   const isWaiting = !models.data || (filters.fits === 'yes' && placements.isPending)
   const entries = listEntries(known, placements.data?.items, filters)
   return (
-    <Page {...text.pages.catalog}>
+    <Page
+      {...text.pages.catalog}
+      actions={mayAdd && <Button onClick={() => setIsAdding(true)}>{text.ownModels.add}</Button>}
+    >
+      {isAdding && <AddModelDialog onClose={() => setIsAdding(false)} />}
       <div className="grid gap-3">
         <CatalogFilters
           draft={draft}

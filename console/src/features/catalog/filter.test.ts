@@ -15,6 +15,8 @@ function createModel(id: string, sizes: number[], fields: Partial<DeployableMode
     suggested_prompts: [],
     enabled: true,
     sort_order: 1,
+    owner: 'installation',
+    source: { kind: 'catalog', repository: null, commit: null, file_name: null, bytes: null },
     created_at: '2026-01-01T00:00:00.000Z',
     updated_at: '2026-01-01T00:00:00.000Z',
     variants: sizes.map((size) => ({

@@ -26,6 +26,16 @@ export function ModelFacts({ model }: { model: DeployableModel }) {
         </Fact>
         <Fact name={words.sizes}>{listSizes(model).map(formatParameters).join(', ')}</Fact>
         <Fact name={words.formats}>{listFormats(model).map(nameFormat).join(', ')}</Fact>
+        {model.source.repository !== null && (
+          <Fact name={text.ownModels.source}>
+            <span className="break-all">
+              {model.source.repository}{' '}
+              <code className="font-mono text-[0.8125rem] text-muted">
+                {model.source.commit?.slice(0, 7)}
+              </code>
+            </span>
+          </Fact>
+        )}
         {model.tags.length > 0 && <Fact name={words.tags}>{model.tags.join(', ')}</Fact>}
       </dl>
     </Section>

@@ -17,6 +17,7 @@ import { text } from '../../text/index.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
 import { writeFirstBody, writeSample } from '../../domain/models/code-samples.ts'
 import { ModelDeployments } from './model-deployments.tsx'
+import { ModelMenu } from './own-models/model-menu.tsx'
 import { ModelFacts } from './model-facts.tsx'
 import { placementsQuery } from '../../domain/models/queries.ts'
 import { useModel } from './queries.ts'
@@ -64,6 +65,7 @@ function Model({ model }: { model: DeployableModel }) {
   const placements = useQuery(placementsQuery)
   const [isDeploying, setIsDeploying] = useState(false)
   const [initial, setInitial] = useState<Variant>()
+  const isOwn = model.owner === 'organization'
   const mayDeploy = can('createDeployments')
   const kind = model.model_type === 'embedding' ? 'embeddings' : 'chat'
   const deploy = (choice?: Variant) => {
@@ -85,16 +87,24 @@ function Model({ model }: { model: DeployableModel }) {
           <span className="flex flex-wrap items-center gap-2.5">
             {model.display_name}
             <Badge className="tracking-normal">{words.types[model.model_type]}</Badge>
+            {isOwn && (
+              <Badge tone="accent" className="tracking-normal">
+                {text.ownModels.onlyOrganization}
+              </Badge>
+            )}
           </span>
         </>
       }
       description={model.description}
       actions={
-        mayDeploy && (
-          <Button variant="primary" onClick={() => deploy()}>
-            {words.deploy}
-          </Button>
-        )
+        <>
+          {isOwn && can('manageModels') && <ModelMenu model={model} />}
+          {mayDeploy && model.enabled && (
+            <Button variant="primary" onClick={() => deploy()}>
+              {words.deploy}
+            </Button>
+          )}
+        </>
       }
     >
       <ModelFacts model={model} />

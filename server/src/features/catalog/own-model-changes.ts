@@ -8,6 +8,8 @@ import { serializeModel } from './stored-model.ts'
 import { findModelById, findModelByName } from './store.ts'
 import type { StoredModel } from './store.ts'
 
+export type { StoredModel }
+
 export type ModelChanges = {
   [Name in 'displayName' | 'description' | 'tags' | 'enabled' | 'sortOrder']?: CatalogModel[Name] | undefined
 }

@@ -12,8 +12,7 @@ import {
   removeOwnModel,
   requireFreeName,
 } from '../catalog/own-model-changes.ts'
-import type { ModelChanges } from '../catalog/own-model-changes.ts'
-import type { StoredModel } from '../catalog/store.ts'
+import type { ModelChanges, StoredModel } from '../catalog/own-model-changes.ts'
 import { holdMembership } from '../organizations/memberships.ts'
 import { storeHubToken } from './hub-tokens.ts'
 import { findObstacle, readContents } from './inspect.ts'

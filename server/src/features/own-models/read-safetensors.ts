@@ -4,8 +4,9 @@ import { InvalidFileError } from './files/byte-cursor.ts'
 import { countParameters } from './files/count-parameters.ts'
 import { readSafetensorsHeader } from './files/safetensors-header.ts'
 import type { Tensor } from './files/safetensors-header.ts'
-import { isObject, readConfigArchitecture, readContextLength } from './facts/config-architecture.ts'
-import type { ConfigObject } from './facts/config-architecture.ts'
+import { readConfigArchitecture, readContextLength } from './facts/config-architecture.ts'
+import { isObject } from './facts/config-object.ts'
+import type { ConfigObject } from './facts/config-object.ts'
 import { readWeightFormat } from './facts/formats.ts'
 import { catchInvalid, sumBytes, toRefusedVariant } from './repository-reader.ts'
 import type { RepositoryReader, RepositoryVariant } from './repository-reader.ts'
@@ -61,9 +62,10 @@ function listWeightFiles(files: readonly HubFile[]): HubFile[] {
   return usual.length > 0 ? usual : found
 }
 
-function explainMissingConfig({ find }: RepositoryReader): string {
-  if (find('adapter_config.json') !== undefined) return 'The repository has an adapter without its base model'
-  if (find('model_index.json') !== undefined)
+function explainMissingConfig(reader: RepositoryReader): string {
+  if (reader.find('adapter_config.json') !== undefined)
+    return 'The repository has an adapter without its base model'
+  if (reader.find('model_index.json') !== undefined)
     return 'The repository has a diffusion model, which makes no text'
   return 'The repository has no config.json'
 }
@@ -71,17 +73,17 @@ function explainMissingConfig({ find }: RepositoryReader): string {
 /** What the model does, by its class and by the files that sentence-transformers adds. */
 function readModelType(
   config: ConfigObject,
-  { find, repository }: RepositoryReader,
+  reader: RepositoryReader,
 ): { modelType: ModelType } | { reason: string } {
   const name = readArchitectureName(config)
   if (name === null) return { reason: 'The config.json names no architecture' }
-  if (/ForSequenceClassification$/.test(name))
+  if (name.endsWith('ForSequenceClassification'))
     return { reason: 'Rerankers and classifiers can not be deployed yet' }
   const isEmbedding =
-    find('modules.json') !== undefined ||
+    reader.find('modules.json') !== undefined ||
     /(Model|ForMaskedLM)$/.test(name) ||
-    repository.task === 'feature-extraction' ||
-    repository.task === 'sentence-similarity'
+    reader.repository.task === 'feature-extraction' ||
+    reader.repository.task === 'sentence-similarity'
   if (isEmbedding && name !== 'ChatGLMModel') return { modelType: 'embedding' }
   if (/(ForCausalLM|LMHeadModel|ForConditionalGeneration|ChatModel|Model)$/.test(name))
     return { modelType: 'LLM' }

@@ -16,5 +16,15 @@ export function parseRepositoryName(text: string): RepositoryAddress | null {
   const name = `${owner}/${repository}`
   if (!namePattern.test(name)) return null
   const isTree = view === 'tree' || view === 'blob' || view === 'resolve'
-  return { name, revision: isTree && revision !== undefined ? decodeURIComponent(revision) : null }
+  if (!isTree || revision === undefined) return { name, revision: null }
+  const decoded = decode(revision)
+  return decoded === null ? null : { name, revision: decoded }
+}
+
+function decode(part: string): string | null {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return null
+  }
 }

@@ -4,8 +4,8 @@ import type { ModelArchitecture, ModelType } from '../../ports/model-runtime.ts'
 import { InvalidFileError } from './files/byte-cursor.ts'
 import type { ByteSource } from './files/byte-cursor.ts'
 import { parseJson } from './files/parse-json.ts'
-import { isObject } from './facts/config-architecture.ts'
-import type { ConfigObject } from './facts/config-architecture.ts'
+import { isObject } from './facts/config-object.ts'
+import type { ConfigObject } from './facts/config-object.ts'
 
 /** A build of the model in the repository. */
 export interface RepositoryVariant {

@@ -2,6 +2,8 @@
 
 import { z } from 'zod'
 import type { ModelArchitecture } from '../../../ports/model-runtime.ts'
+import { isObject, readText } from './config-object.ts'
+import type { ConfigObject } from './config-object.ts'
 import { readStateLayers } from './state-layers.ts'
 
 /** Larger than in any model that exists */
@@ -39,22 +41,19 @@ const aliases: Readonly<Record<keyof z.output<typeof attentionSchema>, readonly 
 }
 
 /** Facts that published configurations leave out, because transformers has them as defaults of the model type */
-const defaults: Readonly<Record<string, ConfigObject>> = {
-  gemma3_text: {
-    num_attention_heads: 8,
-    num_key_value_heads: 4,
-    head_dim: 256,
-    vocab_size: 262_208,
-    max_position_embeddings: 131_072,
-    sliding_window_pattern: 6,
-  },
-}
-
-export type ConfigObject = Readonly<Record<string, unknown>>
-
-export function isObject(value: unknown): value is ConfigObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+const defaults: ReadonlyMap<string, ConfigObject> = new Map([
+  [
+    'gemma3_text',
+    {
+      num_attention_heads: 8,
+      num_key_value_heads: 4,
+      head_dim: 256,
+      vocab_size: 262_208,
+      max_position_embeddings: 131_072,
+      sliding_window_pattern: 6,
+    },
+  ],
+])
 
 /** The part of a configuration that describes the language model, which multimodal models nest. */
 export function findTextConfig(config: ConfigObject): ConfigObject {
@@ -62,7 +61,7 @@ export function findTextConfig(config: ConfigObject): ConfigObject {
     const nested = config[name]
     if (isObject(nested)) return { ...config, ...findTextConfig(nested) }
   }
-  return { ...defaults[String(config['model_type'])], ...config }
+  return { ...defaults.get(readText(config['model_type'])), ...config }
 }
 
 /** The longest request that a model was trained for, in tokens; null when the configuration doesn't say. */

@@ -1,8 +1,8 @@
 /** The formats of weights that repositories have, and how the files tell which one they have. */
 
 import { z } from 'zod'
-import { isObject } from './config-architecture.ts'
-import type { ConfigObject } from './config-architecture.ts'
+import { isObject, readText } from './config-object.ts'
+import type { ConfigObject } from './config-object.ts'
 
 export const ggufFormat = 'ggufv2'
 
@@ -27,7 +27,7 @@ export function readWeightFormat(config: ConfigObject, repository: string): Weig
       ? refuseMlx()
       : { format: 'pytorch', quantization: 'none', packedBits: null }
   }
-  const method = String(given['quant_method'] ?? given['quant_algo'] ?? '').toLowerCase()
+  const method = readText(given['quant_method'] ?? given['quant_algo']).toLowerCase()
   const width = bits.safeParse(given['bits'] ?? given['w_bit']).data ?? 4
   switch (method) {
     case 'awq':
@@ -52,7 +52,7 @@ export function readWeightFormat(config: ConfigObject, repository: string): Weig
 
 function readModelOpt(given: ConfigObject): WeightFormat {
   const nested = isObject(given['quantization']) ? given['quantization'] : given
-  const algorithm = String(nested['quant_algo'] ?? given['quant_algo'] ?? 'NVFP4').toUpperCase()
+  const algorithm = readText(nested['quant_algo'] ?? given['quant_algo'] ?? 'NVFP4').toUpperCase()
   if (algorithm === 'NVFP4') return { format: 'fp4', quantization: 'nvfp4', packedBits: 4 }
   if (algorithm === 'FP8') return { format: 'fp8', quantization: 'fp8', packedBits: null }
   return refuse(algorithm.slice(0, 40))
@@ -74,7 +74,7 @@ function readCompressedTensors(given: ConfigObject): WeightFormat {
     return { format: 'fp4', quantization: isMicroscaling ? 'mxfp4' : 'nvfp4', packedBits: 4 }
   }
   const activations = bits.safeParse(inputs?.['num_bits']).data ?? 16
-  const isPacked = String(given['format'] ?? '') === 'pack-quantized'
+  const isPacked = given['format'] === 'pack-quantized'
   const quantization = `w${width.data}a${activations}`
   return { format: 'compressed', quantization, packedBits: isPacked ? width.data : null }
 }

@@ -18,13 +18,13 @@ const rankPooling = 4
 const encoders = /bert|^t5encoder$|embed/
 
 /** Every n-th layer attends to everything, in architectures whose files don't list the layers with a window. */
-const windowPeriods: Readonly<Record<string, number>> = {
-  cohere2: 4,
-  exaone4: 4,
-  gemma2: 2,
-  gemma3: 6,
-  'gpt-oss': 2,
-}
+const windowPeriods: ReadonlyMap<string, number> = new Map([
+  ['cohere2', 4],
+  ['exaone4', 4],
+  ['gemma2', 2],
+  ['gemma3', 6],
+  ['gpt-oss', 2],
+])
 
 /** Reads the facts of a header. `parameters` counts the weights of all files of the model. */
 export function readGgufFacts({ values, lengths }: GgufHeader, parameters: number): GgufFacts {
@@ -90,7 +90,7 @@ function readSliding(name: string, of: (key: string) => GgufValue | undefined, l
   const window = integer(of('attention.sliding_window'))
   if (window === null) return {}
   const pattern = list(of('attention.sliding_window_pattern'))
-  const period = integer(of('attention.sliding_window_pattern')) ?? windowPeriods[name]
+  const period = integer(of('attention.sliding_window_pattern')) ?? windowPeriods.get(name)
   // Without either, all layers count as full: llama.cpp ignores the window then.
   const sliding =
     pattern?.filter((isSliding) => isSliding === 1).length ??

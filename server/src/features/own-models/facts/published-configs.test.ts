@@ -6,7 +6,7 @@
 import { describe, expect, test } from 'vitest'
 import { estimateMemory } from '../../placement/memory-estimate.ts'
 import { readConfigArchitecture } from './config-architecture.ts'
-import type { ConfigObject } from './config-architecture.ts'
+import type { ConfigObject } from './config-object.ts'
 
 /** Layers with a cache, KV heads, head dimension; then layers with a window and its length; then bytes of state */
 type Cache = [layers: number, kvHeads: number, dimension: number, ...more: number[]]
@@ -390,6 +390,10 @@ test.each<[string, ConfigObject]>([
   ['a negative size', facts([32, 32, 8, -4096, 100])],
   ['an impossible number of layers', facts([1e9, 32, 8, 4096, 100])],
   ['recurrent layers of unknown size', facts([32, 32, 8, 4096, 100], { model_type: 'rwkv7' })],
+  [
+    'layers named like a method of objects',
+    facts([2, 2, 2, 64, 100], { layer_types: ['constructor', 'toString'] }),
+  ],
   ['layers of an unknown kind', facts([2, 2, 2, 64, 100], { layer_types: ['full_attention', 'magic'] })],
 ])('a configuration with %s has no known architecture', (_name, config) => {
   expect(readConfigArchitecture(config, 1e9)).toBeNull()

@@ -1,7 +1,8 @@
 /** Layers without attention, which keep a state of fixed size per sequence: linear attention, Mamba and convolutions. */
 
 import { z } from 'zod'
-import type { ConfigObject } from './config-architecture.ts'
+import { readText } from './config-object.ts'
+import type { ConfigObject } from './config-object.ts'
 
 export interface StateLayers {
   /** How many layers have no key-value cache */
@@ -36,28 +37,29 @@ export function readStateLayers(config: ConfigObject, layers: number): StateLaye
   }
   const period = size.safeParse(config['attn_layer_period'])
   if (period.success) return readPeriodic(config, layers, period.data)
-  const isRecurrent = /mamba|rwkv|xlstm|retnet|recurrent|falcon_h1/.test(String(config['model_type']))
+  const isRecurrent = /mamba|rwkv|xlstm|retnet|recurrent|falcon_h1/.test(readText(config['model_type']))
   return isRecurrent ? null : none
 }
 
 function addUp(config: ConfigObject, kinds: readonly unknown[]): StateLayers | null {
-  const readers: Readonly<Record<string, (config: ConfigObject) => number | null>> = {
-    linear_attention: linearAttentionBytes,
-    mamba: mamba2Bytes,
-    mamba2: mamba2Bytes,
-    conv: shortConvolutionBytes,
-  }
   let layers = 0
   let bytes = 0
   for (const kind of kinds) {
-    if (typeof kind !== 'string' || (/attention$/.test(kind) && kind !== 'linear_attention')) continue
-    const read = readers[kind]?.(config) ?? null
+    if (typeof kind !== 'string' || (kind.endsWith('attention') && kind !== 'linear_attention')) continue
+    const read = readers.get(kind)?.(config) ?? null
     if (read === null) return null
     layers++
     bytes += read
   }
   return { layers, bytes }
 }
+
+const readers: ReadonlyMap<string, (config: ConfigObject) => number | null> = new Map([
+  ['linear_attention', linearAttentionBytes],
+  ['mamba', mamba2Bytes],
+  ['mamba2', mamba2Bytes],
+  ['conv', shortConvolutionBytes],
+])
 
 /** Gated delta networks, as in Qwen3-Next. */
 function linearAttentionBytes(config: ConfigObject): number | null {

@@ -1,0 +1,41 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { ModelChangeInput, ModelImportInput, ModelInspectionRequestInput } from '../../../contract.ts'
+import { callApi } from '../../../api/client.ts'
+
+/** Reads a repository; nothing is stored. */
+export const useInspectModel = () =>
+  useMutation({
+    mutationFn: (body: ModelInspectionRequestInput) =>
+      callApi('POST', '/api/v1/deployable-models/inspect', { body }),
+  })
+
+function useRefreshCatalog() {
+  const queryClient = useQueryClient()
+  return () => queryClient.invalidateQueries({ queryKey: ['catalog'] })
+}
+
+export function useImportModel() {
+  const onSuccess = useRefreshCatalog()
+  return useMutation({
+    mutationFn: (body: ModelImportInput) => callApi('POST', '/api/v1/deployable-models', { body }),
+    onSuccess,
+  })
+}
+
+export function useChangeModel(id: string) {
+  const onSuccess = useRefreshCatalog()
+  return useMutation({
+    mutationFn: (body: ModelChangeInput) =>
+      callApi('PATCH', '/api/v1/deployable-models/{model_id}', { path: { model_id: id }, body }),
+    onSuccess,
+  })
+}
+
+export function useRemoveModel() {
+  const onSuccess = useRefreshCatalog()
+  return useMutation({
+    mutationFn: (id: string) =>
+      callApi('DELETE', '/api/v1/deployable-models/{model_id}', { path: { model_id: id } }),
+    onSuccess,
+  })
+}
