@@ -19,8 +19,10 @@ export async function linkIdentity(
   { userId, isNew }: { userId: number; isNew: boolean },
   { issuer, subject }: Identity,
 ): Promise<void> {
-  const others = await listIdentities(transaction, userId)
-  if (others.some((other) => other.issuer === issuer)) throw new SsoRefusal('sso_email_in_use')
+  const linked = (await listIdentities(transaction, userId)).find((other) => other.issuer === issuer)
+  // A concurrent sign-in of the same person was first.
+  if (linked?.subject === subject) return
+  if (linked !== undefined) throw new SsoRefusal('sso_email_in_use')
   await insertIdentity(transaction, { issuer, subject, userId, at: deps.clock() })
   const actor = await identifyActor(transaction, visitor, userId)
   const { email } = actor
