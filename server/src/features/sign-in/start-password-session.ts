@@ -2,7 +2,7 @@ import type { Actor, Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { lockPassword } from '../accounts/account-password.ts'
-import { findAccountEmail } from '../accounts/find-account.ts'
+import { lockExistingAccount } from '../accounts/lock-account.ts'
 import type { VerifiedFactor } from '../second-factors/check-factor.ts'
 import { consumeSignInFactor } from '../second-factors/consume-factor.ts'
 import { findViewer } from '../sessions/find-viewer.ts'
@@ -54,6 +54,8 @@ async function lockProof(
   now: Date,
 ): Promise<{ userId: number; email: string } | undefined> {
   if (!('digest' in proof)) return lockPassword(transaction, userId, proof.passwordHash)
-  if (!(await lockServicePassword(transaction, userId, proof, now))) return undefined
-  return { userId, email: (await findAccountEmail(transaction, userId))! }
+  // The account first, as a rotation does, to avoid a deadlock.
+  const account = await lockExistingAccount(transaction, userId)
+  if (account === undefined || !(await lockServicePassword(transaction, userId, proof, now))) return undefined
+  return { userId, email: account.email }
 }

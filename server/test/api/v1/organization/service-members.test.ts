@@ -159,6 +159,16 @@ test('rotate?now=true ends every earlier password and all sessions at once', asy
   ).toMatchObject([{ details: { now: true } }, { details: { now: false } }])
 })
 
+test('rotate?now=true: a sign-in at the same moment keeps no session', async () => {
+  const service = await createService(cast.admin)
+  const attempts = Array.from({ length: 8 }, () => signInService(server.url, service))
+  await Promise.race(attempts)
+  expect((await cast.admin.post(`${path}/${service.id}/rotate?now=true`)).status).toBe(200)
+  const signedIn = await Promise.all(attempts)
+  expect(signedIn.some(({ answer }) => answer.status === 200)).toBe(true)
+  for (const { client } of signedIn) expect((await client.get('/v1/auth/session')).status).toBe(401)
+})
+
 test('PATCH service-members: sessions from other networks end', async () => {
   const service = await createService(cast.admin)
   const client = await openService(server.url, service)
