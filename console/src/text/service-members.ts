@@ -2,7 +2,7 @@
 export const serviceMembers = {
   badge: 'Service',
   title: 'Service members',
-  description: 'Programs with an email and a password of their own, which work from their networks only.',
+  description: 'Programs that sign in with a generated password, and work from their networks only.',
   none: 'No service members yet.',
   networks: 'Networks',
   add: 'Add a service member',

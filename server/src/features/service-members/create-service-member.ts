@@ -21,7 +21,7 @@ export interface IssuedServiceMember {
   password: string
 }
 
-/** Adds a program to the viewer's organization, with an email and a password of its own. Throws `too_many_service_members`. */
+/** Adds a program to the viewer's organization, with its email and password. Throws `too_many_service_members`. */
 export function createServiceMember(
   { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
   viewer: Viewer,
@@ -52,7 +52,7 @@ async function assertRoom(db: Services['db'], organizationId: number): Promise<v
   throw new ApplicationError('too_many_service_members', message)
 }
 
-/** A readable address that nobody else has, and that receives no mail. */
+/** Composes a readable, unique address that receives no mail. */
 function composeEmail(name: string, { hostname }: URL): string {
   const slug = slugify(name).slice(0, 40).replace(/-$/, '') || 'service'
   const host = hostname.replaceAll(/[^\w.-]+/g, '-')

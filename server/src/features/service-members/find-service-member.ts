@@ -1,5 +1,4 @@
-import type { Database } from '../../database/tables.ts'
-import type { DatabaseTransaction } from '../../database/tables.ts'
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError, NotFoundError } from '../../base/errors.ts'
 import { managedRoles } from '../../base/roles.ts'
 import type { Viewer } from '../../base/viewer.ts'

@@ -20,7 +20,7 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config'>
 
 const tags = ['Organization']
 
-/** The routes with which admins give programs an identity of their own. */
+/** The routes with which admins add programs to the organization. */
 export function serviceMemberRoutes(app: App, deps: Deps): void {
   listRoute(app, deps)
   createRoute(app, deps)

@@ -24,7 +24,7 @@ const allowedNetworks = z
   .min(1)
   .max(maxNetworks)
   .transform((networks) => [...new Set(networks)])
-  .describe('Networks in CIDR notation from which it may sign in and work; 0.0.0.0/0 and ::/0 are everywhere')
+  .describe('Networks in CIDR notation where it may sign in and work; 0.0.0.0/0 and ::/0 allow every address')
 
 export const newServiceMemberBody = z
   .object({
@@ -51,7 +51,7 @@ export const rotationQuery = z.object({
 
 export const serviceMemberBody = memberBody
   .extend({
-    allowed_networks: z.array(z.string()).describe('The networks from which it may sign in and work'),
+    allowed_networks: z.array(z.string()).describe('The networks where it may sign in and work'),
     previous_password_ends_at: timestamp
       .nullable()
       .describe('When the password before the current one stops working; null if it has'),
