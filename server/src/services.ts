@@ -1,4 +1,4 @@
-import type { Logger } from 'pino'
+import type { Log } from './base/log.ts'
 import type { ObservedTime } from './base/observed-time.ts'
 import type { Price } from './base/price.ts'
 import type { Config } from './config/config.ts'
@@ -14,7 +14,7 @@ import type { PaymentProcessor } from './ports/payment-processor.ts'
 /** The infrastructure that a feature may depend on: kits and ports. A use case picks the services it needs. */
 export interface Services {
   config: Config
-  log: Logger
+  log: Log
   clock: () => Date
   observedTime: ObservedTime
   prices: readonly Price[]

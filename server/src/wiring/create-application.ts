@@ -19,7 +19,7 @@ import { readPrices } from '../features/metering/read-prices.ts'
 import { openTokenJournal } from '../features/metering/token-journal.ts'
 import { openQueue } from '../jobs/queue.ts'
 import { openLog } from '../base/log.ts'
-import type { Logger } from 'pino'
+import type { Log } from '../base/log.ts'
 import type { ModelRuntime } from '../ports/model-runtime.ts'
 import type { Database } from '../database/tables.ts'
 import { openDatabase } from './open-database.ts'
@@ -27,7 +27,7 @@ import { ObservedTime } from '../base/observed-time.ts'
 import { readOrCreateSecretKey } from './secret-key.ts'
 
 export interface Overrides {
-  log?: Logger | undefined
+  log?: Log | undefined
   clock?: (() => Date) | undefined
   runtime?: ModelRuntime | undefined
   /** True to leave the catalog as the server wrote it, for programs beside a server. Default: false */

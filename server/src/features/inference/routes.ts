@@ -63,7 +63,7 @@ export function inferenceRoutes(app: App, deps: Deps): void {
   const onFinished = (exchange: FinishedExchange) => {
     measure(exchange)
     recordStatistics(deps.inference.statistics, exchange)
-    deps.log.info(toLogFields(exchange), 'request')
+    deps.log.infoFlat(toLogFields(exchange), 'request')
   }
   for (const protocol of protocols) addProtocol(app, { ...deps, onFinished }, protocol, parse)
   modelRoutes(app, deps)
