@@ -77,10 +77,11 @@ export function createRequestReader(format: RequestFormat, rules: RequestRules =
     if (!isUtf8(body)) throw notUtf8()
     const walk = new MemberWalk(body, names)
     advance(walk, body.length)
-    if (mayHaveMediaUrls(body, format.media)) {
+    const kept = body.length < maxTextBytes ? body.toString('latin1') : body
+    if (mayHaveMediaUrls(kept, format.media)) {
       new MediaWalk(body, rules.mediaDomains, format.media).advance(body.length)
     }
-    return toRequest(walk, format, rules)
+    return toRequest(walk, kept, { format, rules })
   }
 }
 
@@ -115,7 +116,7 @@ async function readInSlices(
     const media = new MediaWalk(body, rules.mediaDomains, format.media)
     await slices.run(() => media.advance(media.position + stepBytes))
   }
-  return toRequest(walk, format, rules)
+  return toRequest(walk, body, { format, rules })
 }
 
 /** Checks some bytes from the offset `from`, and returns the offset after them. */
@@ -138,8 +139,8 @@ function advance(walk: MemberWalk, to: number): boolean {
 
 function toRequest(
   { body: bytes, members, isObject }: MemberWalk,
-  format: RequestFormat,
-  rules: RequestRules,
+  body: InferenceRequest['body'],
+  { format, rules }: Pick<Reading, 'format' | 'rules'>,
 ): InferenceRequest {
   if (!isObject) throw malformed('The body must be a JSON object.')
   const values = parseMembers(bytes, members, format)
@@ -156,7 +157,7 @@ function toRequest(
     streams,
     values,
     refusedFields: findRefusedFields(bytes, members),
-    body: bytes.length < maxTextBytes ? bytes.toString('latin1') : bytes,
+    body,
     edits: toEdits({ bytes, members, values, streams }, format, rules),
     messagesAt: members.findLast(({ name }) => name === format.messages)?.start ?? -1,
   }
