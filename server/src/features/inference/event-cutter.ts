@@ -76,7 +76,7 @@ export class EventCutter {
     if (!event.startsWith('data:') || !event.startsWith(firstChoice, choices)) return
     if (event[choices - 1] === '\\') return
     this.head = copyText(event.slice(0, end))
-    this.newHead = renaming === null ? this.head : renaming.renaming.inEvents(this.head)
+    this.newHead = renaming === null ? this.head : renaming.inHead(this.head)
     this.joint = eventEnd + this.newHead
     this.renamesHead = this.newHead !== this.head
   }

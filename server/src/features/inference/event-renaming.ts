@@ -69,6 +69,15 @@ export class EventRenaming {
     return copied === 0 ? events : renamed + events.slice(copied)
   }
 
+  /** Renames the model in the start of a line. With the model's name, it is an anchor. */
+  inHead(head: string): string {
+    const replacement = this.renaming.inEvents(head)
+    if (replacement !== head) {
+      this.anchor ??= { text: head, replacement, isTail: false, chunks: countOf(head, this.chunkMark) }
+    }
+    return replacement
+  }
+
   addChunks(events: string): void {
     if (this.countsChunks) this.chunks += countOf(events, this.chunkMark)
   }

@@ -149,7 +149,11 @@ export class StreamMeter implements BodyMeter {
     const verdict = removal.judge(event)
     if (verdict === 'drop') return ''
     if (verdict === 'keep' || cutter === null) return text
-    if (this.choices === null) cutter.learnHead(text, renaming)
+    if (this.choices === null) {
+      cutter.learnHead(text, renaming)
+      const cut = cutter.cutRun(text, 0)
+      if (cutter.end === text.length) return cut
+    }
     return cutMember(text, cutter.member)
   }
 
