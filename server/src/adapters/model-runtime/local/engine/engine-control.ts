@@ -8,7 +8,7 @@ import type { LocalRuntimeSettings } from '../settings.ts'
 import { rotateLog } from './engine-log.ts'
 import { observeEngine } from './engine-observation.ts'
 import type { EngineMemory } from './engine-observation.ts'
-import { findEngines, signalEngine, spawnEngine } from './engine-process.ts'
+import { findEngines, isRunning, signalEngine, spawnEngine } from './engine-process.ts'
 import { engineFiles } from './engine-record.ts'
 
 /** How to start an engine. */
@@ -108,8 +108,12 @@ async function stopEngine(context: ControlContext, directory: string): Promise<b
     const running = await findEngines(directory)
     if (running.length === 0) break
     for (const { pid } of running) terminateProcess(context, pid, `${directory} ${pid}`)
-    if (Date.now() > deadline) return false
-    await sleep(50)
+    for (const { pid } of running) {
+      while (await isRunning(pid)) {
+        if (Date.now() > deadline) return false
+        await sleep(50)
+      }
+    }
   }
   await rm(files.engine, { force: true })
   children.delete(directory)

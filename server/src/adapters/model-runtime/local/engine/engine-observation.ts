@@ -36,17 +36,24 @@ export async function observeEngine(memory: EngineMemory, directory: string): Pr
   // After a reboot of the host the engine has not crashed. It only needs a new launch.
   if (record === null || record.bootId !== (await readBootId())) return { phase: 'absent' }
   const engine = await readEngineRecord(directory, record.nonce)
+  const pid = engine?.pid ?? findChild(memory, directory, record)?.pid
   const alive =
-    engine === null
+    pid === undefined
       ? (await findEngines(directory)).some((found) => found.nonce === record.nonce)
-      : await isEngineAlive(engine.pid, record.nonce)
+      : await isEngineAlive(pid, record.nonce)
   if (!alive || engine?.phase === 'failed') return await observeExit(memory, directory, record)
   if (engine?.phase === 'ready') return await observeReady(memory, directory, engine)
   return await observeLoading(memory, directory, record)
 }
 
+/** The engine of this launch, if this process started it. */
+function findChild({ children }: EngineMemory, directory: string, { nonce }: LaunchRecord) {
+  const started = children.get(directory)
+  return started?.nonce === nonce ? started.child : undefined
+}
+
 async function observeExit(
-  { children }: EngineMemory,
+  memory: EngineMemory,
   directory: string,
   record: LaunchRecord,
 ): Promise<EngineObservation> {
@@ -61,8 +68,7 @@ async function observeExit(
     const stage = code === 'provider_error' ? 'engine_startup' : 'model_launch'
     return { phase: 'failed', stage, code, message }
   }
-  const started = children.get(directory)
-  const child = started?.nonce === record.nonce ? started.child : undefined
+  const child = findChild(memory, directory, record)
   // No process was started: the server stopped in the middle of a launch.
   if (engine === null && child === undefined) return { phase: 'absent' }
   const exit = child === undefined ? null : await describeExit(child)

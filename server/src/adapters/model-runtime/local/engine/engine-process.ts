@@ -92,16 +92,26 @@ export async function isEngineAlive(pid: number, nonce: string): Promise<boolean
     return (await listCommands(['-p', String(pid)])).some((command) => matchNonce(command.args, nonce))
   }
   const args = await readArguments(pid)
-  return args !== null && matchNonce(args, nonce) && !(await isZombie(pid))
+  return args !== null && matchNonce(args, nonce) && !(await hasExited(pid))
 }
 
-/** The live engine processes of this state folder. On Linux, these include all processes that an engine has started. */
+/**
+ * The live engine processes of this state folder. On Linux, these include all processes that an engine has started. Reads several files for
+ * each process of the host.
+ */
 export async function findEngines(stateDirectory: string): Promise<EngineProcess[]> {
   const commands =
     process.platform === 'linux' ? await listLinuxCommands(stateDirectory) : await listCommands(['-ax'])
   return commands
     .filter(({ args, folder }) => (optionValue(args, '--state-dir') ?? folder) === stateDirectory)
     .map(({ pid, args }) => ({ pid, nonce: optionValue(args, '--nonce') }))
+}
+
+/** True until the process has exited. */
+export async function isRunning(pid: number): Promise<boolean> {
+  return process.platform === 'linux'
+    ? !(await hasExited(pid))
+    : (await listCommands(['-p', String(pid)])).length > 0
 }
 
 /** Sends SIGTERM to an engine, or SIGKILL to its process group. Does nothing if it has already exited. */
@@ -132,7 +142,7 @@ async function listLinuxCommands(stateDirectory: string): Promise<Command[]> {
         const [args, variable] = await Promise.all([readArguments(pid), readFolder(pid)])
         const folder = variable ?? ((await isInSession(pid)) ? stateDirectory : null)
         const isEngine = args !== null && (folder !== null || args.includes('--state-dir'))
-        return isEngine && !(await isZombie(pid)) ? [{ pid, args, folder }] : []
+        return isEngine && !(await hasExited(pid)) ? [{ pid, args, folder }] : []
       }),
   )
   return commands.flat()
@@ -168,8 +178,8 @@ async function readArguments(pid: number): Promise<string[] | null> {
   }
 }
 
-/** True if a process has exited but was not reaped yet. */
-async function isZombie(pid: number): Promise<boolean> {
+/** True if a process has exited, reaped or not. */
+async function hasExited(pid: number): Promise<boolean> {
   const [state = ''] = await readStatus(pid)
   return ['', 'Z', 'X'].includes(state)
 }
