@@ -364,6 +364,26 @@ describe('a broken engine', () => {
   })
 })
 
+test.each([undefined, 'own'])(
+  'compiled code of engines is in DATA_DIR, or where NODE_COMPILE_CACHE says: %s',
+  async (own) => {
+    const folder = await makeFolder()
+    const source = `${engineDouble} console.log('cache ' + process.env.NODE_COMPILE_CACHE); writeRecord({ phase: 'loading' })`
+    const runtime = await openRuntime(
+      makeSettings(folder, {
+        engineProgram: await writeProgram(folder, source),
+        environment: { HOME: folder, NODE_COMPILE_CACHE: own && join(folder, own) },
+      }),
+    )
+    const spec = await deploy(runtime)
+    await runtime.ensureEngine(spec)
+    // Logs name files below DATA_DIR.
+    await expect
+      .poll(async () => (await runtime.logs.read(spec.deploymentId, 10)).map(({ line }) => line))
+      .toContain(`cache ${own ?? 'compile-cache/node'}`)
+  },
+)
+
 describe('the memory of this host', () => {
   test('is never reserved twice, even by concurrent calls', async () => {
     const folder = await makeFolder()

@@ -43,7 +43,12 @@ export function makeSettings(
     catalogDirectory: folder,
     huggingFace: { endpoint: 'http://127.0.0.1:9', token: null },
     logger: { info() {}, warn() {} },
-    environment: { PATH: process.env['PATH'], HOME: folder, NODE_LLAMA_CPP_GPU: 'false' },
+    environment: {
+      PATH: process.env['PATH'],
+      HOME: folder,
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+      NODE_LLAMA_CPP_GPU: 'false',
+    },
     retry: { attempts: 3, baseDelayMs: 1, idleTimeoutMs: 5000 },
     ...changes,
   }

@@ -78,7 +78,8 @@ export async function openEngineProcesses(): Promise<EngineProcesses> {
       const context = Math.min(Number(body.max_model_len ?? body.n_ctx ?? 2048), 2048)
       const options = { model: weights, alias: uid, type, context, parallel: 2, threads: 1 }
       const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
-      await control.launch(directory, { args, apiKey: engineKey })
+      const variables = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' }
+      await control.launch(directory, { args, apiKey: engineKey, variables })
       for (;;) {
         const state = await control.observe(directory)
         if (state.phase === 'ready') return state.endpoint.baseUrl
