@@ -12,7 +12,6 @@ import { findBySecret, notFound, pathOf, show } from './context.ts'
 import type { PageContext } from './context.ts'
 import { html } from './html.ts'
 import type { Html } from './html.ts'
-import { renderInvoicePdf } from './invoice-pdf.ts'
 import { describeCard, describeStatus, formatDate, formatQuantity, formatUnitPrice } from './words.ts'
 
 /** The page of an invoice with its payment form, and its PDF. */
@@ -29,6 +28,8 @@ export function invoicePages(app: FastifyInstance, context: PageContext): void {
 
   app.get('/invoices/:secret/pdf', { schema: { hide: true } }, async (request, reply) => {
     const invoice = await findInvoice(request)
+    // Loaded on demand: the PDF library is large.
+    const { renderInvoicePdf } = await import('./invoice-pdf.ts')
     return reply
       .headers({
         'cache-control': 'no-store',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { load } from 'js-yaml'
-import { isNode, LineCounter, parseDocument } from 'yaml'
-import type { Document } from 'yaml'
+import type * as Yaml from 'yaml'
 import { z } from 'zod'
 
 /** Text that PostgreSQL can store: it can't store NUL. */
@@ -38,8 +38,10 @@ export function readYamlFile<Value>(
   const loaded = loadQuickly(source)
   const checked = loaded === undefined ? null : validate(loaded)
   if (checked !== null && checked.mistakes.length === 0) return checked.value
-  const lines = new LineCounter()
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
+  // Loaded on demand: it is large, and only files with mistakes or anchors need it.
+  const yaml: typeof Yaml = createRequire(import.meta.url)('yaml')
+  const lines = new yaml.LineCounter()
+  const document = yaml.parseDocument(source, { lineCounter: lines, prettyErrors: false })
   const title = `The ${name} file ${path}`
   if (document.errors.length > 0) {
     throw toError(
@@ -51,7 +53,7 @@ export function readYamlFile<Value>(
   if (mistakes.length > 0) {
     throw toError(
       title,
-      mistakes.map((mistake) => `${locate(document, lines, mistake.path)}: ${mistake.message}`),
+      mistakes.map((mistake) => `${locate(yaml, document, lines, mistake.path)}: ${mistake.message}`),
     )
   }
   return value
@@ -82,7 +84,7 @@ export function toMistakes(error: z.ZodError, root: DocumentPath): Mistake[] {
   })
 }
 
-function toPlainValue(title: string, document: Document): unknown {
+function toPlainValue(title: string, document: Yaml.Document): unknown {
   try {
     return document.toJS()
   } catch (error) {
@@ -97,7 +99,12 @@ function toError(title: string, mistakes: string[]): Error {
 }
 
 /** Formats a location, such as `line 7, models[0].sizes[1].billions`. The line is that of the nearest existing node. */
-function locate(document: Document, lines: LineCounter, path: DocumentPath): string {
+function locate(
+  { isNode }: Pick<typeof Yaml, 'isNode'>,
+  document: Yaml.Document,
+  lines: Yaml.LineCounter,
+  path: DocumentPath,
+): string {
   const name = path.reduce<string>(
     (name, key) => (typeof key === 'number' ? `${name}[${key}]` : name === '' ? key : `${name}.${key}`),
     '',

@@ -1,134 +1,27 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import Fastify from 'fastify'
-import type { Application } from '../wiring/application.ts'
+import { openLog } from '../base/log.ts'
 import { readConfig } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import { listWarnings } from '../config/warnings.ts'
-import { createApplication } from '../wiring/create-application.ts'
-import type { App } from '../http/app.ts'
-import { prepareClose } from '../http/graceful-close.ts'
-import { differOnlyInLoopbackName } from '../http/loopback.ts'
-import { openLog } from '../base/log.ts'
-import type { Ready } from '../base/readable-log.ts'
-import { isSupervisor, reportListening, superviseProcesses, supervisedStop } from './processes.ts'
-import { buildServer } from './server.ts'
+import { drainMilliseconds, isSupervisor, superviseProcesses, supervisedStop } from './processes.ts'
 import { checkEnvironment } from './startup-checks.ts'
-import { startWorker } from './worker.ts'
-import { buildWorkerServer } from './worker-server.ts'
 
-const drainMilliseconds = 30_000
 const exitMilliseconds = 15_000
-const defaultWorkerPort = 8081
 
 async function main(): Promise<void> {
   const config = readConfig(process.env)
   const stopping = supervisedStop() ?? stopSignal()
   if (isSupervisor()) await checkEnvironment(config)
   if (config.apiProcesses > 1 && isSupervisor()) return supervise(config, stopping)
-  const application = await createApplication(toProcessConfig(config))
-  await using _application = { [Symbol.asyncDispose]: () => application.close() }
-  if (isSupervisor()) logWarnings(config, application.log)
-  if (config.role === 'migrate') return
-  const stopped = AbortSignal.any([stopping, application.lost])
-  const parts: Part[] = []
-  try {
-    if (config.role !== 'api') parts.push(await startWorker(application))
-    if (config.role !== 'worker') parts.push(await listen(application, config))
-    else parts.push(await listenForProbes(application, config))
-    if (!stopped.aborted) await new Promise((resolve) => stopped.addEventListener('abort', resolve))
-    application.log.info('shutting down')
-  } finally {
-    // In parallel: the worker must not keep running while a stream finishes.
-    await Promise.all(parts.map((part) => part.stop()))
-  }
-  if (application.lost.aborted) throw application.lost.reason
+  // Loaded only here: a supervisor, and a process whose settings are invalid, need none of it.
+  const { runServer } = await import('./run-server.ts')
+  await runServer(config, stopping)
 }
 
 function supervise(config: Config, stopping: AbortSignal): Promise<void> {
   const shutdownTimeout = config.drainDelaySeconds * 1000 + drainMilliseconds + exitMilliseconds
   const log = openLog(config)
-  logWarnings(config, log)
-  return superviseProcesses({ count: config.apiProcesses, shutdownTimeout, stopping, log })
-}
-
-function logWarnings(config: Config, log: Application['log']): void {
   for (const warning of listWarnings(config)) log.warn(warning)
-}
-
-/** Divides the settings for the whole server, such as the database connections, among its processes. */
-function toProcessConfig(config: Config): Config {
-  const share = Math.ceil(config.databasePoolSize / config.apiProcesses)
-  return { ...config, databasePoolSize: Math.max(2, share) }
-}
-
-/** A part of the server: the API or the worker. */
-interface Part {
-  stop(): Promise<void>
-}
-
-async function listen(application: Application, config: Config): Promise<Part> {
-  const { host, port, publicUrl, metricsPort } = config
-  const app = await buildServer(application)
-  const closeApp = prepareClose(app, drainMilliseconds)
-  const listenAddress = await app.listen({ host, port })
-  const isSameServer = differOnlyInLoopbackName(new URL(listenAddress), publicUrl)
-  const address = isSameServer ? publicUrl.origin : listenAddress
-  const closeMetrics = metricsPort === null ? null : await serveMetrics(app, host, metricsPort)
-  if (config.apiProcesses === 1)
-    application.log.info(describeReady(application, address), `listening on ${address}`)
-  else reportListening(address)
-  return {
-    async stop() {
-      // Fails `/readyz`, and serves requests until load balancers have noticed.
-      app.shuttingDown.abort()
-      await delay(config.drainDelaySeconds * 1000)
-      await closeApp()
-      await closeMetrics?.()
-    },
-  }
-}
-
-/** Serves the health checks and metrics of a worker. Another program on the default port doesn't stop the worker. */
-async function listenForProbes(application: Application, config: Config): Promise<Part> {
-  const { host, workerPort } = config
-  const { log } = application
-  const app = await buildWorkerServer(application)
-  const close = prepareClose(app, 5_000)
-  try {
-    const probes = await app.listen({ host, port: workerPort ?? defaultWorkerPort })
-    log.info({ probes }, 'working')
-  } catch (error) {
-    if (workerPort !== null) throw error
-    log.warn(
-      { err: error },
-      `port ${defaultWorkerPort} is not free, so no one can check this worker: set WORKER_PORT`,
-    )
-    log.info('working')
-  }
-  return {
-    async stop() {
-      app.shuttingDown.abort()
-      await close()
-    },
-  }
-}
-
-function describeReady({ config, runtime }: Application, address: string): { ready: Ready } {
-  const engines = runtime.engines.map(({ title, versionPrefix, version }) =>
-    version === null ? title : `${title} ${versionPrefix}${version}`,
-  )
-  return { ready: { address, dataDirectory: config.dataDirectory, engines } }
-}
-
-/** Serves the metrics on their own port, and returns a function that stops it. */
-async function serveMetrics(app: App, host: string, port: number): Promise<() => Promise<void>> {
-  const metricsApp = Fastify()
-  metricsApp.get('/metrics', async (_request, reply) =>
-    reply.type(app.metrics.contentType).send(await app.readMetrics()),
-  )
-  const close = prepareClose(metricsApp, 5_000)
-  await metricsApp.listen({ host, port })
-  return close
+  return superviseProcesses({ count: config.apiProcesses, shutdownTimeout, stopping, log })
 }
 
 /** Aborts on the first SIGTERM or SIGINT. The second one exits at once. */

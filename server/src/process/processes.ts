@@ -15,6 +15,9 @@ export interface Supervision {
   log: Logger
 }
 
+/** Time for the requests that are open at a shutdown */
+export const drainMilliseconds = 30_000
+
 const initialBackoff = 100
 const maxBackoff = 5_000
 

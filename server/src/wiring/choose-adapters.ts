@@ -3,7 +3,6 @@ import { openPaymentSandbox } from '@berth/payment-sandbox'
 import type { PaymentSandbox } from '@berth/payment-sandbox'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
-import { createOidcProvider } from '../adapters/identity-provider/oidc.ts'
 import { createFileMailer } from '../adapters/mailer/file.ts'
 import { createSmtpMailer } from '../adapters/mailer/smtp.ts'
 import { createHuggingFaceHub } from '../adapters/model-hub/hugging-face.ts'
@@ -133,8 +132,13 @@ export function createHub({ huggingFace: { endpoint }, proxy }: Config): ModelHu
   return createHuggingFaceHub({ endpoint, proxy })
 }
 
-export function createIdentityProvider({ sso, publicUrl }: Config, logger: Logger): IdentityProvider | null {
+export async function createIdentityProvider(
+  { sso, publicUrl }: Config,
+  logger: Logger,
+): Promise<IdentityProvider | null> {
   if (sso === null) return null
+  // Loaded on demand, because most servers have no identity provider
+  const { createOidcProvider } = await import('../adapters/identity-provider/oidc.ts')
   const redirectUri = new URL(`/v1/sso/callback/${sso.provider}`, publicUrl).href
   return createOidcProvider({ ...sso, redirectUri, logger })
 }

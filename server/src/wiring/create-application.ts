@@ -94,7 +94,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       tokens,
       payments,
       paymentSandbox,
-      identityProvider: createIdentityProvider(config, log),
+      identityProvider: await createIdentityProvider(config, log),
       secretKey,
       lost: lost.signal,
       close: () => opened.disposeAsync(),

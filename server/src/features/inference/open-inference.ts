@@ -22,7 +22,6 @@ import { trackOpenRequests } from './revoke-access.ts'
 import type { OpenRequests } from './revoke-access.ts'
 import { createTargetCache } from './targets.ts'
 import type { TargetCache } from './targets.ts'
-import { openTraces } from './traces.ts'
 import type { Traces } from './traces.ts'
 
 /** The state that the inference routes share between requests. */
@@ -105,4 +104,10 @@ export async function openInference(
       await traces?.close()
     },
   }
+}
+
+async function openTraces(endpoint: URL): Promise<Traces> {
+  // Loaded on demand: OpenTelemetry is large.
+  const traces = await import('./traces.ts')
+  return traces.openTraces(endpoint)
 }

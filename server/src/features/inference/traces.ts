@@ -1,5 +1,8 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Context } from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import type { FinishedExchange } from './finished-exchange.ts'
 import type { Protocol } from './protocols/protocol.ts'
 
@@ -17,16 +20,9 @@ export interface RequestSpan {
 }
 
 /**
- * Sends one span per request to an OTLP collector over HTTP, in batches. The packages are loaded only when a collector is
- * configured. Names follow OpenTelemetry's semantic conventions for HTTP and generative AI. Prompts and completions are not sent.
+ * Sends one span per request to an OTLP collector over HTTP, in batches. Names follow OpenTelemetry's semantic conventions for HTTP and generative AI. Prompts and completions are not sent.
  */
-export async function openTraces(endpoint: URL): Promise<Traces> {
-  const [{ BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, { resourceFromAttributes }] =
-    await Promise.all([
-      import('@opentelemetry/sdk-trace'),
-      import('@opentelemetry/exporter-trace-otlp-http'),
-      import('@opentelemetry/resources'),
-    ])
+export function openTraces(endpoint: URL): Traces {
   const url = `${endpoint.href.replace(/\/$/, '')}/v1/traces`
   const processor = new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })
   const provider = new TracerProvider({
