@@ -103,8 +103,8 @@ class Queue implements Jobs {
     await this.#create(name)
     if (cron !== undefined) await this.#boss.schedule(name, cron, null, { singletonKey: name })
     const batches = { batchSize: concurrency, burstWhenBatchFull: true, perJobResults: true } as const
-    // Notifications announce new jobs; polling finds the delayed ones.
-    const polling = { pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: 1 }
+    // Notifications announce new jobs. Polling finds the delayed ones, which of a scheduled job are only its retries.
+    const polling = { pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: cron === undefined ? 1 : 5 }
     await this.#boss.work(name, { ...polling, ...batches }, (batch) =>
       Promise.all(batch.map((queued) => this.#run(job, queued))),
     )
