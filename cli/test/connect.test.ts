@@ -1,8 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import type { IncomingHttpHeaders } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { registerClient } from '../../server/test/support/client.ts'
@@ -243,43 +240,4 @@ test('without a session, connect and run end with 4', async () => {
   expect(await visitor.berth(['connect'])).toMatchObject({ code: 4 })
   expect(await visitor.berth(['run', '--', 'true'])).toMatchObject({ code: 4 })
   await visitor.close()
-})
-
-test('launch starts a program on a model, deploys it first, and refuses one that agents cannot use', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-programs-'))
-  for (const name of ['aider', 'codex', 'claude']) {
-    await writeFile(
-      join(folder, name),
-      '#!/bin/sh\necho "$@"\nenv | grep -E "BERTH_SESSION|BERTH_KEY|_BASE"\nexit 3\n',
-      {
-        mode: 0o755,
-      },
-    )
-  }
-  const own = await registerClient(served.server.url)
-  const desk = await openShell({ BERTH_URL: relay.url }, own)
-  desk.env['PATH'] = `${folder}:${desk.env['PATH']}`
-  expect(await desk.berth(['launch', 'aider'])).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('berth deploy MODEL --wait'),
-  })
-  const started = await desk.berth(['launch', 'aider', '--model', 'berth-tiny', '--', '--yes'])
-  expect(started, started.stderr).toMatchObject({ code: 3 })
-  expect(started.stdout).toMatch(
-    /^--model openai\/berth-tiny --yes\nOPENAI_API_BASE=http:\/\/127\.0\.0\.1:\d+\/v1\n/,
-  )
-  expect(started.stdout).not.toContain('BERTH_SESSION')
-  expect(await desk.berth(['launch', 'codex'])).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('--force'),
-  })
-  const forced = await desk.berth(['launch', 'codex', '--force'])
-  expect(forced).toMatchObject({ code: 3, stdout: expect.stringContaining('-c model_provider="berth"') })
-  expect(forced.stdout).toContain('BERTH_KEY=sk-berth-')
-  expect((await desk.berth(['launch', 'claude', '--force'])).stdout).toMatch(
-    /ANTHROPIC_BASE_URL=http:\/\/127\.0\.0\.1:\d+\n/,
-  )
-  expect(await desk.berth(['launch', 'emacs'])).toMatchObject({ code: 2 })
-  await desk.close()
-  await rm(folder, { recursive: true })
 })

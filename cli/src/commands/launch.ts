@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Model } from '../../../console/src/contract.ts'
 import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
@@ -9,12 +12,14 @@ import { createKey, openConnection } from './connect.ts'
 import { chooseModel } from './connect/choose-model.ts'
 import { deployAndWait, waitUntilRunning } from './deploy.ts'
 import { launchers } from './launch/launchers.ts'
-import type { Launcher } from './launch/launchers.ts'
+import type { Launcher, Started } from './launch/launchers.ts'
+import { replaceSettings, restoreSettings } from './launch/settings-file.ts'
 import { withoutSession } from './run.ts'
 
 interface LaunchOptions {
   model?: string
   force?: boolean
+  restore?: boolean
 }
 
 /** The first prompts of agents have up to 20,000 tokens. */
@@ -25,23 +30,56 @@ export async function launch(
   context: Context,
   name: string,
   args: readonly string[],
-  { model: wanted, force }: LaunchOptions,
+  { model: wanted, force, restore }: LaunchOptions,
 ): Promise<void> {
   const launcher = launchers[name]!
+  if (restore) return restoreProgram(context, name)
   const client = await connectClient(context.env)
   if (wanted !== undefined) await ensureRunning(context, client, launcher, wanted)
   const model = await chooseModel(client, wanted)
   if (launcher.isAgent && !force) requireAgentModel(model)
   const key = createKey()
   const { proxy } = await openConnection(context, key, 0)
-  const started = launcher.describe({ url: proxy.url, key, model })
-  const env = { ...withoutSession(context.env), ...started.env }
+  const folder = await mkdtemp(join(tmpdir(), 'berth-launch-'))
   try {
-    process.exitCode = await runProgram([launcher.command, ...started.args, ...args], env)
+    const started = launcher.describe({ url: proxy.url, key, model }, folder)
+    process.exitCode = await start(context, launcher, folder, started, args)
   } finally {
     proxy.close()
+    await rm(folder, { recursive: true, force: true })
   }
 }
+
+/** Runs a program with its settings in place. Resolves to its exit code. */
+async function start(
+  { env }: Context,
+  { command, settingsPath }: Launcher,
+  folder: string,
+  { args: given, env: added, files = {}, settings = '' }: Started,
+  args: readonly string[],
+): Promise<number> {
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(join(folder, name), content, { mode: 0o600 })
+  }
+  const path = settingsPath && join(homeOf(env), settingsPath)
+  if (path) await replaceSettings(path, settings)
+  try {
+    return await runProgram([command, ...given, ...args], { ...withoutSession(env), ...added })
+  } finally {
+    if (path) await restoreSettings(path)
+  }
+}
+
+/** Puts back the settings that a killed launch left behind. */
+async function restoreProgram({ env, output }: Context, name: string): Promise<void> {
+  const path = launchers[name]!.settingsPath
+  if (path === undefined) return output.note(`${name} keeps its own settings when it is launched.`)
+  const file = join(homeOf(env), path)
+  const isRestored = await restoreSettings(file)
+  output.note(isRestored ? `${file} is as it was before the launch.` : `${file} was not changed.`)
+}
+
+const homeOf = (env: NodeJS.ProcessEnv) => env['HOME'] ?? homedir()
 
 /** Deploys a model that is not running, or waits for the deployment that is starting. */
 async function ensureRunning(

@@ -4,7 +4,7 @@ import { examples, lazily, wholeNumber } from './define.ts'
 
 /** In the order of docs/cli.md */
 const programs = ['codex', 'claude', 'opencode', 'continue', 'aider', 'open-webui', 'litellm', 'langchain']
-const launchable = ['claude', 'codex', 'opencode', 'aider', 'open-webui']
+const launchable = ['claude', 'codex', 'opencode', 'continue', 'aider', 'open-webui']
 
 /** Defines `connect`, `run` and `launch`. */
 export function defineConnectionCommands(program: Command): void {
@@ -49,6 +49,7 @@ export function defineConnectionCommands(program: Command): void {
       'a model name, an alias or the id of a deployment; by default the first that chats',
     )
     .option('--force', 'start an agent even if its context is too short or the model knows no tools')
+    .option('--restore', 'put back settings that a killed launch left replaced, and start nothing')
     .addHelpText(
       'after',
       examples('berth launch claude --model assistant', 'berth launch codex -- --full-auto'),

@@ -16,7 +16,7 @@ const programs = {
     model,
   }) => `# ~/.codex/berth.config.toml, used by: BERTH_KEY=${key} codex --profile berth
 model = ${JSON.stringify(model.id)}
-model_provider = "berth"
+model_provider = "berth"${model.max_model_len === null ? '' : `\nmodel_context_window = ${model.max_model_len}`}
 
 [model_providers.berth]
 name = "Berth"
@@ -27,23 +27,14 @@ wire_api = "responses"`,
   claude: ({ url, key, model }) => `export ANTHROPIC_BASE_URL=${url}
 export ANTHROPIC_AUTH_TOKEN=${key}
 export ANTHROPIC_MODEL=${model.id}
-export ANTHROPIC_DEFAULT_HAIKU_MODEL=${model.id}
+export ANTHROPIC_DEFAULT_HAIKU_MODEL=${model.id}${model.max_model_len === null ? '' : `\nexport CLAUDE_CODE_MAX_CONTEXT_TOKENS=${model.max_model_len}`}
 claude`,
 
   opencode: (connection) => `# opencode.json in your project, or ~/.config/opencode/opencode.json
 ${JSON.stringify(describeOpencode(connection), null, 2)}`,
 
-  continue: ({ url, key, model }) => `# ~/.continue/config.yaml
-name: Berth
-version: 1.0.0
-schema: v1
-models:
-  - name: ${model.id}
-    provider: openai
-    model: ${model.id}
-    apiBase: ${url}/v1
-    apiKey: ${key}
-    roles: [chat, edit, apply]`,
+  continue: (connection) => `# ~/.continue/config.yaml
+${describeContinue(connection)}`,
 
   aider: ({ url, key, model }) => `export OPENAI_API_BASE=${url}/v1
 export OPENAI_API_KEY=${key}
@@ -92,4 +83,22 @@ export function describeOpencode({ url, key, model }: Connection) {
     },
     model: `berth/${model.id}`,
   }
+}
+
+/** The configuration of Continue. */
+export function describeContinue({
+  url,
+  key,
+  model: { id, capabilities, max_model_len: context },
+}: Connection) {
+  return `name: Berth
+version: 1.0.0
+schema: v1
+models:
+  - name: ${JSON.stringify(id)}
+    provider: openai
+    model: ${JSON.stringify(id)}
+    apiBase: ${url}/v1
+    apiKey: ${key}
+    roles: [chat, edit, apply]${capabilities.includes('tools') ? '\n    capabilities: [tool_use]' : ''}${context === null ? '' : `\n    defaultCompletionOptions: { contextLength: ${context} }`}`
 }
