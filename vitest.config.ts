@@ -5,12 +5,16 @@ import { LongestFirst } from './server/test/support/longest-first.ts'
 const services = { globalSetup: ['server/test/support/global-setup.ts'] }
 
 /** A project that `npm test` leaves out, because its tests need the component that `npm run test:<name>` provides. */
-function onRealComponent(name: string, include: string[]): TestProjectInlineConfiguration {
+function onRealComponent(
+  name: string,
+  include: string[],
+  setup: string[] = [],
+): TestProjectInlineConfiguration {
   return {
     test: {
       name,
       include,
-      ...services,
+      globalSetup: [...services.globalSetup, ...setup],
       expect: { poll: { timeout: 30_000 } },
       // Losing an engine four times takes eight minutes.
       testTimeout: 900_000,
@@ -88,7 +92,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
         },
       },
-      onRealComponent('clients', ['server/test/clients/**/*.test.ts']),
+      onRealComponent('clients', ['server/test/clients/**/*.test.ts'], ['cli/test/support/build.ts']),
       onRealComponent('hub', ['server/test/hub/**/*.test.ts']),
       onRealComponent('gpu', ['server/test/gpu/**/*.test.ts']),
       onRealComponent('keycloak', ['server/test/keycloak/**/*.test.ts']),

@@ -1,20 +1,42 @@
-// Runs unmodified clients from PyPI against a complete server with the embedded engine: pydantic-ai, and Open WebUI (several GB, mostly
-// PyTorch). Needs Python 3.11 as `python3.11` or TEST_PYTHON.
+// Runs unmodified clients and agents, which it installs from PyPI and npm, against complete servers. Open WebUI takes several GB, mostly
+// PyTorch. Needs Python 3.11 as `python3.11` or TEST_PYTHON. Arguments select test files, as with vitest.
+import { installNode } from './node.ts'
 import { installPython } from './python.ts'
-import { runCommand, runSuite } from './suite.ts'
+import { nameVersions, runCommand, runSuite } from './suite.ts'
 
-const pydanticAi = '2.66.0'
-const openWebui = '0.12.4'
+/** Each client's newest version that agrees with the others in its environment */
+const gateway = ['openai==3.57.0', 'anthropic==2.14.0', 'litellm[proxy]==1.108.7', 'llm==0.36']
+const frameworks = [
+  'openai-agents==0.24.0',
+  'instructor==1.17.0',
+  'langchain-openai==1.7.4',
+  'langchain-anthropic==1.7.10',
+]
+const llamaIndex = [
+  'llama-index-core==0.14.25',
+  'llama-index-llms-openai-like==0.8.1',
+  'llama-index-embeddings-openai-like==0.4.0',
+]
+const agents = [
+  '@anthropic-ai/claude-code@2.1.332',
+  '@openai/codex@0.169.0',
+  '@continuedev/cli@1.5.47',
+  'opencode-ai@1.18.33',
+]
+const pydanticAi = ['pydantic-ai-slim[openai]==2.66.0']
+const openWebui = ['open-webui==0.12.4']
+
+const install = (name: string, packages: readonly string[], overrides?: readonly string[]) =>
+  installPython(nameVersions(name, packages), packages, overrides)
 
 await runSuite('clients', async () => {
-  await runCommand('vitest', ['run', '--project', 'clients'], {
-    TEST_PYDANTIC_AI: await installPython(`pydantic-ai-${pydanticAi}`, [
-      `pydantic-ai-slim[openai]==${pydanticAi}`,
-    ]),
-    TEST_OPEN_WEBUI: await installPython(
-      `open-webui-${openWebui}`,
-      [`open-webui==${openWebui}`],
-      ['torch==2.13.0'],
-    ),
-  })
+  const environment = {
+    TEST_CLIENTS_GATEWAY: await install('clients-gateway', gateway),
+    TEST_CLIENTS_FRAMEWORKS: await install('clients-frameworks', frameworks),
+    TEST_CLIENTS_LLAMA_INDEX: await install('clients-llama-index', llamaIndex),
+    TEST_CLIENTS_AGENTS: await installNode('clients-agents', agents),
+    TEST_PYDANTIC_AI: await install('pydantic-ai', pydanticAi),
+    TEST_OPEN_WEBUI: await install('open-webui', openWebui, ['torch==2.13.0']),
+  }
+  await runCommand('vitest', ['run', '--project', 'clients', ...process.argv.slice(2)], environment)
 })

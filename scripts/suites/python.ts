@@ -37,6 +37,8 @@ export async function installPython(
       'pip',
       'install',
       '--quiet',
+      // Some programs import thousands of modules.
+      '--compile-bytecode',
       '--overrides',
       overridesFile,
       '--python',

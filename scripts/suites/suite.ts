@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { once } from 'node:events'
 import { homedir } from 'node:os'
@@ -36,6 +37,12 @@ export function findCacheFolder(name: string): string {
   const folder = join(process.env['BERTH_SUITES'] ?? join(homedir(), '.cache/berth-suites'), name)
   mkdirSync(folder, { recursive: true })
   return folder
+}
+
+/** Appends a digest of versions to a name, so that other versions get another folder. */
+export function nameVersions(name: string, versions: readonly string[]): string {
+  const digest = createHash('sha256').update(versions.join('\n')).digest('hex')
+  return `${name}-${digest.slice(0, 8)}`
 }
 
 /** Runs a command of this checkout or of the system with its output shown. Throws if it fails. */

@@ -44,7 +44,11 @@ aider --model openai/${model.id}`,
 export OPENAI_API_KEY=${key}
 open-webui serve`,
 
-  litellm: ({ url, key, model }) => `# config.yaml, used by: litellm --config config.yaml
+  litellm: ({
+    url,
+    key,
+    model,
+  }) => `# config.yaml, used by: LITELLM_MASTER_KEY=sk-your-own litellm --config config.yaml
 model_list:
   - model_name: ${model.id}
     litellm_params:

@@ -1,0 +1,16 @@
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { findCacheFolder, nameVersions, runCommand } from './suite.ts'
+
+/** Installs npm packages into a folder of their own, once per list of versions, and returns the folder of their programs. */
+export async function installNode(name: string, packages: readonly string[]): Promise<string> {
+  const folder = findCacheFolder(nameVersions(name, packages))
+  const mark = join(folder, '.complete')
+  if (!existsSync(mark)) {
+    await writeFile(join(folder, 'package.json'), '{"private":true}')
+    await runCommand('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', ...packages])
+    await writeFile(mark, '')
+  }
+  return join(folder, 'node_modules/.bin')
+}

@@ -1,0 +1,29 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { parse } from 'yaml'
+
+const catalog = resolve(import.meta.dirname, '../../../../catalog')
+const key = 'llama.context_length'
+
+/** What agents need, in tokens */
+export const longContext = 65_536
+
+/**
+ * Writes a catalog whose berth-tiny has a context that agents need, into a folder, and returns its path. The weights are those of the
+ * bundled model, which was trained on 2,048 tokens: beyond these its text is noise.
+ */
+export async function writeLongModel(folder: string): Promise<string> {
+  const file = await readFile(join(catalog, 'weights/berth-tiny.gguf'))
+  // In a GGUF file the value follows its key and four bytes with its type.
+  file.writeUInt32LE(longContext, file.indexOf(key) + key.length + 4)
+  const weights = join(folder, 'berth-tiny.gguf')
+  await writeFile(weights, file)
+  const { models } = parse(await readFile(join(catalog, 'models.yaml'), 'utf8'))
+  const model = models.find(({ id }: { id: string }) => id === 'berth-tiny')
+  model.context_length = longContext
+  model.sizes[0].variants[0].weights = { file: weights }
+  const path = join(folder, 'models.yaml')
+  // JSON is YAML.
+  await writeFile(path, JSON.stringify({ models: [model] }))
+  return path
+}
