@@ -38,6 +38,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
   placement: ['catalog', 'metering'],
   'own-models': ['audit', 'organizations', 'catalog', 'placement'],
   installation: ['second-factors', 'own-models'],
+  weights: ['catalog'],
   deployments: [
     'audit',
     'mail',
@@ -66,6 +67,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'audit',
     'mail',
     'catalog',
+    'own-models',
     'organizations',
     'accounts',
     'sessions',

@@ -70,6 +70,8 @@ export interface Config extends InferenceConfig {
   previousSecretKey: string | null
   /** Absolute path of the model catalog */
   catalogFile: string
+  /** True if `CATALOG_FILE` is set: then it alone decides which models the installation has */
+  hasOwnCatalog: boolean
   /** Absolute path of the price file */
   pricesFile: string
   /** Absolute path of the instance type file */
@@ -289,6 +291,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     ...inference,
     secretKey: settings.SECRET_KEY ?? null,
     previousSecretKey: settings.PREVIOUS_SECRET_KEY ?? null,
+    hasOwnCatalog: settings.CATALOG_FILE !== undefined,
     catalogFile: settings.CATALOG_FILE === undefined ? shippedCatalog : resolve(settings.CATALOG_FILE),
     pricesFile: settings.PRICES_FILE === undefined ? shippedPrices : resolve(settings.PRICES_FILE),
     instanceTypesFile:

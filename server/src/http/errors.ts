@@ -80,7 +80,11 @@ export const problemSchema = z
     deployment_ids: z
       .array(z.string())
       .optional()
-      .describe('With `deployments_active`: the deployments in question'),
+      .describe('With `deployments_active` and `model_in_use`: the deployments in question'),
+    reasons: z
+      .array(z.string())
+      .optional()
+      .describe('With `no_runnable_weights`: why the weights of each format can not run'),
     active_deployments: z
       .array(
         z.object({

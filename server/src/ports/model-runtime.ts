@@ -328,10 +328,26 @@ export interface EngineLogs {
   isReadable?(deploymentId: string): Promise<boolean>
 }
 
+/** Weights on the disk of a runtime's host. */
+export interface CachedWeights {
+  /** Names them on that host, such as `huggingface/owner/name/commit/file.gguf` */
+  name: string
+  bytes: number
+  usedAt: Date
+  /** True if a deployment needs them */
+  isNeeded: boolean
+}
+
 /** The weights that a runtime caches on its host. */
 export interface WeightCache {
   /** The size and the limit in bytes. */
   measure(): Promise<{ bytes: number; limitBytes: number }>
+  /** The files in the cache, the least recently used first */
+  list(): Promise<CachedWeights[]>
+  /** The files in the cache of each of these variants */
+  listOf(variants: readonly ModelVariant[]): Promise<CachedWeights[][]>
+  /** Deletes the files that no deployment needs, and resolves to them. */
+  prune(): Promise<CachedWeights[]>
 }
 
 /**

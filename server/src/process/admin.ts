@@ -10,12 +10,20 @@ import { closeOrganizationForGood } from '../features/operators/close-organizati
 import { disableUser } from '../features/operators/disable-user.ts'
 import { examine } from '../features/operators/doctor.ts'
 import { findActions, findOrganizations, findUsers } from '../features/operators/find.ts'
+import {
+  enableCatalogModel,
+  importCatalogModel,
+  listCatalog,
+  removeCatalogModel,
+} from '../features/operators/manage-catalog.ts'
 import { identifyOperator } from '../features/operators/operator.ts'
 import { resetFactorsOf } from '../features/operators/reset-second-factors.ts'
 import { setLimit } from '../features/operators/set-limit.ts'
 import { resumeOrganization, suspendOrganization } from '../features/operators/suspend.ts'
 import { unlinkIdentitiesOf } from '../features/operators/unlink-identities.ts'
+import { formatFileSize } from '../base/format-bytes.ts'
 import { createLog } from '../base/log.ts'
+import type { CachedWeights, WeightCache } from '../ports/model-runtime.ts'
 
 /** Runs one command on the server's services, with the server's settings, and closes them again. */
 async function withApplication(work: (application: Application) => Promise<void>): Promise<void> {
@@ -177,6 +185,82 @@ program
   .action((options: { organization?: number; limit: number }) =>
     withApplication(async ({ db }) => printRows(await findActions(db, options))),
   )
+
+const catalog = program.command('catalog').description('Change which models all organizations see')
+catalog
+  .command('list')
+  .description('list the models of the installation')
+  .action(() => withApplication(async ({ db }) => printRows(await listCatalog({ db }))))
+catalog
+  .command('import <repository>')
+  .description('add a model from the Hugging Face Hub, with HF_TOKEN if it is set')
+  .option('--name <name>', 'name of the model (default: that of the repository)', parseModelName)
+  .option('--revision <revision>', 'branch, tag or commit (default: main)')
+  .action((repository: string, options: { name?: string; revision?: string }) =>
+    withApplication(async (application) => {
+      const name = await importCatalogModel(application, operator, repository, options)
+      console.log(`Imported as ${name}.`)
+    }),
+  )
+for (const [verb, enabled] of [
+  ['enable', true],
+  ['disable', false],
+] as const) {
+  catalog
+    .command(`${verb} <model>`)
+    .description(enabled ? 'show a model again' : 'hide a model and refuse new deployments of it')
+    .action((model: string) =>
+      withApplication(async (application) => {
+        await enableCatalogModel(application, operator, model, enabled)
+        console.log(enabled ? 'Enabled.' : 'Disabled.')
+      }),
+    )
+}
+catalog
+  .command('remove <model>')
+  .description('remove an imported model')
+  .action((model: string) =>
+    withApplication(async (application) => {
+      await removeCatalogModel(application, operator, model)
+      console.log('Removed.')
+    }),
+  )
+
+function parseModelName(text: string): string {
+  if (/^[A-Za-z0-9][\w.-]{0,127}$/.test(text)) return text
+  throw new InvalidArgumentError('It must have at most 128 letters, digits, dots, dashes and underscores.')
+}
+
+const weights = program
+  .command('weights')
+  .description('See and delete the model weights in the cache of this host')
+weights
+  .command('list')
+  .description('list the files, the least recently used first')
+  .action(() =>
+    withWeightCache(async (cache) => {
+      printRows((await cache.list()).map(toWeightsRow))
+      const { bytes, limitBytes } = await cache.measure()
+      console.log(`${formatFileSize(bytes)} of ${formatFileSize(limitBytes)}`)
+    }),
+  )
+weights
+  .command('prune')
+  .description('delete what no deployment needs')
+  .action(() => withWeightCache(async (cache) => printRows((await cache.prune()).map(toWeightsRow))))
+
+/** Runs a command on the cache of this host, if its runtime has one. */
+async function withWeightCache(work: (cache: WeightCache) => Promise<void>): Promise<void> {
+  await withApplication(async ({ runtime: { weightCache } }) => {
+    if (weightCache !== undefined) return work(weightCache)
+    console.error('This runtime keeps no weights on this host.')
+    process.exitCode = 1
+  })
+}
+
+function toWeightsRow({ name, bytes, usedAt, isNeeded }: CachedWeights): object {
+  return { weights: name, size: formatFileSize(bytes), 'last used': usedAt.toISOString(), needed: isNeeded }
+}
 
 program
   .command('mail')

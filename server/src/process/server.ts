@@ -42,6 +42,7 @@ import { backChannelLogoutRoute } from '../features/sso/logout-routes.ts'
 import { ssoRoutes } from '../features/sso/routes.ts'
 import { readDefaults } from '../features/placement/plan.ts'
 import { placementRoutes } from '../features/placement/routes.ts'
+import { weightRoutes } from '../features/weights/routes.ts'
 import { statisticsRoutes } from '../features/statistics/routes.ts'
 import type { App } from '../http/app.ts'
 import { serveConsole } from '../http/console.ts'
@@ -259,6 +260,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
   catalogRoutes(signedIn, { ...application, readDefaults: () => readDefaults(application) })
   ownModelRoutes(signedIn, application)
   placementRoutes(signedIn, application)
+  weightRoutes(signedIn, application)
   deploymentRoutes(signedIn, application)
   followRoutes(signedIn, application)
   statisticsRoutes(signedIn, application)

@@ -45,7 +45,10 @@ export async function createApplication(config: Config, overrides: Overrides = {
   try {
     const { databaseUrl, connection } = await openDatabase({ config, log, opened, lost })
     const { db } = connection
-    if (overrides.keepsCatalog !== true) await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
+    if (overrides.keepsCatalog !== true) {
+      const { models } = readCatalogFile(config.catalogFile)
+      await replaceCatalog(db, models, { keepsChanges: !config.hasOwnCatalog })
+    }
     const instanceTypes = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
     const prices = readPrices(config, instanceTypes)
     const notifications = await listenToNotifications(databaseUrl, (error) =>

@@ -269,6 +269,22 @@ describe('a download from the hub', () => {
     expect(store.requests[0]?.headers.authorization).toBeUndefined()
   })
 
+  test.each([
+    [
+      'the organization’s token instead of the installation’s',
+      'hf_of_an_organization',
+      'Bearer hf_of_an_organization',
+    ],
+    ['no token instead of the installation’s', null, undefined],
+    ['the installation’s token by default', undefined, 'Bearer hf_of_the_operator'],
+  ])('sends %s', async (_what, hubToken, sent) => {
+    const hub = await startServer((request, response) => sendFile(request, response, modelBytes))
+    const huggingFace = { endpoint: hub.origin, token: 'hf_of_the_operator' }
+    const store = openStore(makeSettings(await makeFolder(), { huggingFace }))
+    await vi.waitUntil(() => store.ensure(one, makeVariant(hubWeights()), hubToken), patient)
+    expect(new Set(hub.requests.map(({ headers }) => headers.authorization))).toEqual(new Set([sent]))
+  })
+
   test('rejects a file that differs from the hub’s description', async () => {
     const other = makeModelBytes(modelBytes.length, 'b')
     const hub = await startServer((request, response) =>

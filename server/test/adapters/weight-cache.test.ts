@@ -78,6 +78,29 @@ async function setUsed(path: string, minutesAgo: number): Promise<void> {
   await utimes(path, at, at)
 }
 
+test('a weight cache lists what it has, and prunes what no deployment needs', async () => {
+  const folder = await makeFolder()
+  const server = await serveModel()
+  const needed: string[] = []
+  const store = openCache(folder, 100 * megabyte, async () => needed)
+  for (const [index, name] of ['a', 'b', 'c'].entries()) {
+    await setUsed(await getPath(store, modelAt(server, name)), 30 - index)
+  }
+  needed.push(await getPath(store, modelAt(server, 'b')))
+  await setUsed(needed[0]!, 10)
+  const name = (file: string) => expect.stringMatching(new RegExp(`^url/[0-9a-f]{16}/${file}\\.gguf$`))
+  const usedAt = expect.any(Date)
+  const [a, c, b] = [
+    { name: name('a'), bytes: 3 * megabyte, usedAt, isNeeded: false },
+    { name: name('c'), bytes: 3 * megabyte, usedAt, isNeeded: false },
+    { name: name('b'), bytes: 3 * megabyte, usedAt, isNeeded: true },
+  ]
+  expect(await store.cache.list()).toEqual([a, c, b])
+  expect(await store.cache.list(needed)).toEqual([b])
+  expect(await store.cache.prune()).toEqual([a, c])
+  expect(await listFiles(folder)).toEqual(['b.gguf'])
+})
+
 describe('a full weight cache', () => {
   test('evicts the least recently used weights for a download', async () => {
     const folder = await makeFolder()
@@ -86,7 +109,7 @@ describe('a full weight cache', () => {
     for (const [index, name] of ['a', 'b', 'c'].entries()) {
       await setUsed(await getPath(store, modelAt(server, name)), 30 - index)
     }
-    expect(await store.measure()).toEqual({ bytes: 9 * megabyte, limitBytes: 10 * megabyte })
+    expect(await store.cache.measure()).toEqual({ bytes: 9 * megabyte, limitBytes: 10 * megabyte })
     await settle(store, modelAt(server, 'a'))
     expect(await settle(store, modelAt(server, 'd'))).toMatch(/d\.gguf$/)
     expect(await listFiles(folder)).toEqual(['a.gguf', 'c.gguf', 'd.gguf'])

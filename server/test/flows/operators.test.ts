@@ -1,4 +1,8 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { replaceCatalog } from '../../src/features/catalog/replace-catalog.ts'
+import { readCatalogFile } from '../../src/features/catalog/sources/file.ts'
 import { disableUser } from '../../src/features/operators/disable-user.ts'
 import { identifyOperator } from '../../src/features/operators/operator.ts'
 import {
@@ -10,6 +14,8 @@ import { adminSettings, runAdmin } from '../support/admin.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
+import { startHubServer } from '../support/hub/hub-server.ts'
+import { makeRepositories } from '../support/hub/test-repositories.ts'
 import { startMailServer } from '../support/mail.ts'
 import type { MailServer } from '../support/mail.ts'
 import { listOperations } from '../support/operations.ts'
@@ -97,6 +103,62 @@ const signIn = ({ email, password }: Account) =>
 async function readActions(owner: Client, action: string) {
   return (await owner.get(`/v1/organization/audit-log?action=${action}`)).body.items
 }
+
+test('catalog import, disable, enable and remove: what all organizations see, without a restart', async () => {
+  const hub = await startHubServer(makeRepositories(), { tokens: ['hf_of_the_operator'] })
+  onTestFinished(() => hub.close())
+  const { owner } = await setUp()
+  const names = async () =>
+    (await owner.get('/api/v1/deployable-models')).body.items.map(
+      ({ model_name }: { model_name: string }) => model_name,
+    )
+  const settings = { ...adminSettings(server), HF_ENDPOINT: hub.origin, HF_TOKEN: 'hf_of_the_operator' }
+  const { db, config } = server.application
+  const { models } = readCatalogFile(config.catalogFile)
+  const change = (...args: string[]) => runAdmin(settings, ['catalog', ...args])
+
+  expect(await change('import', 'acme/Licensed', '--name', 'house')).toMatchObject({
+    stdout: 'Imported as house.\n',
+  })
+  expect(await names()).toContain('house')
+  expect((await change('import', 'acme/Small', '--name', 'House')).stderr).toMatch(
+    /has a model called "House"/,
+  )
+  expect((await change('import', 'acme/Pickle')).stderr).toMatch(
+    /has no weights that an engine of this server loads/,
+  )
+  expect((await change('list')).stdout).toMatch(/house.*acme\/Licensed at 3333333/)
+
+  expect(await change('disable', 'qwen3')).toMatchObject({ stdout: 'Disabled.\n' })
+  expect(await change('disable', 'house')).toMatchObject({ code: 0 })
+  await replaceCatalog(db, models, { keepsChanges: true })
+  expect(await names()).not.toContain('qwen3')
+  expect(await names()).not.toContain('house')
+  expect(await change('enable', 'house')).toMatchObject({ stdout: 'Enabled.\n' })
+  await replaceCatalog(db, models, { keepsChanges: true })
+  expect(await names()).toContain('house')
+  await replaceCatalog(db, models, { keepsChanges: false })
+  expect(await names()).toContain('qwen3')
+  expect(await names()).not.toContain('house')
+
+  expect((await change('remove', 'qwen3')).stderr).toMatch(/is in the catalog file/)
+  expect(await change('remove', 'house')).toMatchObject({ stdout: 'Removed.\n' })
+  expect((await change('remove', 'house')).stderr).toMatch(/has no model "house"/)
+  expect(await change('enable', 'qwen3')).toMatchObject({ code: 0 })
+  const fixed = { ...settings, CATALOG_FILE: server.application.config.catalogFile }
+  expect((await runAdmin(fixed, ['catalog', 'disable', 'qwen3'])).stderr).toMatch(/^CATALOG_FILE decides/)
+})
+
+test('weights list and prune: the cache of this host', async () => {
+  const folder = join(server.dataDirectory, 'weights/url/0123456789abcdef')
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'old.gguf'), Buffer.alloc(2_000_000))
+  expect(await operate('weights', 'list')).toMatch(
+    /url\/0123456789abcdef\/old\.gguf.*2 MB.*false[^]*2 MB of /,
+  )
+  expect(await operate('weights', 'prune')).toContain('old.gguf')
+  expect(await operate('weights', 'list')).toMatch(/^Nothing found\.\n0 kB of /)
+})
 
 test('organization suspend: members only read, other organizations go on, and resume ends it', async () => {
   const { owner, id } = await setUp('Suspended & Sons')

@@ -124,6 +124,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
 
   GET    /api/v1/deployable-models                              401        200     200     200    200          200       -
   GET    /api/v1/deployable-models/{model_id}                   401        200     200     200    200          200       -
+  GET    /api/v1/weights                                        401        200     200     200    200          200       -
   POST   /api/v1/deployable-models/inspect                      401        403     200     200    200          200       -
   POST   /api/v1/deployable-models                              401        403     403     201    201          201       model.imported
   PATCH  /api/v1/deployable-models/{model_id}                   401        403     403     200    200          404       model.changed

@@ -20,19 +20,28 @@ export async function addOwnModel(
   organizationId: number,
   model: CatalogModel,
 ): Promise<StoredModel> {
+  await insertModel(transaction, organizationId, model)
+  return (await findModelById(transaction, organizationId, model.id, false))!
+}
+
+/** Adds a model of an organization, or of the installation for `null`. Throws `model_name_taken`. */
+export async function insertModel(
+  transaction: DatabaseTransaction,
+  organizationId: number | null,
+  model: CatalogModel,
+): Promise<void> {
   await sql`LOCK TABLE deployable_models IN SHARE ROW EXCLUSIVE MODE`.execute(transaction)
   await requireFreeName(transaction, organizationId, model.modelName)
   await transaction
     .insertInto('deployable_models')
     .values({ ...toColumns(model), id: model.id, organization_id: organizationId })
     .execute()
-  return (await findModelById(transaction, organizationId, model.id, false))!
 }
 
 /** Throws `model_name_taken` if the organization sees a model with this name or id, in any case. */
 export async function requireFreeName(
   db: Database,
-  organizationId: number,
+  organizationId: number | null,
   modelName: string,
 ): Promise<void> {
   if ((await findModelByName(db, organizationId, modelName, false)) === undefined) return

@@ -8,13 +8,13 @@ import type { DeployableModelsTable } from './tables.ts'
 /** A row of the catalog with its parsed entry. */
 export type StoredModel = Omit<Selectable<DeployableModelsTable>, 'entry'> & { entry: CatalogModel }
 
-/** The models that an organization sees are its own and those of the installation. */
-function selectVisible(db: Database, organizationId: number) {
-  return db
-    .selectFrom('deployable_models')
-    .where((where) =>
-      where.or([where('organization_id', 'is', null), where('organization_id', '=', organizationId)]),
-    )
+/** The models that an organization sees are its own and those of the installation; only the latter for `null`. */
+function selectVisible(db: Database, organizationId: number | null) {
+  const models = db.selectFrom('deployable_models')
+  if (organizationId === null) return models.where('organization_id', 'is', null)
+  return models.where((where) =>
+    where.or([where('organization_id', 'is', null), where('organization_id', '=', organizationId)]),
+  )
 }
 
 export interface ModelFilter {
@@ -70,7 +70,7 @@ export async function findModelById(
  */
 export async function findModelByName(
   db: Database,
-  organizationId: number,
+  organizationId: number | null,
   name: string,
   enabledOnly: boolean,
 ): Promise<StoredModel | undefined> {
@@ -92,14 +92,19 @@ export async function listEnabledEntries(
   db: Database,
   organizationId: number | null,
 ): Promise<CatalogModel[]> {
-  // No organization has the id 0.
-  const rows = await selectVisible(db, organizationId ?? 0)
+  const rows = await selectVisible(db, organizationId)
     .select(['id', 'entry'])
     .where('enabled', '=', true)
     .orderBy('sort_order')
     .orderBy('model_name')
     .execute()
   return rows.map(parseStoredModel)
+}
+
+/** The models of the installation, in catalog order, with disabled ones. */
+export async function listInstallationRows(db: Database): Promise<StoredModel[]> {
+  const rows = await selectVisible(db, null).selectAll().orderBy('sort_order').orderBy('model_name').execute()
+  return rows.map(parseRow)
 }
 
 function parseRow(row: Selectable<DeployableModelsTable>): StoredModel {

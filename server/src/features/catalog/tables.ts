@@ -16,6 +16,8 @@ export interface DeployableModelsTable {
   model_type: ModelType
   provider: string
   enabled: boolean
+  /** What an operator decided; null for what the catalog file says */
+  operator_enabled: boolean | null
   sort_order: number
   /** JSON of `serializeModel`, read by `parseStoredModel` */
   entry: ColumnType<unknown, string, string>

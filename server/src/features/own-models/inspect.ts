@@ -44,12 +44,13 @@ export async function inspectRepository(
   organizationId: number,
   request: RepositoryRequest,
 ): Promise<Inspection> {
-  const { repository, variants } = await readContents(deps, organizationId, request)
+  const token = request.token ?? (await findHubToken(deps, organizationId))
+  const { repository, variants } = await readContents(deps, { ...request, token })
   const { engines } = deps.runtime
   const loadable = variants.filter((variant) => findObstacle(variant, engines) === null)
   const results = await placeVariants(
     deps,
-    loadable.map((variant) => toModelVariant(repository.name, repository, variant, engines)),
+    loadable.map((variant) => toModelVariant(repository.name, repository, variant, engines, 'organization')),
   )
   const placements = new Map(loadable.map((variant, index) => [variant, results[index]!]))
   return {
@@ -65,13 +66,11 @@ export async function inspectRepository(
 
 /** Throws `repository_not_found`, `repository_gated`, `no_runnable_weights` and `hub_unreachable`. */
 export async function readContents(
-  deps: Pick<Services, 'db' | 'hub' | 'secretKey'>,
-  organizationId: number,
-  { name, revision, token }: RepositoryRequest,
+  { hub }: Pick<Services, 'hub'>,
+  { name, revision, token }: Omit<RepositoryRequest, 'token'> & { token: string | null },
 ): Promise<RepositoryContents> {
-  const session = deps.hub.open(token ?? (await findHubToken(deps, organizationId)))
   try {
-    return await readRepository(session, name, revision)
+    return await readRepository(hub.open(token), name, revision)
   } catch (error) {
     if (error instanceof ModelHubError) throw toApplicationError(error)
     throw error

@@ -1,6 +1,4 @@
-import { v7 as uuidv7 } from 'uuid'
 import { ApplicationError } from '../../base/errors.ts'
-import { nameFormat } from '../../base/format-names.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
@@ -14,10 +12,9 @@ import {
 } from '../catalog/own-model-changes.ts'
 import type { ModelChanges, StoredModel } from '../catalog/own-model-changes.ts'
 import { holdMembership } from '../organizations/memberships.ts'
-import { storeHubToken } from './hub-tokens.ts'
-import { findObstacle, readContents } from './inspect.ts'
+import { buildModel, defaultModelName } from './build-model.ts'
+import { findHubToken, storeHubToken } from './hub-tokens.ts'
 import type { InspectDeps, RepositoryRequest } from './inspect.ts'
-import { toOwnModel } from './to-model.ts'
 
 /** Adds the model of a repository to the viewer's organization, and keeps the token of the request. Its weights stay on the Hub. */
 export async function importModel(
@@ -25,15 +22,13 @@ export async function importModel(
   viewer: Viewer,
   request: RepositoryRequest & { modelName: string | undefined },
 ): Promise<StoredModel> {
-  const { db, runtime, secretKey } = deps
+  const { db, secretKey } = deps
   const { organizationId } = viewer
-  const modelName = request.modelName ?? request.name.split('/')[1]!.toLowerCase()
+  const modelName = request.modelName ?? defaultModelName(request.name)
   await requireFreeName(db, organizationId, modelName)
-  const { repository, variants } = await readContents(deps, organizationId, request)
-  const obstacles = variants.map((variant) => ({ variant, obstacle: findObstacle(variant, runtime.engines) }))
-  const loadable = obstacles.flatMap(({ variant, obstacle }) => (obstacle === null ? [variant] : []))
-  if (loadable.length === 0) throw toNoWeights(repository.name, obstacles)
-  const model = toOwnModel(uuidv7(), modelName, repository, loadable, runtime.engines)
+  const token = request.token ?? (await findHubToken(deps, organizationId))
+  const { name, revision } = request
+  const model = await buildModel(deps, { name, revision, token, modelName, access: 'organization' })
   return db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     if (request.token !== undefined) {
@@ -41,26 +36,10 @@ export async function importModel(
     }
     await recordAction(transaction, viewer, 'model.imported', {
       target: { type: 'model', id: model.id, name: modelName },
-      details: {
-        repository: repository.name,
-        commit: repository.commit,
-        token: request.token === undefined ? 'unchanged' : 'stored',
-      },
+      details: { ...model.source, token: request.token === undefined ? 'unchanged' : 'stored' },
     })
     return addOwnModel(transaction, organizationId, model)
   })
-}
-
-function toNoWeights(
-  name: string,
-  obstacles: readonly { variant: { format: string; quantization: string }; obstacle: string | null }[],
-): ApplicationError {
-  const reasons = [
-    ...new Set(obstacles.map(({ variant, obstacle }) => `${nameFormat(variant.format)}: ${obstacle}.`)),
-  ].slice(0, 10)
-  const why = reasons.length === 0 ? 'It has no weights.' : reasons.join(' ')
-  const message = `${name} has no weights that an engine of this server loads. ${why}`
-  return new ApplicationError('no_runnable_weights', message, { facts: { reasons } })
 }
 
 /** Changes how a model of the viewer's organization is presented, and whether it can be deployed. */

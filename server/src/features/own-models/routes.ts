@@ -25,7 +25,6 @@ const hubErrors = [
   'repository_gated',
   'no_runnable_weights',
   'hub_unreachable',
-  'runtime_unavailable',
   'busy',
 ] as const
 
@@ -65,7 +64,7 @@ function inspectRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
         tags,
         body: inspectModelBody,
         response: { 200: inspectionBody },
-        errors: [...hubErrors],
+        errors: [...hubErrors, 'runtime_unavailable'],
       },
     },
     async ({ body, viewer }) => {

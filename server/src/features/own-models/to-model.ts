@@ -10,6 +10,9 @@ const usualContextTokens = 2048
 /** The variant that people want unless they say otherwise, if the repository has it */
 const usualQuantizations = ['Q4_K_M', 'UD-Q4_K_XL', 'Q4_K_S', 'Q4_0', 'Q5_K_M', 'Q6_K', 'Q8_0']
 
+/** Whose token reads the repository */
+export type HubAccess = 'installation' | 'organization'
+
 /** The catalog model of a repository. `variants`, at least one, are those that an engine can load. */
 export function toOwnModel(
   id: string,
@@ -17,8 +20,9 @@ export function toOwnModel(
   repository: HubRepository,
   variants: readonly RepositoryVariant[],
   engines: readonly RuntimeEngine[],
+  access: HubAccess,
 ): CatalogModel {
-  const converted = variants.map((variant) => toModelVariant(modelName, repository, variant, engines))
+  const converted = variants.map((variant) => toModelVariant(modelName, repository, variant, engines, access))
   const [owner = '', name = ''] = repository.name.split('/')
   const [first] = variants
   return {
@@ -51,6 +55,7 @@ export function toModelVariant(
   { name, commit, isGated }: HubRepository,
   variant: RepositoryVariant,
   engines: readonly RuntimeEngine[],
+  access: HubAccess,
 ): CatalogVariant {
   return {
     modelName,
@@ -66,7 +71,7 @@ export function toModelVariant(
       repo: name,
       revision: commit,
       files: variant.files,
-      access: 'organization',
+      access,
     },
     engines: toProfiles(variant, engines),
     gated: isGated,

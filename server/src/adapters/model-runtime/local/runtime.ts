@@ -17,7 +17,7 @@ import type { HostOffer } from './host.ts'
 import { createReservations } from './reservations.ts'
 import type { DeploymentFolders, Reservations } from './reservations.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
-import { locateProjector } from './weights/weight-files.ts'
+import { listWeightPaths, locateProjector } from './weights/weight-files.ts'
 import { createWeightStore } from './weights/weights.ts'
 import type { WeightStore } from './weights/weights.ts'
 
@@ -60,7 +60,13 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       },
       isReadable: async (deploymentId) => existsSync(folders.of(deploymentId)),
     },
-    weightCache: { measure: () => weights.measure() },
+    weightCache: {
+      measure: () => weights.cache.measure(),
+      list: () => weights.cache.list(),
+      listOf: (variants) =>
+        Promise.all(variants.map((variant) => weights.cache.list(listWeightPaths(variant, settings)))),
+      prune: () => weights.cache.prune(),
+    },
     listOffers: async () => offers.map(({ offer }) => offer),
     provision: (spec) => runExclusive(spec.deploymentId, () => reservations.reserve(spec)),
     ensureEngine: (spec) => runExclusive(spec.deploymentId, () => ensureEngine(context, spec)),

@@ -299,7 +299,9 @@ describe('an own model', () => {
   test('a restart with the catalog file keeps it', async () => {
     const { id } = await importModel({ huggingface: 'acme/Small-GGUF', model_name: 'kept' })
     const { db, config } = server.application
-    await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
-    expect((await member.get(`${path}/${id}`)).status).toBe(200)
+    for (const keepsChanges of [true, false]) {
+      await replaceCatalog(db, readCatalogFile(config.catalogFile).models, { keepsChanges })
+      expect((await member.get(`${path}/${id}`)).status).toBe(200)
+    }
   })
 })

@@ -1,6 +1,7 @@
 import { mkdir, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { formatFileSize } from '../../../../base/format-bytes.ts'
+import type { CachedWeights } from '../../../../ports/model-runtime.ts'
 import { createSerialQueue } from '../../serial-queue.ts'
 import { DownloadError } from './download-errors.ts'
 import { hasErrorCode, readJson } from '../files.ts'
@@ -20,6 +21,10 @@ export interface WeightCache {
    */
   makeRoom(name: string, paths: readonly string[]): Promise<void>
   measure(): Promise<CacheSize>
+  /** All weights, or those at these paths or in these folders, the least recently used first. */
+  list(paths?: readonly string[]): Promise<CachedWeights[]>
+  /** Deletes the weights that no deployment needs, and resolves to them. */
+  prune(): Promise<CachedWeights[]>
 }
 
 /** The files of one download: complete, partial or about to be deleted. */
@@ -120,7 +125,32 @@ export function createWeightCache(
     return true
   }
 
+  async function listWithNeed(): Promise<{ entry: Entry; cached: CachedWeights }[]> {
+    await mkdir(root, { recursive: true, mode: 0o700 })
+    const needed = await listNeeded()
+    return (await listEntries(root))
+      .toSorted((one, other) => one.usedAt - other.usedAt)
+      .map((entry) => ({ entry, cached: describe(entry, includesPath(needed, entry.path)) }))
+  }
+
+  function describe({ path, bytes, usedAt }: Entry, isNeeded: boolean): CachedWeights {
+    return { name: path.slice(root.length + 1), bytes, usedAt: new Date(usedAt), isNeeded }
+  }
+
+  async function prune(): Promise<CachedWeights[]> {
+    const pruned: CachedWeights[] = []
+    for (const { entry, cached } of await listWithNeed()) {
+      if (!cached.isNeeded && (await evict(entry))) pruned.push(cached)
+    }
+    return pruned
+  }
+
   return {
+    list: async (paths) =>
+      (await listWithNeed())
+        .filter(({ entry }) => paths === undefined || includesPath(paths, entry.path))
+        .map(({ cached }) => cached),
+    prune: () => runExclusive('room', prune),
     makeRoom: (name, paths) => runExclusive('room', () => makeRoom(name, paths)),
     async measure() {
       const { free, reserve } = await readDisk()

@@ -6,7 +6,7 @@ import type { LocalRuntimeSettings, RetrySettings } from '../settings.ts'
 import { isPresent } from './file-downloads.ts'
 import { readSnapshot } from './snapshot.ts'
 import { createWeightCache } from './weight-cache.ts'
-import type { CacheSize } from './weight-cache.ts'
+import type { WeightCache } from './weight-cache.ts'
 import { describeFetch, runFetch, toDownloadError } from './weight-fetch.ts'
 import type { FetchContext, WeightFetch } from './weight-fetch.ts'
 import { locateRepository, locateWeights } from './weight-files.ts'
@@ -23,8 +23,7 @@ export interface WeightStore {
   observe(deploymentId: string): EngineObservation | null
   /** Cancels the download for a deployment, or clears its failure. Partial files are kept. */
   cancel(deploymentId: string): Promise<void>
-  /** The size and the limit of the cache. */
-  measure(): Promise<CacheSize>
+  cache: WeightCache
   /** Cancels all downloads. */
   close(): Promise<void>
 }
@@ -62,7 +61,7 @@ export function createWeightStore(
       return fetch === undefined ? null : describeFetch(fetch)
     },
     cancel: (deploymentId) => cancelFetch(context, deploymentId),
-    measure: () => cache.measure(),
+    cache,
     async close() {
       const open = [...context.fetches.values()]
       for (const fetch of open) fetch.controller.abort()

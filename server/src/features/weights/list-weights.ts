@@ -1,0 +1,43 @@
+import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { Services } from '../../services.ts'
+import { listDeployableModels } from '../catalog/find-variant.ts'
+
+/** The cached weights of a variant. */
+export interface VariantWeights {
+  modelId: string
+  variant: ModelVariant
+  bytes: number
+  usedAt: Date
+  /** True if a deployment needs them */
+  isNeeded: boolean
+}
+
+/** The cached weights of the models that an organization sees, the most recently used first; none on a runtime without a cache. */
+export async function listVariantWeights(
+  deps: Pick<Services, 'db' | 'runtime'>,
+  organizationId: number,
+): Promise<VariantWeights[]> {
+  const { weightCache } = deps.runtime
+  if (weightCache === undefined) return []
+  const models = await listDeployableModels(deps, organizationId)
+  // Weights in the operator's own files are in no cache.
+  const variants = models.flatMap(({ id, variants: each }) =>
+    each.filter(({ weights }) => weights.kind !== 'file').map((variant) => ({ modelId: id, variant })),
+  )
+  const cached = await weightCache.listOf(variants.map(({ variant }) => variant))
+  return variants
+    .flatMap(({ modelId, variant }, index) => {
+      const files = cached[index] ?? []
+      if (files.length === 0) return []
+      return [
+        {
+          modelId,
+          variant,
+          bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+          usedAt: new Date(Math.max(...files.map(({ usedAt }) => usedAt.getTime()))),
+          isNeeded: files.some(({ isNeeded }) => isNeeded),
+        },
+      ]
+    })
+    .toSorted((one, other) => other.usedAt.getTime() - one.usedAt.getTime())
+}
