@@ -12,6 +12,7 @@ import {
   listInstallationModels,
   removeInstallationModel,
 } from '../catalog/installation-models.ts'
+import { requireFreeName } from '../catalog/own-model-changes.ts'
 import { buildModel, defaultModelName } from '../own-models/build-model.ts'
 import { parseRepositoryName } from '../own-models/repository-name.ts'
 
@@ -46,6 +47,7 @@ export async function importCatalogModel(
   const { token } = deps.config.huggingFace
   const modelName = given.name ?? defaultModelName(address.name)
   const revision = given.revision ?? address.revision ?? 'main'
+  await requireFreeName(deps.db, null, modelName)
   const model = await buildModel(deps, {
     name: address.name,
     revision,
