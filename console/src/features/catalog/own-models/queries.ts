@@ -32,10 +32,15 @@ export function useChangeModel(id: string) {
 }
 
 export function useRemoveModel() {
-  const onSuccess = useRefreshCatalog()
+  const queryClient = useQueryClient()
   return useMutation({
     mutationFn: (id: string) =>
       callApi('DELETE', '/api/v1/deployable-models/{model_id}', { path: { model_id: id } }),
-    onSuccess,
+    // The page of the model is still open, and must not ask for it again.
+    onSuccess: (_answer, id) =>
+      queryClient.invalidateQueries({
+        queryKey: ['catalog'],
+        predicate: ({ queryKey }) => !queryKey.includes(id),
+      }),
   })
 }
