@@ -33,8 +33,6 @@ export const ownModels = {
   description: 'Description',
   tags: 'Tags',
   tagsHint: 'Separated by commas. tools, reasoning and vision say what the model can do.',
-  enabled: 'New deployments',
-  enabledChoices: { yes: 'Allowed', no: 'Not allowed: hidden from the catalog' },
   remove: 'Remove',
   removeTitle: (name: string) => `Remove ${name}?`,
   removeNote: 'Nobody can deploy it anymore. You can add it again from its repository.',

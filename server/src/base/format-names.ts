@@ -7,6 +7,14 @@ const names: Readonly<Record<string, string>> = {
   fp4: 'FP4',
   compressed: 'compressed-tensors',
   mlx: 'MLX',
+  pickle: 'Pickle',
+  onnx: 'ONNX',
+  litert: 'LiteRT',
+  coreml: 'Core ML',
+  tensorflow: 'TensorFlow',
+  nemo: 'NeMo',
+  archive: 'Archive',
+  other: 'Another format',
 }
 
 /** The name of a model format in sentences, such as GGUF for `ggufv2`; the format itself if it has no other. */

@@ -4,22 +4,31 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { errorCodes } from '../../src/base/error-codes.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
+import { startHubServer } from '../support/hub/hub-server.ts'
+import type { HubServer } from '../support/hub/hub-server.ts'
+import { makeRepositories } from '../support/hub/test-repositories.ts'
 import { listOperations, resolveReference } from '../support/operations.ts'
 import type { Operation } from '../support/operations.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
+let hub: HubServer
 let server: TestServer
 let client: Client
 let document: any
 let operations: Operation[]
 beforeAll(async () => {
-  server = await startTestServer({ worker: false })
+  // The repository in the examples
+  hub = await startHubServer({ 'Qwen/Qwen3-0.6B-GGUF': makeRepositories()['acme/Small-GGUF']! })
+  server = await startTestServer({ worker: false, settings: { HF_ENDPOINT: hub.origin } })
   client = createClient(server.url)
   document = (await client.get('/openapi.json')).body
   operations = listOperations(document)
 })
-afterAll(() => server.close())
+afterAll(async () => {
+  await server.close()
+  await hub.close()
+})
 
 const name = ({ method, path }: Operation) => `${method} ${path}`
 

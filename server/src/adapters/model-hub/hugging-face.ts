@@ -51,7 +51,12 @@ export function createHuggingFaceHub(settings: HuggingFaceSettings): ModelHub {
           return toRepository(name, await requests.fetchAll(url, name, maxDescriptionBytes))
         },
         read: (repository, file, start, end) =>
-          requests.fetchRange(locateFile(endpoint, repository, file), file, start, end),
+          requests.fetchRange(
+            locateFile(endpoint, repository, file),
+            `${repository.name}/${file.path}`,
+            start,
+            end,
+          ),
       }
     },
     close: () => dispatcher.destroy(),

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import type { Dispatcher } from 'undici'
 import { ModelHubError } from '../../ports/model-hub.ts'
-import type { HubFile } from '../../ports/model-hub.ts'
 
 interface RequestContext {
   endpoint: URL
@@ -17,7 +16,7 @@ export interface HubRequests {
   /** Resolves to a whole body. `name` is what it describes, for messages. */
   fetchAll(url: string, name: string, maxBytes: number): Promise<Uint8Array>
   /** Resolves to a part of a file. */
-  fetchRange(url: string, file: HubFile, start: number, end: number): Promise<Uint8Array>
+  fetchRange(url: string, name: string, start: number, end: number): Promise<Uint8Array>
 }
 
 type Response = Dispatcher.ResponseData
@@ -43,11 +42,11 @@ export function openRequests(context: RequestContext): HubRequests {
   }
   return {
     fetchAll: (url, name, maxBytes) => fetchBody(url, name, maxBytes),
-    async fetchRange(url, { path }, start, end) {
+    async fetchRange(url, name, start, end) {
       if (start === end) return new Uint8Array()
-      const bytes = await fetchBody(url, path, end - start, [start, end])
+      const bytes = await fetchBody(url, name, end - start, [start, end])
       if (bytes.byteLength === end - start) return bytes
-      throw new ModelHubError('invalid', `The hub sent ${path} with fewer bytes than it announced.`)
+      throw new ModelHubError('invalid', `The hub sent ${name} with fewer bytes than it announced.`)
     },
   }
 }

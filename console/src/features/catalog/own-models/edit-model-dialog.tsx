@@ -2,7 +2,7 @@ import { useId } from 'react'
 import type { DeployableModel } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
-import { SelectField, TextArea, TextField } from '../../../components/field.tsx'
+import { TextArea, TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form } from '../../../components/form.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
@@ -10,20 +10,19 @@ import { useChangeModel } from './queries.ts'
 
 const words = text.ownModels
 
-type Fields = 'display_name' | 'description' | 'tags' | 'enabled'
+type Fields = 'display_name' | 'description' | 'tags'
 
-/** Edits how a model of the organization is presented, and whether it can be deployed. */
+/** Edits how a model of the organization is presented. */
 export function EditModelDialog({ model, onClose }: { model: DeployableModel; onClose: () => void }) {
   const formId = useId()
   const change = useChangeModel(model.id)
   const toasts = useToasts()
-  const submit = ({ display_name, description, tags, enabled }: Record<Fields, string>) => {
+  const submit = ({ display_name, description, tags }: Record<Fields, string>) => {
     const list = tags.split(',').map((tag) => tag.trim())
     const body = {
       display_name,
       description,
       tags: [...new Set(list)].filter((tag) => tag !== ''),
-      enabled: enabled === 'yes',
     }
     change.mutate(body, {
       onSuccess: () => {
@@ -70,13 +69,6 @@ export function EditModelDialog({ model, onClose }: { model: DeployableModel; on
           defaultValue={model.tags.join(', ')}
           error={errors['tags']}
         />
-        <SelectField label={words.enabled} name="enabled" defaultValue={model.enabled ? 'yes' : 'no'}>
-          {(['yes', 'no'] as const).map((choice) => (
-            <option key={choice} value={choice}>
-              {words.enabledChoices[choice]}
-            </option>
-          ))}
-        </SelectField>
       </Form>
     </Dialog>
   )

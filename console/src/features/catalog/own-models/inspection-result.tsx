@@ -2,7 +2,7 @@ import { Check, X } from 'lucide-react'
 import type { ModelInspection } from '../../../contract.ts'
 import { Badge } from '../../../components/badge.tsx'
 import { formatBytes, formatMoney, formatNumber } from '../../../format.ts'
-import { nameFormat, nameQuantization, nameVariant } from '../../../domain/models/variant-names.ts'
+import { nameFormat, nameVariant } from '../../../domain/models/variant-names.ts'
 import { text } from '../../../text/index.ts'
 
 const words = text.ownModels
@@ -76,5 +76,5 @@ function nameInspected({
 }: InspectedVariant): string {
   const quantization = quantizations[0] ?? ''
   if (size !== null) return nameVariant({ model_size_in_billions: size, model_format, quantization })
-  return `${nameFormat(model_format)} ${nameQuantization(quantization)}`
+  return quantization === 'none' ? nameFormat(model_format) : `${nameFormat(model_format)} ${quantization}`
 }

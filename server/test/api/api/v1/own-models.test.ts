@@ -187,7 +187,7 @@ describe('POST /api/v1/deployable-models', () => {
     expect(answer.status).toBe(422)
     expect(answer.body).toMatchObject({
       code: 'no_runnable_weights',
-      reasons: [expect.stringMatching(/^pickle: Pickle files can run code/)],
+      reasons: [expect.stringMatching(/^Pickle: Pickle files can run code/)],
     })
   })
 
