@@ -10,7 +10,7 @@ const site = useConsole(startConsoleServer)
 const limits = {
   '/deployments': 115_000,
   '/catalog': 121_000,
-  '/catalog/qwen3': 122_000,
+  '/catalog/qwen3': 124_000,
   '/playground': 131_000,
   '/usage': 124_000,
 }

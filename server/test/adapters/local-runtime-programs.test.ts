@@ -218,7 +218,15 @@ describe('vLLM', () => {
     const settings = makeSettings(folder, { vllmCommand: vllmDouble, huggingFace })
     const runtime = await openRuntime(settings)
     expect(runtime.engines.map(({ name }) => name)).toEqual(['embedded', 'vllm'])
-    expect((await runtime.listOffers())[0]?.formats).toEqual(['ggufv2', 'pytorch', 'awq', 'gptq', 'fp8'])
+    expect((await runtime.listOffers())[0]?.formats).toEqual([
+      'ggufv2',
+      'pytorch',
+      'awq',
+      'gptq',
+      'fp8',
+      'fp4',
+      'compressed',
+    ])
     const specs = [makeSpec(variant), makeSpec(variant)] as const
     const { endpoint } = await reach(runtime, specs[0], 'ready')
     expect(hub.requests).toHaveLength(1 + files.size)

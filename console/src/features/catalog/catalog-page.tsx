@@ -1,20 +1,24 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Library, SearchX } from 'lucide-react'
-import { useDeferredValue, useState } from 'react'
+import { Suspense, useDeferredValue, useState } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState } from '../../components/states.tsx'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
 import { CatalogFilters } from './catalog-filters.tsx'
 import { listFilterOptions, listEntries, readFilters } from './filter.ts'
-import { AddModelDialog } from './own-models/add-model-dialog.tsx'
 import { PlacementsError } from './placements-error.tsx'
 import { ModelList, ModelListSkeleton } from './model-list.tsx'
 import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
 import { useSearchDraft } from './use-search-draft.ts'
+
+const AddModelDialog = lazyPart(() =>
+  import('./own-models/add-model-dialog.tsx').then((module) => module.AddModelDialog),
+)
 
 const words = text.catalog
 const route = getRouteApi('/app/catalog')
@@ -61,7 +65,7 @@ export function CatalogPage() {
       {...text.pages.catalog}
       actions={mayAdd && <Button onClick={() => setIsAdding(true)}>{text.ownModels.add}</Button>}
     >
-      {isAdding && <AddModelDialog onClose={() => setIsAdding(false)} />}
+      <Suspense>{isAdding && <AddModelDialog onClose={() => setIsAdding(false)} />}</Suspense>
       <div className="grid gap-3">
         <CatalogFilters
           draft={draft}

@@ -1,11 +1,17 @@
 import { EllipsisVertical } from 'lucide-react'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import type { DeployableModel } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
 import { Menu, MenuItem } from '../../../components/menu.tsx'
+import { lazyPart } from '../../../routing/lazy-part.ts'
 import { text } from '../../../text/index.ts'
-import { EditModelDialog } from './edit-model-dialog.tsx'
-import { RemoveModelDialog } from './remove-model-dialog.tsx'
+
+const EditModelDialog = lazyPart(() =>
+  import('./edit-model-dialog.tsx').then((module) => module.EditModelDialog),
+)
+const RemoveModelDialog = lazyPart(() =>
+  import('./remove-model-dialog.tsx').then((module) => module.RemoveModelDialog),
+)
 
 /** What an admin can do with a model of the organization. */
 export function ModelMenu({ model }: { model: DeployableModel }) {
@@ -25,8 +31,10 @@ export function ModelMenu({ model }: { model: DeployableModel }) {
           {text.ownModels.remove}
         </MenuItem>
       </Menu>
-      {open === 'edit' && <EditModelDialog model={model} onClose={close} />}
-      {open === 'remove' && <RemoveModelDialog model={model} onClose={close} />}
+      <Suspense>
+        {open === 'edit' && <EditModelDialog model={model} onClose={close} />}
+        {open === 'remove' && <RemoveModelDialog model={model} onClose={close} />}
+      </Suspense>
     </>
   )
 }
