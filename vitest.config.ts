@@ -20,7 +20,7 @@ function onRealComponent(
       testTimeout: 900_000,
       hookTimeout: 900_000,
       maxWorkers: 1,
-      sequence: { groupOrder: 3 },
+      sequence: { groupOrder: 2 },
     },
   }
 }
@@ -87,9 +87,10 @@ export default defineConfig({
           expect: { poll: { timeout: 60_000 } },
           testTimeout: 240_000,
           hookTimeout: 300_000,
-          maxWorkers: 2,
-          // Browsers share the machine only with each other.
-          sequence: { groupOrder: 2 },
+          isolate: false,
+          // Beside the system tests, many of which wait while a browser works
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
         },
       },
       onRealComponent('clients', ['server/test/clients/**/*.test.ts'], ['cli/test/support/build.ts']),

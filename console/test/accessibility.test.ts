@@ -8,7 +8,7 @@ import { useConsole } from './support/console.ts'
 import { seedServer } from './support/seed.ts'
 import type { Actor, SeedData } from './support/seed.ts'
 import { scenes } from './support/scenes.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 
 declare global {
   interface Window {
@@ -16,7 +16,7 @@ declare global {
   }
 }
 
-const site = useConsole(startConsoleServer)
+const site = useConsole(startConsoleTestServer)
 let seed: SeedData
 const visitors = new Map<Actor, Visitor>()
 beforeAll(async () => {

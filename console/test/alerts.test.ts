@@ -3,11 +3,11 @@ import type { Page } from 'playwright-core'
 import { startWebhookReceiver } from '../../server/test/support/webhook-receiver.ts'
 import type { WebhookReceiver } from '../../server/test/support/webhook-receiver.ts'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import { callByApi, createPerson, heading, joinByApi, registerByApi, see, seeGone } from './support/steps.ts'
 
 const path = '/v1/organization/webhook'
-const site = useConsole(() => startConsoleServer({ WEBHOOK_NETWORKS: '127.0.0.0/8' }))
+const site = useConsole(() => startConsoleTestServer({ WEBHOOK_NETWORKS: '127.0.0.0/8' }))
 
 let receiver: WebhookReceiver
 beforeAll(async () => {

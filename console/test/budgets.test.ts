@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import {
   callByApi,
   createPerson,
@@ -13,7 +13,7 @@ import {
   seeGone,
 } from './support/steps.ts'
 
-const site = useConsole(startConsoleServer)
+const site = useConsole(startConsoleTestServer)
 const dialog = (page: Page) => page.getByRole('dialog')
 
 test('an admin adds, edits and deletes budgets, and reads what happens at the limit before saving', async () => {

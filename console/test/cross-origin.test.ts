@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
 import { listen } from '../../server/test/support/listen.ts'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import { createPerson } from './support/steps.ts'
 
 /** A Berth server, and two other origins on the same host of which it trusts the first. */
@@ -16,7 +16,7 @@ async function startOrigins() {
   const [trusted, foreign] = await Promise.all(
     pages.map(async (page) => `http://localhost:${await listen(page)}`),
   )
-  const server = await startConsoleServer({ CSRF_TRUSTED_ORIGINS: trusted! })
+  const server = await startConsoleTestServer({ CSRF_TRUSTED_ORIGINS: trusted! })
   return {
     url: server.url,
     trusted: trusted!,

@@ -4,12 +4,12 @@ import { join, resolve } from 'node:path'
 import { createServer } from 'vite'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import { see } from './support/steps.ts'
 
 /** `npm run dev --workspace console` in front of a server. */
 async function startDevelopment() {
-  const server = await startConsoleServer()
+  const server = await startConsoleTestServer()
   process.env.BERTH_URL = server.url
   const cacheDir = await mkdtemp(join(tmpdir(), 'berth-vite-'))
   const vite = await createServer({
@@ -23,6 +23,7 @@ async function startDevelopment() {
     url: vite.resolvedUrls?.local[0] ?? '',
     async close() {
       await vite.close()
+      delete process.env.BERTH_URL
       await server.close()
       await rm(cacheDir, { recursive: true })
     },

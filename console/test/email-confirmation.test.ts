@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startMailServer } from '../../server/test/support/mail.ts'
 import type { MailServer } from '../../server/test/support/mail.ts'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import { createPerson, register, see, seeGone, signIn } from './support/steps.ts'
 
 let mails: MailServer
@@ -10,7 +10,7 @@ beforeAll(async () => {
   mails = await startMailServer()
 })
 afterAll(() => mails.stop())
-const site = useConsole(async () => startConsoleServer({ MAIL_URL: mails.url }))
+const site = useConsole(async () => startConsoleTestServer({ MAIL_URL: mails.url }))
 
 test('a new person confirms their email through the link, after signing in where it was opened', async () => {
   const person = createPerson()

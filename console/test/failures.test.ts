@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { waitUntil } from '../../server/test/support/process.ts'
 import { useConsole } from './support/console.ts'
-import { waitTimeout, startConsoleServer } from './support/server.ts'
+import { waitTimeout } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import {
   deployByApi,
   enterCard,
@@ -14,7 +15,7 @@ import {
   waitForStatus,
 } from './support/steps.ts'
 
-const site = useConsole(() => startConsoleServer({ BILLING_TRIAL_MAX_ACTIVE: '1' }))
+const site = useConsole(() => startConsoleTestServer({ BILLING_TRIAL_MAX_ACTIVE: '1' }))
 const lostConnection =
   /ERR_(CONNECTION_REFUSED|CONNECTION_RESET|SOCKET_NOT_CONNECTED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)/
 const away = /No connection to the server/

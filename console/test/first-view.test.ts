@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { measureFirstView } from './support/first-view.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import { deployByApi, createPerson, heading, registerByApi, see } from './support/steps.ts'
 
-const site = useConsole(startConsoleServer)
+const site = useConsole(startConsoleTestServer)
 
 /** The compressed JavaScript of each page, in bytes. A limit is a little above the current size. */
 const limits = {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import { createPerson, deployByApi, registerByApi, see } from './support/steps.ts'
 
-const site = useConsole(startConsoleServer)
+const site = useConsole(startConsoleTestServer)
 
 test('an idle tab receives 304s, and a hidden tab sends nothing', async () => {
   const { page, context } = await site.visit()

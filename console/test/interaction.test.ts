@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import {
   callByApi,
   createPerson,
@@ -14,7 +14,7 @@ import {
   waitForStatus,
 } from './support/steps.ts'
 
-const site = useConsole(startConsoleServer)
+const site = useConsole(startConsoleTestServer)
 
 test('a double click registers once, and spaces around a pasted email address are ignored', async () => {
   const { page } = await site.visit()

@@ -1,10 +1,10 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import { callByApi, heading, createPerson, registerByApi, see, seeGone } from './support/steps.ts'
 
-const site = useConsole(startConsoleServer)
+const site = useConsole(startConsoleTestServer)
 
 test('sign in, deploy, chat and terminate with the keyboard', async () => {
   const { page } = await site.visit()

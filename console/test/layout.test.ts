@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import {
   callByApi,
   createPerson,
@@ -12,7 +12,7 @@ import {
   seeGone,
 } from './support/steps.ts'
 
-const site = useConsole(startConsoleServer)
+const site = useConsole(startConsoleTestServer)
 
 /** The labels below the charts that touch their neighbor. */
 const findTouchingLabels = (page: Page) =>

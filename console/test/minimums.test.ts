@@ -1,10 +1,10 @@
 import type { Page, Request } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import { createPerson, deployByApi, registerByApi, see, seeGone } from './support/steps.ts'
 
-const site = useConsole(() => startConsoleServer({ LOCAL_PARALLEL_SEQUENCES: '2' }))
+const site = useConsole(() => startConsoleTestServer({ LOCAL_PARALLEL_SEQUENCES: '2' }))
 
 test('a running deployment whose minimum is raised stays Running, with a note and without frequent polls', async () => {
   const { page } = await site.visit()

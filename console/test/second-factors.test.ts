@@ -3,11 +3,11 @@ import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { openApp } from '../../server/test/support/second-factors.ts'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import { callByApi, createPerson, heading, register, registerByApi, see, seeGone } from './support/steps.ts'
 import type { Person } from './support/steps.ts'
 
-const site = useConsole(() => startConsoleServer())
+const site = useConsole(() => startConsoleTestServer())
 
 /** An authenticator app that takes the key as text, as a person without a camera does. */
 async function typeKey(page: Page) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import {
   callByApi,
   createPerson,
@@ -13,7 +13,7 @@ import {
   waitForStatus,
 } from './support/steps.ts'
 
-const site = useConsole(startConsoleServer)
+const site = useConsole(startConsoleTestServer)
 
 test('an owner shares a deployment; a member finds it under Team, calls it, and sees only what they may do', async () => {
   const { page: owner } = await site.visit()

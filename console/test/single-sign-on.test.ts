@@ -4,7 +4,7 @@ import { test } from 'vitest'
 import { client, newPerson, startTestProvider } from '../../server/test/support/oidc-provider.ts'
 import type { TestProvider } from '../../server/test/support/oidc-provider.ts'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer } from './support/server.ts'
+import { startConsoleTestServer } from './support/test-server.ts'
 import { callByApi, heading, see, seeGone, signIn } from './support/steps.ts'
 
 let provider: TestProvider
@@ -12,7 +12,7 @@ const site = useConsole(async () => {
   const port = await getPort({ host: '127.0.0.1', port: portNumbers(randomInt(20_000, 31_000), 32_000) })
   const address = `http://127.0.0.1:${port}`
   provider = await startTestProvider({ site: address })
-  const server = await startConsoleServer({
+  const server = await startConsoleTestServer({
     PORT: String(port),
     PUBLIC_URL: address,
     OIDC_ISSUER_URL: provider.issuer,

@@ -9,7 +9,8 @@ export async function createTestDatabase(
   const postgresUrl = inject('postgresUrl')
   const name = `test_${randomBytes(8).toString('hex')}`
   const template = content === 'empty' ? '' : ` TEMPLATE ${inject('migratedDatabase')}`
-  await administer(postgresUrl, `CREATE DATABASE ${name}${template}`)
+  // The default strategy writes each page to the log too and takes twice the time.
+  await administer(postgresUrl, `CREATE DATABASE ${name}${template} STRATEGY FILE_COPY`)
   const url = new URL(postgresUrl)
   url.pathname = `/${name}`
   return {

@@ -12,6 +12,7 @@ const longest = [
   '/flows/operators',
   '/chaos/kill-loop',
   '/faults/frozen-database',
+  '/xinference/deployments',
   '/console/test/accessibility',
   '/console/test/failures',
   '/console/test/interaction',

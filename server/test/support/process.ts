@@ -51,11 +51,15 @@ export function spawnServer(
   const { promise: listening, resolve: listens, reject } = Promise.withResolvers<string>()
   listening.catch(() => {})
   let output = ''
+  let isListening = false
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
       output += text
+      if (isListening) return
       const address = /listening on (http:\/\/[^\s"]+)/.exec(output)?.[1]
-      if (address !== undefined) listens(address)
+      if (address === undefined) return
+      isListening = true
+      listens(address)
     })
   }
   const exited = new Promise<number | NodeJS.Signals>((resolveExit) => {
