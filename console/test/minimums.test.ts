@@ -1,10 +1,16 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Page, Request } from 'playwright-core'
-import { expect, test } from 'vitest'
+import { expect, onTestFailed, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleTestServer } from './support/test-server.ts'
 import { createPerson, deployByApi, registerByApi, see, seeGone } from './support/steps.ts'
 
 const site = useConsole(() => startConsoleTestServer({ LOCAL_PARALLEL_SEQUENCES: '2' }))
+
+async function restart(parallelSequences: string): Promise<void> {
+  await site.server.stop()
+  await site.server.start({ LOCAL_PARALLEL_SEQUENCES: parallelSequences })
+}
 
 test('a running deployment whose minimum is raised stays Running, with a note and without frequent polls', async () => {
   const { page } = await site.visit()
@@ -13,8 +19,8 @@ test('a running deployment whose minimum is raised stays Running, with a note an
   await registerByApi(page, createPerson())
   const id = await deployByApi(page)
   // The operator allows more sequences than the running engine has.
-  await site.server.stop()
-  await site.server.start({ LOCAL_PARALLEL_SEQUENCES: '4' })
+  await restart('4')
+  onTestFailed(() => restart('2'))
 
   await page.goto(`/deployments/${id}`)
   await page.getByRole('button', { name: 'Set minimums' }).click()
@@ -71,8 +77,9 @@ function followPolls(page: Page): (path: string) => Promise<number> {
   page.on('request', (request) => requests.push(request))
   return async (path) => {
     const listPolls = () => requests.filter((request) => new URL(request.url()).pathname === path)
-    // A page sends no poll while it waits for an answer.
-    const settle = () => Promise.all(listPolls().map(async (poll) => (await poll.response())?.finished()))
+    // A page sends no poll while it waits for an answer. A poll that a navigation cut off may never finish.
+    const finish = async (poll: Request) => (await poll.response())?.finished()
+    const settle = () => Promise.all(listPolls().map((poll) => Promise.race([finish(poll), delay(10_000)])))
     await settle()
     const before = listPolls().length
     for (let second = 0; second < 20; second += 2) {
