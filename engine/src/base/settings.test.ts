@@ -55,7 +55,7 @@ test('names every mistake', () => {
     toArgs({ '--model': null, '--type': 'image', '--context': '1', '--threads': 'two' }),
   )
   expect(mistakes).toContain('--model is required')
-  expect(mistakes).toContain('--type must be "chat" or "embedding", not "image"')
+  expect(mistakes).toContain('--type must be "chat", "embedding" or "rerank", not "image"')
   expect(mistakes).toContain('--context must be an integer from 128')
   expect(mistakes).toContain('--threads must be an integer')
 })

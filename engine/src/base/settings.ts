@@ -1,5 +1,9 @@
 import { parseArgs } from 'node:util'
 
+const modelTypes = ['chat', 'embedding', 'rerank'] as const
+/** What a model does; only a chat model generates text. */
+export type ModelType = (typeof modelTypes)[number]
+
 /** The command line of an engine process. */
 export interface Settings {
   /** The deployment's folder with launch.json and engine.json */
@@ -10,7 +14,7 @@ export interface Settings {
   modelPath: string
   /** The model name that requests must use */
   alias: string
-  type: 'chat' | 'embedding'
+  type: ModelType
   /** Tokens per request, prompt and answer together */
   contextTokens: number
   /** Sequences that generate at the same time */
@@ -69,7 +73,7 @@ export function parseSettings(args: readonly string[], key: string | undefined):
       /^[^\s\p{Cc}]{1,128}$/u,
       'the name of the model, at most 128 characters without spaces',
     ),
-    type: text('type', /^(chat|embedding)$/, '"chat" or "embedding"') === 'embedding' ? 'embedding' : 'chat',
+    type: text('type', /^(chat|embedding|rerank)$/, '"chat", "embedding" or "rerank"') as ModelType,
     contextTokens: integer('context', 128, 2_000_000),
     parallel: integer('parallel', 1, 64),
     threads: integer('threads', 1, 1024),

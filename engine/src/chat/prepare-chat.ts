@@ -23,7 +23,7 @@ export interface PreparedChat {
 /** Validates a request as far as possible before it takes a sequence. Throws a RequestError. */
 export async function prepareChat(loaded: LoadedModel, request: ChatRequest): Promise<PreparedChat> {
   const { chat } = loaded
-  if (chat === null) throw invalid('model', 'This is an embedding model. Send the request to /v1/embeddings.')
+  if (chat === null) throw invalid('model', 'This model generates no text.')
   const history = toHistory(request.messages)
   checkLength(request, chat.contextSize)
   const tools = selectTools(request, chat.canCallTools)

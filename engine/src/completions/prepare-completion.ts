@@ -25,7 +25,7 @@ const defaultMaxTokens = 16
 /** Validates a request as far as possible before it takes a sequence. Throws a RequestError. */
 export function prepareCompletion(loaded: LoadedModel, request: CompletionRequest): PreparedCompletion {
   const { chat, model } = loaded
-  if (chat === null) throw invalid('model', 'This is an embedding model. Send the request to /v1/embeddings.')
+  if (chat === null) throw invalid('model', 'This model generates no text.')
   checkCompletion(request)
   const given = listPrompts(request.prompt)
   const prompts = given.map((prompt, index) => {

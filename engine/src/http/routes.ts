@@ -1,7 +1,8 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { overloaded } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { parseBody } from '../base/parse-body.ts'
+import type { UsedTokens } from '../chat/answer.ts'
 import { chatRequestBody, refuseUnsupported } from '../chat/chat-request.ts'
 import { toToolRequest } from '../chat/legacy-functions.ts'
 import { prepareChat } from '../chat/prepare-chat.ts'
@@ -14,6 +15,7 @@ import { answerCompletion } from './completions.ts'
 import { tokenize } from './tokenize.ts'
 import { RequestCounts } from './request-counts.ts'
 import { computeEmbeddings, embeddingsRequestBody, toEmbeddingList } from './embeddings.ts'
+import { computeScores, rerankRequestBody, toRanking } from './rerank.ts'
 
 /** Registers the routes of OpenAI's API. `findModel` throws a RequestError for another model than the loaded one. */
 export function registerRoutes(
@@ -23,19 +25,7 @@ export function registerRoutes(
   fastify.get('/v1/models', async () => toModelList(findModel()))
 
   const counts = new RequestCounts()
-  let embedding = 0
-  fastify.post('/v1/embeddings', async (request) => {
-    const body = parseBody(embeddingsRequestBody, request.body)
-    const model = findModel(body.model)
-    if (embedding >= model.maxEmbeddings) throw overloaded(embedding)
-    return counts.follow(request, async (used) => {
-      embedding++
-      const asked = { used, signal: request.left }
-      const vectors = await computeEmbeddings(model, body, asked).finally(() => embedding--)
-      request.used = `prompt=${used.promptTokens} inputs=${vectors.length}`
-      return toEmbeddingList(vectors, used, body)
-    })
-  })
+  registerReadingRoutes(fastify, findModel, counts)
 
   fastify.post('/v1/chat/completions', async (request, reply) => {
     const body = toToolRequest(parseBody(chatRequestBody, request.body))
@@ -68,6 +58,45 @@ export function registerRoutes(
   fastify.get<{ Params: { id: string } }>('/v1/requests/:id/usage', async (request) => ({
     usage: toUsage(await counts.read(request.params.id)),
   }))
+}
+
+/** Registers the routes of models that read texts and generate none. */
+function registerReadingRoutes(
+  fastify: FastifyInstance,
+  findModel: (name?: string) => LoadedModel,
+  counts: RequestCounts,
+): void {
+  let reading = 0
+  const read = async <Value>(
+    request: FastifyRequest,
+    { maxEmbeddings }: LoadedModel,
+    compute: (used: UsedTokens) => Promise<{ body: Value; inputs: number }>,
+  ): Promise<Value> => {
+    if (reading >= maxEmbeddings) throw overloaded(reading)
+    return counts.follow(request, async (used) => {
+      reading++
+      const { body, inputs } = await compute(used).finally(() => reading--)
+      request.used = `prompt=${used.promptTokens} inputs=${inputs}`
+      return body
+    })
+  }
+  fastify.post('/v1/embeddings', async (request) => {
+    const body = parseBody(embeddingsRequestBody, request.body)
+    const model = findModel(body.model)
+    return read(request, model, async (used) => {
+      const vectors = await computeEmbeddings(model, body, { used, signal: request.left })
+      return { body: toEmbeddingList(vectors, used, body), inputs: vectors.length }
+    })
+  })
+
+  fastify.post('/v1/rerank', async (request) => {
+    const body = parseBody(rerankRequestBody, request.body)
+    const model = findModel(body.model)
+    return read(request, model, async (used) => {
+      const scores = await computeScores(model, body, { used, signal: request.left })
+      return { body: toRanking(scores, used, body), inputs: scores.length }
+    })
+  })
 }
 
 function toModelList({ alias, model, chat }: LoadedModel) {

@@ -5,10 +5,11 @@ import type { Settings } from '../base/settings.ts'
 const f16Step = 64
 /**
  * Makes attention with small heads fast on the CPU: flash attention and F16 would take the values of a head singly. The cache of a chat
- * model is exact in F32 and has twice the bytes, which are few in such models; an embedding model reads its cache once.
+ * model is exact in F32 and has twice the bytes, which are few in such models; other models read their cache once.
  */
 const smallHeadAttention = {
   embedding: { defaultContextFlashAttention: false },
+  rerank: { defaultContextFlashAttention: false },
   chat: {
     defaultContextFlashAttention: false,
     experimentalDefaultContextKvCacheKeyType: 'F32',

@@ -8,6 +8,7 @@ import type {
   LlamaEmbeddingContext,
   LlamaModel,
   LlamaModelOptions,
+  LlamaRankingContext,
 } from 'node-llama-cpp'
 import type { Log } from '../base/log.ts'
 import { writeMebibytes } from '../base/mebibytes.ts'
@@ -26,13 +27,15 @@ export interface LoadedModel {
   alias: string
   llama: Llama
   model: LlamaModel
-  /** Null for an embedding model */
+  /** Null for a model that generates no text */
   chat: { wrapper: ChatWrapper; pool: SequencePool; contextSize: number; canCallTools: boolean } | null
   /** The embeddings context, which a chat model creates on first use */
   embeddings: () => Promise<LlamaEmbeddingContext>
-  /** Exclusive upper bound on the tokens of one embeddings input */
+  /** Null unless the model ranks texts */
+  ranking: LlamaRankingContext | null
+  /** Exclusive upper bound on the tokens of one embeddings input, or of a query with a document */
   embeddingContextSize: number
-  /** Embeddings requests at the same time */
+  /** Requests for embeddings or rankings at the same time */
   maxEmbeddings: number
 }
 
@@ -84,22 +87,28 @@ async function load(
 
   let embeddings: Promise<LlamaEmbeddingContext> | null = null
   const contextSize = Math.min(settings.contextTokens, trained)
+  // Pooling is correct only if the whole input fits into one batch.
+  const pooled = { contextSize, batchSize: contextSize, threads }
   const loaded: LoadedModel = {
     alias: settings.alias,
     llama,
     model,
     chat: null,
+    ranking: null,
     embeddingContextSize: contextSize,
     maxEmbeddings: waitingPerSequence * settings.parallel,
     embeddings: () => {
-      // Pooling is correct only if the whole input fits into one batch.
-      embeddings ??= model.createEmbeddingContext({ contextSize, batchSize: contextSize, threads })
+      embeddings ??= model.createEmbeddingContext(pooled)
       embeddings.catch(() => (embeddings = null))
       return embeddings
     },
   }
   if (settings.type === 'embedding') await (await loaded.embeddings()).getEmbeddingFor('warm')
-  else loaded.chat = await createChat(model, settings, threads, log)
+  else if (settings.type === 'chat') loaded.chat = await createChat(model, settings, threads, log)
+  else {
+    loaded.ranking = await model.createRankingContext(pooled)
+    await loaded.ranking.rank('warm', 'warm')
+  }
   return loaded
 }
 

@@ -1,0 +1,80 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { LlamaRankingContext } from 'node-llama-cpp'
+import { z } from 'zod'
+import { invalid } from '../base/errors.ts'
+import type { RequestError } from '../base/errors.ts'
+import type { UsedTokens } from '../chat/answer.ts'
+import { maxCharactersPerToken } from '../model/limits.ts'
+import type { LoadedModel } from '../model/load-model.ts'
+
+const maxDocuments = 2048
+/** Documents that are tokenized before other requests proceed */
+const tokenizedAtOnce = 16
+
+/** The body of POST /v1/rerank. Unknown fields are dropped. */
+export const rerankRequestBody = z.object({
+  model: z.string(),
+  query: z.string().min(1, 'must not be empty'),
+  documents: z.array(z.string()).min(1).max(maxDocuments),
+  top_n: z.int().min(1).nullish(),
+})
+
+/** A validated rerank request. */
+export type RerankRequest = z.infer<typeof rerankRequestBody>
+
+/**
+ * Computes how relevant each document is, from 0 to 1, one by one. `used` has the counts so far. Rejects with the signal's reason when
+ * the signal aborts.
+ */
+export async function computeScores(
+  { ranking, embeddingContextSize: limit }: LoadedModel,
+  { query, documents }: RerankRequest,
+  { used, signal }: { used: UsedTokens; signal: AbortSignal },
+): Promise<number[]> {
+  if (ranking === null) throw invalid('model', 'This model ranks no documents.')
+  const lengths: number[] = []
+  for (const [index, document] of documents.entries()) {
+    if (index % tokenizedAtOnce === 0) await nextTurn()
+    signal.throwIfAborted()
+    lengths.push(readLength(ranking, { query, document, limit }))
+  }
+  const tooLong = lengths.findIndex((length) => length >= limit)
+  if (tooLong !== -1) throw exceedsContext(`documents.${tooLong}`, limit)
+
+  const scores: number[] = []
+  for (const [index, document] of documents.entries()) {
+    signal.throwIfAborted()
+    scores.push(await ranking.rank(query, document))
+    used.promptTokens += lengths[index]!
+  }
+  return scores
+}
+
+/** The tokens of a query with a document, or a number above the limit if they are so long that counting would block the engine. */
+function readLength(
+  ranking: LlamaRankingContext,
+  { query, document, limit }: { query: string; document: string; limit: number },
+): number {
+  const characters = query.length + document.length
+  return characters > limit * maxCharactersPerToken
+    ? characters
+    : ranking.calculateInputLength(query, document)
+}
+
+function exceedsContext(param: string, limit: number): RequestError {
+  const message = `This model's maximum context length is ${limit - 1} tokens, but query and ${param} have more. Shorten them.`
+  return invalid(param, message, 'context_length_exceeded')
+}
+
+/** The response with the most relevant documents first, in Jina's format. */
+export function toRanking(
+  scores: readonly number[],
+  { promptTokens }: UsedTokens,
+  { model, top_n: most }: RerankRequest,
+) {
+  const results = scores
+    .map((score, index) => ({ index, relevance_score: score }))
+    .toSorted((one, other) => other.relevance_score - one.relevance_score)
+    .slice(0, most ?? undefined)
+  return { model, results, usage: { prompt_tokens: promptTokens, total_tokens: promptTokens } }
+}
