@@ -2,7 +2,7 @@ CREATE TABLE deployable_models (
   id               text PRIMARY KEY,
   organization_id  bigint REFERENCES organizations (id),
   model_name       text NOT NULL,
-  model_type       text NOT NULL CHECK (model_type IN ('LLM', 'embedding')),
+  model_type       text NOT NULL CHECK (model_type IN ('LLM', 'embedding', 'rerank')),
   provider         text NOT NULL,
   enabled          boolean NOT NULL,
   operator_enabled boolean,

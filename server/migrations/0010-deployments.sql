@@ -10,6 +10,7 @@ CREATE TABLE deployments (
   quantization           text NOT NULL,
   inference_model_uid    text NOT NULL UNIQUE,
   variant                jsonb NOT NULL,
+  model_type             text GENERATED ALWAYS AS (variant ->> 'modelType') STORED,
   variant_reason         text,
   status                 text NOT NULL CHECK (status IN
     ('requested', 'provisioning', 'deploying', 'running', 'failed', 'terminating', 'terminated')),

@@ -3,7 +3,7 @@ import { connectClient } from '../api/connect.ts'
 import type { Context } from '../base/context.ts'
 import { formatSize } from '../base/format.ts'
 
-const types = ['LLM', 'embedding']
+const types = ['LLM', 'embedding', 'rerank']
 
 /** Lists the models of the catalog. */
 export async function listModels(

@@ -50,7 +50,7 @@ function defineCatalogCommands(program: Command): void {
     .command('models')
     .description('List the models that you can deploy')
     .argument('[search]', 'words in the name, family, description or tags')
-    .option('-t, --type <type>', 'LLM or embedding')
+    .option('-t, --type <type>', 'LLM, embedding or rerank')
     .addHelpText(
       'after',
       examples('berth models', 'berth models "qwen coder"', 'berth models --type embedding'),

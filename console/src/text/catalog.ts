@@ -3,7 +3,7 @@ export const catalog = {
   filters: 'Filters',
   filtersSet: (count: string) => `Filters (${count})`,
   type: 'Type',
-  types: { all: 'All', LLM: 'Chat', embedding: 'Embedding' },
+  types: { all: 'All', LLM: 'Chat', embedding: 'Embedding', rerank: 'Reranking' },
   provider: 'Provider',
   anyProvider: 'Any provider',
   family: 'Family',

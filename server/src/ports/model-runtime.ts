@@ -15,7 +15,9 @@ export type WeightSource =
       access?: 'installation' | 'organization' | undefined
     }
 
-export type ModelType = 'LLM' | 'embedding'
+/** The types of models, in the order of lists. All but `LLM` read texts and generate none. */
+export const modelTypes = ['LLM', 'embedding', 'rerank'] as const
+export type ModelType = (typeof modelTypes)[number]
 
 /** The architecture facts that the memory estimate needs. A catalog entry has `null` when they are unknown. */
 export interface ModelArchitecture {

@@ -136,7 +136,7 @@ test('Xinference separates the thoughts of the models whose tags it knows', () =
   )
   for (const { variant } of variants) {
     const spec = makeSpec(variant, 'h200-x8', 8)
-    if (spec === null || variant.modelType === 'embedding') continue
+    if (spec === null || variant.modelType !== 'LLM') continue
     const engine = variant.format === 'ggufv2' ? 'llama.cpp' : 'vLLM'
     const body = toLaunchBody(spec, engine, { workerIp: null, gpuMemoryShare: 0.9 })
     expect(body['reasoning_content'], variant.modelName).toBe(known.has(variant.modelName) ? true : undefined)

@@ -107,6 +107,7 @@ test.each([
   ['POST', '/v1/chat/completions'],
   ['POST', '/v1/completions'],
   ['POST', '/v1/embeddings'],
+  ['POST', '/v1/rerank'],
   ['POST', '/v1/responses'],
   ['POST', '/v1/messages'],
   ['POST', '/tokenize'],

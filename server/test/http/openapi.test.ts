@@ -59,6 +59,7 @@ const openAiPaths = new Set([
   '/v1/chat/completions',
   '/v1/completions',
   '/v1/embeddings',
+  '/v1/rerank',
   '/v1/responses',
   '/v1/models',
   '/v1/models/{model}',

@@ -23,7 +23,9 @@ export const vllmOptions: Record<string, RegExp> = {
   'enable-auto-tool-choice': bare,
   'tool-call-parser': oneOf(vllmToolParsers),
   'reasoning-parser': oneOf(vllmReasoningParsers),
-  'chat-template': /^\/vllm-workspace\/examples\/tool_chat_template_[\w.]+\.jinja$/,
+  'chat-template':
+    /^(\/vllm-workspace\/examples\/tool_chat_template_[\w.]+\.jinja|<\|im_start\|>[\s\S]+\}\})$/,
+  'hf-overrides': /^\{.+\}$/,
   'trust-remote-code': bare,
   'tokenizer-mode': /^(deepseek_v32|deepseek_v4|mistral)$/,
   'config-format': /^mistral$/,
@@ -53,6 +55,7 @@ export const llamaServerOptions: Record<string, RegExp> = {
   port: count,
   metrics: bare,
   embeddings: bare,
+  pooling: /^rank$/,
   'batch-size': count,
   'ubatch-size': count,
   'cache-ram': count,

@@ -145,6 +145,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/chat/completions                                   401        200     200     200    200          404       -
   POST   /v1/completions                                        401        200     200     200    200          404       -
   POST   /v1/embeddings                                         401        400     400     400    400          404       -
+  POST   /v1/rerank                                             401        400     400     400    400          404       -
   POST   /v1/responses                                          401        200     200     200    200          404       -
   POST   /v1/messages                                           401        200     200     200    200          404       -
   POST   /v1/messages/count_tokens                              401        200     200     200    200          404       -
@@ -163,6 +164,7 @@ export const notRecorded: Record<string, string> = {
   'POST /v1/chat/completions': 'inference is metered',
   'POST /v1/completions': 'inference is metered',
   'POST /v1/embeddings': 'inference is metered',
+  'POST /v1/rerank': 'inference is metered',
   'POST /v1/responses': 'inference is metered',
   'POST /v1/messages': 'inference is metered',
   'POST /v1/messages/count_tokens': 'changes nothing',
@@ -432,4 +434,7 @@ const requests: Record<string, MakeRequest> = {
   }),
   'POST /tokenize': (caller) => ({ body: { model: findDeployment(caller), prompt: 'Hello' } }),
   'POST /v1/embeddings': (caller) => ({ body: { model: findDeployment(caller), input: 'Hello' } }),
+  'POST /v1/rerank': (caller) => ({
+    body: { model: findDeployment(caller), query: 'Hello', documents: ['Hello'] },
+  }),
 }

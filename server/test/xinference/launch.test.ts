@@ -90,13 +90,15 @@ describe('launch request', () => {
     expect(simulator.models.get(spec.modelUid)?.body).toMatchObject({ model_engine: engine, ...body })
   })
 
-  test('an embedding model: no size', async () => {
+  test.each([
+    { modelName: 'berth-tiny-embedding', modelType: 'embedding' },
+    { modelName: 'reranker', modelType: 'rerank' },
+  ] as const)('$modelType: no size', async (changes) => {
     const { simulator, runtime } = await open()
-    const changes = { modelName: 'berth-tiny-embedding', modelType: 'embedding' } as const
     const spec = await provision(runtime, { ...tiny, ...changes })
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const body = simulator.models.get(spec.modelUid)?.body
-    expect(body).toMatchObject({ model_type: 'embedding', model_engine: 'llama.cpp' })
+    expect(body).toMatchObject({ model_type: changes.modelType, model_engine: 'llama.cpp' })
     expect(body).not.toHaveProperty('model_size_in_billions')
   })
 

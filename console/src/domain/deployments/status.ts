@@ -18,5 +18,9 @@ export const isMoving = ({ status }: Pick<Deployment, 'status'>) =>
 /** Whether the deployment is expected to change state without a request. */
 export const isChanging = (deployment: Status) => isMoving(deployment) || isInterrupted(deployment)
 
+/** Whether the playground can call the deployment. It has no view for ranking. */
+export const isPlayable = ({ status, model_type }: Pick<Deployment, 'status' | 'model_type'>) =>
+  status === 'running' && model_type !== 'rerank'
+
 export const isEnding = ({ status }: Pick<Deployment, 'status'>) =>
   status === 'terminating' || status === 'terminated'

@@ -40,11 +40,11 @@ it('passes fields that the Python client does not know in extra_body', () => {
   expect(sample).toContain('stop=None,')
 })
 
-it('writes an embeddings sample in every language', () => {
-  const body = writeFirstBody('dep-1', 'embeddings')
+it.each(['embeddings', 'rerank'] as const)('writes a sample of %s in every language', (kind) => {
+  const body = writeFirstBody('dep-1', kind)
   for (const language of sampleLanguages) {
-    const sample = writeSample(language, { ...request, kind: 'embeddings', body })
-    expect(sample).toContain('embeddings')
+    const sample = writeSample(language, { ...request, kind, body })
+    expect(sample).toContain(kind)
     expect(sample).toContain('dep-1')
   }
 })

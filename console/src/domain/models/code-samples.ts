@@ -1,19 +1,26 @@
+import type { ModelType } from '../../contract.ts'
+
 /** A request to an inference route. */
 export interface SampleRequest {
-  kind: 'chat' | 'embeddings'
+  kind: (typeof sampleKinds)[ModelType]
   /** The server's origin, such as `https://berth.example`. */
   origin: string
   body: Record<string, unknown>
 }
+
+/** What to ask a model of each type. */
+export const sampleKinds = { LLM: 'chat', embedding: 'embeddings', rerank: 'rerank' } as const
+
+const paths = { chat: '/chat/completions', embeddings: '/embeddings', rerank: '/rerank' } as const
 
 export const sampleLanguages = ['curl', 'python', 'javascript'] as const
 export type SampleLanguage = (typeof sampleLanguages)[number]
 
 /** The request body of a first example. */
 export function writeFirstBody(model: string, kind: SampleRequest['kind']): Record<string, unknown> {
-  return kind === 'embeddings'
-    ? { model, input: ['a ship', 'a harbour'] }
-    : { model, messages: [{ role: 'user', content: 'Hello!' }], stream: true }
+  if (kind === 'embeddings') return { model, input: ['a ship', 'a harbour'] }
+  if (kind === 'rerank') return { model, query: 'Where do ships go?', documents: ['a harbour', 'a desert'] }
+  return { model, messages: [{ role: 'user', content: 'Hello!' }], stream: true }
 }
 
 /** Writes a program that sends the request with the session in BERTH_COOKIE. */
@@ -22,8 +29,7 @@ export function writeSample(language: SampleLanguage, request: SampleRequest): s
 }
 
 function writeCurl({ kind, origin, body }: SampleRequest): string {
-  const path = kind === 'chat' ? '/v1/chat/completions' : '/v1/embeddings'
-  return `curl -N ${origin}${path} \\
+  return `curl -N ${origin}/v1${paths[kind]} \\
   -b "$BERTH_COOKIE" \\
   -H 'content-type: application/json' \\
   -d ${toShellText(writeJson(body, { depth: 1, indent: '  ', write: JSON.stringify }))}`
@@ -38,20 +44,23 @@ const pythonNames = new Set(
 )
 
 function writePython({ kind, origin, body }: SampleRequest): string {
-  const members = Object.entries(body)
+  const members = Object.entries(kind === 'rerank' ? {} : body)
   const extra = Object.fromEntries(members.filter(([name]) => !pythonNames.has(name)))
   const named = members.filter(([name]) => pythonNames.has(name))
   if (Object.keys(extra).length > 0) named.push(['extra_body', extra])
   const sent = named.map(([name, value]) => `    ${name}=${toPython(value, 1)},\n`).join('')
-  const use =
-    kind === 'chat'
-      ? `stream = client.chat.completions.create(\n${sent})
+  const uses = {
+    chat: `stream = client.chat.completions.create(\n${sent})
 for chunk in stream:
     if chunk.choices:
-        print(chunk.choices[0].delta.content or "", end="", flush=True)`
-      : `answer = client.embeddings.create(\n${sent})
+        print(chunk.choices[0].delta.content or "", end="", flush=True)`,
+    embeddings: `answer = client.embeddings.create(\n${sent})
 for item in answer.data:
-    print(item.index, item.embedding[:4])`
+    print(item.index, item.embedding[:4])`,
+    rerank: `answer = client.post("${paths.rerank}", cast_to=object, body=${toPython(body)})
+for result in answer["results"]:
+    print(result["index"], result["relevance_score"])`,
+  }
   return `import os
 
 from openai import OpenAI
@@ -61,17 +70,19 @@ client = OpenAI(
     api_key="unused",
     default_headers={"cookie": os.environ["BERTH_COOKIE"]},
 )
-${use}`
+${uses[kind]}`
 }
 
 function writeJavaScript({ kind, origin, body }: SampleRequest): string {
   const sent = toJavaScript(body)
-  const use =
-    kind === 'chat'
-      ? `const stream = await openai.chat.completions.create(${sent})
-for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '')`
-      : `const answer = await openai.embeddings.create(${sent})
-for (const { index, embedding } of answer.data) console.log(index, embedding.slice(0, 4))`
+  const uses = {
+    chat: `const stream = await openai.chat.completions.create(${sent})
+for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '')`,
+    embeddings: `const answer = await openai.embeddings.create(${sent})
+for (const { index, embedding } of answer.data) console.log(index, embedding.slice(0, 4))`,
+    rerank: `const answer = await openai.post('${paths.rerank}', { body: ${sent} })
+for (const { index, relevance_score } of answer.results) console.log(index, relevance_score)`,
+  }
   return `// Save as sample.mjs.
 import OpenAI from 'openai'
 
@@ -80,7 +91,7 @@ const openai = new OpenAI({
   apiKey: 'unused',
   defaultHeaders: { cookie: process.env.BERTH_COOKIE },
 })
-${use}`
+${uses[kind]}`
 }
 
 function toShellText(text = ''): string {

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
 
-const modelTypes = ['LLM', 'embedding'] as const
+const modelTypes = ['LLM', 'embedding', 'rerank'] as const
 
 /** Every deployable model of all types, in the catalog's order. */
 export const modelsQuery = queryOptions({
@@ -18,17 +18,6 @@ export const modelsQuery = queryOptions({
     return lists.flatMap(({ items }) => items).toSorted((one, other) => one.sort_order - other.sort_order)
   },
   staleTime: 60_000,
-})
-
-/** All embedding models. Includes disabled ones, because a running deployment may use a model that was disabled later. */
-export const embeddingModelsQuery = queryOptions({
-  queryKey: ['models', 'embedding'],
-  queryFn: ({ signal }) =>
-    callApi('GET', '/api/v1/deployable-models', {
-      query: { model_type: 'embedding', enabled_only: false },
-      signal,
-    }),
-  staleTime: 300_000,
 })
 
 /** The instance type, memory and price of every variant of every model. */

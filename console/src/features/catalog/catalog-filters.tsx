@@ -12,7 +12,7 @@ import { sizeRanges } from './filter.ts'
 import type { FilterOptions, SizeRange } from './filter.ts'
 
 const words = text.catalog
-const types = ['all', 'LLM', 'embedding'] as const
+const types = ['all', 'LLM', 'embedding', 'rerank'] as const
 
 interface CatalogFiltersProps {
   /** The text in the search field. */

@@ -47,7 +47,7 @@ export function readFilters(search: CatalogSearch, models: readonly DeployableMo
   return {
     q: search.q,
     fits: search.fits,
-    type: known(search.type, ['LLM', 'embedding']),
+    type: known(search.type, ['LLM', 'embedding', 'rerank']),
     provider: known(search.provider, providers),
     family: known(search.family, families),
     size: known(search.size, Object.keys(sizeRanges)),
@@ -89,7 +89,8 @@ export function listEntries(
 /** The provider and tags of a model, without what the list shows elsewhere: the kind of model, and words of its name. */
 export function describeModel({ provider, tags, display_name }: DeployableModel): string[] {
   const shown = display_name.toLowerCase()
-  const isNew = (tag: string) => !['chat', 'embedding'].includes(tag) && !shown.includes(tag.toLowerCase())
+  const isNew = (tag: string) =>
+    !['chat', 'embedding', 'rerank'].includes(tag) && !shown.includes(tag.toLowerCase())
   return [provider, ...tags.filter(isNew)]
 }
 

@@ -61,7 +61,7 @@ const ModelRow = memo(function ModelRow({ entry, currency, arePlacementsLoading 
           >
             {model.display_name}
           </Link>
-          {model.model_type === 'embedding' && <Badge>{words.types.embedding}</Badge>}
+          {model.model_type !== 'LLM' && <Badge>{words.types[model.model_type]}</Badge>}
         </div>
         <p className="text-[0.8125rem] text-muted">{describeModel(model).join(' · ')}</p>
         <p className="line-clamp-2 max-w-prose" title={model.description}>

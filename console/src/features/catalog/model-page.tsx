@@ -15,7 +15,7 @@ import { deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { text } from '../../text/index.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
-import { writeFirstBody, writeSample } from '../../domain/models/code-samples.ts'
+import { sampleKinds, writeFirstBody, writeSample } from '../../domain/models/code-samples.ts'
 import { ModelDeployments } from './model-deployments.tsx'
 import { ModelMenu } from './own-models/model-menu.tsx'
 import { ModelFacts } from './model-facts.tsx'
@@ -67,7 +67,7 @@ function Model({ model }: { model: DeployableModel }) {
   const [initial, setInitial] = useState<Variant>()
   const isOwn = model.owner === 'organization'
   const mayDeploy = can('createDeployments')
-  const kind = model.model_type === 'embedding' ? 'embeddings' : 'chat'
+  const kind = sampleKinds[model.model_type]
   const deploy = (choice?: Variant) => {
     setInitial(choice)
     setIsDeploying(true)

@@ -9,6 +9,7 @@ import { copyText } from '../../components/copy-text.ts'
 import { useToasts } from '../../components/toast.tsx'
 import type { Deployment } from '../../contract.ts'
 import { judgeAccess } from '../../domain/deployments/access.ts'
+import { isPlayable } from '../../domain/deployments/status.ts'
 import type { DeploymentAccess } from '../../domain/deployments/access.ts'
 import { findIdSuffixes } from '../../domain/models/variant-names.ts'
 import { text } from '../../text/index.ts'
@@ -92,7 +93,7 @@ function listCommands({ deployment, suffix, access }: Choice, act: Actions): Com
     ...(access.inspect ? [part(text.deployment.logs, ScrollText, () => act.open(id, { tab: 'logs' }))] : []),
     part(text.deployment.callIt, CodeXml, () => act.open(id, { tab: 'use' })),
     part(text.common.copy('ID'), Copy, () => act.copy(id)),
-    ...(access.call && status === 'running'
+    ...(access.call && isPlayable(deployment)
       ? [part(text.deployments.openInPlayground, MessagesSquare, () => act.chat(id))]
       : []),
     ...(access.terminate && status !== 'terminating'

@@ -8,7 +8,7 @@ import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
-import { isEnding } from '../../domain/deployments/status.ts'
+import { isEnding, isPlayable } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { nameTermination } from './name-termination.ts'
 import { ShareButton } from './share-button.tsx'
@@ -31,7 +31,7 @@ export function DeploymentActions({ deployment }: { deployment: Deployment }) {
       {can('createDeployments') && (status === 'failed' || status === 'terminated') && (
         <DeployAgainButton deployment={deployment} />
       )}
-      {access.call && status === 'running' && (
+      {access.call && isPlayable(deployment) && (
         <Button asChild variant="primary">
           <Link to="/playground" search={{ deployment: id }}>
             <MessagesSquare aria-hidden />

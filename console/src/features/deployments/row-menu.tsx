@@ -6,7 +6,7 @@ import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { isEnding } from '../../domain/deployments/status.ts'
+import { isEnding, isPlayable } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { nameTermination } from './name-termination.ts'
 
@@ -23,7 +23,7 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
   const wantsDialog = useRef(false)
   // Null until the dialog first opens, so that its code is loaded only then.
   const [asking, setAsking] = useState<boolean | null>(null)
-  const { id, model_name, status } = deployment
+  const { id, model_name } = deployment
   // Move the focus to the main content if this row is removed while its button is focused.
   useLayoutEffect(() => {
     const held = button.current
@@ -57,7 +57,7 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
             {words.open}
           </Link>
         </MenuItem>
-        {status === 'running' && access.call && (
+        {isPlayable(deployment) && access.call && (
           <MenuItem asChild>
             <Link to="/playground" search={{ deployment: id }}>
               <MessagesSquare aria-hidden />

@@ -1,15 +1,18 @@
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
-import { Notice, Skeleton } from '../../components/states.tsx'
-import { embeddingModelsQuery } from '../../domain/models/queries.ts'
+import { Notice } from '../../components/states.tsx'
 import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { text } from '../../text/index.ts'
-import { sampleLanguages, writeFirstBody, writeSample } from '../../domain/models/code-samples.ts'
+import {
+  sampleKinds,
+  sampleLanguages,
+  writeFirstBody,
+  writeSample,
+} from '../../domain/models/code-samples.ts'
 import type { SampleLanguage } from '../../domain/models/code-samples.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
@@ -17,12 +20,10 @@ const words = text.deployment
 
 /** Code samples that call a deployment. */
 export function UseTab({ deployment }: { deployment: Deployment }) {
-  const { data: embedding, isPending } = useQuery(embeddingModelsQuery)
   const [language, setLanguage] = useState<SampleLanguage>('curl')
   const [target, setTarget] = useState<'this' | 'model'>('this')
   const name = target === 'this' ? deployment.inference_model_uid : deployment.model_name
-  const embeds = embedding?.items.some(({ model_name }) => model_name === deployment.model_name)
-  const kind = embeds ? 'embeddings' : 'chat'
+  const kind = sampleKinds[deployment.model_type]
   const code = writeSample(language, {
     kind,
     origin: location.origin,
@@ -68,11 +69,7 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
             {target === 'this' ? words.targetThisWords : words.targetModelWords}{' '}
             {language !== 'curl' && words.installFirst(words.installs[language])}
           </p>
-          {isPending ? (
-            <Skeleton className="h-72 rounded-lg" />
-          ) : (
-            <CodeBlock code={code} label={words.code(words.languages[language])} />
-          )}
+          <CodeBlock code={code} label={words.code(words.languages[language])} />
         </div>
       </Section>
     </div>

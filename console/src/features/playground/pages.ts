@@ -1,5 +1,5 @@
 import { MessagesSquare } from 'lucide-react'
-import { embeddingModelsQuery, modelsQuery } from '../../domain/models/queries.ts'
+import { modelsQuery } from '../../domain/models/queries.ts'
 import { page } from '../../routing/page.ts'
 import { readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
@@ -23,7 +23,6 @@ export const playgroundPage = page({
   navigation: { icon: MessagesSquare },
   prefetch: (queryClient) => {
     void queryClient.prefetchQuery(activeDeploymentsQuery)
-    void queryClient.prefetchQuery(embeddingModelsQuery)
     void queryClient.prefetchQuery(modelsQuery)
   },
   load: () => import('./playground-page.tsx'),

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { useSession } from '../../api/session.ts'
 import type { Deployment } from '../../contract.ts'
-import { embeddingModelsQuery, modelsQuery } from '../../domain/models/queries.ts'
+import { modelsQuery } from '../../domain/models/queries.ts'
 import { text } from '../../text/index.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'
 import { nameDeployments } from './deployment-names.ts'
@@ -23,24 +23,16 @@ export function usePlaygroundDeployments(): {
 } {
   const { user } = useSession()
   const all = useQuery(activeDeploymentsQuery)
-  const embedding = useQuery(embeddingModelsQuery)
   const deployments = useMemo(() => {
-    if (!all.data || !embedding.data) return null
-    const embeds = new Set(embedding.data.items.map(({ model_name }) => model_name))
+    if (!all.data) return null
+    const { items } = all.data
     return {
-      chat: all.data.items.filter(({ model_name }) => !embeds.has(model_name)),
-      embedding: all.data.items.filter(({ model_name }) => embeds.has(model_name)),
-      names: nameDeployments(all.data.items, user.id),
+      chat: items.filter(({ model_type }) => model_type === 'LLM'),
+      embedding: items.filter(({ model_type }) => model_type === 'embedding'),
+      names: nameDeployments(items, user.id),
     }
-  }, [all.data, embedding.data, user.id])
-  return {
-    deployments,
-    error: deployments ? null : (all.error ?? embedding.error),
-    retry: () => {
-      void all.refetch()
-      void embedding.refetch()
-    },
-  }
+  }, [all.data, user.id])
+  return { deployments, error: deployments ? null : all.error, retry: () => void all.refetch() }
 }
 
 /** The catalog's prompts for a model, or general ones if it has none; empty until the catalog has loaded. */

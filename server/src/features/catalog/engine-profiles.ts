@@ -25,7 +25,7 @@ const ownOptions = {
     reasoning-parser chat-template`.split(/\s+/),
   llama_cpp:
     `model model-url hf-repo hf-file mmproj mmproj-url no-mmproj alias ctx-size parallel n-gpu-layers threads host port api-key
-    embeddings batch-size ubatch-size cache-ram chat-template`.split(/\s+/),
+    embeddings pooling batch-size ubatch-size cache-ram chat-template`.split(/\s+/),
   xinference:
     `model_uid model_name model_type model_engine model_format quantization model_size_in_billions replica n_gpu worker_ip
     max_model_len max_num_seqs n_ctx n_parallel context_length reasoning_content`.split(/\s+/),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { count, queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
+import { modelTypes } from '../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../ports/model-runtime.ts'
 import { listVariants } from './model.ts'
 import type { CatalogVariant, ModelSource } from './model.ts'
@@ -12,7 +13,7 @@ export const listModelsQuery = z.object({
   enabled_only: enabledOnly,
   model_type: unicodeText()
     .default('LLM')
-    .describe('`LLM` or `embedding`; any other word gives an empty list'),
+    .describe('`LLM`, `embedding` or `rerank`; any other word gives an empty list'),
   provider: unicodeText().trim().min(1).optional().describe('Exact provider name, case-insensitive'),
   q: unicodeText()
     .optional()
@@ -46,7 +47,7 @@ export const deployableModelBody = z
     display_name: z.string().describe('Name for people'),
     provider: z.string().describe('Who made the model'),
     family: z.string().describe('Family of models'),
-    model_type: z.enum(['LLM', 'embedding']).describe('What the model does: chat or embeddings'),
+    model_type: z.enum(modelTypes).describe('What the model does: chat, embeddings, or ranking of documents'),
     description: z.string().describe('One or two sentences'),
     tags: z
       .array(z.string())

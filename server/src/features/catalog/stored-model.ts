@@ -1,6 +1,7 @@
 /** The JSON of models and variants in the database. Rows outlive releases, so the JSON has a version and a parser. */
 
 import { z } from 'zod'
+import { modelTypes } from '../../ports/model-runtime.ts'
 import type {
   EngineOptions,
   EngineProfile,
@@ -61,7 +62,7 @@ const profileSchema = z.object({
 
 const enginesSchema: z.ZodType<EngineProfiles> = z.record(z.string(), profileSchema)
 
-const modelTypeSchema = z.enum(['LLM', 'embedding'])
+const modelTypeSchema = z.enum(modelTypes)
 
 const variantFields = {
   modelName: z.string(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { modelTypes } from '../../ports/model-runtime.ts'
 import { count, page, pageQuery, queryBoolean, timestamp } from '../../http/schemas.ts'
 import { contextTokens, minimums, parallelSequences } from '../placement/schemas.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
@@ -101,6 +102,7 @@ export const deploymentBody = z
       .nullable()
       .describe('Id of the GPUs, or of the host, at the compute backend; null before the instance exists'),
     model_name: z.string().describe('Name of the model'),
+    model_type: z.enum(modelTypes).describe('What the model does: chat, embeddings, or ranking of documents'),
     model_format: z.string().describe('Format of the weights'),
     model_size_in_billions: z.number().describe('Parameters in billions'),
     quantization: z.string().describe('Quantization of the weights'),

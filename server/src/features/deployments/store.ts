@@ -18,6 +18,7 @@ const summaryColumns = [
   'instance_id',
   'gpu_allocation_id',
   'model_name',
+  'model_type',
   'model_format',
   'model_size_in_billions',
   'quantization',

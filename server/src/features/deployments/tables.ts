@@ -1,5 +1,5 @@
-import type { ColumnType, Generated, JSONColumnType } from 'kysely'
-import type { FailureStage } from '../../ports/model-runtime.ts'
+import type { ColumnType, Generated, GeneratedAlways, JSONColumnType } from 'kysely'
+import type { FailureStage, ModelType } from '../../ports/model-runtime.ts'
 import type { DeploymentStatus, WaitingState } from './lifecycle.ts'
 
 declare module '../../database/tables.ts' {
@@ -33,6 +33,8 @@ export interface DeploymentsTable {
   inference_model_uid: string
   /** JSON of `serializeVariant`, read by `parseStoredVariant` */
   variant: ColumnType<unknown, string, never>
+  /** A member of `variant` */
+  model_type: GeneratedAlways<ModelType>
   variant_reason: string | null
   status: DeploymentStatus
   waiting_for: WaitingState | null

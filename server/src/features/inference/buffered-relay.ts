@@ -11,7 +11,7 @@ import { openRenaming } from './model-renaming.ts'
 import type { ModelRenaming } from './model-renaming.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
 import { StreamRelay } from './stream-relay.ts'
-import { edgeLength, readEdgeUsage, readUsageAt } from './usage.ts'
+import { edgeLength, readEdgeUsage, readUsage } from './usage.ts'
 
 /** When to repeat a request that an engine had no room for, unless the engine says so */
 const overloadRetrySeconds = '5'
@@ -92,10 +92,7 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
       typeof body === 'string'
         ? body.slice(-edgeLength)
         : body.toString('latin1', Math.max(0, body.length - edgeLength))
-    const { usageAt, readUsage } = this.format
-    this.owner.recordUsage(
-      readEdgeUsage(end, this.format) ?? readUsageAt(parseJson(body), usageAt, readUsage),
-    )
+    this.owner.recordUsage(readEdgeUsage(end, this.format) ?? readUsage(parseJson(body), this.format))
   }
 
   body(): string | Buffer {

@@ -22,7 +22,8 @@ export function listWays(protocol: Protocol, rules?: RequestRules): readonly [Wa
     read: createRequestReader(via, rules),
     translate,
   }))
-  return [asItIs, ...translated]
+  const [first, ...others] = translated
+  return protocol.alwaysTranslates && first !== undefined ? [first, ...others] : [asItIs, ...translated]
 }
 
 /** The route of a protocol, as engines see it that get it by the route of another one. */

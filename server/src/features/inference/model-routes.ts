@@ -87,12 +87,15 @@ function groupByName(deployments: readonly ServingDeployment[]): Map<string, Ser
   return names
 }
 
+/** Names for clients that choose models by what they do */
+const typeNames = { LLM: 'chat', embedding: 'embedding', rerank: 'rerank' } as const
+
 async function toModel(deps: Deps, id: string, deployments: readonly ServingDeployment[], viewer: Viewer) {
   return {
     id,
     object: 'model' as const,
     created: Math.floor(Math.min(...deployments.map(({ createdAt }) => createdAt.getTime())) / 1000),
-    type: deployments[0]!.modelType === 'embedding' ? ('embedding' as const) : ('chat' as const),
+    type: typeNames[deployments[0]!.modelType],
     // A request may reach any of them.
     max_model_len: leastOf(deployments.map(({ contextTokens }) => contextTokens)),
     capabilities: await listModelCapabilities(deps, deployments),

@@ -5,13 +5,13 @@ export const modelBody = z
     id: z.string().describe('Value for `model` in a request'),
     object: z.literal('model').describe('Always `model`'),
     created: z.int().describe('Unix time in seconds'),
-    type: z.enum(['chat', 'embedding']).describe('What the model does'),
+    type: z.enum(['chat', 'embedding', 'rerank']).describe('What the model does'),
     max_model_len: z
       .int()
       .nullable()
       .describe('The longest request that each of the deployments accepts, in tokens, as vLLM calls it'),
     capabilities: z
-      .array(z.enum(['chat', 'embeddings', 'reasoning', 'tools', 'vision']))
+      .array(z.enum(['chat', 'embeddings', 'rerank', 'reasoning', 'tools', 'vision']))
       .describe('What each of the deployments can do, as far as the catalog says'),
     owned_by: z.string().describe('Name of the organization that pays for the deployments'),
     deployments: z.array(z.string()).describe('Ids of the running deployments that serve the model'),

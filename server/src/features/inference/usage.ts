@@ -3,6 +3,14 @@ import type { BodyFormat, MemberPath } from './protocols/protocol.ts'
 
 type ReadUsage = BodyFormat['readUsage']
 
+/** Reads the usage of a response; null when it is missing or implausible. */
+export function readUsage(
+  response: unknown,
+  { usageAt, otherUsageAt, readUsage: read }: BodyFormat,
+): TokenUsage | null {
+  return readUsageAt(response, usageAt, read) ?? readUsageAt(response, otherUsageAt ?? null, read)
+}
+
 /** Reads the usage object of a response or an event, which is the value at `path`; null when it is missing or implausible. */
 export function readUsageAt(response: unknown, path: MemberPath | null, read: ReadUsage): TokenUsage | null {
   if (path === null) return null

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { count, optionalField, text, unicodeText } from '../../http/schemas.ts'
+import { modelTypes } from '../../ports/model-runtime.ts'
 import { listTags, toBillions } from './to-model.ts'
 import type { InspectedVariant, Inspection, RepositoryRequest } from './inspect.ts'
 import { parseRepositoryName } from './repository-name.ts'
@@ -105,7 +106,7 @@ export const inspectionBody = z
     commit: z.string().describe('The commit that was read'),
     license: z.string().nullable().describe('License that the owner names; null for none'),
     gated: z.boolean().describe('true if the Hub asks for an accepted license and a token'),
-    model_type: z.enum(['LLM', 'embedding']).describe('What the model does: chat or embeddings'),
+    model_type: z.enum(modelTypes).describe('What the model does: chat, embeddings, or ranking of documents'),
     context_tokens: count.nullable().describe('The context that the model was trained with'),
     tags: z.array(z.string()).describe('What the model can do, as far as the files say'),
     currency: z.string().describe('Currency of the prices'),

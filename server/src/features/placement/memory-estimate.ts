@@ -106,11 +106,11 @@ export function estimateMemory(
     return sum(weights, weights * 0.2, 2 * 2 ** 30)
   }
   const batch =
-    variant.modelType === 'embedding'
-      ? capacity.contextTokens ** 2 * architecture.attentionHeads
-      : promptBatchTokens * architecture.vocabularySize
+    variant.modelType === 'LLM'
+      ? promptBatchTokens * architecture.vocabularySize
+      : capacity.contextTokens ** 2 * architecture.attentionHeads
   const hasSlots = engine.sizing === 'per-slot'
-  const keepsStates = variant.modelType !== 'embedding' && hasSlots
+  const keepsStates = variant.modelType === 'LLM' && hasSlots
   const overhead =
     (gpuCount > 0 ? overheadBytes.gpu * gpuCount : overheadBytes.host + batch * scoreBytes) +
     (keepsStates ? stateCacheBytes : 0)

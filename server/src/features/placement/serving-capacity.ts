@@ -165,7 +165,7 @@ export function estimateCapacity(
 
 function limitContext({ variant, engine }: ServedModel, ceilings: CapacityCeilings) {
   const { modelType, contextLength } = variant
-  const usesOneBatch = modelType === 'embedding' && engine.sizing === 'per-slot'
+  const usesOneBatch = modelType !== 'LLM' && engine.sizing === 'per-slot'
   const ofModel = usesOneBatch ? Math.min(contextLength, maxEmbeddingContext) : contextLength
   const ceiling = ceilings.contextTokens ?? Infinity
   if (ceiling >= ofModel) return { most: ofModel, limitedBy: 'model' } as const

@@ -99,6 +99,7 @@ const knownModels: Record<string, { format: string; size: number; quantizations:
   {
     'berth-tiny': [{ format: 'ggufv2', size: 0.002, quantizations: ['Q8_0'], type: 'LLM' }],
     'berth-tiny-embedding': [{ format: 'ggufv2', size: 0, quantizations: ['Q8_0'], type: 'embedding' }],
+    reranker: [{ format: 'ggufv2', size: 0, quantizations: ['Q8_0'], type: 'rerank' }],
     'qwen2.5-instruct': [
       { format: 'ggufv2', size: 0.5, quantizations: ['q4_k_m', 'q8_0'], type: 'LLM' },
       { format: 'pytorch', size: 7, quantizations: ['none'], type: 'LLM' },

@@ -22,5 +22,5 @@ export const engineRoutes = {
     tokenize_content: null,
   },
   xinference: { completions: null, responses: '4.1.0', messages: '3.0.0', rerank: null },
-  embedded: { completions: null, tokenize: null },
+  embedded: { completions: null, rerank: null, tokenize: null },
 } as const satisfies Record<string, EngineRoutes>

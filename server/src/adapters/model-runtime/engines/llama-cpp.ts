@@ -48,10 +48,11 @@ export const llamaCpp = {
 /** Builds the arguments of `llama-server`, for build b9128 and later. The key comes from `LLAMA_API_KEY`. */
 export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
   const { spec, projector } = launch
-  const isEmbedding = spec.variant.modelType === 'embedding'
+  const { modelType } = spec.variant
+  const isChat = modelType === 'LLM'
   const { chatTemplate, options } = spec.variant.engines.llamaCpp ?? {}
-  // llama.cpp embeds a text in one batch, so a batch must hold a full context.
-  const batch = isEmbedding ? spec.contextTokens : undefined
+  // llama.cpp reads a text in one batch to embed or rank it, so a batch must hold a full context.
+  const batch = isChat ? undefined : spec.contextTokens
   return toArguments({
     ...launch.source,
     ...(projector ?? { 'no-mmproj': true }),
@@ -65,13 +66,14 @@ export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
     host: launch.host,
     port: launch.port,
     metrics: true,
-    embeddings: isEmbedding,
+    embeddings: !isChat,
+    pooling: modelType === 'rerank' ? 'rank' : undefined,
     'batch-size': batch,
     'ubatch-size': batch,
     'cache-ram': launch.promptCacheMebibytes,
-    jinja: !isEmbedding,
-    'reasoning-format': isEmbedding ? undefined : 'deepseek',
-    'chat-template': isEmbedding ? undefined : chatTemplate,
+    jinja: isChat,
+    'reasoning-format': isChat ? 'deepseek' : undefined,
+    'chat-template': isChat ? chatTemplate : undefined,
     ...options,
   })
 }

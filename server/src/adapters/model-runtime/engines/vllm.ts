@@ -51,9 +51,10 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
   const { toolParser, reasoningParser, chatTemplate, options } = variant.engines.vllm ?? {}
   // GPUs before Ampere lack bfloat16, the default of most checkpoints.
   const isOldGpu = computeCapability !== null && computeCapability < 8
-  const isEmbedding = variant.modelType === 'embedding'
-  const chat = isEmbedding
-    ? { runner: 'pooling' }
+  const isChat = variant.modelType === 'LLM'
+  const ofType = !isChat
+    ? // For a model that ranks, the template makes one text of a query and a document.
+      { runner: 'pooling', 'chat-template': variant.modelType === 'rerank' ? chatTemplate : undefined }
     : {
         'enable-auto-tool-choice': toolParser !== undefined,
         'tool-call-parser': toolParser,
@@ -86,7 +87,7 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
     'allowed-media-domains': launch.mediaDomains.length === 0 ? ['none.invalid'] : launch.mediaDomains,
     dtype: isOldGpu ? 'half' : undefined,
     quantization: quantizesOnLoad(spec, model) ? 'fp8' : undefined,
-    ...chat,
+    ...ofType,
     ...options,
   })
   return [model, ...arguments_]

@@ -118,6 +118,14 @@ describe('arguments', () => {
       '--tool-call-parser',
       undefined,
     ],
+    ['ranking', { modelType: 'rerank' }, 8.9, '--runner', 'pooling'],
+    [
+      'the template that makes one text of a query and a document',
+      { modelType: 'rerank', engines: { vllm: { chatTemplate: '{{ messages }}' } } },
+      8.9,
+      '--chat-template',
+      '{{ messages }}',
+    ],
     ['a model without a tool-call parser', {}, 8.9, '--enable-auto-tool-choice', undefined],
     [
       'the chat template of the catalog',
@@ -175,6 +183,15 @@ describe('arguments', () => {
     const { args } = plan({ ...gguf(), modelType: 'embedding' })
     expect(args).toContain('--embeddings')
     expect(valueOf(args, '--ubatch-size')).toBe('8192')
+    expect(args).not.toContain('--pooling')
+  })
+
+  test('llama.cpp: ranks a query with a document in one batch', () => {
+    const { args } = plan({ ...gguf(), modelType: 'rerank' })
+    expect(args).toContain('--embeddings')
+    expect(valueOf(args, '--pooling')).toBe('rank')
+    expect(valueOf(args, '--ubatch-size')).toBe('8192')
+    expect(args).not.toContain('--jinja')
   })
 })
 

@@ -8,9 +8,7 @@ import type { Supervisor } from './supervisor.ts'
 function listPreferredEngines({ format, modelType }: ModelVariant): string[] {
   if (format === 'ggufv2') return ['llama.cpp']
   if (format === 'mlx') return ['MLX']
-  return modelType === 'embedding'
-    ? ['sentence_transformers', 'flag', 'vLLM']
-    : ['vLLM', 'SGLang', 'Transformers']
+  return modelType === 'LLM' ? ['vLLM', 'SGLang', 'Transformers'] : ['sentence_transformers', 'flag', 'vLLM']
 }
 
 /** Xinference does not match fractional numbers, so 1.5 becomes `1_5`. */
@@ -78,7 +76,7 @@ export function isSameVariant(
   return (
     (format == null || format === variant.format) &&
     (size == null ||
-      variant.modelType === 'embedding' ||
+      variant.modelType !== 'LLM' ||
       Number(String(size).replace('_', '.')) === variant.sizeInBillions) &&
     (offered.length === 0 ||
       offered.some((each) => each.toLowerCase() === variant.quantization.toLowerCase()))
@@ -95,7 +93,7 @@ export function toLaunchBody(
   { workerIp, gpuMemoryShare }: { workerIp: string | null; gpuMemoryShare: number },
 ): Record<string, unknown> {
   const { variant } = spec
-  const isEmbedding = variant.modelType === 'embedding'
+  const isChat = variant.modelType === 'LLM'
   return {
     model_uid: spec.modelUid,
     model_name: nameInXinference(variant),
@@ -103,12 +101,12 @@ export function toLaunchBody(
     model_engine: engine,
     model_format: variant.format,
     quantization: variant.quantization,
-    ...(isEmbedding ? {} : { model_size_in_billions: formatSize(variant.sizeInBillions) }),
+    ...(isChat ? { model_size_in_billions: formatSize(variant.sizeInBillions) } : {}),
     replica: 1,
     // null selects the CPU; without the field Xinference uses "auto".
     n_gpu: spec.gpuCount === 0 ? null : spec.gpuCount,
     ...(workerIp === null ? {} : { worker_ip: workerIp }),
-    ...(isEmbedding ? {} : toEngineOptions(spec, engine, gpuMemoryShare)),
+    ...(isChat ? toEngineOptions(spec, engine, gpuMemoryShare) : {}),
     ...variant.engines.xinference?.options,
   }
 }

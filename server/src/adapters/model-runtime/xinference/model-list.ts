@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { modelTypes } from '../../../ports/model-runtime.ts'
 import type { ModelAvailability, ModelVariant } from '../../../ports/model-runtime.ts'
 import { SupervisorError } from './errors.ts'
 import { isSameVariant, nameInXinference } from './launch.ts'
@@ -36,9 +37,11 @@ export class ModelList {
 
   /** Resolves to a function that says why no cluster can launch a variant. Clusters whose lists are unknown count as able to. */
   async read(): Promise<ModelAvailability> {
-    const [llms, embeddings] = await Promise.all([this.#readAll('LLM'), this.#readAll('embedding')])
+    const byType = new Map(
+      await Promise.all(modelTypes.map(async (type) => [type, await this.#readAll(type)] as const)),
+    )
     return (variant) => {
-      const lists = variant.modelType === 'embedding' ? embeddings : llms
+      const lists = byType.get(variant.modelType) ?? []
       const isPossible = lists.some((list) => list === null || hasVariant(list, variant))
       if (isPossible || lists.length === 0) return null
       const { format, sizeInBillions, quantization } = variant

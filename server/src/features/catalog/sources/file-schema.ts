@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { toMistakes, yamlText as text } from '../../../base/yaml-file.ts'
 import type { DocumentPath, Mistake } from '../../../base/yaml-file.ts'
+import { modelTypes } from '../../../ports/model-runtime.ts'
 import { enginesSchema, findProfileMistakes } from '../engine-profiles.ts'
 
 const positiveInteger = z.int().positive()
@@ -116,7 +117,7 @@ const entrySchema = z.strictObject({
   display_name: text,
   provider: text,
   family: text,
-  model_type: z.enum(['LLM', 'embedding']),
+  model_type: z.enum(modelTypes),
   description: text,
   license: text,
   tags: z.array(text).default([]),

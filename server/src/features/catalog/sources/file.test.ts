@@ -18,10 +18,11 @@ describe('the shipped catalog', () => {
   const name = (variant: CatalogVariant) =>
     `${variant.modelName} ${variant.format} ${variant.sizeInBillions} ${variant.quantization}`
 
-  it('offers many models of both types, the bundled ones first', () => {
+  it('offers many models of all types, the bundled ones first', () => {
     expect(models.length).toBeGreaterThanOrEqual(40)
     expect(models.slice(0, 2).map((model) => model.modelName)).toEqual(['berth-tiny', 'berth-tiny-embedding'])
     expect(models.filter((model) => model.modelType === 'embedding').length).toBeGreaterThanOrEqual(10)
+    expect(models.filter((model) => model.modelType === 'rerank').length).toBeGreaterThanOrEqual(5)
     expect(models.map((model) => model.sortOrder)).toEqual(models.map((_, index) => index + 1))
   })
 
@@ -37,7 +38,8 @@ describe('the shipped catalog', () => {
     expect(model.tags.length).toBeGreaterThan(0)
     for (const tag of model.tags) expect(tag).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/)
     expect(new Set(model.tags).size).toBe(model.tags.length)
-    expect(model.tags.includes('embedding')).toBe(model.modelType === 'embedding')
+    for (const type of ['embedding', 'rerank'])
+      expect(model.tags.includes(type)).toBe(model.modelType === type)
   })
 
   it('defaults to GGUF for every model that has a GGUF variant', () => {
@@ -107,6 +109,8 @@ describe('the shipped catalog', () => {
     ['qwen2.5-instruct', 32, 64, 8, 128, 32_763_876_352],
     ['llama-3.1-instruct', 70, 80, 8, 128, 70_553_706_496],
     ['qwen3', 235, 94, 4, 128, 235_093_634_560],
+    ['bge-reranker-v2-m3', 0.568, 24, 16, 64, 567_755_777],
+    ['qwen3-reranker-0.6b', 0.6, 28, 8, 128, 595_776_512],
   ])(
     'has the published facts of %s %d',
     (modelName, sizeInBillions, layers, kvHeads, headDimension, parameters) => {

@@ -13,6 +13,8 @@ export interface Protocol {
   readonly enginePath: string
   /** The route that an engine must have; null if every engine has it */
   readonly route: EngineRoute | null
+  /** True if requests are translated for every engine, because the forms of engines differ; absent for false */
+  readonly alwaysTranslates?: true
   /** How to serve the route by another one of engines that don't have it, the preferred way first */
   readonly translations: readonly Translation[]
   /** For the OpenAPI description */
@@ -109,6 +111,8 @@ export interface BodyFormat {
   readonly modelAt: MemberPath
   /** The names that lead to the object with the usage; null if the route uses no tokens */
   readonly usageAt: MemberPath | null
+  /** The names of the same in the answers of other engines; absent if all have it at `usageAt` */
+  readonly otherUsageAt?: MemberPath
   /** Reads that object; null when it is implausible. */
   readonly readUsage: (usage: Readonly<Record<string, unknown>>) => TokenUsage | null
   /** Returns what changes the rest of a response for the caller; null if it is forwarded unchanged. */

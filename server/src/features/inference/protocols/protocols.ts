@@ -5,6 +5,7 @@ import { embeddings } from './embeddings.ts'
 import { countTokens } from './messages/count-tokens.ts'
 import { messages } from './messages/messages.ts'
 import type { MainProtocol, Protocol } from './protocol.ts'
+import { rerank } from './rerank.ts'
 import { responses } from './responses/responses.ts'
 import { tokenize } from './tokenize.ts'
 
@@ -12,6 +13,7 @@ import { tokenize } from './tokenize.ts'
 export const mainProtocols: Readonly<Record<ModelType, MainProtocol>> = {
   LLM: chatCompletions,
   embedding: embeddings,
+  rerank,
 }
 
 /** Every protocol; each has a route. */
@@ -19,6 +21,7 @@ export const protocols: readonly Protocol[] = [
   chatCompletions,
   completions,
   embeddings,
+  rerank,
   messages,
   countTokens,
   responses,

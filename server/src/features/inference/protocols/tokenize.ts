@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ApplicationError } from '../../../base/errors.ts'
+import { modelTypes } from '../../../ports/model-runtime.ts'
 import { modelAt, modelField, openAiErrors } from './openai.ts'
 import type { Protocol, Translation } from './protocol.ts'
 
@@ -47,7 +48,7 @@ const common = {
     events: null,
   },
   operation: 'tokenize',
-  modelTypes: ['LLM', 'embedding'],
+  modelTypes,
   members: [],
   edit: () => [],
   countedAt: null,

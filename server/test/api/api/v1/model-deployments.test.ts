@@ -37,6 +37,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
     instance_id: null,
     gpu_allocation_id: null,
     model_name: 'qwen2.5-instruct',
+    model_type: 'LLM',
     model_format: standard.model_format,
     model_size_in_billions: standard.model_size_in_billions,
     quantization: expect.toBeOneOf(standard.quantizations),

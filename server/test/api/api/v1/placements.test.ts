@@ -43,7 +43,7 @@ const gpu = makeOffer('l4-x1', {
 /** Every variant and quantization in the catalog, in order. */
 async function listShown(): Promise<string[]> {
   const lists = await Promise.all(
-    ['LLM', 'embedding'].map((type) => client.get(`/api/v1/deployable-models?model_type=${type}`)),
+    ['LLM', 'embedding', 'rerank'].map((type) => client.get(`/api/v1/deployable-models?model_type=${type}`)),
   )
   return lists.flatMap(({ body }) =>
     body.items.flatMap((model: any) =>

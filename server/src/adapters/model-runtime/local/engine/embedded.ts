@@ -25,6 +25,9 @@ export const embedded: RuntimeEngine = {
   saltsCache: false,
 }
 
+/** The engine's names of the types of models */
+const typeNames = { LLM: 'chat', embedding: 'embedding', rerank: 'rerank' } as const
+
 /** Needs no program of the operator. */
 export function openEmbedded(settings: LocalRuntimeSettings): LocalEngine {
   return {
@@ -42,7 +45,7 @@ function buildEmbedded(
   const options = {
     model,
     alias: spec.modelUid,
-    type: spec.variant.modelType === 'embedding' ? 'embedding' : 'chat',
+    type: typeNames[spec.variant.modelType],
     context: spec.contextTokens,
     parallel: spec.parallelSequences,
     threads: countThreads(settings),
