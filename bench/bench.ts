@@ -74,8 +74,8 @@ interface Entrant {
   running: Running
 }
 
-function takesPart({ workloads }: Target, { name }: Workload): boolean {
-  return workloads === undefined || workloads.includes(name)
+function takesPart({ name: target, workloads }: Target, { name, targets }: Workload): boolean {
+  return (workloads?.includes(name) ?? true) && (targets?.includes(target) ?? true)
 }
 
 async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Results> {

@@ -13,12 +13,14 @@ export interface Goal {
   decimals: number
   /** Targets that a round must include */
   needs: string[]
+  /** A workload of the same round with which Berth's figure is compared */
+  beside?: WorkloadName
   /** Berth's figure in one round */
   of: (round: Round) => number
 }
 
-/** The samples of one workload in one round by target. A missing target throws. */
-type Round = (target: string) => Sample
+/** The samples of one round by target, of the goal's workload or another one. A missing target throws. */
+type Round = (target: string, workload?: WorkloadName) => Sample
 
 const berth = 'berth'
 const cpuPerAnswer = ({ cpu, load }: Sample) => cpu / load.answers
@@ -67,6 +69,21 @@ function ratioToPeers(workload: WorkloadName, title: string, peers: readonly str
     decimals: 2,
     needs: [berth, ...peers],
     of: (round) => rate(round(berth)) / Math.max(...peers.map((peer) => rate(round(peer)))),
+  }
+}
+
+/** CPU time beside that of a chat whose request and answer have the same length. */
+function ratioToChat(workload: WorkloadName, beside: WorkloadName, title: string): Goal {
+  return {
+    title: `${title}: CPU, ÷ that of a chat`,
+    workload,
+    beside,
+    better: 'less',
+    must: 1.15,
+    aim: 1.15,
+    decimals: 2,
+    needs: [berth],
+    of: (round) => cpuPerAnswer(round(berth)) / cpuPerAnswer(round(berth, beside)),
   }
 }
 
@@ -149,21 +166,31 @@ export const goals: readonly Goal[] = [
     needs: [berth],
     of: (round) => round(berth).leftRunning ?? Number.NaN,
   },
+  ratioToChat('responses', 'chat', '/v1/responses'),
+  ratioToChat('responses-stream', 'stream', '/v1/responses, streamed'),
+  ratioToChat('messages', 'chat', '/v1/messages'),
+  ratioToChat('messages-stream', 'stream', '/v1/messages, streamed'),
 ]
+
+function listValid(name: WorkloadName, samples: readonly Sample[]): Sample[] {
+  const workload = workloads.find((each) => each.name === name)
+  if (workload === undefined) throw new Error(`There is no workload ${name}.`)
+  return samples.filter((sample) => sample.workload === name && isValid(sample, workload))
+}
 
 /** The median, range and number of the rounds in which all samples of the goal are valid. */
 export function judge(
-  { workload: name, needs, of }: Goal,
+  { workload: name, beside, needs, of }: Goal,
   samples: readonly Sample[],
 ): { value: number | null; range: [number, number] | null; rounds: number } {
-  const workload = workloads.find((each) => each.name === name)
-  if (workload === undefined) throw new Error(`There is no workload ${name}.`)
-  const valid = samples.filter((sample) => sample.workload === name && isValid(sample, workload))
+  const names = [name, ...(beside === undefined ? [] : [beside])]
+  const valid = names.flatMap((each) => listValid(each, samples))
   const values = [...Map.groupBy(valid, ({ round }) => round).values()].flatMap((round) => {
-    const find = (target: string) => round.find((sample) => sample.target === target)
-    if (!needs.every(find)) return []
-    const value = of((target) => {
-      const sample = find(target)
+    const find = (target: string, of = name) =>
+      round.find((sample) => sample.target === target && sample.workload === of)
+    if (!needs.every((target) => names.every((each) => find(target, each)))) return []
+    const value = of((target, workload) => {
+      const sample = find(target, workload)
       if (sample === undefined) throw new Error(`${target} is missing.`)
       return sample
     })

@@ -49,6 +49,10 @@ export async function prepareUpstream(
     const file = join(folder, `answer-${name}.json`)
     await writeFile(file, answer.whole)
     await upstream.command(`whole ${file}`)
+  } else if ('text' in answer) {
+    const file = join(folder, `answer-${name}.txt`)
+    await writeFile(file, answer.text)
+    await upstream.command(`events ${file}`)
   } else {
     const { events, everyMicroseconds, isCounted } = answer
     await upstream.command(isCounted ? `counted ${events}` : `stream ${events} ${everyMicroseconds}`)

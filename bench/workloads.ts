@@ -1,3 +1,10 @@
+import {
+  composeMessage,
+  composeMessageEvents,
+  composeResponse,
+  composeResponseEvents,
+} from './agent-answers.ts'
+
 export type WorkloadName =
   | 'chat'
   | 'embeddings'
@@ -9,22 +16,33 @@ export type WorkloadName =
   | 'rate'
   | 'burst'
   | 'idle'
+  | 'responses'
+  | 'responses-stream'
+  | 'messages'
+  | 'messages-stream'
 
 /** One kind of load, and how it is put on a target. */
 export interface Workload {
   name: WorkloadName
   title: string
-  path: '/v1/chat/completions' | '/v1/embeddings'
+  path: '/v1/chat/completions' | '/v1/embeddings' | '/v1/responses' | '/v1/messages'
+  /** The targets that run it (default: all) */
+  targets?: readonly string[]
   /** JSON as callers send it */
   requestBody: string
-  /** What the upstream answers: a JSON document, or a stream of events, each with the usage so far if the target asks for it */
-  answer: { whole: string } | { events: number; everyMicroseconds: number; isCounted?: boolean }
+  /** What the upstream answers: a JSON document, the text of a stream, or a stream of events, each with the usage so far if the target asks for it */
+  answer:
+    | { whole: string }
+    | { text: string }
+    | { events: number; everyMicroseconds: number; isCounted?: boolean }
   /** `rate` is in requests per second, `silence` in seconds before the measurement */
   load: { mode: 'closed' | 'rate' | 'hold'; connections: number; rate?: number; silence?: number }
 }
 
 const chatModel = 'berth-tiny'
 const embeddingModel = 'berth-tiny-embedding'
+/** The name of a deployment whose engine serves the routes of agents */
+export const routedModel = 'routed'
 
 /** Deterministic numbers from -1 to 1, so that every run measures the same bytes. */
 function* numbers(): Generator<number> {
@@ -95,6 +113,36 @@ const chat = {
   answer: { whole: chatAnswer },
 } as const
 const streamed = { path: '/v1/chat/completions', requestBody: streamRequest } as const
+const responses = {
+  path: '/v1/responses',
+  targets: ['berth'],
+  requestBody: JSON.stringify({
+    model: routedModel,
+    instructions: 'You are a helpful assistant who answers in one sentence.',
+    input: sentences(780),
+    temperature: 0.7,
+    max_output_tokens: 200,
+  }),
+  load: { mode: 'closed', connections: 32 },
+} as const
+const messages = {
+  path: '/v1/messages',
+  targets: ['berth'],
+  requestBody: JSON.stringify({
+    model: routedModel,
+    system: 'You are a helpful assistant who answers in one sentence.',
+    messages: [{ role: 'user', content: sentences(780) }],
+    temperature: 0.7,
+    max_tokens: 200,
+  }),
+  load: { mode: 'closed', connections: 32 },
+} as const
+/** A short request for a stream, as long as that of a streamed chat */
+const asStream = (requestBody: string) =>
+  JSON.stringify({ ...(JSON.parse(requestBody) as object), stream: true }).replace(
+    sentences(780),
+    sentences(300),
+  )
 const endless = 1_000_000
 
 export const workloads: readonly Workload[] = [
@@ -160,5 +208,31 @@ export const workloads: readonly Workload[] = [
     title: '2,000 idle streams',
     answer: { events: endless, everyMicroseconds: 60_000_000 },
     load: { mode: 'hold', connections: 2000 },
+  },
+  {
+    ...responses,
+    name: 'responses',
+    title: '1 KB response of /v1/responses',
+    answer: { whole: composeResponse(sentences(780)) },
+  },
+  {
+    ...responses,
+    name: 'responses-stream',
+    title: 'unpaced stream of 200 tokens of /v1/responses',
+    requestBody: asStream(responses.requestBody),
+    answer: { text: composeResponseEvents() },
+  },
+  {
+    ...messages,
+    name: 'messages',
+    title: '1 KB answer of /v1/messages',
+    answer: { whole: composeMessage(sentences(780)) },
+  },
+  {
+    ...messages,
+    name: 'messages-stream',
+    title: 'unpaced stream of 200 tokens of /v1/messages',
+    requestBody: asStream(messages.requestBody),
+    answer: { text: composeMessageEvents() },
   },
 ]

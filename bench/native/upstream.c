@@ -6,6 +6,7 @@
 //   stream CHUNKS MICROS     answer with a stream of CHUNKS server-sent events and [DONE]; with MICROS 0 in one write,
 //                            else one event every MICROS, each with its number and its send time
 //   counted CHUNKS           the stream of CHUNKS events in one write, each with the usage so far if the request asks for that
+//   events FILE              answer with the file as a stream in one write; each "model":"engine" becomes the model of the request
 //   drop                     abort every response in flight
 //   stats
 //
@@ -59,7 +60,8 @@ struct connection {
 
 static struct model models[MOST_MODELS];
 static unsigned model_count;
-static struct bytes document; // empty: answers are streams
+static struct bytes document; // empty: answers are composed streams
+static bool is_events;        // the document is a stream
 static uint64_t interval;     // 0: not paced
 static uint32_t chunks;
 static bool counted; // answers may have the usage in each event
@@ -134,6 +136,32 @@ static struct bytes compose_whole(const char *model) {
     return answer;
 }
 
+// Composes the events of the document, each a chunk, with the name of the model in each place.
+static struct bytes compose_events(const char *model) {
+    static const char sought[] = "\"model\":\"engine\"";
+    struct bytes answer = {allocate(NULL, sizeof stream_head + document.length * 2 + 64 * LONGEST_NAME), 0};
+    char *event = allocate(NULL, document.length + 64 * LONGEST_NAME);
+    answer.length = (size_t)sprintf(answer.bytes, "%s", stream_head);
+    const char *from = document.bytes, *end = document.bytes + document.length, *next;
+    for (; from < end; from = next) {
+        const char *stop = memmem(from, (size_t)(end - from), "\n\n", 2);
+        if (stop == NULL) fail("an event without end");
+        next = stop + 2;
+        size_t length = 0;
+        for (const char *at; (at = memmem(from, (size_t)(next - from), sought, sizeof sought - 1)) != NULL; from = at + sizeof sought - 1) {
+            memcpy(event + length, from, (size_t)(at - from));
+            length += (size_t)(at - from);
+            length += (size_t)sprintf(event + length, "\"model\":\"%s\"", model);
+        }
+        memcpy(event + length, from, (size_t)(next - from));
+        answer.length += frame(answer.bytes + answer.length, event, length + (size_t)(next - from));
+    }
+    free(event);
+    memcpy(answer.bytes + answer.length, "0\r\n\r\n", 5);
+    answer.length += 5;
+    return answer;
+}
+
 static struct bytes compose_stream(const char *model, bool usage, bool counts) {
     struct bytes answer = {allocate(NULL, sizeof stream_head + (chunks + 4) * (512ull + LONGEST_NAME)), 0};
     char event[512 + LONGEST_NAME];
@@ -164,7 +192,7 @@ static const struct model *find_model(const char *body, size_t length) {
     struct model *model = &models[model_count++];
     *model = (struct model){0};
     memcpy(model->name, at, size);
-    if (document.bytes != NULL) model->plain = compose_whole(model->name);
+    if (document.bytes != NULL) model->plain = is_events ? compose_events(model->name) : compose_whole(model->name);
     else if (interval == 0) {
         model->plain = compose_stream(model->name, false, false), model->with_usage = compose_stream(model->name, true, false);
         if (counted) model->with_counts = compose_stream(model->name, true, true);
@@ -173,7 +201,7 @@ static const struct model *find_model(const char *body, size_t length) {
 }
 
 // Earlier responses stay in memory, because connections may still write them.
-static void prepare_whole(const char *path) {
+static void prepare_document(const char *path, bool events) {
     FILE *file = fopen(path, "rb");
     if (file == NULL) fail(path);
     fseek(file, 0, SEEK_END);
@@ -182,6 +210,7 @@ static void prepare_whole(const char *path) {
     document.bytes = allocate(NULL, document.length + 1);
     if (fread(document.bytes, 1, document.length, file) != document.length) fail(path);
     fclose(file);
+    is_events = events;
     model_count = 0;
     interval = 0;
 }
@@ -327,7 +356,8 @@ static void take_command(const char *line) {
     char path[4096];
     unsigned events;
     unsigned long long micros;
-    if (sscanf(line, "whole %4095[^\n]", path) == 1) prepare_whole(path);
+    if (sscanf(line, "whole %4095[^\n]", path) == 1) prepare_document(path, false);
+    else if (sscanf(line, "events %4095[^\n]", path) == 1) prepare_document(path, true);
     else if (sscanf(line, "stream %u %llu", &events, &micros) == 2) prepare_stream(events, micros, false);
     else if (sscanf(line, "counted %u", &events) == 1) prepare_stream(events, 0, true);
     else if (strncmp(line, "drop", 4) == 0) drop_answers();

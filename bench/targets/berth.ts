@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { chmod, mkdir } from 'node:fs/promises'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import getPort from 'get-port'
@@ -9,6 +9,7 @@ import { startEmbeddedDatabase } from '../../server/src/database/embedded.ts'
 import { findByCommandLine, isAlive, listFamily, startProgram, waitForPort } from '../processes.ts'
 import type { Program } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
+import { routedModel } from '../workloads.ts'
 
 const server = resolve(import.meta.dirname, '../../server/bin/berth.mjs')
 const packageFile = resolve(import.meta.dirname, '../../package.json')
@@ -16,7 +17,7 @@ const packageFile = resolve(import.meta.dirname, '../../package.json')
 const startFlags = (JSON.parse(readFileSync(packageFile, 'utf8')).scripts.start as string)
   .split(' ')
   .filter((part) => part.startsWith('--'))
-const models = ['berth-tiny', 'berth-tiny-embedding']
+const models = ['berth-tiny', 'berth-tiny-embedding', 'berth-tiny']
 
 /** Additional data about our server. */
 export interface BerthSetting {
@@ -46,6 +47,8 @@ export async function prepareBerth(
     NODE_ENV: 'production',
     // The workloads hold up to 2,000 streams, and the limit follows the sequences.
     LOCAL_PARALLEL_SEQUENCES: '64',
+    BILLING_TRIAL_MAX_ACTIVE: '3',
+    VLLM_COMMAND: await writeVllm(folder),
     ...settings,
   }
   const run = async (role: 'all' | 'api', core: number) => {
@@ -65,8 +68,8 @@ export async function prepareBerth(
 
   cleanup.defer(() => killEngines(dataDirectory))
   const whole = await run('all', cores.load)
-  const cookie = await deployModels(whole, dataDirectory)
-  await pointDeployments(databaseUrl, `http://127.0.0.1:${upstreamPort}`)
+  const { cookie, ids } = await deployModels(whole, dataDirectory)
+  await pointDeployments(databaseUrl, { engineUrl: `http://127.0.0.1:${upstreamPort}`, routed: ids.at(-1)! })
   return {
     databaseUrl,
     cookie,
@@ -97,11 +100,12 @@ export async function createHome(folder: string, cleanup: AsyncDisposableStack) 
   return { DATA_DIR: home, DATABASE_URL: database.url, SECRET_KEY: randomBytes(32).toString('hex') }
 }
 
-/** Registers, deploys, and stops the server and its engines. Returns the session cookie. */
+/** Registers, deploys, and stops the server and its engines. Returns the session cookie and the ids of the deployments. */
 async function deployModels(
   { program, port }: { program: Program; port: number },
   home: string,
-): Promise<string> {
+): Promise<{ cookie: string; ids: string[] }> {
+  const ids: string[] = []
   const url = `http://127.0.0.1:${port}`
   const headers: Record<string, string> = { 'content-type': 'application/json' }
   const call = async (method: string, path: string, body?: object) => {
@@ -118,6 +122,7 @@ async function deployModels(
     })
     for (const model_name of models) {
       const { id } = await call('POST', '/api/v1/model-deployments', { model_name })
+      ids.push(id)
       const deadline = Date.now() + 60_000
       for (;;) {
         const { status } = await call('GET', `/api/v1/model-deployments/${id}`)
@@ -130,7 +135,7 @@ async function deployModels(
     await program.stop()
     await killEngines(home)
   }
-  return headers['cookie'] ?? ''
+  return { cookie: headers['cookie'] ?? '', ids }
 }
 
 /** Stops the engines, which would outlive their server. */
@@ -140,11 +145,28 @@ async function killEngines(home: string): Promise<void> {
   while (engines.some(isAlive)) await delay(20)
 }
 
-async function pointDeployments(databaseUrl: string, engineUrl: string): Promise<void> {
+/** Writes a program that Berth takes for a vLLM that serves all routes. Nothing runs it as an engine. */
+async function writeVllm(folder: string): Promise<string> {
+  const python = join(folder, 'python')
+  const program = join(folder, 'vllm')
+  await writeFile(python, '#!/bin/sh\necho 0.33.0\n', { mode: 0o755 })
+  await writeFile(program, `#!${python}\n`, { mode: 0o755 })
+  return program
+}
+
+/** Points the deployments at the upstream. One of them gets a name of its own, and weights of vLLM. */
+async function pointDeployments(
+  databaseUrl: string,
+  { engineUrl, routed }: { engineUrl: string; routed: string },
+): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
     await client.query(`UPDATE deployments SET engine_url = $1 WHERE status = 'running'`, [engineUrl])
+    await client.query(
+      `UPDATE deployments SET model_name = $1, variant = jsonb_set(variant, '{format}', '"pytorch"') WHERE id = $2`,
+      [routedModel, routed],
+    )
   } finally {
     await client.end()
   }
