@@ -9,7 +9,6 @@ import type { RepositoryReader, RepositoryVariant } from './repository-reader.ts
 
 /** More parts than any published model has */
 const maxParts = 99
-const rerankerReason = 'Rerankers can not be deployed yet'
 
 /**
  * Reads the GGUF files of a repository. They are quantizations of the same model, so the headers of the smallest one tell the facts of
@@ -26,7 +25,7 @@ export async function readGgufVariants(reader: RepositoryReader): Promise<Reposi
   return variants.map(({ quantization, files, bytes, reason }) => ({
     format: ggufFormat,
     quantization,
-    modelType: facts.pooling === null ? 'LLM' : 'embedding',
+    modelType: facts.modelType,
     weightBytes: bytes,
     files: files.map(({ path }) => path),
     parameters,
@@ -37,7 +36,7 @@ export async function readGgufVariants(reader: RepositoryReader): Promise<Reposi
     projector: projector?.path ?? null,
     seesImages: false,
     chatTemplate: facts.chatTemplate,
-    reason: reason ?? (facts.pooling === 'rank' ? rerankerReason : null),
+    reason,
   }))
 }
 

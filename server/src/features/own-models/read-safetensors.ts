@@ -16,6 +16,8 @@ const maxTensors = 300_000
 /** Large vocabularies repeat themselves in this file. */
 const maxTokenizerConfigBytes = 4 * 1024 * 1024
 const maxTemplateBytes = 256 * 1024
+/** The outputs of a classifier whose config.json names none */
+const usualLabels = 2
 
 /** Reads the safetensors in the top folder of a repository, which are one variant; none if it has none. */
 export async function readSafetensorsVariant(reader: RepositoryReader): Promise<RepositoryVariant[]> {
@@ -77,8 +79,12 @@ function readModelType(
 ): { modelType: ModelType } | { reason: string } {
   const name = readArchitectureName(config)
   if (name === null) return { reason: 'The config.json names no architecture' }
-  if (name.endsWith('ForSequenceClassification'))
-    return { reason: 'Rerankers and classifiers can not be deployed yet' }
+  if (name.endsWith('ForSequenceClassification')) {
+    const labels = isObject(config['id2label']) ? Object.keys(config['id2label']).length : usualLabels
+    return labels === 1
+      ? { modelType: 'rerank' }
+      : { reason: 'A classifier of several outputs can not be deployed' }
+  }
   const isEmbedding =
     reader.find('modules.json') !== undefined ||
     /(Model|ForMaskedLM)$/.test(name) ||

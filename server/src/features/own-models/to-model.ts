@@ -91,8 +91,8 @@ function toProfiles(variant: RepositoryVariant, engines: readonly RuntimeEngine[
 
 /** What the model can do as far as the files say. */
 export function listTags(variants: readonly RepositoryVariant[]): string[] {
-  const isEmbedding = variants.some(({ modelType }) => modelType !== 'LLM')
-  if (isEmbedding) return ['embedding']
+  const pooled = variants.find(({ modelType }) => modelType !== 'LLM')
+  if (pooled !== undefined) return [pooled.modelType]
   const template = variants.find(({ chatTemplate }) => chatTemplate !== null)?.chatTemplate ?? null
   const seesImages = variants.some(({ projector, seesImages: sees }) => sees || projector !== null)
   // Other engines need parsers for calls of tools and for thoughts, which a repository doesn't name.

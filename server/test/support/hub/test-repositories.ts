@@ -23,6 +23,15 @@ const qwenGguf = makeGguf(qwenMetadata, [
   [1024, 4096],
 ])
 
+function makeClassifier(outputs: number) {
+  const labels = Array.from({ length: outputs }, (_, index) => [index, `LABEL_${index}`])
+  const architectures = ['BertForSequenceClassification']
+  return {
+    'config.json': json({ ...qwenConfig, architectures, id2label: Object.fromEntries(labels) }),
+    'model.safetensors': makeSafetensors({ 'classifier.weight': ['BF16', [outputs, 64]] }),
+  }
+}
+
 /** Repositories of each kind that an import must tell apart. */
 export function makeRepositories(): Record<string, HubRepository> {
   return {
@@ -56,6 +65,12 @@ export function makeRepositories(): Record<string, HubRepository> {
       files: { 'Licensed-Q4_K_M.gguf': qwenGguf },
     },
     'acme/Private': { commit: commitOf('4'), isPrivate: true, files: { 'Private-Q4_K_M.gguf': qwenGguf } },
+    'acme/Ranker-GGUF': {
+      commit: commitOf('6'),
+      files: { 'Ranker-Q8_0.gguf': makeGguf({ ...qwenMetadata, 'qwen3.pooling_type': 4 }) },
+    },
+    'acme/Ranker': { commit: commitOf('7'), files: makeClassifier(1) },
+    'acme/Classifier': { commit: commitOf('8'), files: makeClassifier(3) },
     'acme/Pickle': {
       commit: commitOf('5'),
       files: { 'pytorch_model.bin': Buffer.alloc(100), 'config.json': json(qwenConfig) },

@@ -21,7 +21,7 @@ export function InspectionResult({ inspection }: { inspection: ModelInspection }
         </span>
         <Badge>{text.catalog.types[type]}</Badge>
         {tags
-          .filter((tag) => !['chat', 'embedding'].includes(tag))
+          .filter((tag) => !['chat', 'embedding', 'rerank'].includes(tag))
           .map((tag) => (
             <Badge key={tag}>{tag}</Badge>
           ))}

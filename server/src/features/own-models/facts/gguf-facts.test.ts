@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readGgufFacts } from './gguf-facts.ts'
 import type { GgufHeader, GgufValue } from '../files/gguf-header.ts'
+import type { ModelType } from '../../../ports/model-runtime.ts'
 
 const header = (name: string, values: Record<string, GgufValue>): GgufHeader => ({
   values: new Map<string, GgufValue>([
@@ -95,14 +96,14 @@ test.each<[name: string, values: Record<string, GgufValue>, expected: object]>([
   })
 })
 
-test.each<[string, Record<string, GgufValue>, 'embedding' | 'rank' | null]>([
-  ['qwen3', {}, null],
+test.each<[string, Record<string, GgufValue>, ModelType]>([
+  ['qwen3', {}, 'LLM'],
   ['qwen3', { pooling_type: 3 }, 'embedding'],
-  ['qwen3', { pooling_type: 4 }, 'rank'],
+  ['qwen3', { pooling_type: 4 }, 'rerank'],
   ['bert', { pooling_type: 2 }, 'embedding'],
   ['nomic-bert', {}, 'embedding'],
-])('%s with %j', (name, values, pooling) => {
-  expect(readGgufFacts(header(name, values), 1).pooling).toBe(pooling)
+])('%s with %j is of type %s', (name, values, type) => {
+  expect(readGgufFacts(header(name, values), 1).modelType).toBe(type)
 })
 
 test.each<[string, Record<string, GgufValue>]>([

@@ -1,14 +1,13 @@
 /** The facts of a model in the header of its GGUF file, as llama.cpp names them. */
 
-import type { ModelArchitecture } from '../../../ports/model-runtime.ts'
+import type { ModelArchitecture, ModelType } from '../../../ports/model-runtime.ts'
 import type { GgufHeader, GgufValue } from '../files/gguf-header.ts'
 
 export interface GgufFacts {
   /** The architecture's name, such as `qwen3`; null if the header has none */
   name: string | null
   contextLength: number | null
-  /** How the file makes one vector or score of a text; null for a model that writes text */
-  pooling: 'embedding' | 'rank' | null
+  modelType: ModelType
   chatTemplate: string | null
   architecture: ModelArchitecture | null
 }
@@ -35,7 +34,7 @@ export function readGgufFacts({ values, lengths }: GgufHeader, parameters: numbe
   return {
     name,
     contextLength: integer(of('context_length')),
-    pooling: pooling === rankPooling ? 'rank' : isPooled ? 'embedding' : null,
+    modelType: pooling === rankPooling ? 'rerank' : isPooled ? 'embedding' : 'LLM',
     chatTemplate: text(values.get('tokenizer.chat_template')),
     architecture: readArchitecture(name ?? '', of, parameters, lengths.get('tokenizer.ggml.tokens') ?? null),
   }

@@ -101,6 +101,22 @@ describe('POST /api/v1/deployable-models/inspect', () => {
     ])
   })
 
+  test('a reranking model is one by its pooling; a classifier of several outputs is none', async () => {
+    const inspect = async (huggingface: string) =>
+      (await member.post(`${path}/inspect`, { huggingface })).body
+    expect(await inspect('acme/Ranker-GGUF')).toMatchObject({
+      model_type: 'rerank',
+      tags: ['rerank'],
+      variants: [{ runs: true }],
+    })
+    const several = await inspect('acme/Classifier')
+    expect(several.variants).toMatchObject([
+      { runs: false, reason: 'A classifier of several outputs can not be deployed.' },
+    ])
+    const single = await inspect('acme/Ranker')
+    expect(single.variants[0].reason).not.toMatch(/classifier/)
+  })
+
   test.each([
     ['acme/Absent', 'main', 422, 'repository_not_found'],
     ['acme/Small', 'no-such-branch', 422, 'repository_not_found'],
