@@ -7,6 +7,7 @@ import { readConfig } from '../../../../src/config/config.ts'
 import { createLog } from '../../../../src/base/log.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
+import { adminSettings, runAdmin } from '../../../support/admin.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
@@ -103,6 +104,12 @@ test('GET /api/v1/deployable-models: a model has exactly the fields of the contr
     ],
     default_variant: { model_format: 'ggufv2', model_size_in_billions: 0.5, quantization: 'Q4_0' },
   })
+})
+
+test('a command of an operator whose shell lacks CATALOG_FILE leaves the catalog of the server alone', async () => {
+  const result = await runAdmin(adminSettings(server), ['organization', 'find', 'nobody'])
+  expect(result).toMatchObject({ code: 0 })
+  expect(await listIds()).toEqual(['under_score', 'zebra', 'albatross'])
 })
 
 test('GET /api/v1/deployable-models/{model_id}: the suggested prompts come from the catalog file', async () => {
