@@ -166,6 +166,55 @@ test.each([
   expect((await complete({ [field]: nothing, max_tokens: 2, top_k: -1 } as never)).choices).toHaveLength(1)
 })
 
+test.each([
+  ['stop', { stop: 7 }, /^stop: must be a text/],
+  ['stop.1', { stop: ['a', ''] }, /^stop.1: must not be empty/],
+  ['messages.0.content', { messages: [{ role: 'user', content: 7 }] }, /content: must be a text or a list/],
+  ['tool_choice', { tool_choice: 'some' }, /^tool_choice: must be auto/],
+])('an invalid %s: the message says what is allowed', async (param, body, message) => {
+  await expect(complete(body as never)).rejects.toMatchObject({
+    status: 400,
+    param,
+    error: { message: expect.stringMatching(message) },
+  })
+})
+
+test('fields that only tune, store or cache are ignored', async () => {
+  const ignored = {
+    client_metadata: {},
+    include: ['x'],
+    metadata: { a: 'b' },
+    moderation: {},
+    prediction: { type: 'content', content: 'x' },
+    prompt_cache_key: 'k',
+    prompt_cache_options: {},
+    prompt_cache_retention: '24h',
+    reasoning: { effort: 'low' },
+    reasoning_effort: 'low',
+    safety_identifier: 's',
+    service_tier: 'flex',
+    store: true,
+    user: 'me',
+    verbosity: 'low',
+    web_search_options: {},
+  }
+  const options = { temperature: 0, max_tokens: 4 }
+  const plain = await complete(options)
+  const { choices } = await complete({ ...options, ...ignored } as never)
+  expect(choices[0]?.message.content).toBe(plain.choices[0]?.message.content)
+})
+
+test('repetition_penalty makes repetitions less likely, and 1 changes nothing', async () => {
+  const ask = async (repetition_penalty?: number) => {
+    const { choices } = await complete({ temperature: 0, max_tokens: 60, repetition_penalty } as never)
+    return choices[0]!.message.content!
+  }
+  const variety = (text: string) => new Set(text.split(/\W+/)).size / text.split(/\W+/).length
+  const plain = await ask()
+  expect(await ask(1)).toBe(plain)
+  expect(variety(await ask(2))).toBeGreaterThan(variety(plain))
+})
+
 describe('n', () => {
   test('several choices in one completion, each with its own seed', async () => {
     const ask = (n: number, seed: number) => complete({ n, seed, max_tokens: 12, temperature: 1 })

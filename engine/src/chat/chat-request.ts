@@ -2,10 +2,13 @@ import { z } from 'zod'
 import { invalid } from '../base/errors.ts'
 import { samplingFields } from './sampling.ts'
 
-const content = z.union([
-  z.string(),
-  z.array(z.looseObject({ type: z.string(), text: z.string().nullish(), refusal: z.string().nullish() })),
-])
+const content = z.union(
+  [
+    z.string(),
+    z.array(z.looseObject({ type: z.string(), text: z.string().nullish(), refusal: z.string().nullish() })),
+  ],
+  'must be a text or a list of parts, each with a type',
+)
 
 const toolCall = z.object({
   id: z.string(),
@@ -56,8 +59,6 @@ const toolChoice = z.union(
   'must be auto, none, required, a function or allowed_tools',
 )
 
-const stopString = z.string().min(1, 'must not be empty').max(1000)
-
 /** Fields that change what an answer means, and that this engine can't honor, with the values that ask for nothing. */
 const unsupportedFields: Readonly<Record<string, (value: unknown) => boolean>> = {
   logit_bias: (value) => typeof value === 'object' && Object.keys(value ?? {}).length === 0,
@@ -89,7 +90,6 @@ export const chatRequestBody = z.object({
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
   ...samplingFields,
-  stop: z.union([stopString, z.array(stopString).max(4)]).nullish(),
   n: z.int().min(1).max(16).nullish(),
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),

@@ -1,8 +1,18 @@
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
 
-/** The members of a request that change the sampling. */
+/** More than OpenAI allows: callers of other APIs have longer lists. */
+const maxStops = 16
+const stopString = z.string().min(1, 'must not be empty').max(1000)
+
+/** The members of a request that change the sampling, and the texts that end it. */
 export const samplingFields = {
+  stop: z
+    .union(
+      [stopString, z.array(stopString).max(maxStops)],
+      `must be a text, or a list of at most ${maxStops} texts`,
+    )
+    .nullish(),
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
   /** -1 turns it off, as in vLLM */
@@ -15,6 +25,8 @@ export const samplingFields = {
   min_p: z.number().min(0).max(1).nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
+  /** As in vLLM: above 1 makes repetitions less likely */
+  repetition_penalty: z.number().positive().max(2).nullish(),
   seed: z.int().nullish(),
 }
 
@@ -42,12 +54,10 @@ export function toSampling(request: SamplingRequest, index: number) {
   }
 }
 
-function toPenalty({ presence_penalty: presence, frequency_penalty: frequency }: SamplingRequest) {
-  if ((presence ?? 0) === 0 && (frequency ?? 0) === 0) return false as const
-  return {
-    lastTokens: penaltyTokens,
-    penalty: 1,
-    presencePenalty: presence ?? 0,
-    frequencyPenalty: frequency ?? 0,
-  } as const
+function toPenalty(request: SamplingRequest) {
+  const presencePenalty = request.presence_penalty ?? 0
+  const frequencyPenalty = request.frequency_penalty ?? 0
+  const penalty = request.repetition_penalty ?? 1
+  if (presencePenalty === 0 && frequencyPenalty === 0 && penalty === 1) return false as const
+  return { lastTokens: penaltyTokens, penalty, presencePenalty, frequencyPenalty }
 }

@@ -7,7 +7,6 @@ const maxPrompts = 512
 
 /** Token ids of the model's own vocabulary */
 const tokenIds = z.array(z.int().min(0)).min(1, 'must not be empty')
-const stopString = z.string().min(1, 'must not be empty').max(1000)
 
 /** The body of POST /v1/completions. Other unknown fields are dropped, and null means the default. */
 export const completionRequestBody = z.object({
@@ -27,7 +26,6 @@ export const completionRequestBody = z.object({
   logprobs: z.int().min(0).max(20).nullish(),
   n: z.int().min(1).max(16).nullish(),
   best_of: z.int().min(1).nullish(),
-  stop: z.union([stopString, z.array(stopString).max(16)]).nullish(),
   ...samplingFields,
   stream: z.boolean().nullish(),
   stream_options: z
