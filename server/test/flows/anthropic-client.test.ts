@@ -139,6 +139,55 @@ test('anthropic: what Claude Code sends: beta, a system message, hosted tools, u
   expect(answer).toMatchObject({ stop_reason: 'tool_use', content: [{ name: 'get_weather' }] })
 })
 
+test('anthropic: output_config and the former output_format ask for JSON of a schema', async () => {
+  const schema = {
+    type: 'object',
+    properties: { sum: { type: 'integer' } },
+    required: ['sum'],
+    additionalProperties: false,
+  }
+  const format = { type: 'json_schema' as const, schema }
+  const current = await anthropic.messages.create({ ...asked, messages, output_config: { format } })
+  const former = await anthropic.messages.create({ ...asked, messages, output_format: format } as never)
+  for (const { content } of [current, former as Anthropic.Message]) {
+    expect(content).toMatchObject([{ type: 'text' }])
+    expect(JSON.parse((content[0] as Anthropic.TextBlock).text)).toEqual({ sum: expect.any(Number) })
+  }
+})
+
+type Ignored = Exclude<
+  keyof Anthropic.Beta.MessageCreateParams,
+  | (keyof typeof asked | 'messages' | 'system' | 'tools' | 'tool_choice' | 'stop_sequences' | 'stream')
+  | ('thinking' | 'output_config' | 'output_format')
+  // A header
+  | 'betas'
+>
+/** Every other field of the client. A new one must be translated, refused or added here and to the decision. */
+const ignored: Record<Ignored, unknown> = {
+  billing_policy: { type: 'any' },
+  cache_control: { type: 'ephemeral' },
+  compaction: { type: 'any' },
+  container: 'container_1',
+  context_management: { edits: [] },
+  diagnostics: {},
+  fallback_credit_token: 'token',
+  fallbacks: [],
+  inference_geo: 'eu',
+  mcp_servers: [{ type: 'url', url: 'https://mcp.example', name: 'm' }],
+  metadata: { user_id: 'u' },
+  service_tier: 'auto',
+  speed: 'fast',
+  thread: {},
+  user_profile_id: 'u',
+  workspace_id: 'w',
+}
+
+test('anthropic: fields that only tune, store or cache change nothing', async () => {
+  const ask = async (more: object) =>
+    (await client.post('/v1/messages', { ...asked, messages, ...more })).body
+  expect((await ask(ignored)).content).toEqual((await ask({})).content)
+})
+
 test('anthropic: messages.countTokens counts what a message costs', async () => {
   const given = { model: 'berth-tiny', system: 'Be brief.', messages: [question], tools: [weather] }
   const { input_tokens: counted } = await anthropic.messages.countTokens(given)
@@ -194,9 +243,14 @@ test.each<[string, object]>([
   ['messages.0.content.0.text', { messages: [{ role: 'user', content: [{ type: 'text', text: 5 }] }] }],
   ['messages.0.content.0.source', { messages: [{ role: 'user', content: [{ type: 'image' }] }] }],
   ['system.0.type', { system: [{ type: 'image' }] }],
+  ['messages.0.content', { messages: [{ role: 'user' }] }],
   ['stop_sequences.1', { stop_sequences: ['a', 1] }],
+  ['stop_sequences.0', { stop_sequences: [''] }],
+  ['output_config.format.type', { output_config: { format: { type: 'xml' } } }],
+  ['output_format.schema', { output_format: { type: 'json_schema' } }],
   ['tools.0.input_schema', { tools: [{ name: 'x', input_schema: 'object' }] }],
   ['tool_choice.type', { tool_choice: { type: 'some' } }],
+  ['tool_choice', { tool_choice: { type: 'tool', name: 'absent' } }],
   ['tool_choice', { tools: [{ type: 'web_search_1', name: 's' }], tool_choice: { type: 'tool', name: 's' } }],
   ['thinking', { thinking: 'yes' }],
   ['logit_bias', { logit_bias: { 1: 2 } }],

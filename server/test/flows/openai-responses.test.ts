@@ -189,6 +189,40 @@ test('openai: errors become the client’s error classes with our message and co
   await expect(long).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded' })
 })
 
+type Ignored = Exclude<
+  keyof OpenAI.Responses.ResponseCreateParams,
+  | (keyof typeof asked | 'input' | 'instructions' | 'tools' | 'tool_choice' | 'parallel_tool_calls' | 'text')
+  | ('top_p' | 'stream')
+  | ('previous_response_id' | 'conversation' | 'background' | 'prompt' | 'top_logprobs')
+>
+/** Every other field of the client. A new one must be translated, refused or added here and to the decision. */
+const ignored: Record<Ignored, unknown> = {
+  access_programs: [],
+  context_management: [],
+  image: {},
+  include: ['reasoning.encrypted_content'],
+  max_tool_calls: 1,
+  metadata: { a: 'b' },
+  moderation: {},
+  prompt_cache_key: 'k',
+  prompt_cache_options: {},
+  prompt_cache_retention: '24h',
+  reasoning: { effort: 'low' },
+  safety_identifier: 's',
+  service_tier: 'flex',
+  store: true,
+  stream_options: { include_obfuscation: false },
+  truncation: 'auto',
+  user: 'u',
+}
+
+test('openai: fields that only tune, store or cache change nothing', async () => {
+  const ask = async (more: object) =>
+    (await client.post('/v1/responses', { ...asked, input: 'What is 27 + 15?', ...more })).body
+  const [item] = (await ask({})).output
+  expect((await ask(ignored)).output).toEqual([{ ...item, id: expect.any(String) }])
+})
+
 test.each<[string, object]>([
   ['previous_response_id', { previous_response_id: 'resp_1' }],
   ['conversation', { conversation: { id: 'conv_1' } }],
@@ -209,6 +243,11 @@ test.each<[string, object]>([
   ['tools.0.tools.0', { tools: [{ type: 'namespace', name: 'n', tools: ['x'] }] }],
   ['tool_choice', { tool_choice: { type: 'web_search' } }],
   ['tool_choice', { tool_choice: 'required', tools: [{ type: 'web_search' }] }],
+  ['tool_choice', { tool_choice: { type: 'function', name: 'absent' } }],
+  ['tool_choice', { tool_choice: 'some', tools: [{ type: 'function', name: 'f' }] }],
+  ['max_output_tokens', { max_output_tokens: 'many' }],
+  ['top_logprobs', { top_logprobs: 2 }],
+  ['modalities', { modalities: ['text', 'audio'] }],
   ['logit_bias', { logit_bias: { 1: 2 } }],
 ])('a wrong or refused `%s` is a 400 that names it', async (field, changes) => {
   const answer = await client.post('/v1/responses', {
@@ -217,6 +256,9 @@ test.each<[string, object]>([
     max_output_tokens: 2,
     ...changes,
   })
-  expect(answer).toMatchObject({ status: 400, body: { error: { type: 'invalid_request_error' } } })
+  expect(answer).toMatchObject({
+    status: 400,
+    body: { error: { type: 'invalid_request_error', param: expect.stringContaining(field) } },
+  })
   expect(answer.body.error.message).toContain(field)
 })

@@ -5,7 +5,8 @@ import type { JsonObject } from './protocol.ts'
 
 /** The 400 for the field at `path`. */
 export function refuseField(path: string, reason: string): ApplicationError {
-  return new ApplicationError('invalid_request_error', `\`${path.slice(0, 200)}\` ${reason}`)
+  const param = path.slice(0, 200)
+  return new ApplicationError('invalid_request_error', `\`${param}\` ${reason}`, { facts: { param } })
 }
 
 /** An object. */
@@ -14,10 +15,10 @@ export function readObject(value: unknown, path: string): JsonObject {
   throw refuseField(path, 'must be an object.')
 }
 
-/** A list of at most 10,000 items; empty if it is missing or null. */
-export function readList(value: unknown, path: string): readonly unknown[] {
+/** A list of at most 10,000 items; empty if it is missing or null. `kinds` says what else the field may be. */
+export function readList(value: unknown, path: string, kinds = 'a list'): readonly unknown[] {
   if (value === undefined || value === null) return []
-  if (!Array.isArray(value)) throw refuseField(path, 'must be a list.')
+  if (!Array.isArray(value)) throw refuseField(path, `must be ${kinds}.`)
   if (value.length > maxItems) throw refuseField(path, `must have at most ${maxItems} items.`)
   return value
 }
@@ -33,6 +34,13 @@ export function readText(value: unknown, path: string): string {
 /** A text; undefined if it is missing or null. */
 export function readOptionalText(value: unknown, path: string): string | undefined {
   return value === undefined || value === null ? undefined : readText(value, path)
+}
+
+/** A whole number above 0; undefined if it is missing or null. */
+export function readOptionalCount(value: unknown, path: string): number | undefined {
+  if (value === undefined || value === null) return undefined
+  if (Number.isInteger(value) && Number(value) >= 1) return Number(value)
+  throw refuseField(path, 'must be a whole number above 0.')
 }
 
 /** The `type` of a part, for a message that it is not supported. */
@@ -59,6 +67,8 @@ export const engineFields = [
   'frequency_penalty',
   'repetition_penalty',
   'logit_bias',
+  'modalities',
+  'audio',
   'guided_json',
   'guided_regex',
   'guided_choice',

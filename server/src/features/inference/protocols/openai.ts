@@ -37,7 +37,7 @@ export const openAiErrorBody = z
       .object({
         message: z.string().describe('What happened, for a person'),
         type: z.string().describe('Class of the error, such as `invalid_request_error`'),
-        param: z.string().nullable().describe('The invalid field, if the engine names it'),
+        param: z.string().nullable().describe('The invalid field, if it is known'),
         code: z.string().nullable().describe('A code of the response’s list, or one of the engine'),
       })
       .describe('The error'),
@@ -53,10 +53,11 @@ const errorTypes: Record<number, string> = {
 /** Errors in OpenAI's shape. A 422 becomes a 400, because OpenAI's API has no 422. */
 export const openAiErrors: ErrorFormat = {
   body: openAiErrorBody,
-  compose({ status: given, code, detail }) {
+  compose({ status: given, code, detail, facts }) {
     const status = given === 422 ? 400 : given
     const type = errorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error')
-    const body: z.infer<typeof openAiErrorBody> = { error: { message: detail, type, param: null, code } }
+    const param = typeof facts?.['param'] === 'string' ? facts['param'] : null
+    const body: z.infer<typeof openAiErrorBody> = { error: { message: detail, type, param, code } }
     return { status, body }
   },
 }

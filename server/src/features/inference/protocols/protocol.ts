@@ -158,6 +158,8 @@ export interface ErrorFacts {
   status: number
   code: string
   detail: string
+  /** `param` is the invalid field */
+  facts?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** The shape in which callers of a route expect errors. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { toTokenUsage } from '../usage.ts'
-import { readList, readObject, readText, refuseField } from './fields.ts'
+import { readList, readObject, readOptionalCount, readText, refuseField } from './fields.ts'
 import { modelAt, modelField, modelOfRequest, openAiErrors } from './openai.ts'
 import type { AnswerTranslation, JsonObject, MainProtocol, Protocol, Translation } from './protocol.ts'
 
@@ -61,12 +61,6 @@ function readDocuments(value: unknown): string[] {
   })
 }
 
-function readMost(value: unknown): number | null {
-  if (value === undefined || value === null) return null
-  if (Number.isInteger(value) && Number(value) >= 1) return Number(value)
-  throw refuseField('top_n', 'must be a whole number above 0.')
-}
-
 interface Ranking {
   id?: unknown
   results?: unknown
@@ -118,13 +112,13 @@ const asTexts: Translation = {
       )
     }
     const documents = readDocuments(request['documents'])
-    const most = readMost(top_n)
+    const most = readOptionalCount(top_n, 'top_n')
     return {
       body: {
         ...rest,
         query: readText(request['query'], 'query'),
         documents,
-        ...(most === null ? {} : { top_n: most }),
+        ...(most === undefined ? {} : { top_n: most }),
         return_documents: false,
         // Some engines count the tokens only if they are asked.
         return_len: true,
@@ -136,7 +130,7 @@ const asTexts: Translation = {
 
 function translateRanking(
   model: unknown,
-  { documents, most, returns }: { documents: readonly string[]; most: number | null; returns: boolean },
+  { documents, most, returns }: { documents: readonly string[]; most: number | undefined; returns: boolean },
 ): AnswerTranslation {
   return {
     toBody(answer) {
@@ -154,9 +148,7 @@ function translateRanking(
       return {
         id: typeof id === 'string' ? id : `rerank-${randomUUID()}`,
         model,
-        results: ranked
-          .toSorted((one, other) => other.relevance_score - one.relevance_score)
-          .slice(0, most ?? undefined),
+        results: ranked.toSorted((one, other) => other.relevance_score - one.relevance_score).slice(0, most),
         usage: typeof tokens === 'number' ? { prompt_tokens: tokens, total_tokens: tokens } : null,
       }
     },

@@ -20,10 +20,30 @@ export function toChat(request: JsonObject): JsonObject {
     ...(stops === undefined || stops === null
       ? {}
       : {
-          stop: readList(stops, 'stop_sequences').map((stop, at) => readText(stop, `stop_sequences.${at}`)),
+          stop: readList(stops, 'stop_sequences').map((stop, at) => readStop(stop, `stop_sequences.${at}`)),
         }),
+    ...readFormat(request),
     ...(stream === true ? { stream, stream_options: { include_usage: true } } : {}),
   }
+}
+
+/** The schema of a structured answer, where clients send it today or sent it before. */
+function readFormat({ output_config: config, output_format: former }: JsonObject): JsonObject {
+  const current =
+    config === undefined || config === null ? null : readObject(config, 'output_config')['format']
+  const path = current === undefined || current === null ? 'output_format' : 'output_config.format'
+  const given = current ?? former
+  if (given === undefined || given === null) return {}
+  const format = readObject(given, path)
+  if (format['type'] !== 'json_schema') throw refuseType(format['type'], path)
+  const schema = readObject(format['schema'], `${path}.schema`)
+  return { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } } }
+}
+
+function readStop(value: unknown, path: string): string {
+  const stop = readText(value, path)
+  if (stop === '') throw refuseField(path, 'must not be empty.')
+  return stop
 }
 
 /** Translates what the prompt of a message consists of. */
@@ -46,9 +66,11 @@ function readInstructions(system: unknown): string {
   return typeof system === 'string' ? system : readTexts(system, 'system')
 }
 
+const textOrBlocks = 'a text or a list of blocks'
+
 /** The text of blocks that must be texts. */
 function readTexts(blocks: unknown, path: string): string {
-  return readList(blocks, path)
+  return readList(blocks, path, textOrBlocks)
     .map((block, index) => {
       const at = `${path}.${index}`
       const { type, text } = readObject(block, at)
@@ -68,7 +90,8 @@ function toChatMessages(message: unknown, path: string): JsonObject[] {
     throw refuseField(`${path}.role`, 'must be `user`, `assistant` or `system`.')
   }
   if (typeof content === 'string') return [{ role, content }]
-  const blocks = readList(content, at).map((block, index) => ({
+  if (content === undefined || content === null) throw refuseField(at, `must be ${textOrBlocks}.`)
+  const blocks = readList(content, at, textOrBlocks).map((block, index) => ({
     block: readObject(block, `${at}.${index}`),
     at: `${at}.${index}`,
   }))
@@ -102,7 +125,7 @@ function toToolMessage({ block, at }: PlacedBlock): { message: JsonObject; image
       ? []
       : typeof content === 'string'
         ? [{ type: 'text', text: content }]
-        : readList(content, `${at}.content`).map((part, index) =>
+        : readList(content, `${at}.content`, textOrBlocks).map((part, index) =>
             toPart({ block: readObject(part, `${at}.content.${index}`), at: `${at}.content.${index}` }),
           )
   const texts = parts.filter(({ type }) => type === 'text')

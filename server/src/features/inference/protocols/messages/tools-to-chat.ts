@@ -17,7 +17,10 @@ export function toChatTools(request: JsonObject): JsonObject {
       'forces a tool that Berth does not run. Only your own tools can be called.',
     )
   }
-  if (tools.length === 0) return {}
+  if (tools.length === 0) {
+    if (choice.type === 'tool') throw refuseField('tool_choice', 'names a tool that is not in `tools`.')
+    return {}
+  }
   return {
     tools,
     ...(choice.type === undefined ? {} : { tool_choice: toChatChoice(choice) }),

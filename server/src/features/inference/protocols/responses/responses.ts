@@ -21,6 +21,13 @@ const asChat: Translation = {
         'names a stored prompt, and Berth stores none. Send its text as `instructions`.',
       )
     }
+    const { top_logprobs: logprobs } = request
+    if (logprobs !== undefined && logprobs !== null && logprobs !== 0) {
+      throw refuseField(
+        'top_logprobs',
+        'is not supported here. `/v1/chat/completions` has log-probabilities.',
+      )
+    }
     const { members, functions } = toChatTools(request)
     const facts = { echo: toEcho(request), functions }
     return {

@@ -3,6 +3,7 @@ import {
   pickFields,
   readList,
   readObject,
+  readOptionalCount,
   readOptionalText,
   readText,
   refuseField,
@@ -13,7 +14,8 @@ import { toChatName } from './tools-to-chat.ts'
 
 /** Translates a request for a response to one for a chat completion, without its tools. Throws the caller's 400. */
 export function toChat(request: JsonObject): JsonObject {
-  const { model, input, instructions, text, max_output_tokens: most, stream } = request
+  const { model, input, instructions, text, stream } = request
+  const most = readOptionalCount(request['max_output_tokens'], 'max_output_tokens')
   const system = readOptionalText(instructions, 'instructions') ?? ''
   const messages = typeof input === 'string' ? [{ role: 'user', content: input }] : readInput(input)
   if (messages.length === 0) throw refuseField('input', 'must be a text or a list with at least one item.')
@@ -21,7 +23,7 @@ export function toChat(request: JsonObject): JsonObject {
     model,
     messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...messages],
     ...pickFields(request, ['temperature', 'top_p', ...engineFields]),
-    ...(most === undefined || most === null ? {} : { max_tokens: most }),
+    ...(most === undefined ? {} : { max_tokens: most }),
     ...readFormat(text),
     ...(stream === true ? { stream, stream_options: { include_usage: true } } : {}),
   }
@@ -30,7 +32,7 @@ export function toChat(request: JsonObject): JsonObject {
 /** Calls that follow each other belong to one message of a chat. */
 function readInput(input: unknown): JsonObject[] {
   const messages: JsonObject[] = []
-  for (const [index, value] of readList(input, 'input').entries()) {
+  for (const [index, value] of readList(input, 'input', 'a text or a list of items').entries()) {
     const path = `input.${index}`
     const item = readObject(value, path)
     const { type } = item
@@ -68,12 +70,13 @@ function toToolMessage({ call_id: id, output }: JsonObject, path: string): JsonO
   const content =
     typeof output === 'string'
       ? output
-      : readList(output, at)
+      : readList(output, at, textOrParts)
           .map((part, index) => readTextPart(part, `${at}.${index}`))
           .join('\n\n')
   return { role: 'tool', tool_call_id: readText(id, `${path}.call_id`), content }
 }
 
+const textOrParts = 'a text or a list of parts'
 const textTypes: readonly unknown[] = ['input_text', 'output_text', 'text', 'summary_text']
 
 function readTextPart(value: unknown, path: string): string {
@@ -91,7 +94,7 @@ function toMessage({ role, content }: JsonObject, path: string): JsonObject {
   // Not all engines know the role `developer`.
   const chatRole = role === 'developer' ? 'system' : role
   if (typeof content === 'string') return { role: chatRole, content }
-  const parts = readList(content, `${path}.content`).map((part, index) =>
+  const parts = readList(content, `${path}.content`, textOrParts).map((part, index) =>
     toPart(part, `${path}.content.${index}`),
   )
   const isText = parts.every(({ type }) => type === 'text')

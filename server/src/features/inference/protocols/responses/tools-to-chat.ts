@@ -93,8 +93,14 @@ function readChoice(value: unknown, hasTools: boolean): unknown {
     if (hasTools) return value
     throw refuseField('tool_choice', 'requires a function in `tools`.')
   }
-  const choice = readObject(value, 'tool_choice')
-  if (choice['type'] === 'function') return toNamed(choice, 'tool_choice')
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    throw refuseField('tool_choice', 'must be `auto`, `none`, `required`, a function or `allowed_tools`.')
+  }
+  const choice = value as JsonObject
+  if (choice['type'] === 'function') {
+    if (hasTools) return toNamed(choice, 'tool_choice')
+    throw refuseField('tool_choice', 'names a function that is not in `tools`.')
+  }
   if (choice['type'] !== 'allowed_tools') {
     throw refuseField(
       'tool_choice',
