@@ -25,7 +25,7 @@ const offer = {
 
 /**
  * A simulated runtime: instances and engines start after a delay, 2 % of the instances are refused, and 1 % of the engines fail. The
- * deployment's id determines its fate.
+ * engine's id determines its fate.
  */
 export class PretendedRuntime implements ModelRuntime {
   readonly name = 'pretended'
@@ -43,7 +43,7 @@ export class PretendedRuntime implements ModelRuntime {
     return ['gpu-small', 'gpu-large'].map((instanceType) => ({ ...offer, instanceType }))
   }
 
-  async provision({ deploymentId: id, clusterId }: EngineSpec): Promise<ProvisionResult> {
+  async provision({ engineId: id, clusterId }: EngineSpec): Promise<ProvisionResult> {
     await delay(callMilliseconds)
     const since = this.#asked.get(id) ?? Date.now()
     this.#asked.set(id, since)
@@ -57,16 +57,16 @@ export class PretendedRuntime implements ModelRuntime {
     return { outcome: 'provisioned', instance: { ...instance, region: 'here', startedAt: new Date() } }
   }
 
-  async ensureEngine({ deploymentId }: EngineSpec): Promise<EngineObservation> {
+  async ensureEngine({ engineId }: EngineSpec): Promise<EngineObservation> {
     await delay(callMilliseconds)
-    if (!this.#begun.has(deploymentId)) this.#begun.set(deploymentId, Date.now())
-    return this.#observe(deploymentId)
+    if (!this.#begun.has(engineId)) this.#begun.set(engineId, Date.now())
+    return this.#observe(engineId)
   }
 
-  async observeEngine(deploymentId: string): Promise<EngineObservation> {
+  async observeEngine(engineId: string): Promise<EngineObservation> {
     this.looks += 1
     await delay(callMilliseconds)
-    return this.#observe(deploymentId)
+    return this.#observe(engineId)
   }
 
   async stopEngine(): Promise<boolean> {
@@ -74,14 +74,14 @@ export class PretendedRuntime implements ModelRuntime {
     return true
   }
 
-  async release(deploymentId: string): Promise<boolean> {
+  async release(engineId: string): Promise<boolean> {
     await delay(callMilliseconds)
-    this.#asked.delete(deploymentId)
-    this.#begun.delete(deploymentId)
+    this.#asked.delete(engineId)
+    this.#begun.delete(engineId)
     return true
   }
 
-  async listDeploymentIds(): Promise<string[]> {
+  async listEngineIds(): Promise<string[]> {
     return [...this.#asked.keys()]
   }
 

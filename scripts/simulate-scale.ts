@@ -119,6 +119,12 @@ async function insertDeployments(
     FROM (SELECT gen_random_uuid() AS id, now() - n * interval '1 ms' AS at,
       ${first}::bigint + n % (${last}::bigint - ${first}::bigint + 1) AS "user"
       FROM generate_series(1, ${count}::int) AS n) AS wanted`.execute(application.db)
+  await sql`
+    INSERT INTO instances (id, deployment_id, status, created_at, updated_at, status_changed_at)
+    SELECT gen_random_uuid(), id, CASE WHEN status = 'terminated' THEN 'released' ELSE status END, created_at, created_at, created_at
+    FROM deployments WHERE NOT EXISTS (SELECT FROM instances WHERE deployment_id = deployments.id)`.execute(
+    application.db,
+  )
 }
 
 async function countByStatus({ db }: Application): Promise<Record<string, number>> {
@@ -168,7 +174,7 @@ async function simulateReconciling(application: Application, count: number, watc
   )
 
   done = await measure(application)
-  await sql`UPDATE deployments SET status = 'terminating', reconcile_at = now() WHERE status <> 'terminated'`.execute(
+  await sql`UPDATE deployments SET wanted = 'ended', status = 'terminating', reconcile_at = now() WHERE status <> 'terminated'`.execute(
     application.db,
   )
   await waitWhile(application, ['terminating'])
@@ -234,14 +240,14 @@ async function measureLedger(application: Application, count: number, days: numb
   const since = addHours(sealed, -days * 24)
   await insertDeployments(application, { count, first: 1, last: organizations, status: 'running' })
   await sql`
-    UPDATE deployments SET created_at = ${since}, instance_started_at = ${since} WHERE status = 'running'`.execute(
-    db,
-  )
+    UPDATE deployments SET created_at = ${since} WHERE status = 'running'`.execute(db)
+  await sql`UPDATE instances SET started_at = ${since} WHERE status = 'running'`.execute(db)
   await sql`
-    INSERT INTO instance_spans (organization_id, deployment_id, instance_type, region, started_at, confirmed_at,
+    INSERT INTO instance_spans (organization_id, deployment_id, engine_id, instance_type, region, started_at, confirmed_at,
       reported_start_at)
-    SELECT organization_id, id, 'local-cpu', 'local', created_at, created_at, created_at FROM deployments
-    WHERE status = 'running'`.execute(db)
+    SELECT organization_id, deployments.id, instances.id, 'local-cpu', 'local', deployments.created_at, deployments.created_at,
+      deployments.created_at
+    FROM deployments JOIN instances ON deployment_id = deployments.id WHERE deployments.status = 'running'`.execute(db)
   await sql`
     INSERT INTO usage_cursors (organization_id, sealed_through)
     SELECT DISTINCT organization_id, ${sealed}::timestamptz FROM deployments WHERE status = 'running'

@@ -35,6 +35,7 @@ interface Waiting extends AdmissionRequest {
 
 const target: EngineTarget = {
   deploymentId: 'shared',
+  instanceId: 'only',
   ownerId: 0,
   sharedWith: 'organization',
   organizationId: 1,
@@ -111,7 +112,7 @@ export async function simulateTurns(
           tokens: promptTokens + outputTokens,
         })
         later(startedAt + outputTokens * outputMilliseconds, () => {
-          admission.release(request, target.deploymentId)
+          admission.release(request, target)
           later(now + pause, () => send(userId, left))
         })
       },

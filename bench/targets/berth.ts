@@ -162,7 +162,7 @@ async function pointDeployments(
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    await client.query(`UPDATE deployments SET engine_url = $1 WHERE status = 'running'`, [engineUrl])
+    await client.query(`UPDATE instances SET engine_url = $1 WHERE status = 'running'`, [engineUrl])
     await client.query(
       `UPDATE deployments SET model_name = $1, variant = jsonb_set(variant, '{format}', '"pytorch"') WHERE id = $2`,
       [routedModel, routed],

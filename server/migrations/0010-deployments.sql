@@ -12,33 +12,16 @@ CREATE TABLE deployments (
   variant                jsonb NOT NULL,
   model_type             text GENERATED ALWAYS AS (variant ->> 'modelType') STORED,
   variant_reason         text,
+  wanted                 text NOT NULL DEFAULT 'awake' CHECK (wanted IN ('awake', 'ended')),
   status                 text NOT NULL CHECK (status IN
     ('requested', 'provisioning', 'deploying', 'running', 'failed', 'terminating', 'terminated')),
   waiting_for            text CHECK (waiting_for IN ('instance', 'engine', 'stop', 'release', 'runtime', 'retry')),
   status_message         text,
   progress               double precision CHECK (progress BETWEEN 0 AND 1),
   planned_price_per_hour numeric,
-  selected_instance_type text,
-  selection_reason       text,
-  offers_refused         text[] NOT NULL DEFAULT '{}',
-  gpu_count              integer,
-  memory_bytes           bigint,
-  context_tokens         integer,
-  parallel_sequences     integer,
   min_context_tokens     integer CHECK (min_context_tokens > 0),
   min_parallel_sequences integer CHECK (min_parallel_sequences > 0),
-  region                 text,
-  cluster_id             text,
-  instance_id            text,
-  gpu_allocation_id      text,
-  instance_started_at    timestamptz,
-  instance_released_at   timestamptz,
-  unreachable_since      timestamptz,
   ran_at                 timestamptz,
-  engine_url             text,
-  engine                 jsonb,
-  engine_restarts        integer NOT NULL DEFAULT 0,
-  engine_restarted_at    timestamptz,
   failure_stage          text,
   failure_reason         text,
   created_at             timestamptz NOT NULL,
@@ -67,8 +50,10 @@ COMMENT ON COLUMN deployments.shared_with IS
   'organization: every member whose current organization it is may call the deployment; NULL if only its owner may';
 COMMENT ON COLUMN deployments.alias IS 'A further name for requests, which several deployments may have';
 COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
+COMMENT ON COLUMN deployments.wanted IS 'What the owner wants; status says how far it is';
+COMMENT ON COLUMN deployments.status IS 'Follows from wanted, failure_reason and the instances (derive-status.ts)';
 COMMENT ON COLUMN deployments.waiting_for IS
-  'What the next step waits for: an instance; an engine that starts; stop: a lost engine that must stop, whose restart is counted already; release: the instance is too small; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
+  'What the oldest instance waits for: an instance; an engine that starts; stop: a lost engine that must stop, whose restart is counted already; release: the instance is too small; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
 COMMENT ON COLUMN deployments.status_message IS
   'The sentence that a person reads while the deployment waits, if waiting_for alone does not tell. Nothing may depend on its words.';
 COMMENT ON COLUMN deployments.progress IS
@@ -77,14 +62,57 @@ COMMENT ON COLUMN deployments.planned_price_per_hour IS
   'The price of the instance type that was planned at creation, which budgets count until one is selected; NULL if it is unknown';
 COMMENT ON COLUMN deployments.min_context_tokens IS 'The least context_tokens that the owner asks for; null for no wish';
 COMMENT ON COLUMN deployments.min_parallel_sequences IS 'The least parallel_sequences that the owner asks for; null for no wish';
-COMMENT ON COLUMN deployments.unreachable_since IS
-  'When the runtime stopped to answer for this deployment; NULL while it answers. If the engine turns out to be lost, its billing ends here.';
 COMMENT ON COLUMN deployments.ran_at IS 'When the deployment first served. A deployment that never served is not billed.';
-COMMENT ON COLUMN deployments.engine_url IS 'The engine''s address; null while no engine is ready';
-COMMENT ON COLUMN deployments.engine IS 'The engine that became ready last: {name, version}; null before that, and if the runtime does not name its engines';
 COMMENT ON COLUMN deployments.reconcile_at IS 'When the reconciler is due next; null when nothing is left to do';
-COMMENT ON COLUMN deployments.leased_until IS 'Only leased_by may reconcile the deployment until this time';
+COMMENT ON COLUMN deployments.leased_until IS 'Only leased_by may reconcile the deployment and change its instances until this time';
 COMMENT ON COLUMN deployments.lease_number IS 'Fencing token: grows with each lease; writes under an older number are refused';
+
+CREATE TABLE instances (
+  id                  uuid PRIMARY KEY,
+  deployment_id       uuid NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
+  status              text NOT NULL CHECK (status IN
+    ('requested', 'provisioning', 'deploying', 'running', 'releasing', 'released')),
+  waiting_for         text CHECK (waiting_for IN ('instance', 'engine', 'stop', 'release', 'runtime', 'retry')),
+  status_message      text,
+  progress            double precision CHECK (progress BETWEEN 0 AND 1),
+  instance_type       text,
+  selection_reason    text,
+  offers_refused      text[] NOT NULL DEFAULT '{}',
+  gpu_count           integer,
+  memory_bytes        bigint,
+  context_tokens      integer,
+  parallel_sequences  integer,
+  region              text,
+  cluster_id          text,
+  instance_id         text,
+  gpu_allocation_id   text,
+  started_at          timestamptz,
+  lost_at             timestamptz,
+  unreachable_since   timestamptz,
+  engine_url          text,
+  engine              jsonb,
+  engine_restarts     integer NOT NULL DEFAULT 0,
+  engine_restarted_at timestamptz,
+  created_at          timestamptz NOT NULL,
+  updated_at          timestamptz NOT NULL,
+  status_changed_at   timestamptz NOT NULL,
+  due_at              timestamptz
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+CREATE INDEX instances_deployment_idx ON instances (deployment_id, id);
+CREATE INDEX instances_live_idx ON instances (deployment_id) WHERE status <> 'released';
+COMMENT ON TABLE instances IS 'The engines of deployments, each on its own hardware. Only who has the lease of the deployment changes them.';
+COMMENT ON COLUMN instances.instance_id IS 'The compute backend''s id of the hardware';
+COMMENT ON COLUMN instances.started_at IS 'When the compute backend handed the hardware over; NULL before that';
+COMMENT ON COLUMN instances.lost_at IS 'When the hardware was lost. It is not billed from then on, until the engine runs again.';
+COMMENT ON COLUMN instances.unreachable_since IS
+  'When the compute backend stopped to answer for this instance; NULL while it answers. If the engine turns out to be lost, its billing ends here.';
+COMMENT ON COLUMN instances.engine_url IS 'The engine''s address; NULL while it is not ready';
+COMMENT ON COLUMN instances.engine IS 'The engine that became ready last: {name, version}; NULL before that, and if the runtime does not name its engines';
+COMMENT ON COLUMN instances.waiting_for IS
+  'What the next step waits for: an instance; an engine that starts; stop: a lost engine that must stop, whose restart is counted already; release: hardware; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
+COMMENT ON COLUMN instances.status_message IS
+  'The sentence that a person reads while the instance waits, if waiting_for alone does not tell. Nothing may depend on its words.';
+COMMENT ON COLUMN instances.due_at IS 'When the next step is due, if the deployment has several instances; NULL: with the deployment';
 
 -- Server processes cache inference targets. These triggers invalidate the cache of the owner, and of each member if the deployment is
 -- or was shared.
@@ -101,9 +129,27 @@ $$;
 CREATE TRIGGER deployments_created AFTER INSERT OR DELETE ON deployments
   FOR EACH ROW EXECUTE FUNCTION notify_deployment_changed();
 CREATE TRIGGER deployments_changed AFTER UPDATE ON deployments FOR EACH ROW
-  WHEN ((OLD.status, OLD.engine_url, OLD.failure_reason, OLD.model_name, OLD.alias, OLD.shared_with)
-    IS DISTINCT FROM (NEW.status, NEW.engine_url, NEW.failure_reason, NEW.model_name, NEW.alias, NEW.shared_with))
+  WHEN ((OLD.status, OLD.failure_reason, OLD.model_name, OLD.alias, OLD.shared_with)
+    IS DISTINCT FROM (NEW.status, NEW.failure_reason, NEW.model_name, NEW.alias, NEW.shared_with))
   EXECUTE FUNCTION notify_deployment_changed();
+
+CREATE FUNCTION notify_instance_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  deployment deployments%ROWTYPE;
+BEGIN
+  SELECT * INTO deployment FROM deployments WHERE id = NEW.deployment_id;
+  PERFORM pg_notify('deployment_changed', deployment.user_id::text);
+  IF deployment.shared_with IS NOT NULL THEN
+    PERFORM pg_notify('deployment_changed', user_id::text) FROM memberships
+    WHERE organization_id = deployment.organization_id;
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER instances_changed AFTER UPDATE ON instances FOR EACH ROW
+  WHEN ((OLD.status, OLD.engine_url) IS DISTINCT FROM (NEW.status, NEW.engine_url)
+    AND (OLD.engine_url IS NOT NULL OR NEW.engine_url IS NOT NULL))
+  EXECUTE FUNCTION notify_instance_changed();
 
 CREATE TABLE deployment_events (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -118,8 +164,8 @@ CREATE INDEX deployment_events_deployment_idx ON deployment_events (deployment_i
 COMMENT ON COLUMN deployment_events.instance_type IS 'The instance type that was chosen; NULL in events that report anything else';
 
 CREATE TABLE failure_logs (
-  deployment_id uuid PRIMARY KEY REFERENCES deployments (id) ON DELETE CASCADE,
-  lines         json NOT NULL
+  instance_id uuid PRIMARY KEY REFERENCES instances (id) ON DELETE CASCADE,
+  lines       json NOT NULL
 );
 COMMENT ON TABLE failure_logs IS 'The last log lines of engines whose instance was released, after a failure or a termination. Deleted 30 days after the deployment was terminated.';
 COMMENT ON COLUMN failure_logs.lines IS '[{at, line}], oldest first. json, because jsonb refuses some characters that an engine may write.';

@@ -52,6 +52,7 @@ CREATE TABLE instance_spans (
   id                bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   organization_id   bigint NOT NULL REFERENCES organizations (id),
   deployment_id     uuid NOT NULL REFERENCES deployments (id),
+  engine_id         uuid NOT NULL,
   instance_type     text NOT NULL,
   region            text NOT NULL,
   instance_id       text NOT NULL DEFAULT '',
@@ -66,10 +67,12 @@ CREATE TABLE instance_spans (
   CHECK (voided_at IS NULL OR (confirmed_at IS NULL AND ended_at IS NOT NULL)),
   CHECK (ended_at IS NULL OR (voided_at IS NULL) <> (confirmed_at IS NULL))
 );
-CREATE UNIQUE INDEX instance_spans_open_idx ON instance_spans (deployment_id) WHERE ended_at IS NULL;
+CREATE UNIQUE INDEX instance_spans_open_idx ON instance_spans (engine_id) WHERE ended_at IS NULL;
+CREATE INDEX instance_spans_engine_idx ON instance_spans (engine_id, started_at);
 CREATE INDEX instance_spans_deployment_idx ON instance_spans (deployment_id, started_at);
 CREATE INDEX instance_spans_organization_idx ON instance_spans (organization_id, ended_at);
-COMMENT ON TABLE instance_spans IS 'When a deployment held an instance, from provisioning to confirmed release';
+COMMENT ON TABLE instance_spans IS 'When an engine of a deployment held an instance, from provisioning to confirmed release';
+COMMENT ON COLUMN instance_spans.engine_id IS 'The row of instances; a row has several spans if its hardware was lost and replaced';
 COMMENT ON COLUMN instance_spans.instance_id IS 'The provider''s id of the instance';
 COMMENT ON COLUMN instance_spans.confirmed_at IS 'When the deployment first served. From then on the span is billed from its start.';
 COMMENT ON COLUMN instance_spans.voided_at IS 'When the instance was released without having served: the span is not billed';

@@ -7,7 +7,7 @@ const featuresFolder = join(import.meta.dirname, '../features')
 /** Tables that a feature reads although another feature owns them. ARCHITECTURE.md explains each. */
 const sharedReads: Readonly<Record<string, readonly string[]>> = {
   audit: ['memberships'],
-  billing: ['deployments', 'usage_buckets', 'users'],
+  billing: ['deployments', 'instances', 'usage_buckets', 'users'],
   deployments: ['users'],
   installation: ['deployments'],
   invitations: ['mails', 'memberships', 'organizations', 'users'],
@@ -25,7 +25,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
     'totp_factors',
     'users',
   ],
-  metering: ['deployments', 'users'],
+  metering: ['deployments', 'instances', 'users'],
   operators: [
     'audit_log',
     'billing_accounts',

@@ -152,8 +152,11 @@ export interface ModelVariant {
   engines: EngineProfiles
 }
 
-/** Everything needed to start an engine. A new capacity gives a deployment a new spec; the engine then restarts. */
+/** Everything needed to start an engine. A new capacity gives an engine a new spec; it then restarts. */
 export interface EngineSpec extends ServingCapacity {
+  /** Identifies the engine and the instance that it has */
+  engineId: string
+  /** The deployment that it serves, which may have several engines; for labels that people read */
   deploymentId: string
   /** The model name in requests to the engine */
   modelUid: string
@@ -283,7 +286,7 @@ export interface EngineFailure {
  */
 export type LossTime = Date | 'unknown' | undefined
 
-/** The current state of a deployment's engine. `message` is one sentence for a person. */
+/** The current state of an engine. `message` is one sentence for a person. */
 export type EngineObservation =
   | { phase: 'absent'; lostAt?: LossTime }
   | {
@@ -323,11 +326,11 @@ export interface LogLine {
 /** The logs of engines. */
 export interface EngineLogs {
   /** The last `limit` lines of the engine's log, oldest first. */
-  read(deploymentId: string, limit: number): Promise<LogLine[]>
+  read(engineId: string, limit: number): Promise<LogLine[]>
   /** The last `tail` lines of the engine's log, then each new line until the signal aborts. */
-  follow(deploymentId: string, tail: number, signal: AbortSignal): AsyncIterable<LogLine>
+  follow(engineId: string, tail: number, signal: AbortSignal): AsyncIterable<LogLine>
   /** False if another process keeps the log where this one can't read it. Defined only if that is possible. */
-  isReadable?(deploymentId: string): Promise<boolean>
+  isReadable?(engineId: string): Promise<boolean>
 }
 
 /** Weights on the disk of a runtime's host. */
@@ -384,7 +387,7 @@ export interface ModelRuntime {
   listOffers(): Promise<InstanceOffer[]>
   /** Reads what the runtime can load. Defined only for runtimes that have their own list of models. */
   readAvailability?(): Promise<ModelAvailability>
-  /** Allocates an instance for a deployment, or returns its existing one. */
+  /** Allocates an instance for an engine, or returns its existing one. */
   provision(spec: EngineSpec): Promise<ProvisionResult>
   /**
    * Starts the download or the engine if neither exists, and returns the current state. Never restarts a failed engine. An engine
@@ -392,13 +395,13 @@ export interface ModelRuntime {
    */
   ensureEngine(spec: EngineSpec): Promise<EngineObservation>
   /** Returns the state of the engine without changing anything. `clusterId` is that of the instance, if known. */
-  observeEngine(deploymentId: string, clusterId?: string | null): Promise<EngineObservation>
+  observeEngine(engineId: string, clusterId?: string | null): Promise<EngineObservation>
   /** Stops the engine and its download but keeps the instance. Returns true once the engine has exited. */
-  stopEngine(deploymentId: string, clusterId?: string | null): Promise<boolean>
+  stopEngine(engineId: string, clusterId?: string | null): Promise<boolean>
   /** Stops the engine and releases the instance. Returns true once both are confirmed; always true for unknown ids. */
-  release(deploymentId: string, clusterId?: string | null): Promise<boolean>
-  /** Ids of all deployments with resources on this runtime, including orphans. */
-  listDeploymentIds(): Promise<string[]>
+  release(engineId: string, clusterId?: string | null): Promise<boolean>
+  /** Ids of all engines with resources on this runtime, including orphans. */
+  listEngineIds(): Promise<string[]>
   /**
    * The `Authorization` header for requests to an engine, or null for none. Defined only for runtimes that don't use the spec's
    * `apiKey` as a bearer token. `refused` is a header that the engine answered with 401.
@@ -406,6 +409,8 @@ export interface ModelRuntime {
   authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
   /** Reads an error response; null if callers may see it as it is. Defined only for engines whose errors may not have OpenAI's shape. */
   readEngineError?(response: EngineErrorResponse): EngineError | null
+  /** The model's name in requests to an engine. Defined only for runtimes where two engines can't have the same one. */
+  nameModel?(engineId: string): string
   /** Closes this process's connections. Engines keep running. */
   close(): Promise<void>
 }

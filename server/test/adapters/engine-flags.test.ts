@@ -66,7 +66,8 @@ function makeSpec(variant: ModelVariant, instanceType: string, gpuCount: number)
   if (sizing === null) return null
   expect(sizing.estimate.totalBytes).toBeLessThanOrEqual(offer.memoryBytes)
   return {
-    deploymentId: '01a1f829-f5d2-744f-b788-baaa79e8fa26',
+    engineId: '01a1f829-f5d2-744f-b788-baaa79e8fa26',
+    deploymentId: '01a1f829-f5d2-744f-b788-baaa79e8fa27',
     modelUid: 'dep-1',
     apiKey: 'key',
     clusterId: null,

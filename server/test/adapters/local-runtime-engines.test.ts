@@ -31,7 +31,7 @@ async function deploy(runtime: ModelRuntime, variant = fileModel): Promise<Engin
 }
 
 function stateFolder(folder: string, spec: EngineSpec): string {
-  return join(folder, 'engines', spec.deploymentId)
+  return join(folder, 'engines', spec.engineId)
 }
 
 async function readState(
@@ -74,7 +74,7 @@ describe('an engine on this host', () => {
       formats: ['ggufv2'],
     })
     const spec = await deploy(first)
-    expect(await first.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
+    expect(await first.observeEngine(spec.engineId)).toEqual({ phase: 'absent' })
     const { endpoint } = await reach(first, spec, 'ready')
 
     const ask = (key: string): Promise<Response> =>
@@ -94,20 +94,20 @@ describe('an engine on this host', () => {
 
     await first.close()
     const second = await openRuntime(makeSettings(folder))
-    expect(await second.listDeploymentIds()).toEqual([spec.deploymentId])
-    expect(await second.observeEngine(spec.deploymentId)).toEqual({ phase: 'ready', endpoint })
+    expect(await second.listEngineIds()).toEqual([spec.engineId])
+    expect(await second.observeEngine(spec.engineId)).toEqual({ phase: 'ready', endpoint })
     expect(await second.ensureEngine(spec)).toEqual({ phase: 'ready', endpoint })
-    const lines = await second.logs.read(spec.deploymentId, 1000)
+    const lines = await second.logs.read(spec.engineId, 1000)
     expect(lines.length).toBeGreaterThan(0)
     expect(lines.map(({ line }) => line).join('\n')).not.toContain(spec.apiKey)
 
-    await vi.waitUntil(() => second.stopEngine(spec.deploymentId), patient)
+    await vi.waitUntil(() => second.stopEngine(spec.engineId), patient)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
-    expect(await second.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
-    await vi.waitUntil(() => second.release(spec.deploymentId), patient)
-    expect(await second.listDeploymentIds()).toEqual([])
+    expect(await second.observeEngine(spec.engineId)).toEqual({ phase: 'absent' })
+    await vi.waitUntil(() => second.release(spec.engineId), patient)
+    expect(await second.listEngineIds()).toEqual([])
     expect(await readdir(join(folder, 'engines'))).toEqual([])
-    expect(await second.release(spec.deploymentId)).toBe(true)
+    expect(await second.release(spec.engineId)).toBe(true)
   })
 
   test('starts only once for concurrent calls', async () => {
@@ -132,10 +132,10 @@ describe('an engine on this host', () => {
       code: 'engine_crashed',
       message: expect.stringContaining('SIGKILL'),
     }
-    await expect.poll(() => runtime.observeEngine(spec.deploymentId)).toMatchObject(crashed)
+    await expect.poll(() => runtime.observeEngine(spec.engineId)).toMatchObject(crashed)
     expect(await runtime.ensureEngine(spec)).toMatchObject(crashed)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
+    await vi.waitUntil(() => runtime.stopEngine(spec.engineId), patient)
     await reach(runtime, spec, 'ready')
     const [again] = await findEngines(stateFolder(folder, spec))
     expect(again?.pid).not.toBe(pid)
@@ -162,15 +162,15 @@ describe('an engine on this host', () => {
     const record = { nonce, launched_at: new Date().toISOString(), boot_id: 'earlier', memory_kills: 0 }
     await writeFile(launch, JSON.stringify(record))
     await writeFile(state, JSON.stringify({ nonce, pid: process.pid, phase: 'ready', port: 9, error: null }))
-    expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
+    expect(await runtime.observeEngine(spec.engineId)).toEqual({ phase: 'absent' })
     await reach(runtime, spec, 'ready')
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
+    await vi.waitUntil(() => runtime.stopEngine(spec.engineId), patient)
 
     await runtime.ensureEngine(spec)
     const { boot_id: bootId } = await readState(folder, spec, 'launch.json')
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
+    await vi.waitUntil(() => runtime.stopEngine(spec.engineId), patient)
     await writeFile(launch, JSON.stringify({ ...record, boot_id: bootId }))
-    expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
+    expect(await runtime.observeEngine(spec.engineId)).toEqual({ phase: 'absent' })
     await reach(runtime, spec, 'ready')
     expect(await findEngines(stateFolder(folder, spec))).toHaveLength(1)
   })
@@ -182,13 +182,13 @@ describe('an engine on this host', () => {
     await reach(runtime, spec, 'ready')
     const { pid } = await readState(folder, spec)
     process.kill(Number(pid), 'SIGKILL')
-    await expect.poll(() => runtime.observeEngine(spec.deploymentId)).toMatchObject({ phase: 'failed' })
+    await expect.poll(() => runtime.observeEngine(spec.engineId)).toMatchObject({ phase: 'failed' })
     const bystander = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)'])
     const ended = once(bystander, 'exit')
     const state = { ...(await readState(folder, spec)), pid: bystander.pid }
     await writeFile(join(stateFolder(folder, spec), 'engine.json'), JSON.stringify(state))
-    expect(await runtime.observeEngine(spec.deploymentId)).toMatchObject({ phase: 'failed' })
-    expect(await runtime.stopEngine(spec.deploymentId)).toBe(true)
+    expect(await runtime.observeEngine(spec.engineId)).toMatchObject({ phase: 'failed' })
+    expect(await runtime.stopEngine(spec.engineId)).toBe(true)
     expect(bystander.exitCode ?? bystander.signalCode).toBeNull()
     bystander.kill('SIGKILL')
     await ended
@@ -208,7 +208,7 @@ describe('an engine on this host', () => {
     const server = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'inherit' })
     await once(server, 'exit')
     const runtime = await openRuntime(makeSettings(folder))
-    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
+    expect(await runtime.listEngineIds()).toEqual([spec.engineId])
     await reach(runtime, spec, 'ready')
     expect(await findEngines(stateFolder(folder, spec))).toHaveLength(1)
   })
@@ -265,15 +265,15 @@ describe('a broken engine', () => {
     const spec = await deploy(runtime)
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
     await expect
-      .poll(() => runtime.observeEngine(spec.deploymentId))
+      .poll(() => runtime.observeEngine(spec.engineId))
       .toEqual({ phase: 'starting', message: 'The engine is loading the model: 41 %.' })
     expect(await reach(runtime, spec, 'failed')).toMatchObject({
       stage: 'model_launch',
       code: 'readiness_timeout',
     })
-    expect(await runtime.release(spec.deploymentId)).toBe(false)
-    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
-    await vi.waitUntil(() => runtime.release(spec.deploymentId), patient)
+    expect(await runtime.release(spec.engineId)).toBe(false)
+    expect(await runtime.listEngineIds()).toEqual([spec.engineId])
+    await vi.waitUntil(() => runtime.release(spec.engineId), patient)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
   })
 
@@ -287,11 +287,11 @@ describe('a broken engine', () => {
     const spec = await deploy(runtime)
     await runtime.ensureEngine(spec)
     await expect
-      .poll(() => runtime.observeEngine(spec.deploymentId))
+      .poll(() => runtime.observeEngine(spec.engineId))
       .toEqual({ phase: 'starting', message: 'The engine is loading the model: 41 %.' })
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 21 * 60_000 })
     try {
-      expect(await runtime.observeEngine(spec.deploymentId)).toMatchObject({ phase: 'starting' })
+      expect(await runtime.observeEngine(spec.engineId)).toMatchObject({ phase: 'starting' })
     } finally {
       vi.useRealTimers()
       observedTime.close()
@@ -327,7 +327,7 @@ describe('a broken engine', () => {
     await runtime.ensureEngine(spec)
     await vi.waitUntil(async () => (await readState(folder, spec).catch(() => null)) !== null, patient)
     const [first] = await findEngines(stateFolder(folder, spec))
-    expect(await runtime.stopEngine(spec.deploymentId)).toBe(false)
+    expect(await runtime.stopEngine(spec.engineId)).toBe(false)
     expect(await runtime.ensureEngine(spec)).toEqual({
       phase: 'starting',
       message: 'Waiting for the previous engine to stop.',
@@ -357,7 +357,7 @@ describe('a broken engine', () => {
     const spec = await deploy(runtime)
     await runtime.ensureEngine(spec)
     await expect
-      .poll(async () => (await runtime.logs.read(spec.deploymentId, 10)).map(({ line }) => line))
+      .poll(async () => (await runtime.logs.read(spec.engineId, 10)).map(({ line }) => line))
       .toContain(
         'env BERTH_ENGINE_KEY BERTH_STATE_DIR CUDA_VISIBLE_DEVICES HOME MALLOC_ARENA_MAX MALLOC_MMAP_THRESHOLD_ NODE_COMPILE_CACHE PATH',
       )
@@ -405,7 +405,7 @@ describe('the memory of this host', () => {
     const other = await createLocalRuntime(makeSettings(folder, { memoryBytes: 1_000_000_000 }))
     expect(await other.provision(held)).toEqual(answers[specs.indexOf(held)])
     expect(await other.provision(refused)).toMatchObject({ outcome: 'refused' })
-    expect(await other.release(held.deploymentId)).toBe(true)
+    expect(await other.release(held.engineId)).toBe(true)
     expect(await other.provision(refused)).toMatchObject({ outcome: 'provisioned' })
     await other.close()
   })
@@ -420,7 +420,7 @@ describe('the memory of this host', () => {
         code: 'no_feasible_instance',
       })
     }
-    expect(await runtime.listDeploymentIds()).toEqual([])
+    expect(await runtime.listEngineIds()).toEqual([])
     expect(await runtime.ensureEngine(gpu)).toMatchObject({ phase: 'failed', code: 'no_feasible_instance' })
   })
 
@@ -428,13 +428,13 @@ describe('the memory of this host', () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime)
-    await runtime.stopEngine(spec.deploymentId)
+    await runtime.stopEngine(spec.engineId)
     await rm(stateFolder(folder, spec), { recursive: true })
-    expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
+    expect(await runtime.observeEngine(spec.engineId)).toEqual({ phase: 'absent' })
     await reach(runtime, spec, 'ready')
   })
 
-  test('is tracked only under valid deployment ids', async () => {
+  test('is tracked only under valid engine ids', async () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(makeSettings(folder))
     await mkdir(join(folder, 'precious'))
@@ -451,14 +451,14 @@ describe('the log of an engine', () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime)
-    expect(await runtime.logs.read(spec.deploymentId, 10)).toEqual([])
+    expect(await runtime.logs.read(spec.engineId, 10)).toEqual([])
     const log = join(stateFolder(folder, spec), 'engine.log')
     await writeFile(`${log}.1`, '2026-01-02T03:04:03.000Z too old\n2026-01-02T03:04:04.000Z rotated\n')
     await writeFile(log, '2026-01-02T03:04:05.000Z before\n2026-01-02T03:04:06.000Z half')
     const controller = new AbortController()
     const seen: LogLine[] = []
     const following = (async () => {
-      for await (const line of runtime.logs.follow(spec.deploymentId, 2, controller.signal)) seen.push(line)
+      for await (const line of runtime.logs.follow(spec.engineId, 2, controller.signal)) seen.push(line)
     })()
     const lines = () => seen.map(({ line }) => line)
     await expect.poll(lines).toEqual(['rotated', 'before'])
@@ -473,7 +473,7 @@ describe('the log of an engine', () => {
     await expect.poll(() => seen.at(-1)?.line).toBe('another')
     controller.abort()
     await following
-    expect(await runtime.logs.read(spec.deploymentId, 1)).toEqual([
+    expect(await runtime.logs.read(spec.engineId, 1)).toEqual([
       { at: new Date('2026-01-02T03:04:08.000Z'), line: 'another' },
     ])
   })

@@ -34,7 +34,7 @@ async function makeGpuHost(uuids: string[]): Promise<{ folder: string; settings:
 async function openRuntime(settings: LocalRuntimeSettings): Promise<ModelRuntime> {
   const runtime = await createLocalRuntime(settings)
   onTestFinished(async () => {
-    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), patient)
+    for (const id of await runtime.listEngineIds()) await vi.waitUntil(() => runtime.release(id), patient)
     await runtime.close()
   })
   return runtime
@@ -78,7 +78,7 @@ test('each of two deployments gets its own GPU, and the third is refused with a 
   const again = await createLocalRuntime(settings)
   expect(await again.provision(specs[1]!)).toEqual(results[1])
   await again.close()
-  await vi.waitUntil(() => runtime.release(specs[0]!.deploymentId), patient)
+  await vi.waitUntil(() => runtime.release(specs[0]!.engineId), patient)
   expect(await runtime.provision(specs[2]!)).toMatchObject({ instance: { gpuAllocationId: 'GPU-a' } })
 })
 
@@ -96,13 +96,13 @@ test('an engine sees only its own GPUs, which stay allocated until the engine ha
   await runtime.provision(spec)
   await runtime.ensureEngine(spec)
   await expect
-    .poll(async () => (await runtime.logs.read(spec.deploymentId, 10)).map(({ line }) => line))
+    .poll(async () => (await runtime.logs.read(spec.engineId, 10)).map(({ line }) => line))
     .toContain('sees GPU-a,GPU-b')
 
   const other = makeSpec(tinyVariant, { instanceType: 'local-gpu-x2', gpuCount: 2 })
-  expect(await runtime.release(spec.deploymentId)).toBe(false)
+  expect(await runtime.release(spec.engineId)).toBe(false)
   expect(await runtime.provision(other)).toMatchObject({ code: 'no_capacity' })
-  await vi.waitUntil(() => runtime.release(spec.deploymentId), patient)
+  await vi.waitUntil(() => runtime.release(spec.engineId), patient)
   expect(await runtime.provision(other)).toMatchObject({ instance: { gpuAllocationId: 'GPU-a,GPU-b' } })
 })
 
@@ -146,7 +146,7 @@ test('a GPU is never assigned twice by a server that is killed at any moment', a
     process.stdout.write('ready')
     for (;;) {
       const some = specs.filter(() => Math.random() < 0.5)
-      await Promise.all(some.map((spec) => Math.random() < 0.5 ? runtime.provision(spec) : runtime.release(spec.deploymentId)))
+      await Promise.all(some.map((spec) => Math.random() < 0.5 ? runtime.provision(spec) : runtime.release(spec.engineId)))
     }`
   for (let round = 0; round < 4; round++) {
     const server = spawn(process.execPath, ['--input-type=module', '--eval', program], {
@@ -162,6 +162,6 @@ test('a GPU is never assigned twice by a server that is killed at any moment', a
     expect(new Set(allocated).size, allocated.join(' ')).toBe(allocated.length)
   }
   const runtime = await openRuntime(settings)
-  for (const { deploymentId } of specs) expect(await runtime.release(deploymentId)).toBe(true)
+  for (const { engineId } of specs) expect(await runtime.release(engineId)).toBe(true)
   expect(await readdir(join(folder, 'engines'))).toEqual([])
 }, 180_000)

@@ -33,8 +33,8 @@ function chat(baseUrl: string, key: string, path = '/v1/chat/completions'): Prom
   return fetch(`${baseUrl}${path}`, { method: 'POST', headers, body })
 }
 
-async function readLines(runtime: ModelRuntime, { deploymentId }: EngineSpec): Promise<string> {
-  return (await runtime.logs.read(deploymentId, 1000)).map(({ line }) => line).join('\n')
+async function readLines(runtime: ModelRuntime, { engineId }: EngineSpec): Promise<string> {
+  return (await runtime.logs.read(engineId, 1000)).map(({ line }) => line).join('\n')
 }
 
 /** A model in a folder of its own, whose name tells the double what to do. */
@@ -69,18 +69,18 @@ describe.each([
     await first.close()
 
     const second = await openRuntime(settings)
-    expect(await second.observeEngine(spec.deploymentId)).toEqual({ phase: 'ready', endpoint })
+    expect(await second.observeEngine(spec.engineId)).toEqual({ phase: 'ready', endpoint })
     expect(await second.ensureEngine(spec)).toEqual({ phase: 'ready', endpoint })
     const lines = await readLines(second, spec)
     expect(lines).toContain('loading model')
     expect(lines).not.toContain(spec.apiKey)
-    await vi.waitUntil(() => second.release(spec.deploymentId), patient)
+    await vi.waitUntil(() => second.release(spec.engineId), patient)
     await expect(fetch(`${endpoint.baseUrl}/health`)).rejects.toThrow()
   }, 90_000)
 })
 
 describe('a program that Berth supervises', () => {
-  const folderOf = (folder: string, { deploymentId }: EngineSpec) => join(folder, 'engines', deploymentId)
+  const folderOf = (folder: string, { engineId }: EngineSpec) => join(folder, 'engines', engineId)
 
   test('ends with its launch file, and another one starts', async () => {
     const folder = await makeFolder()
@@ -108,7 +108,7 @@ describe('a program that Berth supervises', () => {
       const server = processes.find(({ nonce }) => nonce === null)!
       process.kill(supervisor.pid, 'SIGKILL')
       expect(await reach(runtime, spec, 'failed')).toMatchObject({ code: 'engine_crashed', stage: 'runtime' })
-      await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
+      await vi.waitUntil(() => runtime.stopEngine(spec.engineId), patient)
       expect(isAlive(server.pid)).toBe(false)
       await reach(runtime, spec, 'ready')
     },
@@ -126,7 +126,7 @@ describe('a program that Berth supervises', () => {
     }
     await reach(runtime, spec, 'failed')
     expect(isAlive(worker)).toBe(true)
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
+    await vi.waitUntil(() => runtime.stopEngine(spec.engineId), patient)
     expect(isAlive(worker)).toBe(false)
   }, 60_000)
 
@@ -140,7 +140,7 @@ describe('a program that Berth supervises', () => {
       code: 'engine_crashed',
       message: expect.stringMatching(/^llama-server exited with code 9/),
     })
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
+    await vi.waitUntil(() => runtime.stopEngine(spec.engineId), patient)
     await reach(runtime, spec, 'ready')
   }, 60_000)
 
@@ -172,7 +172,7 @@ describe('a program that Berth supervises', () => {
     const spec = await makeModel(folder, 'stubborn.gguf')
     await reach(runtime, spec, 'ready')
     const processes = await findEngines(folderOf(folder, spec))
-    await vi.waitUntil(() => runtime.release(spec.deploymentId), patient)
+    await vi.waitUntil(() => runtime.release(spec.engineId), patient)
     expect(processes.filter(({ pid }) => isAlive(pid))).toEqual([])
   }, 60_000)
 })

@@ -58,7 +58,7 @@ export function makeSettings(
 export async function openRuntime(settings: LocalRuntimeSettings): Promise<ModelRuntime> {
   const runtime = await createLocalRuntime(settings)
   onTestFinished(async () => {
-    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), patient)
+    for (const id of await runtime.listEngineIds()) await vi.waitUntil(() => runtime.release(id), patient)
     await runtime.close()
   })
   return runtime
@@ -105,10 +105,11 @@ export function makeVariant(weights: WeightSource, changes: Partial<ModelVariant
 }
 
 export function makeSpec(variant: ModelVariant, changes: Partial<EngineSpec> = {}): EngineSpec {
-  const deploymentId = randomUUID()
+  const engineId = randomUUID()
   return {
-    deploymentId,
-    modelUid: `dep-${deploymentId}`,
+    engineId,
+    deploymentId: randomUUID(),
+    modelUid: `dep-${engineId}`,
     apiKey: randomBytes(32).toString('base64url'),
     clusterId: null,
     variant,

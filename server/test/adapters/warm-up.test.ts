@@ -139,7 +139,7 @@ describe('withWarmUp', () => {
     const impatient = withWarmUp(scripted, mainProtocols, { ...timeouts, wait: 20 })
     await impatient.ensureEngine(spec)
     await vi.waitFor(() => expect(engine.requests).toHaveLength(1), 20_000)
-    await impatient.stopEngine(spec.deploymentId)
+    await impatient.stopEngine(spec.engineId)
     await vi.waitFor(() => expect(engine.last().aborted).toBe(true), 20_000)
     engine.answer(completes)
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'ready' })

@@ -272,7 +272,7 @@ test('the weights of a running engine stay in a full cache until its deployment 
   const [one, two] = ['one', 'two'].map((name) => makeSpec(modelAt(server, name)))
   if (one === undefined || two === undefined) throw new Error('no specs')
   onTestFinished(async () => {
-    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), patient)
+    for (const id of await runtime.listEngineIds()) await vi.waitUntil(() => runtime.release(id), patient)
     await runtime.close()
   })
   const reach = (spec: typeof one, phase: EngineObservation['phase']) =>
@@ -282,12 +282,12 @@ test('the weights of a running engine stay in a full cache until its deployment 
   const path = join(folder, 'weights', 'url')
   const [kept = ''] = await readdir(path)
   await reach(two, 'failed')
-  expect(await runtime.observeEngine(two.deploymentId)).toMatchObject({ code: 'disk_full' })
+  expect(await runtime.observeEngine(two.engineId)).toMatchObject({ code: 'disk_full' })
   expect((await stat(join(path, kept, 'one.gguf'))).size).toBe(model.length)
-  expect(await runtime.observeEngine(one.deploymentId)).toMatchObject({ phase: 'ready' })
+  expect(await runtime.observeEngine(one.engineId)).toMatchObject({ phase: 'ready' })
 
-  await vi.waitUntil(() => runtime.release(one.deploymentId), patient)
-  await vi.waitUntil(() => runtime.stopEngine(two.deploymentId), patient)
+  await vi.waitUntil(() => runtime.release(one.engineId), patient)
+  await vi.waitUntil(() => runtime.stopEngine(two.engineId), patient)
   await reach(two, 'ready')
   expect(await listFiles(folder)).toEqual(['two.gguf'])
 }, 300_000)

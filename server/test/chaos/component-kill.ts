@@ -213,9 +213,9 @@ async function countRestarts(databaseUrl: string, id: string): Promise<number> {
   const connection = connectDatabase(databaseUrl, 1, () => {})
   try {
     const { engine_restarts: restarts } = await connection.db
-      .selectFrom('deployments')
+      .selectFrom('instances')
       .select('engine_restarts')
-      .where('id', '=', id)
+      .where('deployment_id', '=', id)
       .executeTakeFirstOrThrow()
     return restarts
   } finally {

@@ -70,13 +70,13 @@ test('deploy on an outside endpoint, chat, stream, usage, terminate', async () =
   const findings = await examine(server.application)
   expect(findings).toContainEqual({
     subject: 'runtime',
-    state: 'endpoints: holds 1 deployments',
+    state: 'endpoints: holds 1 instances',
     remedy: null,
   })
 
   expect((await client.delete(`${path}/${id}`)).status).toBeLessThan(300)
   await waitForStatus(client, id, 'terminated')
-  expect(await runtime.listDeploymentIds()).toEqual([])
+  expect(await runtime.listEngineIds()).toEqual([])
   const health = await fetch(`${await engine.ready()}/health`)
   expect(health.status, 'the endpoint is not ours to stop').toBe(200)
 })

@@ -98,9 +98,9 @@ test.each(Object.values(shapes))('$name: wholly on the GPU, within the estimate'
   const many = await measureSpeed(id, streams)
   const used = readGpuMemory('used') - idle
   const { memory_bytes: estimate } = await server.application.db
-    .selectFrom('deployments')
+    .selectFrom('instances')
     .select('memory_bytes')
-    .where('id', '=', id)
+    .where('deployment_id', '=', id)
     .executeTakeFirstOrThrow()
   const toGib = (bytes: number) => (bytes / 2 ** 30).toFixed(2)
   figures.push({

@@ -55,15 +55,17 @@ function runAndKill({ organization }: History, step: keyof typeof steps, random:
 /** Gives a requested deployment an instance that serves. */
 async function startInstance(id: string): Promise<void> {
   const { db } = server.application
-  const deployment = await db
-    .selectFrom('deployments')
-    .selectAll()
-    .where('id', '=', id)
+  const instance = await db
+    .selectFrom('instances')
+    .innerJoin('deployments', 'deployments.id', 'deployment_id')
+    .select(['instances.id as engineId', 'deployment_id as deploymentId', 'organization_id as organizationId'])
+    .select('instances.created_at as requestedAt')
+    .where('deployment_id', '=', id)
     .executeTakeFirstOrThrow()
   await db.transaction().execute(async (transaction) => {
-    const instance = { instanceId: 'i', region: 'test-region', startedAt: now }
-    await openInstanceSpan(transaction, { ...deployment, selected_instance_type: 'small' }, instance, now)
-    await confirmInstanceSpan(transaction, deployment, now)
+    const hardware = { instanceId: 'i', region: 'test-region', startedAt: now }
+    await openInstanceSpan(transaction, { ...instance, instanceType: 'small' }, hardware, now)
+    await confirmInstanceSpan(transaction, instance, now)
   })
 }
 

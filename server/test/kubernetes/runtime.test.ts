@@ -47,9 +47,10 @@ const openRuntime = () =>
     logger: { info() {}, warn() {} },
   })
 
-const deploymentId = randomUUID()
+const engineId = randomUUID()
 const spec: EngineSpec = {
-  deploymentId,
+  engineId,
+  deploymentId: '01a1f829-f5d2-744f-b788-baaa79e8fa27',
   modelUid: 'm',
   apiKey: 'secret',
   clusterId: null,
@@ -80,8 +81,8 @@ async function startEngine() {
   api.setPods(ready)
   expect(await runtime.ensureEngine(spec)).toMatchObject({
     phase: 'ready',
-    endpoint: { baseUrl: `http://dep-${deploymentId}.berth.svc:8000` },
-    instance: { instanceId: `dep-${deploymentId}-1`, gpuAllocationId: 'node-1: 1 x NVIDIA L4' },
+    endpoint: { baseUrl: `http://dep-${engineId}.berth.svc:8000` },
+    instance: { instanceId: `dep-${engineId}-1`, gpuAllocationId: 'node-1: 1 x NVIDIA L4' },
   })
 }
 
@@ -110,7 +111,7 @@ test('provision: the bundled model is carried to the pod in Secrets', async () =
   expect(await runtime.provision(bundled)).toMatchObject({ outcome: 'pending' })
   const parts = api.list('secrets').filter(({ metadata }) => metadata.name.includes('-weights-'))
   expect(parts.map(({ metadata }) => metadata.name)).toEqual(
-    [0, 1, 2].map((index) => `dep-${deploymentId}-weights-${index}`),
+    [0, 1, 2].map((index) => `dep-${engineId}-weights-${index}`),
   )
   const missing = { ...weights, path: 'weights/none.gguf' }
   expect(
@@ -135,8 +136,8 @@ test('provision: another process completes the objects of one that crashed', asy
 test('observeEngine: a ready engine costs one request', async () => {
   await startEngine()
   api.requests.length = 0
-  expect(await runtime.observeEngine(deploymentId)).toMatchObject({ phase: 'ready' })
-  expect(api.requests).toEqual([`GET /apis/apps/v1/namespaces/berth/deployments/dep-${deploymentId}`])
+  expect(await runtime.observeEngine(engineId)).toMatchObject({ phase: 'ready' })
+  expect(api.requests).toEqual([`GET /apis/apps/v1/namespaces/berth/deployments/dep-${engineId}`])
 })
 
 test('observeEngine: a replaced pod is the new instance, with the reason for the loss of the old one', async () => {
@@ -149,7 +150,7 @@ test('observeEngine: a replaced pod is the new instance, with the reason for the
     ...pod,
     metadata: {
       ...pod?.['metadata'],
-      name: `dep-${deploymentId}-2`,
+      name: `dep-${engineId}-2`,
       creationTimestamp: createdAt.toISOString(),
     },
     spec: { ...pod?.['spec'], nodeName: 'node-2' },
@@ -170,10 +171,10 @@ test('observeEngine: a replaced pod is the new instance, with the reason for the
   Object.assign(pod?.['status'], { phase: 'Succeeded', reason: 'Evicted', conditions: [] })
   for (const each of [await openRuntime(), runtime]) {
     api.setAvailableSince(createdAt)
-    expect(await each.observeEngine(deploymentId)).toMatchObject({
+    expect(await each.observeEngine(engineId)).toMatchObject({
       phase: 'ready',
       instance: {
-        instanceId: `dep-${deploymentId}-2`,
+        instanceId: `dep-${engineId}-2`,
         gpuAllocationId: 'node-2: 1 x NVIDIA L4',
         createdAt,
         startedAt,
@@ -181,7 +182,7 @@ test('observeEngine: a replaced pod is the new instance, with the reason for the
       },
     })
   }
-  expect(provisioned).toMatchObject({ instance: { instanceId: `dep-${deploymentId}-1` } })
+  expect(provisioned).toMatchObject({ instance: { instanceId: `dep-${engineId}-1` } })
 })
 
 test('observeEngine: diagnoses a crash loop from the last log lines', async () => {
@@ -201,24 +202,24 @@ test('observeEngine: diagnoses a crash loop from the last log lines', async () =
       },
     ],
   })
-  expect(await runtime.observeEngine(deploymentId)).toMatchObject({
+  expect(await runtime.observeEngine(engineId)).toMatchObject({
     phase: 'failed',
     code: 'launch_rejected',
   })
-  expect(await runtime.logs.read(deploymentId, 1)).toEqual([
+  expect(await runtime.logs.read(engineId, 1)).toEqual([
     { at: new Date(at), line: "unknown model architecture: 'future'" },
   ])
 })
 
 test('stopEngine and release: true once all objects are deleted', async () => {
   await startEngine()
-  expect(await runtime.stopEngine(deploymentId)).toBe(true)
-  expect(await runtime.observeEngine(deploymentId)).toEqual({ phase: 'absent' })
-  expect(await runtime.listDeploymentIds()).toEqual([deploymentId])
+  expect(await runtime.stopEngine(engineId)).toBe(true)
+  expect(await runtime.observeEngine(engineId)).toEqual({ phase: 'absent' })
+  expect(await runtime.listEngineIds()).toEqual([engineId])
   expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
-  expect(await runtime.release(deploymentId)).toBe(false)
-  expect(await runtime.release(deploymentId)).toBe(true)
-  expect(await runtime.listDeploymentIds()).toEqual([])
+  expect(await runtime.release(engineId)).toBe(false)
+  expect(await runtime.release(engineId)).toBe(true)
+  expect(await runtime.listEngineIds()).toEqual([])
   for (const plural of ['deployments', 'pods', 'services', 'secrets', 'networkpolicies']) {
     expect(api.list(plural)).toEqual([])
   }
@@ -227,7 +228,7 @@ test('stopEngine and release: true once all objects are deleted', async () => {
 test('ensureEngine: an engine that is being stopped starts again only after its pods are deleted', async () => {
   await startEngine()
   api.holdsTerminatingPods = true
-  expect(await runtime.stopEngine(deploymentId)).toBe(false)
+  expect(await runtime.stopEngine(engineId)).toBe(false)
   for (const each of [runtime, await openRuntime()]) {
     expect(await each.ensureEngine(spec)).toEqual({
       phase: 'starting',
@@ -236,7 +237,7 @@ test('ensureEngine: an engine that is being stopped starts again only after its 
   }
   expect(api.list('deployments')[0]?.['spec'].replicas).toBe(0)
   api.holdsTerminatingPods = false
-  expect(await runtime.stopEngine(deploymentId)).toBe(true)
+  expect(await runtime.stopEngine(engineId)).toBe(true)
   expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
   expect(api.list('deployments')[0]?.['spec'].replicas).toBe(1)
   expect(api.list('pods')[0]?.['metadata'].deletionTimestamp).toBeUndefined()
@@ -245,8 +246,8 @@ test('ensureEngine: an engine that is being stopped starts again only after its 
 test('stopEngine: removes the pod of a lost node', async () => {
   await startEngine()
   api.setPods({ phase: 'Failed', reason: 'Evicted', message: 'low on memory' })
-  expect(await runtime.observeEngine(deploymentId)).toMatchObject({ phase: 'failed', code: 'instance_lost' })
-  await runtime.stopEngine(deploymentId)
+  expect(await runtime.observeEngine(engineId)).toMatchObject({ phase: 'failed', code: 'instance_lost' })
+  await runtime.stopEngine(engineId)
   expect(api.list('pods')).toEqual([])
 })
 
@@ -258,15 +259,15 @@ test.each([500, 401, 403, 404, 429])(
     for (const call of [
       () => runtime.provision(spec),
       () => runtime.ensureEngine(spec),
-      () => runtime.observeEngine(deploymentId),
-      () => runtime.stopEngine(deploymentId),
-      () => runtime.release(deploymentId),
-      () => runtime.listDeploymentIds(),
-      () => runtime.logs.read(deploymentId, 1),
+      () => runtime.observeEngine(engineId),
+      () => runtime.stopEngine(engineId),
+      () => runtime.release(engineId),
+      () => runtime.listEngineIds(),
+      () => runtime.logs.read(engineId, 1),
     ]) {
       await expect(call()).rejects.toThrow(String(status))
     }
     api.failWith(null)
-    expect(await runtime.observeEngine(deploymentId)).toMatchObject({ phase: 'ready' })
+    expect(await runtime.observeEngine(engineId)).toMatchObject({ phase: 'ready' })
   },
 )

@@ -88,9 +88,9 @@ export async function readEngine(
   { counters }: AbortEngine,
 ): Promise<Tokens & { busy: number }> {
   const { engine_url: url } = await db
-    .selectFrom('deployments')
+    .selectFrom('instances')
     .select('engine_url')
-    .where('id', '=', id)
+    .where('deployment_id', '=', id)
     .executeTakeFirstOrThrow()
   const authorization = `Bearer ${deriveEngineKey(secretKey, id)}`
   const metrics = await (await fetch(`${url}/metrics`, { headers: { authorization } })).text()

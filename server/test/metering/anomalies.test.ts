@@ -94,18 +94,18 @@ test('missing_span: an instance without an open span is one anomaly, however oft
 })
 
 test('unclosed_span: a span is open after the release of its instance', async () => {
-  await run(sql`UPDATE deployments SET instance_released_at = ${now} WHERE id = ${id}`)
+  await run(sql`UPDATE instances SET lost_at = ${now} WHERE deployment_id = ${id}`)
   expect(await kinds()).toEqual(['unclosed_span'])
-  await run(sql`UPDATE deployments SET instance_released_at = NULL WHERE id = ${id}`)
+  await run(sql`UPDATE instances SET lost_at = NULL WHERE deployment_id = ${id}`)
   expect(await runChecks()).toEqual([])
 })
 
 test('overlapping_spans: two spans of a deployment overlap; the sealed hours become unbalanced', async () => {
   const end = new Date('2026-03-01T12:00:00Z')
   await run(sql`
-    INSERT INTO instance_spans (organization_id, deployment_id, instance_type, region, started_at, ended_at, confirmed_at,
+    INSERT INTO instance_spans (organization_id, deployment_id, engine_id, instance_type, region, started_at, ended_at, confirmed_at,
       reported_start_at, reported_end_at)
-    SELECT organization_id, deployment_id, instance_type, region, started_at, ${end}, confirmed_at, started_at, ${end}
+    SELECT organization_id, deployment_id, engine_id, instance_type, region, started_at, ${end}, confirmed_at, started_at, ${end}
     FROM instance_spans WHERE deployment_id = ${id}`)
   expect(await kinds()).toEqual(['overlapping_spans', 'unbalanced_ledger'])
   await run(sql`DELETE FROM instance_spans WHERE deployment_id = ${id} AND ended_at IS NOT NULL`)

@@ -38,10 +38,11 @@ async function deploy() {
   const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
   const organizationId: number = account.organization_id
   const deployment = {
-    id: body.id,
-    organization_id: organizationId,
-    selected_instance_type: 'local-cpu',
-    created_at: now,
+    engineId: body.instances[0].id as string,
+    deploymentId: body.id as string,
+    organizationId,
+    instanceType: 'local-cpu',
+    requestedAt: now,
   }
   return { client, organizationId, deployment }
 }
@@ -68,7 +69,7 @@ const readSealedThrough = async (organizationId: number) =>
       .executeTakeFirstOrThrow()
   ).sealed_through
 
-async function readSpan({ id }: Deployment) {
+async function readSpan({ deploymentId: id }: Deployment) {
   const { started_at: from, ended_at: to } = await server.application.db
     .selectFrom('instance_spans')
     .select(['started_at', 'ended_at'])

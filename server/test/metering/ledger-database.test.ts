@@ -5,6 +5,7 @@ import { connectDatabase } from '../../src/database/connect.ts'
 import type { DatabaseConnection } from '../../src/database/connect.ts'
 import { migrateDatabase } from '../../src/database/migrate.ts'
 import { fromThousandths } from '../../src/features/metering/decimal.ts'
+import { makeInstance } from '../../src/features/deployments/instances/store.ts'
 import { recordTokens } from '../../src/features/metering/record-tokens.ts'
 import { settleOrganization } from '../../src/features/metering/settle.ts'
 import {
@@ -74,16 +75,17 @@ async function replay(
     }
     const id = ids.get(write.deployment)!
     const { organization, requestedAt } = owners.get(write.deployment)!
-    const row = { id, organization_id: organization }
+    const row = { engineId: id, organizationId: organization }
     if (write.kind === 'request') await insertDeployment(id, organization, write.at)
     else if (write.kind === 'provisioning') await setStatus(id, 'provisioning', write.at)
-    else if (write.kind === 'end') await setStatus(id, 'terminating', write.at)
+    else if (write.kind === 'end') await setStatus(id, 'releasing', write.at)
     else if (write.kind === 'open') {
       await setStatus(id, 'deploying', write.now)
       const deployment = {
         ...row,
-        selected_instance_type: instanceTypeOf(write.deployment),
-        created_at: requestedAt,
+        deploymentId: id,
+        instanceType: instanceTypeOf(write.deployment),
+        requestedAt,
       }
       const instance = { instanceId: 'i', region: 'test', startedAt: write.reported }
       await db
@@ -122,15 +124,17 @@ async function insertDeployment(id: string, organizationId: number, at: Date): P
       status_changed_at: at,
     })
     .execute()
+  const instance = { ...makeInstance(id, at), id }
+  await connection.db.insertInto('instances').values(instance).execute()
 }
 
 async function setStatus(
   id: string,
-  status: 'provisioning' | 'deploying' | 'terminating',
+  status: 'provisioning' | 'deploying' | 'releasing',
   at: Date,
 ): Promise<void> {
   await connection.db
-    .updateTable('deployments')
+    .updateTable('instances')
     .set({ status, status_changed_at: at })
     .where('id', '=', id)
     .execute()

@@ -97,6 +97,7 @@ export async function addHistory(
       .values({
         organization_id: organizationId,
         deployment_id: deploymentId,
+        engine_id: randomUUID(),
         instance_type: `type-${event.deployment % 3}`,
         region: 'test',
         started_at: from,

@@ -18,12 +18,12 @@ export interface EndpointRuntime extends ModelRuntime {
  */
 export function createEndpointRuntime(): EndpointRuntime {
   const endpoints = new Map<string, Endpoint>()
-  const deployments = new Map<string, { modelUid: string; since: Date }>()
+  const engines = new Map<string, { modelUid: string; since: Date }>()
 
-  const findEndpoint = (deploymentId: string) => endpoints.get(deployments.get(deploymentId)?.modelUid ?? '')
+  const findEndpoint = (engineId: string) => endpoints.get(engines.get(engineId)?.modelUid ?? '')
 
-  async function observeEngine(deploymentId: string): Promise<EngineObservation> {
-    const endpoint = findEndpoint(deploymentId)
+  async function observeEngine(engineId: string): Promise<EngineObservation> {
+    const endpoint = findEndpoint(engineId)
     if (endpoint === undefined) return { phase: 'absent' }
     const { url } = endpoint
     const status = await fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) }).then(
@@ -69,12 +69,12 @@ export function createEndpointRuntime(): EndpointRuntime {
         formats: ['ggufv2'],
       },
     ],
-    async provision({ deploymentId, modelUid }) {
-      const deployment = deployments.get(deploymentId) ?? { modelUid, since: new Date() }
+    async provision({ engineId, modelUid }) {
+      const engine = engines.get(engineId) ?? { modelUid, since: new Date() }
       const endpoint = endpoints.get(modelUid)
       if (endpoint === undefined)
         return { outcome: 'pending', message: `Waiting for an endpoint that serves ${modelUid}.` }
-      deployments.set(deploymentId, deployment)
+      engines.set(engineId, engine)
       return {
         outcome: 'provisioned',
         instance: {
@@ -82,18 +82,18 @@ export function createEndpointRuntime(): EndpointRuntime {
           clusterId: 'endpoints',
           gpuAllocationId: 'none',
           region: 'elsewhere',
-          startedAt: deployment.since,
+          startedAt: engine.since,
         },
       }
     },
-    ensureEngine: ({ deploymentId }: EngineSpec) => observeEngine(deploymentId),
+    ensureEngine: ({ engineId }: EngineSpec) => observeEngine(engineId),
     observeEngine,
     stopEngine: async () => true,
-    async release(deploymentId) {
-      deployments.delete(deploymentId)
+    async release(engineId) {
+      engines.delete(engineId)
       return true
     },
-    listDeploymentIds: async () => [...deployments.keys()],
+    listEngineIds: async () => [...engines.keys()],
     authorizeEngine: async (baseUrl) => {
       const endpoint = [...endpoints.values()].find(({ url }) => url === baseUrl)
       return endpoint === undefined ? null : `Bearer ${endpoint.key}`

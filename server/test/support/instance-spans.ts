@@ -16,6 +16,7 @@ export async function insertInstanceSpan(
     .values({
       organization_id: organizationId,
       deployment_id: body.id,
+      engine_id: body.instances[0].id,
       instance_type: 'local-cpu',
       region: 'local',
       started_at: from,

@@ -19,9 +19,9 @@ export interface Script {
   readAvailability(): MaybePromise<ModelAvailability>
   provision(spec: EngineSpec): MaybePromise<ProvisionResult>
   ensureEngine(spec: EngineSpec): MaybePromise<EngineObservation>
-  observeEngine(deploymentId: string): MaybePromise<EngineObservation>
-  stopEngine(deploymentId: string): MaybePromise<boolean>
-  release(deploymentId: string): MaybePromise<boolean>
+  observeEngine(engineId: string): MaybePromise<EngineObservation>
+  stopEngine(engineId: string): MaybePromise<boolean>
+  release(engineId: string): MaybePromise<boolean>
 }
 
 export interface ScriptedRuntime extends ModelRuntime {
@@ -33,7 +33,7 @@ export interface ScriptedRuntime extends ModelRuntime {
   callsFor(deploymentId: string): (keyof Script)[]
   /** All engines requested so far */
   specs: EngineSpec[]
-  /** Ids of deployments with an instance */
+  /** Ids of deployments with an instance; a test may add others */
   allocated: Set<string>
   /** The lines of every engine's log */
   logLines: LogLine[]
@@ -63,6 +63,10 @@ export function createScriptedRuntime(
   clock: () => Date = () => new Date(),
 ): ScriptedRuntime {
   const allocated = new Set<string>()
+  /** The deployments of engines, by id of the engine */
+  const deployments = new Map<string, string>()
+  /** Ids of engines with an instance */
+  const held = new Set<string>()
   const specs: EngineSpec[] = []
   const calls: { name: keyof Script; deploymentId: string }[] = []
   const logLines: LogLine[] = []
@@ -86,14 +90,15 @@ export function createScriptedRuntime(
     release: () => true,
   }
   let script = defaults
+  const holdsEngine = (deploymentId: string) => [...held].some((id) => deployments.get(id) === deploymentId)
 
   /** Waits for one turn of the event loop before each response, like a real runtime. */
   async function answerCall<Result>(
     name: keyof Script,
-    deploymentId: string,
+    engineId: string,
     answer: () => Result,
   ): Promise<Awaited<Result>> {
-    calls.push({ name, deploymentId })
+    calls.push({ name, deploymentId: deployments.get(engineId) ?? engineId })
     await nextTurn()
     return await answer()
   }
@@ -121,17 +126,22 @@ export function createScriptedRuntime(
     callsFor: (id) => calls.filter(({ deploymentId }) => deploymentId === id).map(({ name }) => name),
     listOffers: async () => script.listOffers(),
     readAvailability: async () => script.readAvailability(),
-    provision: (spec) =>
-      answerCall('provision', spec.deploymentId, async () => {
+    provision: (spec) => {
+      deployments.set(spec.engineId, spec.deploymentId)
+      return answerCall('provision', spec.engineId, async () => {
         const provisioning = await script.provision(spec)
-        if (provisioning.outcome === 'provisioned') allocated.add(spec.deploymentId)
+        if (provisioning.outcome === 'provisioned') {
+          allocated.add(spec.deploymentId)
+          held.add(spec.engineId)
+        }
         return provisioning
-      }),
+      })
+    },
     ensureEngine: (spec) =>
-      answerCall('ensureEngine', spec.deploymentId, async () => {
+      answerCall('ensureEngine', spec.engineId, async () => {
         specs.push(spec)
         const seen = await script.ensureEngine(spec)
-        if (seen.phase === 'ready') endpoints.set(spec.deploymentId, seen.endpoint)
+        if (seen.phase === 'ready') endpoints.set(spec.engineId, seen.endpoint)
         return seen
       }),
     observeEngine: (id) => answerCall('observeEngine', id, () => script.observeEngine(id)),
@@ -139,10 +149,14 @@ export function createScriptedRuntime(
     release: (id) =>
       answerCall('release', id, async () => {
         const released = await script.release(id)
-        if (released) allocated.delete(id)
+        if (released) {
+          held.delete(id)
+          const deploymentId = deployments.get(id) ?? id
+          if (!holdsEngine(deploymentId)) allocated.delete(deploymentId)
+        }
         return released
       }),
-    listDeploymentIds: async () => [...allocated],
+    listEngineIds: async () => [...held, ...[...allocated].filter((id) => !holdsEngine(id))],
     close: async () => {},
   }
 }

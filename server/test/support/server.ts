@@ -62,7 +62,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       await app.close()
       await worker?.stop()
       const { runtime } = application
-      for (const id of await runtime.listDeploymentIds()) {
+      for (const id of await runtime.listEngineIds()) {
         while (!(await runtime.release(id))) await new Promise(setImmediate)
       }
       await application.close()

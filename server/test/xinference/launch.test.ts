@@ -30,8 +30,8 @@ test.each(['2.12.0', '3.5.0'])(
     const spec = await provision(runtime)
     const failed = await waitForPhase(() => runtime.ensureEngine(spec), 'failed')
     expect(failed.message).toContain('Failed to init server')
-    expect(await runtime.listDeploymentIds()).toEqual([])
-    expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
+    expect(await runtime.listEngineIds()).toEqual([])
+    expect(await runtime.release(spec.engineId, spec.clusterId)).toBe(true)
   },
 )
 
@@ -127,7 +127,7 @@ describe('progress', () => {
     const spec = await provision(runtime)
     await runtime.ensureEngine(spec)
     expect(await runtime.ensureEngine(spec)).toMatchObject(expected)
-    expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject(expected)
+    expect(await runtime.observeEngine(spec.engineId, spec.clusterId)).toMatchObject(expected)
     simulator.proceed(spec.modelUid)
     const ready = await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(ready.endpoint.baseUrl).toBe(simulator.url)
@@ -256,12 +256,12 @@ describe('failures', () => {
     const spec = await provision(runtime)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     simulator.crash(spec.modelUid, 'a defect')
-    expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({
+    expect(await runtime.observeEngine(spec.engineId, spec.clusterId)).toMatchObject({
       phase: 'failed',
       code: 'engine_crashed',
       stage: 'runtime',
     })
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId, spec.clusterId), 20_000)
+    await vi.waitUntil(() => runtime.stopEngine(spec.engineId, spec.clusterId), 20_000)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(simulator.calls.filter((call) => call === 'POST /v1/models')).toHaveLength(2)
   })
@@ -308,12 +308,12 @@ describe('release', () => {
   test('a running model, and an unknown one', async () => {
     const { simulator, runtime } = await open()
     const spec = await provision(runtime)
-    expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
+    expect(await runtime.release(spec.engineId, spec.clusterId)).toBe(true)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
-    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
-    await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId), 20_000)
+    expect(await runtime.listEngineIds()).toEqual([spec.engineId])
+    await vi.waitUntil(() => runtime.release(spec.engineId, spec.clusterId), 20_000)
     expect(simulator.models.get(spec.modelUid)?.status).toBe('TERMINATED')
-    expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'absent' })
+    expect(await runtime.observeEngine(spec.engineId, spec.clusterId)).toMatchObject({ phase: 'absent' })
   })
 
   test('a launching model: cancelled, then terminated', async () => {
@@ -321,10 +321,10 @@ describe('release', () => {
     simulator.plan = { heldAt: 'downloading' }
     const spec = await provision(runtime)
     await runtime.ensureEngine(spec)
-    await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId), 20_000)
+    await vi.waitUntil(() => runtime.release(spec.engineId, spec.clusterId), 20_000)
     expect(simulator.calls).toContain(`POST /v1/models/${spec.modelUid}/cancel`)
     expect(simulator.models.get(spec.modelUid)?.status).toBe('ERROR')
-    expect(await runtime.listDeploymentIds()).toEqual([])
+    expect(await runtime.listEngineIds()).toEqual([])
   })
 
   test('not confirmed while the model still runs or the supervisor fails', async () => {
@@ -333,21 +333,21 @@ describe('release', () => {
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     simulator.intercept = ({ method }) =>
       method === 'DELETE' ? { status: 500, body: 'Internal Server Error' } : undefined
-    await expect(runtime.release(spec.deploymentId, spec.clusterId)).rejects.toThrow('could not terminate')
+    await expect(runtime.release(spec.engineId, spec.clusterId)).rejects.toThrow('could not terminate')
     simulator.intercept = ({ method }) => (method === 'DELETE' ? { status: 200, body: null } : undefined)
-    expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(false)
+    expect(await runtime.release(spec.engineId, spec.clusterId)).toBe(false)
     simulator.intercept = null
-    await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId), 20_000)
+    await vi.waitUntil(() => runtime.release(spec.engineId, spec.clusterId), 20_000)
   })
 })
 
-test('listDeploymentIds: only models of Berth', async () => {
+test('listEngineIds: only models of Berth', async () => {
   const { simulator, runtime } = await open()
   const id = '0197b2c0-0000-7000-8000-000000000001'
   const names = ['dep-x', 'qwen', `dep-${id}`, `my-dep-${id}`, `dep-${id.toUpperCase()}`]
   simulator.intercept = ({ path }) =>
     path === '/v1/models' ? { status: 200, body: { data: names.map((name) => ({ id: name })) } } : undefined
-  expect(await runtime.listDeploymentIds()).toEqual([id])
+  expect(await runtime.listEngineIds()).toEqual([id])
 })
 
 test('logs are the events of the model, and continue after it failed', async () => {
@@ -355,14 +355,14 @@ test('logs are the events of the model, and continue after it failed', async () 
   const spec = await provision(runtime)
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   const stop = new AbortController()
-  const followed = runtime.logs.follow(spec.deploymentId, 1, stop.signal)[Symbol.asyncIterator]()
+  const followed = runtime.logs.follow(spec.engineId, 1, stop.signal)[Symbol.asyncIterator]()
   expect((await followed.next()).value?.line).toBe('INFO: Model is ready')
   const next = followed.next()
-  const before = await runtime.logs.read(spec.deploymentId, 10)
+  const before = await runtime.logs.read(spec.engineId, 10)
   expect(before.map(({ line }) => line)).toEqual(['INFO: Launch model', 'INFO: Model is ready'])
   simulator.crash(spec.modelUid, 'died')
   expect((await next).value?.line).toMatch(/^ERROR: .*died$/)
   stop.abort()
   expect((await followed.next()).done).toBe(true)
-  expect(await runtime.logs.read(spec.deploymentId, 1)).toHaveLength(1)
+  expect(await runtime.logs.read(spec.engineId, 1)).toHaveLength(1)
 })

@@ -24,10 +24,10 @@ describe('sign-in', () => {
     async (version) => {
       const simulator = await openSimulator({ version, user })
       const runtime = await openRuntime([simulator], { credentials: user })
-      await Promise.all([runtime.listOffers(), runtime.listDeploymentIds(), runtime.listOffers()])
+      await Promise.all([runtime.listOffers(), runtime.listEngineIds(), runtime.listOffers()])
       expect(simulator.tokens.counts).toEqual({ signIns: 1, refreshes: 0 })
       simulator.tokens.expire()
-      await Promise.all([runtime.listOffers(), runtime.listDeploymentIds(), runtime.listOffers()])
+      await Promise.all([runtime.listOffers(), runtime.listEngineIds(), runtime.listOffers()])
       const refreshed = { signIns: 1, refreshes: 1 }
       expect(simulator.tokens.counts).toEqual(version === '4.1.0' ? refreshed : { signIns: 2, refreshes: 0 })
     },
@@ -85,11 +85,11 @@ describe('an invalid response is a transient error', () => {
     simulator.intercept = intercept
     await expect(runtime.listOffers()).rejects.toThrow()
     await expect(runtime.provision(makeSpec(tiny))).rejects.toThrow()
-    await expect(runtime.release(spec.deploymentId, spec.clusterId)).rejects.toThrow()
+    await expect(runtime.release(spec.engineId, spec.clusterId)).rejects.toThrow()
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'unreachable' })
-    expect(await runtime.logs.read(spec.deploymentId, 10)).toEqual([])
+    expect(await runtime.logs.read(spec.engineId, 10)).toEqual([])
     simulator.intercept = null
-    expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'ready' })
+    expect(await runtime.observeEngine(spec.engineId, spec.clusterId)).toMatchObject({ phase: 'ready' })
   })
 
   test('a launch answered with a plain 500 is retried', async () => {
@@ -111,7 +111,7 @@ test('an unreachable supervisor: nothing is launched twice', async () => {
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   await simulator.stopListening()
   const first = await waitForPhase(
-    () => runtime.observeEngine(spec.deploymentId, spec.clusterId),
+    () => runtime.observeEngine(spec.engineId, spec.clusterId),
     'unreachable',
   )
   expect(first.message).toContain(spec.clusterId)
@@ -130,7 +130,7 @@ test('a restarted supervisor that records requests for a lost model as its error
   const content = `Model not found in the model list, uid: ${spec.modelUid}. Available model uids: []`
   const event = { event_type: 'ERROR', event_ts: Date.now() / 1000, event_content: content }
   simulator.intercept = ({ path }) => (path.endsWith('/events') ? { status: 200, body: [event] } : undefined)
-  expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'absent' })
+  expect(await runtime.observeEngine(spec.engineId, spec.clusterId)).toMatchObject({ phase: 'absent' })
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
 })
 
@@ -140,7 +140,7 @@ test('a restarted supervisor has lost its models: absent, then launched again', 
   const spec = await provision(runtime)
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   await simulator.restart()
-  expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'absent' })
+  expect(await runtime.observeEngine(spec.engineId, spec.clusterId)).toMatchObject({ phase: 'absent' })
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
 })
 
@@ -154,17 +154,17 @@ test('a supervisor that has just started: its models are unknown until the worke
   simulator.uptime = 3
   const restarted = await openRuntime([simulator])
   for (const each of [runtime, restarted]) {
-    expect(await each.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({
+    expect(await each.observeEngine(spec.engineId, spec.clusterId)).toMatchObject({
       phase: 'unreachable',
       message: expect.stringContaining('has just started'),
     })
-    await expect(each.release(spec.deploymentId, spec.clusterId)).rejects.toThrow('has just started')
+    await expect(each.release(spec.engineId, spec.clusterId)).rejects.toThrow('has just started')
   }
   for (const [uid, model] of models) simulator.models.set(uid, model)
-  expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'ready' })
+  expect(await runtime.observeEngine(spec.engineId, spec.clusterId)).toMatchObject({ phase: 'ready' })
   simulator.uptime = 60
-  await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId))
-  expect(await runtime.listDeploymentIds()).toEqual([])
+  await vi.waitUntil(() => runtime.release(spec.engineId, spec.clusterId))
+  expect(await runtime.listEngineIds()).toEqual([])
 })
 
 test('a worker that has just joined offers nothing until it has reported its resources', async () => {
@@ -195,9 +195,9 @@ test('a READY instance without a model: absent after a timeout', async () => {
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   simulator.intercept = ({ path }) =>
     path === `/v1/models/${spec.modelUid}` ? { status: 400, body: { detail: 'Model not found' } } : undefined
-  const unlisted = await runtime.observeEngine(spec.deploymentId, spec.clusterId)
+  const unlisted = await runtime.observeEngine(spec.engineId, spec.clusterId)
   expect(unlisted).toMatchObject({ phase: 'starting', lostAt: 'unknown' })
-  const absent = await waitForPhase(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'absent')
+  const absent = await waitForPhase(() => runtime.observeEngine(spec.engineId, spec.clusterId), 'absent')
   expect(absent).toEqual({ phase: 'absent', lostAt: 'unknown' })
 })
 
@@ -214,17 +214,17 @@ describe('a worker dies with its model', () => {
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const { worker } = simulator.models.get(spec.modelUid)!
     simulator.loseWorker(worker)
-    await waitForPhase(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'absent')
+    await waitForPhase(() => runtime.observeEngine(spec.engineId, spec.clusterId), 'absent')
     return { simulator, runtime, spec, worker }
   }
 
   test('the model can be stopped, and is launched on another worker', async () => {
     const { simulator, runtime, spec, worker } = await loseWorker()
-    expect(await runtime.stopEngine(spec.deploymentId, spec.clusterId)).toBe(true)
+    expect(await runtime.stopEngine(spec.engineId, spec.clusterId)).toBe(true)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const again = simulator.models.get(spec.modelUid)!
     expect(again.worker).not.toBe(worker)
-    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
+    expect(await runtime.listEngineIds()).toEqual([spec.engineId])
   })
 
   test('until the supervisor notices, the model counts as held, and the others are listed', async () => {
@@ -236,21 +236,21 @@ describe('a worker dies with its model', () => {
     const detail = "[Errno 111] Connect call failed ('127.0.0.2', 43072)"
     simulator.intercept = ({ path }) =>
       path === `/v1/models/${dead.modelUid}` ? { status: 500, body: { detail } } : undefined
-    const ids = [dead.deploymentId, other.deploymentId].toSorted()
+    const ids = [dead.engineId, other.engineId].toSorted()
     // The supervisor's list is up to three seconds old.
     await vi.waitFor(() => expect(listModels(simulator)).resolves.toEqual([other.modelUid]), 10_000)
-    expect((await runtime.listDeploymentIds()).toSorted()).toEqual(ids)
-    await expect(runtime.release(dead.deploymentId, dead.clusterId)).rejects.toThrow('Connect call failed')
+    expect((await runtime.listEngineIds()).toSorted()).toEqual(ids)
+    await expect(runtime.release(dead.engineId, dead.clusterId)).rejects.toThrow('Connect call failed')
     simulator.intercept = null
-    expect(await runtime.listDeploymentIds()).toEqual([other.deploymentId])
+    expect(await runtime.listEngineIds()).toEqual([other.engineId])
   })
 
   test('the deployment can be released, and nothing remains', async () => {
     const { simulator, runtime, spec } = await loseWorker()
-    expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
-    await vi.waitFor(async () => expect(await runtime.listDeploymentIds()).toEqual([]), 10_000)
+    expect(await runtime.release(spec.engineId, spec.clusterId)).toBe(true)
+    await vi.waitFor(async () => expect(await runtime.listEngineIds()).toEqual([]), 10_000)
     const restarted = await openRuntime([simulator])
-    expect(await restarted.release(spec.deploymentId), 'repeated release').toBe(true)
+    expect(await restarted.release(spec.engineId), 'repeated release').toBe(true)
   })
 })
 
@@ -274,10 +274,10 @@ describe('several supervisors', () => {
     const spec = await provision(runtime)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const other = await openRuntime([one, two])
-    expect(await other.observeEngine(spec.deploymentId)).toMatchObject({ endpoint: { baseUrl: two.url } })
-    expect(await other.listDeploymentIds()).toEqual([spec.deploymentId])
+    expect(await other.observeEngine(spec.engineId)).toMatchObject({ endpoint: { baseUrl: two.url } })
+    expect(await other.listEngineIds()).toEqual([spec.engineId])
     const third = await openRuntime([one, two])
-    await vi.waitUntil(() => third.release(spec.deploymentId), 20_000)
+    await vi.waitUntil(() => third.release(spec.engineId), 20_000)
     expect(two.models.get(spec.modelUid)?.status).toBe('TERMINATED')
   })
 
@@ -289,11 +289,11 @@ describe('several supervisors', () => {
     expect(spec.clusterId).toBe(nameAddress('xinference', up.url))
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const restarted = await openRuntime([down, up])
-    await vi.waitUntil(() => restarted.release(spec.deploymentId, spec.clusterId), 20_000)
+    await vi.waitUntil(() => restarted.release(spec.engineId, spec.clusterId), 20_000)
     const nowhere = makeSpec(tiny)
-    await expect(restarted.release(nowhere.deploymentId), 'may be on the unreachable one').rejects.toThrow()
+    await expect(restarted.release(nowhere.engineId), 'may be on the unreachable one').rejects.toThrow()
     await expect(
-      restarted.release(nowhere.deploymentId, nameAddress('xinference', down.url)),
+      restarted.release(nowhere.engineId, nameAddress('xinference', down.url)),
     ).rejects.toThrow()
   })
 
@@ -303,7 +303,7 @@ describe('several supervisors', () => {
     const spec = await provision(runtime)
     const other = await openRuntime([up])
     expect(await other.ensureEngine(spec)).toMatchObject({ phase: 'failed', code: 'instance_lost' })
-    expect(await other.release(spec.deploymentId, spec.clusterId)).toBe(true)
+    expect(await other.release(spec.engineId, spec.clusterId)).toBe(true)
   })
 })
 
@@ -349,7 +349,7 @@ describe('offers and capacity', () => {
     for (const spec of specs) await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const restarted = await openRuntime([simulator])
     await vi.waitFor(async () => expect(await restarted.provision(third)).toMatchObject(refusal), 20_000)
-    await vi.waitUntil(() => runtime.release(specs[0]!.deploymentId, specs[0]!.clusterId), 20_000)
+    await vi.waitUntil(() => runtime.release(specs[0]!.engineId, specs[0]!.clusterId), 20_000)
     simulator.occupied.add('10.0.0.7/0').add('10.0.0.7/1')
     expect(await runtime.provision(third)).toMatchObject(refusal)
     simulator.occupied.clear()

@@ -66,15 +66,15 @@ export function withWarmUp(
 ): ModelRuntime {
   const warmUps = new Map<string, WarmUp>()
 
-  function cancel(deploymentId: string): void {
-    warmUps.get(deploymentId)?.cancellation.abort()
-    warmUps.delete(deploymentId)
+  function cancel(engineId: string): void {
+    warmUps.get(engineId)?.cancellation.abort()
+    warmUps.delete(engineId)
   }
 
-  function openWarmUp(deploymentId: string, baseUrl: string, now: number): WarmUp {
-    const existing = warmUps.get(deploymentId)
+  function openWarmUp(engineId: string, baseUrl: string, now: number): WarmUp {
+    const existing = warmUps.get(engineId)
     if (existing?.baseUrl === baseUrl && now - existing.checkedAt < staleAfter) return existing
-    cancel(deploymentId)
+    cancel(engineId)
     const warmUp: WarmUp = {
       baseUrl,
       startedAt: now,
@@ -84,7 +84,7 @@ export function withWarmUp(
       unavailableSince: null,
       refusedAuthorization: null,
     }
-    warmUps.set(deploymentId, warmUp)
+    warmUps.set(engineId, warmUp)
     return warmUp
   }
 
@@ -107,14 +107,14 @@ export function withWarmUp(
   }
 
   async function ensureEngine(spec: EngineSpec): Promise<EngineObservation> {
-    const { deploymentId } = spec
+    const { engineId } = spec
     const observation = await runtime.ensureEngine(spec)
     if (observation.phase !== 'ready') {
-      cancel(deploymentId)
+      cancel(engineId)
       return observation
     }
     const now = performance.now()
-    const warmUp = openWarmUp(deploymentId, observation.endpoint.baseUrl, now)
+    const warmUp = openWarmUp(engineId, observation.endpoint.baseUrl, now)
     warmUp.checkedAt = now
     warmUp.request ??= send(spec, warmUp)
     const error = await Promise.race([warmUp.request, sleep(timeouts.wait, undefined, { ref: false })])
@@ -123,7 +123,7 @@ export function withWarmUp(
     }
     warmUp.request = null
     if (error === null) {
-      cancel(deploymentId)
+      cancel(engineId)
       return observation
     }
     const message = `The engine is healthy, but its test request failed: ${error.message}.`
@@ -132,7 +132,7 @@ export function withWarmUp(
     const isUnavailable =
       warmUp.unavailableSince !== null && at - warmUp.unavailableSince >= timeouts.unavailable
     if (!isUnavailable && at - warmUp.startedAt < timeouts.total) return { phase: 'starting', message }
-    cancel(deploymentId)
+    cancel(engineId)
     const code = isUnavailable ? 'engine_unreachable' : 'readiness_timeout'
     return { phase: 'failed', stage: 'health_check', code, message }
   }
@@ -140,16 +140,16 @@ export function withWarmUp(
   return {
     ...runtime,
     ensureEngine,
-    stopEngine(deploymentId, clusterId) {
-      cancel(deploymentId)
-      return runtime.stopEngine(deploymentId, clusterId)
+    stopEngine(engineId, clusterId) {
+      cancel(engineId)
+      return runtime.stopEngine(engineId, clusterId)
     },
-    release(deploymentId, clusterId) {
-      cancel(deploymentId)
-      return runtime.release(deploymentId, clusterId)
+    release(engineId, clusterId) {
+      cancel(engineId)
+      return runtime.release(engineId, clusterId)
     },
     async close() {
-      for (const deploymentId of warmUps.keys()) cancel(deploymentId)
+      for (const engineId of warmUps.keys()) cancel(engineId)
       await runtime.close()
     },
   }

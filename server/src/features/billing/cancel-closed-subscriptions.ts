@@ -50,7 +50,7 @@ async function isFullyReported(
     SELECT NOT EXISTS (
         SELECT FROM deployments WHERE organization_id = ${organizationId}
           AND (status NOT IN ('failed', 'terminated')
-            OR (instance_started_at IS NOT NULL AND instance_released_at IS NULL)
+            OR EXISTS (SELECT FROM instances WHERE deployment_id = deployments.id AND instances.status <> 'released')
             OR status_changed_at > ${now}::timestamptz - ${countDelay}))
       AND NOT EXISTS (
         SELECT FROM usage_buckets WHERE organization_id = ${organizationId} AND sealed_at IS NULL)

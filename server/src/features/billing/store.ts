@@ -176,14 +176,14 @@ export async function countActiveDeployments(db: Database, organizationId: numbe
   return count
 }
 
-/** The distinct instance types and regions of active deployments. */
+/** The distinct instance types and regions of instances that are not released. */
 export function listPlacedInstances(db: Database): Promise<{ instance_type: string; region: string }[]> {
   return db
-    .selectFrom('deployments')
-    .select(['selected_instance_type as instance_type', 'region'])
+    .selectFrom('instances')
+    .select(['instance_type', 'region'])
     .distinct()
-    .where('status', 'not in', ['failed', 'terminated'])
-    .where('selected_instance_type', 'is not', null)
+    .where('status', '<>', 'released')
+    .where('instance_type', 'is not', null)
     .where('region', 'is not', null)
     .$narrowType<{ instance_type: NotNull; region: NotNull }>()
     .execute()

@@ -7,6 +7,7 @@ import { parseStoredVariant } from '../catalog/stored-model.ts'
 import { chooseInstance } from '../placement/choose-instance.ts'
 import { accessDeployment } from './access-deployment.ts'
 import { queryRuntime } from '../placement/query-runtime.ts'
+import { listLiveInstances } from './instances/store.ts'
 import { needsResize, toMinimums } from './resize.ts'
 import type { CapacityMinimums } from '../placement/serving-capacity.ts'
 import { describeTarget } from './audit-target.ts'
@@ -40,7 +41,7 @@ export async function changeDeployment(
     const change = toChange(deployment, wishes)
     if (change === null) return deployment
     const { columns, minimums } = change
-    if (minimums !== null && (needsResize({ ...deployment, ...columns }) || status === 'requested')) {
+    if (minimums !== null && (await mustBeFeasible(deps, { ...deployment, ...columns }))) {
       await assertFeasible(deps, deployment, minimums)
     }
     const changed = await updateOwnDeployment(
@@ -112,6 +113,15 @@ function describeAlias(alias: string | null): string {
   return alias === null
     ? 'Requests do not reach the model by an alias anymore.'
     : `Requests reach the model by the alias ${alias} from now on.`
+}
+
+/** True if an instance has less than the minimums, or none has been chosen yet. */
+async function mustBeFeasible({ db }: Deps, deployment: Deployment): Promise<boolean> {
+  const instances = (await listLiveInstances(db, [deployment.id])).get(deployment.id) ?? []
+  return (
+    instances.length === 0 ||
+    instances.some((instance) => instance.instance_type === null || needsResize(deployment, instance))
+  )
 }
 
 async function assertFeasible(deps: Deps, deployment: Deployment, minimums: CapacityMinimums): Promise<void> {

@@ -1,26 +1,20 @@
 import { sql } from 'kysely'
 import type { Updateable, UpdateObject } from 'kysely'
 import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
-import type { DeploymentStatus, NextStatus } from './lifecycle.ts'
+import type { DeploymentStatus } from './lifecycle.ts'
 import type { Deployment } from './store.ts'
-import type { DeploymentsTable } from './tables.ts'
-import { toWaitingColumns } from './waiting.ts'
-import type { Waiting } from './waiting.ts'
+import type { DeploymentsTable, InstancesTable } from './tables.ts'
 
-/** The columns that a step may update: all except the lease and the status, which has its own function. */
+/** The columns of a deployment that a change may set: all except the lease and times that follow. */
 export type DeploymentChanges = Omit<
   Updateable<DeploymentsTable>,
-  | 'id'
-  | 'status'
-  | 'updated_at'
-  | 'status_changed_at'
-  | 'leased_by'
-  | 'leased_until'
-  | 'lease_number'
-  | keyof ReturnType<typeof toWaitingColumns>
-> & {
-  /** What the next step waits for, null for nothing */
-  waiting?: Waiting | null
+  'id' | 'updated_at' | 'status_changed_at' | 'leased_by' | 'leased_until' | 'lease_number'
+>
+
+/** A change of one instance of the deployment in the same statement. */
+export interface InstanceWrite {
+  id: string
+  set: Updateable<InstancesTable>
 }
 
 /** The text of a new event in the deployment's history. */
@@ -34,80 +28,37 @@ export interface EventContent {
 /** Further writes in the same transaction, run only if the deployment was updated. */
 export type TransactionHook = (transaction: DatabaseTransaction, changed: Deployment) => Promise<void>
 
-/** The right to reconcile one deployment. `number` is a fencing token: writes with an outdated number change nothing. */
+/**
+ * The right to reconcile one deployment and to change its instances. `number` is a fencing token: writes with an outdated number change
+ * nothing.
+ */
 export interface Lease {
   deploymentId: string
   number: number
-}
-
-/**
- * Moves a deployment to another status, where it waits for nothing yet, and records an event. Returns undefined if the deployment has left `from` or the lease is
- * outdated. Without a lease, notifies the workers; a lease holder continues by itself.
- */
-export async function transitionDeployment<From extends DeploymentStatus>(
-  db: Database,
-  transition: { id: string; from: From; to: NextStatus<From>; lease?: Lease; at: Date },
-  changes: DeploymentChanges,
-  event: EventContent,
-  hook?: TransactionHook,
-): Promise<Deployment | undefined> {
-  const { id, from, lease, at } = transition
-  const to: DeploymentStatus = transition.to
-  const set = {
-    reconcile_at: sql<Date>`now()`,
-    ...toColumns({ waiting: null, ...changes }),
-    status: to,
-    updated_at: at,
-    status_changed_at: at,
-  }
-  return changeDeployment(db, { id, status: from, lease, set, event, at }, hook)
-}
-
-/** Updates a deployment without changing its status. Returns undefined if it has left `status` or the lease is outdated. */
-export async function updateDeployment(
-  db: Database,
-  lease: Lease,
-  status: DeploymentStatus,
-  changes: DeploymentChanges,
-  event: EventContent | null,
-  at: Date,
-  hook?: TransactionHook,
-): Promise<Deployment | undefined> {
-  const set = { ...toColumns(changes), updated_at: at }
-  return changeDeployment(db, { id: lease.deploymentId, status, lease, set, event, at }, hook)
-}
-
-/** Updates a deployment for its owner and notifies the workers. Returns undefined if it has left `status`. */
-export async function updateOwnDeployment(
-  db: Database,
-  { id, status }: { id: string; status: DeploymentStatus },
-  changes: DeploymentChanges,
-  event: EventContent,
-  at: Date,
-  hook?: TransactionHook,
-): Promise<Deployment | undefined> {
-  const set = { reconcile_at: sql<Date>`now()`, ...toColumns(changes), updated_at: at }
-  return changeDeployment(db, { id, status, lease: undefined, set, event, at }, hook)
-}
-
-function toColumns({ waiting, ...columns }: DeploymentChanges) {
-  return waiting === undefined ? columns : { ...columns, ...toWaitingColumns(waiting) }
 }
 
 interface Change {
   id: string
   /** The required current status */
   status: DeploymentStatus
-  lease: Lease | undefined
-  set: UpdateObject<Tables, 'deployments'>
+  /** null for a change by people, which notifies the workers; a lease holder continues by itself. */
+  lease: Lease | null
+  changes: DeploymentChanges
+  instance?: InstanceWrite | undefined
+  /** The deployment is due immediately if its worker stops after this change */
+  isDue: boolean
   event: EventContent | null
   at: Date
 }
 
-function changeDeployment(
+/**
+ * Changes a deployment and one of its instances together, and records an event. Returns undefined if the deployment has left `status` or
+ * the lease is outdated.
+ */
+export function writeDeployment(
   db: Database,
   change: Change,
-  hook: TransactionHook | undefined,
+  hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
   if (hook === undefined) return writeChange(db, change)
   return db.transaction().execute(async (transaction) => {
@@ -117,20 +68,30 @@ function changeDeployment(
   })
 }
 
-/** Updates the row, inserts the event and sends the notifications in one statement, to save round trips. */
-async function writeChange(
+/** Updates a deployment for a person and notifies the workers. Returns undefined if it has left `status`. */
+export async function updateOwnDeployment(
   db: Database,
-  { id, status, lease, set, event, at }: Change,
+  { id, status }: { id: string; status: DeploymentStatus },
+  changes: DeploymentChanges,
+  event: EventContent,
+  at: Date,
+  hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
-  const changed = await db
-    .with('changed', (query) => {
-      const update = query
-        .updateTable('deployments')
-        .set(set)
-        .where('id', '=', id)
-        .where('status', '=', status)
-      return (lease === undefined ? update : update.where('lease_number', '=', lease.number)).returningAll()
-    })
+  return writeDeployment(db, { id, status, lease: null, changes, isDue: true, event, at }, hook)
+}
+
+/** Updates the rows, inserts the event and sends the notifications in one statement, to save round trips. */
+async function writeChange(db: Database, change: Change): Promise<Deployment | undefined> {
+  const { id, lease, event, at } = change
+  const updated = db.with('changed', (query) => {
+    const update = query
+      .updateTable('deployments')
+      .set(toColumns(change))
+      .where('id', '=', id)
+      .where('status', '=', change.status)
+    return (lease === null ? update : update.where('lease_number', '=', lease.number)).returningAll()
+  })
+  const changed = await withInstance(updated, change.instance)
     .with('event', (query) =>
       query
         .insertInto('deployment_events')
@@ -159,7 +120,7 @@ async function writeChange(
       sql`CASE WHEN event.deployment_id IS NOT NULL THEN pg_notify('deployment_event', id::text) END`.as(
         'event_notified',
       ),
-      sql`CASE WHEN ${lease === undefined}::boolean THEN pg_notify('deployment_due', id::text) END`.as(
+      sql`CASE WHEN ${lease === null}::boolean THEN pg_notify('deployment_due', id::text) END`.as(
         'due_notified',
       ),
     ])
@@ -167,4 +128,27 @@ async function writeChange(
   if (changed === undefined) return undefined
   const { event_notified: _, due_notified: __, ...row } = changed
   return row
+}
+
+function toColumns({ status, changes, isDue, at }: Change): UpdateObject<Tables, 'deployments'> {
+  const moves = changes.status !== undefined && changes.status !== status
+  return {
+    ...(isDue ? { reconcile_at: sql<Date>`now()` } : {}),
+    ...changes,
+    updated_at: at,
+    ...(moves ? { status_changed_at: at } : {}),
+  }
+}
+
+/** Adds the change of an instance, which happens if that of the deployment does. */
+function withInstance<Query extends Pick<Database, 'with'>>(query: Query, write: InstanceWrite | undefined): Query {
+  if (write === undefined) return query
+  return query.with('instance', (each) =>
+    each
+      .updateTable('instances')
+      .set(write.set)
+      .where('id', '=', write.id)
+      .where(sql<boolean>`EXISTS (SELECT FROM changed)`)
+      .returning('id'),
+  ) as unknown as Query
 }

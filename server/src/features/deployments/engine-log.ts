@@ -2,7 +2,8 @@ import { ApplicationError } from '../../base/errors.ts'
 import type { Database } from '../../database/tables.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import type { DeploymentStatus } from './lifecycle.ts'
+import { listShownInstances } from './instances/store.ts'
+import type { Instance } from './instances/store.ts'
 import { queryRuntime } from '../placement/query-runtime.ts'
 import type { Deployment } from './store.ts'
 
@@ -13,19 +14,22 @@ const maxSavedCharacters = 256 * 1024
 
 /** How long the saved log of a terminated deployment is kept */
 const retentionDays = 30
-const endedStatuses: ReadonlySet<DeploymentStatus> = new Set(['failed', 'terminating', 'terminated'])
-
 type Deps = Pick<Services, 'db' | 'log' | 'runtime'>
+
+/** The instance whose log callers see: the oldest live one, else the last. */
+export async function findLoggedInstance(db: Database, { id }: Deployment): Promise<Instance | undefined> {
+  return (await listShownInstances(db, [id])).get(id)?.[0]
+}
 
 /** Throws `runtime_unavailable` if the engine runs and its log is out of this process's reach. */
 export async function requireReadableLog(
   { log, runtime }: Pick<Deps, 'log' | 'runtime'>,
-  { id, status }: Deployment,
+  { id, deployment_id: deploymentId, status }: Instance,
 ): Promise<void> {
   const mayHaveLog = status === 'deploying' || status === 'running'
   if (!mayHaveLog || (await runtime.logs.isReadable?.(id)) !== false) return
   log.warn(
-    { deployment: id },
+    { deployment: deploymentId },
     'the log of an engine is in another DATA_DIR: give the API the DATA_DIR of the worker',
   )
   const message =
@@ -34,56 +38,53 @@ export async function requireReadableLog(
 }
 
 /**
- * The last lines of the engine's log, oldest first: the saved lines of an ended deployment, otherwise the runtime's. Throws
+ * The last lines of an engine's log, oldest first: the saved lines of one that has ended, otherwise the runtime's. Throws
  * `runtime_unavailable`.
  */
-export async function readEngineLog(deps: Deps, deployment: Deployment, tail: number): Promise<LogLine[]> {
+export async function readEngineLog(deps: Deps, instance: Instance, tail: number): Promise<LogLine[]> {
   return (
-    (await readSavedLog(deps, deployment, tail)) ??
-    queryRuntime(deps, 'engine log', () => deps.runtime.logs.read(deployment.id, tail))
+    (await readSavedLog(deps, instance, tail)) ??
+    queryRuntime(deps, 'engine log', () => deps.runtime.logs.read(instance.id, tail))
   )
 }
 
 /** The lines of `readEngineLog`, then each new line until the signal aborts. */
 export async function* followEngineLog(
   deps: Deps,
-  deployment: Deployment,
+  instance: Instance,
   tail: number,
   signal: AbortSignal,
 ): AsyncIterable<LogLine> {
-  const saved = await readSavedLog(deps, deployment, tail)
+  const saved = await readSavedLog(deps, instance, tail)
   if (saved !== null) yield* saved
-  yield* deps.runtime.logs.follow(deployment.id, saved === null ? tail : 0, signal)
+  yield* deps.runtime.logs.follow(instance.id, saved === null ? tail : 0, signal)
 }
 
-async function readSavedLog(
-  { db }: Deps,
-  { id, status }: Deployment,
-  tail: number,
-): Promise<LogLine[] | null> {
-  const saved = endedStatuses.has(status) ? await findSavedLog(db, id) : undefined
+async function readSavedLog({ db }: Deps, { id, status }: Instance, tail: number): Promise<LogLine[] | null> {
+  const mayBeSaved = status === 'releasing' || status === 'released'
+  const saved = mayBeSaved ? await findSavedLog(db, id) : undefined
   if (saved === undefined) return null
   const lines = saved.lines.slice(Math.max(0, saved.lines.length - tail))
   return lines.map(({ at, line }) => ({ at: new Date(at), line }))
 }
 
 /** Saves the last log lines of an engine before its instance is released. Does nothing if they are already saved. */
-export async function saveEngineLog({ db, log, runtime }: Deps, { id }: Deployment): Promise<void> {
-  if (await findSavedLog(db, id)) return
-  const lines = await runtime.logs.read(id, maxLogLines).catch((error: unknown) => {
+export async function saveEngineLog({ db, log, runtime }: Deps, instanceId: string): Promise<void> {
+  if (await findSavedLog(db, instanceId)) return
+  const lines = await runtime.logs.read(instanceId, maxLogLines).catch((error: unknown) => {
     // Losing the log is better than paying for the instance until the log is readable.
-    log.warn({ err: error, deployment_id: id }, 'could not save the last lines of an engine’s log')
+    log.warn({ err: error, instance: instanceId }, 'could not save the last lines of an engine’s log')
     return []
   })
   await db
     .insertInto('failure_logs')
-    .values({ deployment_id: id, lines: JSON.stringify(cutToSize(lines)) })
-    .onConflict((conflict) => conflict.column('deployment_id').doNothing())
+    .values({ instance_id: instanceId, lines: JSON.stringify(cutToSize(lines)) })
+    .onConflict((conflict) => conflict.column('instance_id').doNothing())
     .execute()
 }
 
 function findSavedLog(db: Database, id: string) {
-  return db.selectFrom('failure_logs').select('lines').where('deployment_id', '=', id).executeTakeFirst()
+  return db.selectFrom('failure_logs').select('lines').where('instance_id', '=', id).executeTakeFirst()
 }
 
 /** Deletes the saved logs of deployments that were terminated over 30 days ago. */
@@ -91,8 +92,9 @@ export async function deleteOldEngineLogs({ db, clock }: Pick<Services, 'db' | '
   const before = new Date(clock().getTime() - retentionDays * 86_400_000)
   await db
     .deleteFrom('failure_logs')
-    .using('deployments')
-    .whereRef('deployments.id', '=', 'failure_logs.deployment_id')
+    .using(['instances', 'deployments'])
+    .whereRef('instances.id', '=', 'failure_logs.instance_id')
+    .whereRef('deployments.id', '=', 'instances.deployment_id')
     .where('deployments.terminated_at', '<', before)
     .execute()
 }

@@ -3,6 +3,7 @@ import type { Services } from '../../services.ts'
 import type { EngineSpec } from '../../ports/model-runtime.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
 import { findHubToken } from '../own-models/hub-tokens.ts'
+import type { Instance } from './instances/store.ts'
 import type { Deployment } from './store.ts'
 
 /** The API key of an engine, derived from the server's secret key and therefore never stored. */
@@ -17,31 +18,33 @@ export function deriveCacheSalt(secretKey: string, organizationId: number): stri
 
 /** Builds the spec for the runtime. Throws if no instance type has been selected yet. */
 export async function readEngineSpec(
-  deps: Pick<Services, 'db' | 'secretKey'>,
+  deps: Pick<Services, 'db' | 'runtime' | 'secretKey'>,
   deployment: Deployment,
+  instance: Instance,
 ): Promise<EngineSpec> {
-  const { selected_instance_type, gpu_count, memory_bytes, context_tokens, parallel_sequences } = deployment
+  const { instance_type, gpu_count, memory_bytes, context_tokens, parallel_sequences } = instance
   if (
-    selected_instance_type === null ||
+    instance_type === null ||
     gpu_count === null ||
     memory_bytes === null ||
     context_tokens === null ||
     parallel_sequences === null
   ) {
-    throw new Error(`deployment ${deployment.id} has no instance selected`)
+    throw new Error(`instance ${instance.id} has no type selected`)
   }
   const variant = parseStoredVariant(deployment)
   const { weights } = variant
   const isOwn = weights.kind === 'huggingface' && weights.access === 'organization'
   return {
+    engineId: instance.id,
     deploymentId: deployment.id,
-    modelUid: deployment.inference_model_uid,
+    modelUid: deps.runtime.nameModel?.(instance.id) ?? deployment.inference_model_uid,
     apiKey: deriveEngineKey(deps.secretKey, deployment.id),
-    clusterId: deployment.cluster_id,
+    clusterId: instance.cluster_id,
     variant,
     // Never the installation's token, with which an organization could read the operator's repositories.
     ...(isOwn ? { hubToken: await findHubToken(deps, deployment.organization_id) } : {}),
-    instanceType: selected_instance_type,
+    instanceType: instance_type,
     gpuCount: gpu_count,
     memoryBytes: memory_bytes,
     contextTokens: context_tokens,

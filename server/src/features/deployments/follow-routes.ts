@@ -8,7 +8,7 @@ import type { Services } from '../../services.ts'
 import type { Person } from '../../base/viewer.ts'
 import { watchSession } from '../sessions/watch-session.ts'
 import { accessDeployment, hasAccess } from './access-deployment.ts'
-import { followEngineLog, maxLogLines, readEngineLog, requireReadableLog } from './engine-log.ts'
+import { findLoggedInstance, followEngineLog, maxLogLines, readEngineLog, requireReadableLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
 import {
   eventItem,
@@ -93,18 +93,20 @@ export function followRoutes(app: App, deps: Deps): void {
     async (request, reply) => {
       const { tail } = request.query
       const deployment = await accessDeployment(deps, request.viewer, 'inspect', request.params.deployment_id)
-      await requireReadableLog(deps, deployment)
+      const instance = await findLoggedInstance(deps.db, deployment)
+      if (instance === undefined) return { items: [] }
+      await requireReadableLog(deps, instance)
       if (wantsEventStream(request)) {
         countStream(request.viewer.userId, reply)
         return sendEventStream(
           reply,
           'line',
           toLogItem,
-          (signal) => followEngineLog(deps, deployment, tail ?? followedLines, signal),
+          (signal) => followEngineLog(deps, instance, tail ?? followedLines, signal),
           watchAccess(request, 'inspect', deployment.id),
         )
       }
-      return { items: (await readEngineLog(deps, deployment, tail ?? maxLogLines)).map(toLogItem) }
+      return { items: (await readEngineLog(deps, instance, tail ?? maxLogLines)).map(toLogItem) }
     },
   )
 }

@@ -1,10 +1,38 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import type { Lease } from './change-store.ts'
+import { listLiveInstances } from './instances/store.ts'
+import type { ScheduledInstance } from './instances/store.ts'
+import { findDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
+
+/** A deployment whose lease a worker has, and its live instances, oldest first. */
+export type LeasedDeployment = Deployment & { instances: readonly ScheduledInstance[] }
 
 /** Leases up to `limit` due deployments, the longest overdue first. */
 export async function leaseDueDeployments(
+  db: Database,
+  worker: string,
+  leaseSeconds: number,
+  limit: number,
+): Promise<LeasedDeployment[]> {
+  const leased = await takeLeases(db, worker, leaseSeconds, limit)
+  // Read afterwards: nobody else may change them now.
+  const instances = await listLiveInstances(
+    db,
+    leased.map(({ id }) => id),
+  )
+  return leased.map((deployment) => ({ ...deployment, instances: instances.get(deployment.id) ?? [] }))
+}
+
+/** Reads a leased deployment again. */
+export async function readLeased(db: Database, id: string): Promise<LeasedDeployment | undefined> {
+  const deployment = await findDeployment(db, id)
+  if (deployment === undefined) return undefined
+  return { ...deployment, instances: (await listLiveInstances(db, [id])).get(id) ?? [] }
+}
+
+function takeLeases(
   db: Database,
   worker: string,
   leaseSeconds: number,
@@ -58,21 +86,25 @@ export async function renewLeases(
     .execute()
 }
 
+/** When an instance is due next, in milliseconds from now; null for never. */
+export interface NextStep {
+  instanceId: string
+  waitMilliseconds: number | null
+}
+
 /**
- * Releases a lease and schedules the next pass in `waitMilliseconds` (null for none). If the status or `reconcile_at` has changed
- * since `expected` was read, the existing schedule stays.
+ * Releases a lease and schedules the next pass for the first of the next steps. If the status or `reconcile_at` has changed since
+ * `expected` was read, the existing schedule stays.
  */
 export async function releaseLease(
   db: Database,
   lease: Lease,
   expected: { status: Deployment['status']; reconcileAt: Date | null },
-  waitMilliseconds: number | null,
+  steps: readonly NextStep[],
 ): Promise<void> {
-  const next =
-    waitMilliseconds === null
-      ? sql<Date | null>`NULL`
-      : sql<Date>`now() + make_interval(secs => ${waitMilliseconds / 1000})`
-  await db
+  const waits = steps.flatMap(({ waitMilliseconds: wait }) => (wait === null ? [] : [wait]))
+  const next = waits.length === 0 ? sql<Date | null>`NULL` : after(Math.min(...waits))
+  const released = db
     .updateTable('deployments')
     .set({
       leased_by: null,
@@ -83,7 +115,20 @@ export async function releaseLease(
     })
     .where('id', '=', lease.deploymentId)
     .where('lease_number', '=', lease.number)
-    .execute()
+  // A single instance is due with its deployment.
+  if (steps.length < 2) return void (await released.execute())
+  const due = sql.join(
+    steps.map(({ instanceId, waitMilliseconds: wait }) => sql`(${instanceId}::uuid, ${wait === null ? null : wait / 1000}::float8)`),
+  )
+  await sql`
+    WITH released AS (${released.returning('id')})
+    UPDATE instances SET due_at = now() + make_interval(secs => step.seconds)
+    FROM (VALUES ${due}) AS step (id, seconds), released
+    WHERE instances.id = step.id`.execute(db)
+}
+
+function after(milliseconds: number) {
+  return sql<Date>`now() + make_interval(secs => ${milliseconds / 1000})`
 }
 
 function leaseEnd(seconds: number) {

@@ -1,6 +1,6 @@
 /**
- * The legal status transitions. A failed deployment releases its instance automatically. A deployment becomes `terminated` only
- * when the runtime has confirmed the release.
+ * The legal status transitions. A failed deployment releases its instances automatically. A deployment becomes `terminated` only
+ * when the runtime has confirmed the release. The status follows from the instances (`derive-status.ts`).
  */
 export const transitions = {
   requested: ['provisioning', 'failed', 'terminating'],
@@ -14,12 +14,12 @@ export const transitions = {
 
 export type DeploymentStatus = keyof typeof transitions
 
-/** The statuses that may follow `From`, so that an illegal transition doesn't compile. */
-export type NextStatus<From extends DeploymentStatus> = (typeof transitions)[From][number]
-
 export const deploymentStatuses = Object.keys(transitions) as [DeploymentStatus, ...DeploymentStatus[]]
 
-/** What the next step of a deployment may wait for, as the reconciler records it. */
+/** What the owner wants of a deployment. */
+export type WantedState = 'awake' | 'ended'
+
+/** What the next step of an instance may wait for, as the reconciler records it. */
 export const waitingStates = ['instance', 'engine', 'stop', 'release', 'runtime', 'retry'] as const
 
 export type WaitingState = (typeof waitingStates)[number]

@@ -2,6 +2,7 @@ import { notify } from '../../database/notifications.ts'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import type { Actor } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { listLiveInstances } from './instances/store.ts'
 import { isActive } from './lifecycle.ts'
 import type { Deployment } from './store.ts'
 import { terminateWithin } from './terminate.ts'
@@ -23,10 +24,20 @@ function listUnterminated(db: Database, { organizationId, userId }: DeploymentSc
     .execute()
 }
 
-/** The deployments that are running or starting. */
-export async function listActiveDeployments(db: Database, scope: DeploymentScope): Promise<Deployment[]> {
-  const rows = await listUnterminated(db, scope)
-  return rows.filter(({ status }) => isActive(status))
+/** The deployments that are running or starting, with the type of their oldest instance. */
+export async function listActiveDeployments(
+  db: Database,
+  scope: DeploymentScope,
+): Promise<(Deployment & { selected_instance_type: string | null })[]> {
+  const active = (await listUnterminated(db, scope)).filter(({ status }) => isActive(status))
+  const instances = await listLiveInstances(
+    db,
+    active.map(({ id }) => id),
+  )
+  return active.map((deployment) => ({
+    ...deployment,
+    selected_instance_type: instances.get(deployment.id)?.[0]?.instance_type ?? null,
+  }))
 }
 
 /** Terminates deployments, failed ones included. `reason` is a sentence for their histories. */

@@ -10,16 +10,17 @@ export function orphanCheck({ db, runtime }: Pick<Services, 'db' | 'runtime'>): 
     async find() {
       const orphans = await listOrphans({ db, runtime })
       if (orphans.length === 0) return []
-      const deployments = await db
-        .selectFrom('deployments')
-        .select(['id', 'organization_id'])
-        .where(sql<boolean>`id::text = ANY (${orphans})`)
+      const instances = await db
+        .selectFrom('instances')
+        .innerJoin('deployments', 'deployments.id', 'instances.deployment_id')
+        .select(['instances.id', 'deployment_id', 'organization_id'])
+        .where(sql<boolean>`instances.id::text = ANY (${orphans})`)
         .execute()
       return orphans.map((subject) => {
-        const deployment = deployments.find(({ id }) => id === subject)
+        const instance = instances.find(({ id }) => id === subject)
         return {
-          organizationId: deployment?.organization_id ?? null,
-          deploymentId: deployment?.id,
+          organizationId: instance?.organization_id ?? null,
+          deploymentId: instance?.deployment_id,
           subject,
           message: `The runtime holds an instance for ${subject}, but no deployment owns it.`,
         }

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Database } from '../../database/tables.ts'
+import { listShownInstances } from './instances/store.ts'
 import { toDeploymentBody } from './schemas.ts'
 import type { deploymentBody } from './schemas.ts'
 import { findOwners } from './store.ts'
@@ -7,13 +8,21 @@ import type { DeploymentSummary } from './store.ts'
 
 type DeploymentBody = z.infer<typeof deploymentBody>
 
-/** The API's objects of these deployments, with their owners. */
+/** The API's objects of these deployments, with their owners and instances. */
 export async function presentDeployments(
   db: Database,
   deployments: readonly DeploymentSummary[],
 ): Promise<DeploymentBody[]> {
-  const owners = await findOwners(db, [...new Set(deployments.map(({ user_id }) => user_id))])
-  return deployments.map((deployment) => toDeploymentBody(deployment, owners.get(deployment.user_id)!))
+  const [owners, instances] = await Promise.all([
+    findOwners(db, [...new Set(deployments.map(({ user_id }) => user_id))]),
+    listShownInstances(
+      db,
+      deployments.map(({ id }) => id),
+    ),
+  ])
+  return deployments.map((deployment) =>
+    toDeploymentBody(deployment, owners.get(deployment.user_id)!, instances.get(deployment.id) ?? []),
+  )
 }
 
 export async function presentDeployment(

@@ -1,14 +1,23 @@
 import type { FailureStage } from '../../ports/model-runtime.ts'
-import type { Lease } from './change-store.ts'
-import { releaseLease } from './lease-store.ts'
-import type { DeploymentStatus } from './lifecycle.ts'
-import { ensureReady, ensureRunning } from './reconcile/engine.ts'
-import { provisionInstance, selectInstanceType } from './reconcile/provision.ts'
-import { releaseFailed, terminate } from './reconcile/release.ts'
-import { failDeployment, pollDelay, recordChanges, reportWaiting } from './reconcile/step.ts'
-import type { Deps, ReconcileContext, Step, StepResult } from './reconcile/step.ts'
-import { findDeployment } from './store.ts'
-import type { Deployment } from './store.ts'
+import { ensureReady, ensureRunning } from './instances/engine.ts'
+import { failInstance } from './instances/fail.ts'
+import type { InstanceStatus } from './instances/lifecycle.ts'
+import { provisionInstance, selectInstanceType } from './instances/provision.ts'
+import { releaseInstance } from './instances/release.ts'
+import { reportWaiting } from './instances/report-waiting.ts'
+import {
+  changeInstance,
+  endDeployment,
+  moveInstance,
+  pollDelay,
+  startInstance,
+  toContext,
+} from './instances/step.ts'
+import type { Deps, Pass, Step, StepContext, StepResult } from './instances/step.ts'
+import type { Instance, ScheduledInstance } from './instances/store.ts'
+import { readLeased, releaseLease } from './lease-store.ts'
+import type { LeasedDeployment, NextStep } from './lease-store.ts'
+import { planInstances } from './plan-instances.ts'
 
 const cleanupFailure =
   'cleanup_failed: The compute backend returned an error. Retrying until the cleanup succeeds.'
@@ -18,83 +27,137 @@ const minute = 60 * second
 const provisioningTimeout = 10 * minute
 
 /**
- * Moves a deployment toward its target state, step by step, until it has to wait, then releases the lease. Each step reads the
- * row and asks the runtime instead of trusting a message about what changed. `checkInterval` is the number of milliseconds
- * between two checks of a running deployment.
+ * Moves a deployment toward its target state until it has to wait, then releases the lease: starts and releases instances until there
+ * are as many as it should have, and moves each that is due, step by step. A step reads the rows and asks the runtime instead of
+ * trusting a message about what changed. `checkInterval` is the number of milliseconds between two checks of a running instance.
  */
 export async function reconcileDeployment(
   deps: Deps,
-  leased: Deployment,
+  leased: LeasedDeployment,
   checkInterval: number = pollDelay.running,
 ): Promise<void> {
-  const lease: Lease = { deploymentId: leased.id, number: leased.lease_number }
-  let deployment = leased
-  for (;;) {
-    const result = await runStep({ deps, deployment, lease, checkInterval })
-    if ('waitMilliseconds' in result) {
-      const expected = { status: deployment.status, reconcileAt: deployment.reconcile_at }
-      return releaseLease(deps.db, lease, expected, result.waitMilliseconds)
+  const lease = { deploymentId: leased.id, number: leased.lease_number }
+  let current: LeasedDeployment | undefined = leased
+  while (current !== undefined && current.lease_number === lease.number) {
+    const { instances, ...deployment } = current
+    const writing = Promise.resolve()
+    const pass: Pass = { deps, lease, checkInterval, deployment, instances, isOutdated: false, writing }
+    const steps = await runPass(pass, instances)
+    if (!pass.isOutdated) {
+      const { status, reconcile_at: reconcileAt } = pass.deployment
+      return releaseLease(deps.db, lease, { status, reconcileAt }, steps)
     }
-    const next = result.next ?? (await findDeployment(deps.db, leased.id))
-    if (next === undefined || next.lease_number !== lease.number) return
-    deployment = next
+    current = await readLeased(deps.db, lease.deploymentId)
   }
 }
 
-async function runStep(context: ReconcileContext): Promise<StepResult> {
-  const { deps, deployment } = context
+/** Runs until every instance waits, and returns when each is due next. */
+async function runPass(pass: Pass, scheduled: readonly ScheduledInstance[]): Promise<NextStep[]> {
+  const waits = new Map(scheduled.filter(isWaiting).map(({ id, dueInSeconds }) => [id, dueInSeconds * second]))
+  for (;;) {
+    const moved = await applyPlan(pass)
+    for (const id of moved) waits.delete(id)
+    const due = pass.instances.filter(({ id }) => !waits.has(id))
+    if (due.length === 0 || pass.isOutdated) return toNextSteps(pass, waits)
+    const reached = await Promise.all(due.map((instance) => runInstance(pass, instance)))
+    for (const [index, { id }] of due.entries()) waits.set(id, reached[index]!)
+  }
+}
+
+const isWaiting = ({ dueInSeconds }: ScheduledInstance) => dueInSeconds > 0
+
+function toNextSteps({ instances }: Pass, waits: ReadonlyMap<string, number | null>): NextStep[] {
+  return instances.map(({ id }) => ({ instanceId: id, waitMilliseconds: waits.get(id) ?? null }))
+}
+
+/** Starts and releases instances as planned, and ends a deployment that has none left. Returns the ids of the changed ones. */
+async function applyPlan(pass: Pass): Promise<string[]> {
+  const { start, release } = planInstances(pass.deployment, pass.instances)
+  for (let count = 0; count < start; count += 1) await startInstance(pass)
+  for (const id of release) {
+    const instance = pass.instances.find((each) => each.id === id)!
+    await beginRelease(toContext(pass, instance))
+  }
+  const { deployment, instances } = pass
+  if (instances.length === 0 && deployment.wanted === 'ended' && deployment.status !== 'terminated') {
+    await endDeployment(pass)
+  }
+  return [...release]
+}
+
+async function beginRelease(context: StepContext): Promise<void> {
+  const { status: from } = context.instance
+  if (from === 'releasing' || from === 'released') return
+  await moveInstance(context, { from, to: 'releasing' }, { columns: { engine_url: null } })
+}
+
+/** Moves an instance until it has to wait; returns for how long. */
+async function runInstance(pass: Pass, leased: Instance): Promise<number | null> {
+  let instance = leased
+  for (;;) {
+    const result = await runStep(toContext(pass, instance))
+    if ('waitMilliseconds' in result) return result.waitMilliseconds
+    if (result.next === undefined || pass.isOutdated) return null
+    instance = result.next
+  }
+}
+
+async function runStep(context: StepContext): Promise<StepResult> {
+  const { deps, deployment, instance } = context
   try {
-    return await steps[deployment.status](context)
+    return await steps[instance.status](context)
   } catch (error) {
     deps.log.warn(
-      { err: error, deployment: deployment.id, status: deployment.status },
+      { err: error, deployment: deployment.id, instance: instance.id, status: instance.status },
       'a reconcile step failed, retrying',
     )
     return retryLater(context)
   }
 }
 
-const steps: Record<DeploymentStatus, Step> = {
+const steps: Record<InstanceStatus, Step> = {
   requested: selectInstanceType,
   provisioning: provisionInstance,
   deploying: ensureReady,
   running: ensureRunning,
-  failed: releaseFailed,
-  terminating: terminate,
-  terminated: async () => ({ waitMilliseconds: null }),
+  releasing: releaseInstance,
+  released: async () => ({ waitMilliseconds: null }),
 }
 
 /**
  * Reports a transient error once and retries with a growing delay. Its text may reveal internals, so it goes to the log only. Only
  * `provisioning` ever gives up; every other status retries until it succeeds.
  */
-async function retryLater(context: ReconcileContext): Promise<StepResult> {
-  const { deployment, deps } = context
-  const isReported = deployment.waiting_for === 'retry'
+async function retryLater(context: StepContext): Promise<StepResult> {
+  const { instance, deps, deployment } = context
+  const isReported = instance.waiting_for === 'retry'
   // Nothing else is written while the error lasts, so `updated_at` is the time of the first failure.
-  const elapsed = isReported ? deps.observedTime.between(deployment.updated_at, deps.clock()) : 0
-  if (deployment.status === 'provisioning' && elapsed > provisioningTimeout) {
-    return failDeployment(context, {
+  const elapsed = isReported ? deps.observedTime.between(instance.updated_at, deps.clock()) : 0
+  if (instance.status === 'provisioning' && elapsed > provisioningTimeout) {
+    return failInstance(context, {
       stage: 'provisioning',
       code: 'provision_timeout',
       message: 'The compute backend did not answer for 10 minutes, so no instance was allocated.',
     })
   }
   const waiting = { for: 'retry' } as const
-  if (deployment.status !== 'terminating') await reportWaiting(context, toStage(deployment.status), waiting)
+  if (deployment.wanted !== 'ended') await reportWaiting(context, toStage(instance.status), waiting)
   else if (!isReported) {
-    const failure = { failure_stage: 'termination', failure_reason: cleanupFailure } as const
-    await recordChanges(context, { ...failure, waiting }, { stage: 'termination', message: cleanupFailure })
+    await changeInstance(context, {
+      waiting,
+      deployment: { failure_stage: 'termination', failure_reason: cleanupFailure },
+      event: { stage: 'termination', message: cleanupFailure },
+    })
   }
   return { waitMilliseconds: Math.min(Math.max(elapsed / 4, second), minute) }
 }
 
-function toStage(status: DeploymentStatus): FailureStage {
+function toStage(status: InstanceStatus): FailureStage {
   return status === 'requested'
     ? 'instance_selection'
     : status === 'provisioning'
       ? 'provisioning'
-      : status === 'failed'
+      : status === 'releasing'
         ? 'termination'
         : 'runtime'
 }

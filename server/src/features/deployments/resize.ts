@@ -1,4 +1,5 @@
 import type { CapacityMinimums } from '../placement/serving-capacity.ts'
+import type { Instance } from './instances/store.ts'
 import type { Deployment } from './store.ts'
 
 /** What the owner of a deployment asks for. */
@@ -9,16 +10,14 @@ export function toMinimums({
   return { contextTokens, parallelSequences }
 }
 
-/** True if the engine of a deployment has less capacity than its owner asks for. */
+/** True if an instance has less capacity than the owner asks for. */
 export function needsResize(
-  deployment: Pick<
-    Deployment,
-    'context_tokens' | 'parallel_sequences' | 'min_context_tokens' | 'min_parallel_sequences'
-  >,
+  deployment: Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences'>,
+  instance: Pick<Instance, 'context_tokens' | 'parallel_sequences'>,
 ): boolean {
   const { contextTokens, parallelSequences } = toMinimums(deployment)
   return (
-    (contextTokens ?? 0) > (deployment.context_tokens ?? Infinity) ||
-    (parallelSequences ?? 0) > (deployment.parallel_sequences ?? Infinity)
+    (contextTokens ?? 0) > (instance.context_tokens ?? Infinity) ||
+    (parallelSequences ?? 0) > (instance.parallel_sequences ?? Infinity)
   )
 }

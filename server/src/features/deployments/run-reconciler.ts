@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Services } from '../../services.ts'
 import { leaseDueDeployments, renewLeases, revokeLeases } from './lease-store.ts'
 import { reconcileDeployment } from './reconcile.ts'
-import type { Deps as ReconcileDeps } from './reconcile/step.ts'
+import type { Deps as ReconcileDeps } from './instances/step.ts'
 import { countScheduledDeployments } from './store.ts'
 
 type Deps = ReconcileDeps & Pick<Services, 'notifications'>

@@ -5,7 +5,9 @@ import { contextTokens, minimums, parallelSequences } from '../placement/schemas
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import { listScopes } from './list-scope.ts'
 import type { DeploymentWishes } from './change-deployment.ts'
-import { deploymentStatuses, waitingReasons } from './lifecycle.ts'
+import type { InstanceStatus } from './instances/lifecycle.ts'
+import type { Instance } from './instances/store.ts'
+import { deploymentStatuses, isActive, waitingReasons } from './lifecycle.ts'
 import type { DeploymentSummary } from './store.ts'
 import { findWaitingFor, toStatusMessage } from './waiting.ts'
 
@@ -74,6 +76,21 @@ export const deploymentParams = z.object({
     .string()
     .describe('Id of a deployment of yours, of a shared one, or for admins of any in the organization'),
 })
+
+export const instanceBody = z
+  .object({
+    id: z.string().meta({ format: 'uuid' }).describe('Id of the instance'),
+    status: z
+      .enum(['starting', 'running', 'releasing'])
+      .describe('A `running` instance has served; its engine may be restarting'),
+    instance_type: z.string().nullable().describe('null until it is chosen'),
+    region: z.string().nullable().describe('null until the instance type is chosen'),
+    cluster_id: z.string().nullable().describe('The cluster or machine; null before the hardware exists'),
+    instance_id: z.string().nullable().describe('Id of the hardware at the compute backend'),
+    gpu_allocation_id: z.string().nullable().describe('Id of the GPUs, or of the host, at the compute backend'),
+    started_at: timestamp.nullable().describe('When the compute backend handed the hardware over; null before'),
+  })
+  .meta({ id: 'DeploymentInstance', description: 'One engine of a deployment on its hardware' })
 
 export const deploymentBody = z
   .object({
@@ -149,6 +166,7 @@ export const deploymentBody = z
       .describe('The engine that serves the model; null until it is ready, and where Xinference chooses it'),
     context_tokens: contextTokens,
     parallel_sequences: parallelSequences,
+    instances: z.array(instanceBody).describe('Those that are not released, oldest first'),
     min_context_tokens: z.int().nullable().describe('The minimum that the owner has set'),
     min_parallel_sequences: z.int().nullable().describe('The minimum that the owner has set'),
     failure_stage: z.string().nullable().describe('The step that failed; null if none did'),
@@ -168,17 +186,62 @@ export const deploymentsBody = page(deploymentBody).meta({
 export function toDeploymentBody(
   deployment: DeploymentSummary,
   owner: { name: string; email: string },
+  /** The live ones, oldest first, or the last one */
+  instances: readonly Instance[],
 ): z.infer<typeof deploymentBody> {
+  const instance = findShownInstance(deployment, instances)
   return {
     ...deployment,
+    ...toHardware(instance),
+    selected_instance_type: instance?.instance_type ?? null,
+    selection_reason: instance?.selection_reason ?? null,
+    engine: instance?.engine ?? null,
+    context_tokens: instance?.context_tokens ?? null,
+    parallel_sequences: instance?.parallel_sequences ?? null,
+    instances: instances.filter(isLive).map(toInstanceBody),
     owner: { user_id: String(deployment.user_id), ...owner },
     user_id: String(deployment.user_id),
     organization_id: String(deployment.organization_id),
-    waiting_for: findWaitingFor(deployment),
-    status_message: toStatusMessage(deployment),
+    waiting_for: findWaitingFor(deployment, instance),
+    status_message: toStatusMessage(deployment, instance),
     created_at: deployment.created_at.toISOString(),
     updated_at: deployment.updated_at.toISOString(),
     terminated_at: deployment.terminated_at?.toISOString() ?? null,
+  }
+}
+
+const isLive = ({ status }: Instance) => status !== 'released'
+
+/** The instance that the fields of the deployment describe: the oldest live one, or the last one of a deployment that has ended. */
+function findShownInstance({ status }: DeploymentSummary, instances: readonly Instance[]): Instance | null {
+  return instances.find((instance) => isLive(instance) || !isActive(status)) ?? null
+}
+
+function toHardware(instance: Instance | null) {
+  return {
+    cluster_id: instance?.cluster_id ?? null,
+    instance_id: instance?.instance_id ?? null,
+    gpu_allocation_id: instance?.gpu_allocation_id ?? null,
+  }
+}
+
+const shownStatuses = {
+  requested: 'starting',
+  provisioning: 'starting',
+  deploying: 'starting',
+  running: 'running',
+  releasing: 'releasing',
+  released: 'releasing',
+} as const satisfies Record<InstanceStatus, z.infer<typeof instanceBody>['status']>
+
+function toInstanceBody(instance: Instance): z.infer<typeof instanceBody> {
+  return {
+    id: instance.id,
+    status: shownStatuses[instance.status],
+    instance_type: instance.instance_type,
+    region: instance.region,
+    ...toHardware(instance),
+    started_at: instance.started_at?.toISOString() ?? null,
   }
 }
 

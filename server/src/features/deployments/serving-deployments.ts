@@ -1,8 +1,11 @@
+import type { Database } from '../../database/tables.ts'
 import type { ModelType } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import type { Person, Viewer } from '../../base/viewer.ts'
 import { findCatalogName } from '../catalog/find-variant.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
+import { listLiveInstances } from './instances/store.ts'
+import type { Instance } from './instances/store.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
 import { judgeAccess } from './judge-access.ts'
 import type { DeploymentOwnership } from './judge-access.ts'
@@ -23,11 +26,20 @@ export interface ServingDeployment extends DeploymentOwnership {
   status: DeploymentStatus
   failureReason: string | null
   createdAt: Date
-  /** Base URL of the engine; null while it is not ready */
-  engineUrl: string | null
-  /** The longest request, in tokens; null before an instance is chosen */
+  /** The longest request that its oldest instance takes, in tokens; null before one is chosen */
   contextTokens: number | null
-  /** Requests that the engine processes at the same time; null before an instance is chosen */
+  /** Those whose engine is ready, oldest first */
+  instances: readonly ServingInstance[]
+}
+
+/** The facts about an instance that routing a request needs. */
+export interface ServingInstance {
+  instanceId: string
+  /** Base URL of the engine */
+  engineUrl: string
+  /** The longest request, in tokens; null if it is unknown */
+  contextTokens: number | null
+  /** Requests that the engine processes at the same time; null if it is unknown */
   parallelSequences: number | null
 }
 
@@ -47,14 +59,14 @@ export async function resolveDeployments(
   for (const scope of servingScopes(viewer)) {
     const rows = await listDeploymentsByName(db, scope, name)
     const exact = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)
-    if (exact !== undefined) return [toServing(exact)]
+    if (exact !== undefined) return toServing(db, [exact])
     const aliased = rows.filter(({ alias }) => alias === name)
-    if (aliased.length > 0) return aliased.map(toServing)
-    if (rows.length > 0) return rows.map(toServing)
+    if (aliased.length > 0) return toServing(db, aliased)
+    if (rows.length > 0) return toServing(db, rows)
     const modelName = await catalogName()
     if (modelName === null || modelName === name) continue
     const spelled = await listDeploymentsByName(db, scope, modelName)
-    if (spelled.length > 0) return spelled.map(toServing)
+    if (spelled.length > 0) return toServing(db, spelled)
   }
   return []
 }
@@ -93,7 +105,7 @@ export async function listServingDeployments(
 ): Promise<{ own: ServingDeployment[]; shared: ServingDeployment[] }> {
   const [own, shared] = await Promise.all(
     servingScopes(viewer).map(async (scope) => {
-      const serving = (await listRunningDeployments(db, scope)).map(toServing)
+      const serving = await toServing(db, await listRunningDeployments(db, scope))
       return serving.filter((deployment) => judgeAccess({ act: 'call', person: viewer, deployment }) === null)
     }),
   )
@@ -103,26 +115,39 @@ export async function listServingDeployments(
 /** Reports that an engine did not answer, so that a worker checks it immediately. */
 export function reportUnresponsiveEngine(
   { db }: Pick<Services, 'db'>,
-  { deploymentId }: ServingDeployment,
+  { deploymentId, instanceId }: { deploymentId: string; instanceId: string },
 ): Promise<void> {
-  return requeueNow(db, deploymentId)
+  return requeueNow(db, deploymentId, instanceId)
 }
 
-function toServing(row: Deployment): ServingDeployment {
-  const { modelType, format } = parseStoredVariant(row)
-  return {
-    deploymentId: row.id,
-    ...toOwnership(row),
-    modelName: row.model_name,
-    alias: row.alias,
-    modelType,
-    format,
-    modelUid: row.inference_model_uid,
-    status: row.status,
-    failureReason: row.failure_reason,
-    createdAt: row.created_at,
-    engineUrl: row.engine_url,
-    contextTokens: row.context_tokens,
-    parallelSequences: row.parallel_sequences,
-  }
+async function toServing(db: Database, rows: readonly Deployment[]): Promise<ServingDeployment[]> {
+  const instances = await listLiveInstances(
+    db,
+    rows.map(({ id }) => id),
+  )
+  return rows.map((row) => {
+    const { modelType, format } = parseStoredVariant(row)
+    const live = instances.get(row.id) ?? []
+    return {
+      deploymentId: row.id,
+      ...toOwnership(row),
+      modelName: row.model_name,
+      alias: row.alias,
+      modelType,
+      format,
+      modelUid: row.inference_model_uid,
+      status: row.status,
+      failureReason: row.failure_reason,
+      createdAt: row.created_at,
+      contextTokens: live[0]?.context_tokens ?? null,
+      instances: live.flatMap(toServingInstance),
+    }
+  })
+}
+
+function toServingInstance(instance: Instance): ServingInstance[] {
+  const { id, status, engine_url: engineUrl } = instance
+  if (status !== 'running' || engineUrl === null) return []
+  const { context_tokens: contextTokens, parallel_sequences: parallelSequences } = instance
+  return [{ instanceId: id, engineUrl, contextTokens, parallelSequences }]
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Insertable, Selectable } from 'kysely'
 import { notify } from '../../database/notifications.ts'
 import type { Database } from '../../database/tables.ts'
+import { makeInstance } from './instances/store.ts'
 import type { DeploymentEventsTable, DeploymentsTable } from './tables.ts'
 
 export type Deployment = Selectable<DeploymentsTable>
@@ -14,9 +15,6 @@ const summaryColumns = [
   'organization_id',
   'shared_with',
   'alias',
-  'cluster_id',
-  'instance_id',
-  'gpu_allocation_id',
   'model_name',
   'model_type',
   'model_format',
@@ -27,11 +25,6 @@ const summaryColumns = [
   'waiting_for',
   'status_message',
   'progress',
-  'selected_instance_type',
-  'selection_reason',
-  'engine',
-  'context_tokens',
-  'parallel_sequences',
   'min_context_tokens',
   'min_parallel_sequences',
   'failure_stage',
@@ -41,7 +34,9 @@ const summaryColumns = [
   'terminated_at',
 ] as const satisfies (keyof Deployment)[]
 
-/** Inserts a deployment that is due immediately by the database's clock, which is the clock of the workers. */
+/**
+ * Inserts a deployment and its first instance. It is due immediately by the database's clock, which is the clock of the workers.
+ */
 export async function insertDeployment(
   db: Database,
   row: Omit<Insertable<DeploymentsTable>, 'reconcile_at'>,
@@ -52,6 +47,7 @@ export async function insertDeployment(
     .values({ ...row, reconcile_at: sql<Date>`now()` })
     .returningAll()
     .executeTakeFirstOrThrow()
+  await db.insertInto('instances').values(makeInstance(inserted.id, row.created_at)).execute()
   await db
     .insertInto('deployment_events')
     .values({ deployment_id: inserted.id, at: row.created_at, status: inserted.status, stage: null, message })
@@ -210,15 +206,14 @@ export async function countScheduledDeployments(db: Database): Promise<number> {
   return count
 }
 
-/** The ids whose deployments may own resources: not terminated, and not failed with everything released. */
-export async function findResourceOwners(db: Database, ids: readonly string[]): Promise<Set<string>> {
+/** Those of the ids whose instances may hold resources: they are not released. */
+export async function findLiveInstances(db: Database, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db
-    .selectFrom('deployments')
+    .selectFrom('instances')
     .select('id')
     .where('id', 'in', ids)
-    .where('status', '!=', 'terminated')
-    .where((where) => where.or([where('status', '!=', 'failed'), where('reconcile_at', 'is not', null)]))
+    .where('status', '<>', 'released')
     .execute()
   return new Set(rows.map(({ id }) => id))
 }
@@ -245,11 +240,14 @@ export function findLastEvent(db: Database, deploymentId: string): Promise<Deplo
 }
 
 /**
- * Makes a running deployment due immediately. Does nothing if it is due within a second of now, so that many failing requests
+ * Makes a running instance due immediately. Does nothing if its deployment is due within a second of now, so that many failing requests
  * cause one check.
  */
-export async function requeueNow(db: Database, id: string): Promise<void> {
+export async function requeueNow(db: Database, id: string, instanceId: string): Promise<void> {
   const requeued = await db
+    .with('instance', (query) =>
+      query.updateTable('instances').set({ due_at: null }).where('id', '=', instanceId).returning('id'),
+    )
     .updateTable('deployments')
     .set({ reconcile_at: sql`now()` })
     .where('id', '=', id)

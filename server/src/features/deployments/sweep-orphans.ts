@@ -1,14 +1,11 @@
 import type { Services } from '../../services.ts'
-import { findResourceOwners } from './store.ts'
+import { findLiveInstances } from './store.ts'
 
-/**
- * Deployment ids with resources on the runtime that should have none: unknown ids, terminated deployments, and failed deployments
- * that have already released everything.
- */
+/** Ids of engines with resources on the runtime that should have none: unknown ids, and instances that are released. */
 export async function listOrphans({ db, runtime }: Pick<Services, 'db' | 'runtime'>): Promise<string[]> {
-  const ids = await runtime.listDeploymentIds()
-  const owners = await findResourceOwners(db, ids)
-  return ids.filter((id) => !owners.has(id))
+  const ids = await runtime.listEngineIds()
+  const live = await findLiveInstances(db, ids)
+  return ids.filter((id) => !live.has(id))
 }
 
 /** Releases orphaned resources. Failures are logged and retried by the next sweep. */
@@ -20,9 +17,9 @@ export async function sweepOrphans({
   for (const id of await listOrphans({ db, runtime })) {
     try {
       const released = await runtime.release(id)
-      log.warn({ deployment: id, released }, 'released orphaned resources')
+      log.warn({ engine: id, released }, 'released orphaned resources')
     } catch (error) {
-      log.error({ err: error, deployment: id }, 'could not release orphaned resources')
+      log.error({ err: error, engine: id }, 'could not release orphaned resources')
     }
   }
 }

@@ -1,17 +1,19 @@
 import type { ColumnType, Generated, GeneratedAlways, JSONColumnType } from 'kysely'
 import type { FailureStage, ModelType } from '../../ports/model-runtime.ts'
-import type { DeploymentStatus, WaitingState } from './lifecycle.ts'
+import type { InstanceStatus } from './instances/lifecycle.ts'
+import type { DeploymentStatus, WaitingState, WantedState } from './lifecycle.ts'
 
 declare module '../../database/tables.ts' {
   interface Tables {
     deployments: DeploymentsTable
+    instances: InstancesTable
     deployment_events: DeploymentEventsTable
     failure_logs: FailureLogsTable
     deployment_counts: DeploymentCountsTable
   }
 }
 
-/** The engine that serves a deployment. */
+/** The program that serves an instance. */
 export interface ServingEngine {
   name: string
   version: string | null
@@ -36,32 +38,15 @@ export interface DeploymentsTable {
   /** A member of `variant` */
   model_type: GeneratedAlways<ModelType>
   variant_reason: string | null
+  wanted: Generated<WantedState>
   status: DeploymentStatus
   waiting_for: WaitingState | null
   status_message: string | null
   progress: number | null
   planned_price_per_hour: string | null
-  selected_instance_type: string | null
-  selection_reason: string | null
-  offers_refused: Generated<string[]>
-  gpu_count: number | null
-  memory_bytes: number | null
-  context_tokens: number | null
-  parallel_sequences: number | null
   min_context_tokens: number | null
   min_parallel_sequences: number | null
-  region: string | null
-  cluster_id: string | null
-  instance_id: string | null
-  gpu_allocation_id: string | null
-  instance_started_at: Date | null
-  instance_released_at: Date | null
-  unreachable_since: Date | null
   ran_at: Date | null
-  engine_url: string | null
-  engine: ColumnType<ServingEngine | null, string | null, string | null>
-  engine_restarts: Generated<number>
-  engine_restarted_at: Date | null
   failure_stage: FailureStage | null
   failure_reason: string | null
   created_at: Date
@@ -74,6 +59,37 @@ export interface DeploymentsTable {
   lease_number: Generated<number>
 }
 
+export interface InstancesTable {
+  id: string
+  deployment_id: string
+  status: InstanceStatus
+  waiting_for: WaitingState | null
+  status_message: string | null
+  progress: number | null
+  instance_type: string | null
+  selection_reason: string | null
+  offers_refused: Generated<string[]>
+  gpu_count: number | null
+  memory_bytes: number | null
+  context_tokens: number | null
+  parallel_sequences: number | null
+  region: string | null
+  cluster_id: string | null
+  instance_id: string | null
+  gpu_allocation_id: string | null
+  started_at: Date | null
+  lost_at: Date | null
+  unreachable_since: Date | null
+  engine_url: string | null
+  engine: ColumnType<ServingEngine | null, string | null, string | null>
+  engine_restarts: Generated<number>
+  engine_restarted_at: Date | null
+  created_at: Date
+  updated_at: Date
+  status_changed_at: Date
+  due_at: Date | null
+}
+
 export interface DeploymentEventsTable {
   id: Generated<number>
   deployment_id: string
@@ -84,9 +100,9 @@ export interface DeploymentEventsTable {
   instance_type: string | null
 }
 
-/** The last lines of engines whose deployments failed or were terminated */
+/** The last lines of engines whose instances were released */
 export interface FailureLogsTable {
-  deployment_id: string
+  instance_id: string
   lines: JSONColumnType<{ at: string; line: string }[]>
 }
 

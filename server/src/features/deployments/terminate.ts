@@ -2,8 +2,9 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import type { Actor, Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
-import { transitionDeployment } from './change-store.ts'
+import { updateOwnDeployment } from './change-store.ts'
 import { describeTarget } from './audit-target.ts'
+import { toWaitingColumns } from './waiting.ts'
 import { accessDeployment } from './access-deployment.ts'
 import { getDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
@@ -32,15 +33,31 @@ export async function terminateWithin(
     const deployment = await getDeployment(transaction, id)
     const { status, organization_id: organizationId } = deployment
     if (status === 'terminating' || status === 'terminated') return deployment
-    const moved = await transitionDeployment(
+    const moved = await updateOwnDeployment(
       transaction,
-      { id, from: status, to: 'terminating', at },
-      { engine_url: null },
+      { id, status },
+      { wanted: 'ended', status: 'terminating', ...toWaitingColumns(null) },
       { stage: 'termination', message: reason },
+      at,
     )
     if (moved === undefined) continue
+    await releaseInstances(transaction, id, at)
     const action = { ...(await describeTarget(transaction, actor, deployment)), organizationId }
     await recordAction(transaction, actor, 'deployment.terminated', action)
     return moved
   }
+}
+
+/**
+ * Has the workers release all instances. A worker that holds the lease doesn't know of this change, but it can't write anymore: the status
+ * of the deployment has changed.
+ */
+async function releaseInstances(transaction: DatabaseTransaction, deploymentId: string, at: Date): Promise<void> {
+  await transaction
+    .updateTable('instances')
+    .set({ status: 'releasing', engine_url: null, updated_at: at, status_changed_at: at, due_at: null })
+    .set(toWaitingColumns(null))
+    .where('deployment_id', '=', deploymentId)
+    .where('status', '<>', 'released')
+    .execute()
 }

@@ -29,18 +29,22 @@ export function describeWaiting(waiting: Waiting): string {
   return waiting.message ?? sentences[waiting.for]
 }
 
-type WaitingDeployment = Pick<Deployment, 'status' | 'waiting_for' | 'status_message'> &
-  Parameters<typeof needsResize>[0]
+type WaitingDeployment = Pick<
+  Deployment,
+  'status' | 'waiting_for' | 'status_message' | 'min_context_tokens' | 'min_parallel_sequences'
+>
+type Capacity = Parameters<typeof needsResize>[1]
 
 /** What a deployment waits for, including the next start of an engine that serves with less than the owner's minimum. */
-export function findWaitingFor(deployment: WaitingDeployment): WaitingFor | null {
+export function findWaitingFor(deployment: WaitingDeployment, instance: Capacity | null): WaitingFor | null {
   if (deployment.waiting_for !== null) return deployment.waiting_for
-  return deployment.status === 'running' && needsResize(deployment) ? 'resize' : null
+  const waits = deployment.status === 'running' && instance !== null && needsResize(deployment, instance)
+  return waits ? 'resize' : null
 }
 
 /** The `status_message` of the API. */
-export function toStatusMessage(deployment: WaitingDeployment): string | null {
-  const waitingFor = findWaitingFor(deployment)
+export function toStatusMessage(deployment: WaitingDeployment, instance: Capacity | null): string | null {
+  const waitingFor = findWaitingFor(deployment, instance)
   const known: Partial<Record<WaitingFor, string>> = sentences
   return waitingFor === null ? null : (known[waitingFor] ?? deployment.status_message)
 }

@@ -15,6 +15,7 @@ const limits = {
 function makeTarget(parallelSequences: number | null): EngineTarget {
   return {
     deploymentId: 'a',
+    instanceId: 'a1',
     ownerId: 1,
     sharedWith: null,
     organizationId: 1,
@@ -92,7 +93,7 @@ test.each([1, 2, 5])(
     for (let count = 0; count < 500; count += 1) request(0)
     for (let userId = 1; userId <= others; userId += 1) request(userId)
     const endNext = async () => {
-      admission.release(admitted.at(-1)!, 'a')
+      admission.release(admitted.at(-1)!, target)
       await Promise.resolve()
     }
     while (admitted.length < 33 + others) await endNext()
@@ -113,7 +114,7 @@ test('a request that waits for its turn leaves the queue when its caller leaves'
   for (const request of [first!, second!, third!]) admission.request(request)
   admission.cancel(second!)
   expect(admission.queued).toBe(1)
-  admission.release(first!, 'a')
+  admission.release(first!, target)
   await Promise.resolve()
   expect(admitted).toEqual([1, 3])
   admission.close()

@@ -31,15 +31,16 @@ export interface AdmissionRequest extends TargetedRequest, TurnRequest {
 }
 
 /**
- * Admits requests within the limits of their user and deployment. More requests wait in a queue; the rest get a 429. Each user has a
- * queue. A request that waits for a full deployment does not block requests to other deployments. A shared deployment gets only as many
- * requests as its engine processes at the same time, because the engine's own queue knows no turns. The others wait here for theirs.
+ * Admits requests within the limits of their user and instance. More requests wait in a queue; the rest get a 429. Each user has a
+ * queue. A request that waits for a full deployment does not block requests to other deployments. An instance of a shared one gets only
+ * as many requests as its engine processes at the same time, because the engine's own queue knows no turns. The others wait here for theirs.
  */
 export class Admission {
   readonly #limits: AdmissionLimits
   readonly #breakers: CircuitBreakers
   readonly #inFlight = new Map<string, number>()
-  /** Estimated tokens of the prompts in flight by deployment id */
+  readonly #inFlightByDeployment = new Map<string, number>()
+  /** Estimated tokens of the prompts in flight by instance id */
   readonly #tokens = new Map<string, number>()
   readonly #inFlightByUser = new Map<number, number>()
   readonly #waiting = new WaitingRequests<AdmissionRequest>()
@@ -51,9 +52,14 @@ export class Admission {
     this.#breakers = breakers
   }
 
-  /** Requests in flight by deployment id */
+  /** Requests in flight by instance id */
   get inFlight(): ReadonlyMap<string, number> {
     return this.#inFlight
+  }
+
+  /** Requests in flight by deployment id */
+  get inFlightByDeployment(): ReadonlyMap<string, number> {
+    return this.#inFlightByDeployment
   }
 
   /** Requests in the queue */
@@ -81,19 +87,16 @@ export class Admission {
       const only = targets[0]!
       return this.#hasRoom(only) ? only : null
     }
-    const available = targets.filter((target) => this.#hasRoom(target) && !refusedBy.has(target.deploymentId))
-    const healthy = available.filter(({ deploymentId }) => !this.#breakers.isOpen(deploymentId))
-    const candidates = healthy.length > 0 ? healthy : available
-    const [first, ...others] = candidates
-    if (first === undefined || others.length === 0) return first ?? null
-    const hash = request.hashPrefix()
-    if (hash !== null) return this.#pickByHash(hash, candidates)
-    return others.reduce((best, other) => (this.#load(other) < this.#load(best) ? other : best), first)
+    return this.#pickAmong(
+      request,
+      targets.filter(({ instanceId }) => !refusedBy.has(instanceId)),
+    )
   }
 
-  /** An admitted request has left the deployment. Its generated tokens may become known in the same turn of the event loop. */
-  release(request: AdmissionRequest, deploymentId: string): void {
-    this.#leave(request, deploymentId)
+  /** An admitted request has left the instance. Its generated tokens may become known in the same turn of the event loop. */
+  release(request: AdmissionRequest, target: EngineTarget): void {
+    const { deploymentId } = target
+    this.#leave(request, target)
     if (this.#waiting.hasShared || this.#turns.has(deploymentId)) {
       queueMicrotask(() => {
         this.#turns.get(deploymentId)?.leave(request)
@@ -103,10 +106,10 @@ export class Admission {
     if (!this.#waiting.isEmpty) this.#admitOwn(request.userId)
   }
 
-  /** Moves an admitted request to another deployment. */
-  transfer(request: AdmissionRequest, from: string, to: EngineTarget): void {
+  /** Moves an admitted request to another instance. */
+  transfer(request: AdmissionRequest, from: EngineTarget, to: EngineTarget): void {
     this.#leave(request, from)
-    this.#turns.get(from)?.leave(request)
+    this.#turns.get(from.deploymentId)?.leave(request)
     this.#enter(request, to)
   }
 
@@ -119,16 +122,27 @@ export class Admission {
     this.#waiting.clear()
   }
 
-  #load({ deploymentId }: EngineTarget): number {
-    return this.#inFlight.get(deploymentId) ?? 0
+  #load({ instanceId }: EngineTarget): number {
+    return this.#inFlight.get(instanceId) ?? 0
+  }
+
+  #pickAmong(request: AdmissionRequest, targets: readonly EngineTarget[]): EngineTarget | null {
+    const available = targets.filter((target) => this.#hasRoom(target))
+    const healthy = available.filter(({ instanceId }) => !this.#breakers.isOpen(instanceId))
+    const candidates = healthy.length > 0 ? healthy : available
+    const [first, ...others] = candidates
+    if (first === undefined || others.length === 0) return first ?? null
+    const hash = request.hashPrefix()
+    if (hash !== null) return this.#pickByHash(hash, candidates)
+    return others.reduce((best, other) => (this.#load(other) < this.#load(best) ? other : best), first)
   }
 
   #pickByHash(hash: number, targets: readonly EngineTarget[]): EngineTarget {
     const places = targets.map((target) => ({
-      id: target.deploymentId,
+      id: target.instanceId,
       requests: this.#load(target),
       sequences: target.parallelSequences ?? Infinity,
-      tokens: this.#tokens.get(target.deploymentId) ?? 0,
+      tokens: this.#tokens.get(target.instanceId) ?? 0,
       target,
     }))
     return pickByHash(hash, places).target
@@ -148,17 +162,22 @@ export class Admission {
     return target
   }
 
-  #enter(request: AdmissionRequest, { deploymentId, sharedWith }: EngineTarget): void {
+  #enter(request: AdmissionRequest, { instanceId, deploymentId, sharedWith }: EngineTarget): void {
     add(this.#inFlightByUser, request.userId, 1)
-    add(this.#inFlight, deploymentId, 1)
-    add(this.#tokens, deploymentId, request.promptTokens)
+    add(this.#inFlight, instanceId, 1)
+    add(this.#inFlightByDeployment, deploymentId, 1)
+    add(this.#tokens, instanceId, request.promptTokens)
     if (sharedWith !== null) this.#turnsOf(deploymentId).enter(request)
   }
 
-  #leave({ userId, promptTokens }: AdmissionRequest, deploymentId: string): void {
+  #leave(
+    { userId, promptTokens }: AdmissionRequest,
+    { instanceId, deploymentId }: Pick<EngineTarget, 'instanceId' | 'deploymentId'>,
+  ): void {
     add(this.#inFlightByUser, userId, -1)
-    add(this.#inFlight, deploymentId, -1)
-    add(this.#tokens, deploymentId, -promptTokens)
+    add(this.#inFlight, instanceId, -1)
+    add(this.#inFlightByDeployment, deploymentId, -1)
+    add(this.#tokens, instanceId, -promptTokens)
   }
 
   #turnsOf(deploymentId: string): Turns {
@@ -219,15 +238,15 @@ export class Admission {
   #findFirst(deploymentId: string) {
     const first = new Map<number, { request: AdmissionRequest; target: EngineTarget }>()
     if (!this.#waiting.hasShared) return first
-    for (const found of this.#waiting.firstOfEach(deploymentId)) {
-      const { userId } = found.request
-      if (this.#mayStart(userId) && this.#hasRoom(found.target)) first.set(userId, found)
+    for (const { request, targets } of this.#waiting.firstOfEach(deploymentId)) {
+      const target = this.#mayStart(request.userId) ? this.#pickAmong(request, targets) : null
+      if (target !== null) first.set(request.userId, { request, target })
     }
     return first
   }
 }
 
-/** How many requests a deployment may have in flight: with a queue in its engine, or only those that the engine processes. */
+/** How many requests an instance may have in flight: with a queue in its engine, or only those that the engine processes. */
 function findPlaces(
   { parallelSequences }: EngineTarget,
   { perDeployment }: AdmissionLimits,

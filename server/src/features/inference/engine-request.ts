@@ -65,7 +65,7 @@ export class EngineRequest implements ResponseHandler {
     const { protocol, caller, request } = this.owner.arrival
     const { enginePath: path } = protocol
     const { span } = this.owner
-    breakers.onSend(target.deploymentId)
+    breakers.onSend(target.instanceId)
     this.rejected = false
     this.status = 0
     this.sentAt = performance.now()
@@ -100,8 +100,8 @@ export class EngineRequest implements ResponseHandler {
 
   onHead(head: ResponseHead): Buffer | null {
     const { breakers } = this.deps.inference
-    if (head.status < 500) breakers.onSuccess(this.target.deploymentId)
-    else breakers.onFailure(this.target.deploymentId)
+    if (head.status < 500) breakers.onSuccess(this.target.instanceId)
+    else breakers.onFailure(this.target.instanceId)
     this.status = head.status
     this.rejected = head.status === 401
     return this.rejected ? null : this.owner.onResponse(head)
@@ -129,7 +129,7 @@ export class EngineRequest implements ResponseHandler {
     const { target } = this
     try {
       const { runtime } = this.deps
-      target.authorization = await runtime.authorizeEngine!(target.engineUrl ?? '', target.authorization)
+      target.authorization = await runtime.authorizeEngine!(target.engineUrl, target.authorization)
     } catch (error) {
       if (!this.aborted) this.owner.onBroken(error)
       return
@@ -144,7 +144,7 @@ export class EngineRequest implements ResponseHandler {
       this.retried = true
       return this.send()
     }
-    this.deps.inference.breakers.onFailure(this.target.deploymentId)
+    this.deps.inference.breakers.onFailure(this.target.instanceId)
     this.requeueDeployment()
     const other = error.kind === 'refused' ? this.owner.pickOther(this.target) : null
     if (other === null) return this.owner.onBroken(error)

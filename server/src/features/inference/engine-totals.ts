@@ -38,12 +38,12 @@ const idleMilliseconds = 3_600_000
 
 /**
  * Shows in `/metrics` how the tokens that are billed differ from the totals of the engines. It reads the totals only when somebody reads
- * the metrics, and only those of deployments that had requests through this process within an hour.
+ * the metrics, and only those of instances that had requests through this process within an hour.
  */
 export class EngineTotals {
   readonly #log: Logger
   readonly #agent = new Agent({ connections: 1, maxResponseSize: maxBytes })
-  /** By deployment id */
+  /** By instance id */
   readonly #compared = new Map<string, Compared>()
   #reading: Promise<void> = Promise.resolve()
   #readAt = -Infinity
@@ -56,10 +56,10 @@ export class EngineTotals {
   add(target: EngineTarget, usage: TokenUsage | null): void {
     const { totals } = target.counts
     if (totals === undefined) return
-    let compared = this.#compared.get(target.deploymentId)
+    let compared = this.#compared.get(target.instanceId)
     if (compared === undefined) {
       compared = { target, totals, billed: { input: 0, output: 0 }, counted: null, usedAt: 0 }
-      this.#compared.set(target.deploymentId, compared)
+      this.#compared.set(target.instanceId, compared)
     }
     compared.target = target
     compared.usedAt = performance.now()

@@ -89,7 +89,7 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
 
   /** All deployments that may serve the request, because it may still fail over to another one */
   get deploymentIds(): string[] {
-    return this.targets.map(({ deploymentId }) => deploymentId)
+    return [...new Set(this.targets.map(({ deploymentId }) => deploymentId))]
   }
 
   get isMetered(): boolean {
@@ -134,7 +134,7 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   move<From extends ExchangeState>(from: From, to: NextState<From>): void {
     this.state = to
     if (isAtEngine(from) && !isAtEngine(to)) {
-      this.deps.inference.admission.release(this, this.engine!.target.deploymentId)
+      this.deps.inference.admission.release(this, this.engine!.target)
     }
   }
 
@@ -183,11 +183,11 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     this.move('queued', 'sent')
   }
 
-  pickOther({ deploymentId }: EngineTarget): EngineTarget | null {
+  pickOther(refused: EngineTarget): EngineTarget | null {
     const { admission } = this.deps.inference
-    this.refusedBy = new Set([...this.refusedBy, deploymentId])
+    this.refusedBy = new Set([...this.refusedBy, refused.instanceId])
     const other = admission.pickTarget(this)
-    if (other !== null) admission.transfer(this, deploymentId, other)
+    if (other !== null) admission.transfer(this, refused, other)
     return other
   }
 
@@ -239,11 +239,12 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
 
   /** Excludes deployments that the caller may not call anymore. */
   loseDeployments(ids: ReadonlySet<string>, error: unknown): void {
-    this.refusedBy = new Set([...this.refusedBy, ...ids])
+    const lost = this.targets.filter((target) => ids.has(target.deploymentId))
+    this.refusedBy = new Set([...this.refusedBy, ...lost.map(({ instanceId }) => instanceId)])
     const { deploymentId } = this
     const isLost =
       deploymentId === null
-        ? this.targets.every((target) => this.refusedBy.has(target.deploymentId))
+        ? this.targets.every((target) => this.refusedBy.has(target.instanceId))
         : ids.has(deploymentId)
     if (isLost) this.revoke(error)
   }

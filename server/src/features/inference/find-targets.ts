@@ -33,8 +33,8 @@ export async function findTargets(deps: Deps, viewer: Viewer, model: string): Pr
   )
 }
 
-function isReady({ engineUrl }: ServingDeployment): boolean {
-  return engineUrl !== null
+function isReady({ instances }: ServingDeployment): boolean {
+  return instances.length > 0
 }
 
 /** A 404 for a model name without a deployment. */

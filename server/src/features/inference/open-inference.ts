@@ -31,7 +31,7 @@ export interface Inference {
   writeBatch: WriteBatch
   /** For long request bodies */
   slices: TimeSlices
-  /** By deployment id */
+  /** By instance id */
   breakers: CircuitBreakers
   admission: Admission
   /** For `hashOpening`; null if conversations are spread as other requests */
@@ -91,7 +91,7 @@ export async function openInference(
     engineTotals,
     statistics,
     traces,
-    inFlight: admission.inFlight,
+    inFlight: admission.inFlightByDeployment,
     async close() {
       admission.close()
       targets.close()

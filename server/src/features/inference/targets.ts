@@ -5,13 +5,13 @@ import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { deriveCacheSalt, deriveEngineKey } from '../deployments/engine-spec.ts'
 import type { EngineRoute, ModelRuntime, RuntimeEngine, TokenCounts } from '../../ports/model-runtime.ts'
-import type { ServingDeployment } from '../deployments/serving-deployments.ts'
+import type { ServingDeployment, ServingInstance } from '../deployments/serving-deployments.ts'
 import { listEngineRoutes } from './engine-routes.ts'
 import { findTargets } from './find-targets.ts'
 import { toGatewayError } from './gateway-errors.ts'
 
-/** A deployment that serves requests, with everything needed to send one. */
-export interface EngineTarget extends ServingDeployment {
+/** An instance that serves requests, with everything needed to send one. */
+export interface EngineTarget extends Omit<ServingDeployment, 'instances' | 'contextTokens'>, ServingInstance {
   origin: string
   /** Path of the engine's base address, usually empty */
   basePath: string
@@ -68,12 +68,16 @@ export async function loadTargets(
   return found ?? []
 }
 
-/** Omits deployments whose authorization can't be obtained. Throws if none is left. */
+/** Omits instances whose authorization can't be obtained. Throws if none is left. */
 async function toTargets(
   deps: Pick<TargetDeps, 'runtime' | 'secretKey'>,
   deployments: readonly ServingDeployment[],
 ): Promise<EngineTarget[]> {
-  const results = await Promise.allSettled(deployments.map((deployment) => toTarget(deps, deployment)))
+  const results = await Promise.allSettled(
+    deployments.flatMap(({ instances, ...deployment }) =>
+      instances.map((instance) => toTarget(deps, { ...deployment, ...instance })),
+    ),
+  )
   const targets = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const rejected = results.find((result) => result.status === 'rejected')
   if (targets.length === 0 && rejected !== undefined) throw toGatewayError(rejected.reason)
@@ -82,26 +86,27 @@ async function toTargets(
 
 async function toTarget(
   { runtime, secretKey }: Pick<TargetDeps, 'runtime' | 'secretKey'>,
-  deployment: ServingDeployment,
+  instance: Omit<ServingDeployment, 'instances' | 'contextTokens'> & ServingInstance,
 ): Promise<EngineTarget> {
-  const url = deployment.engineUrl ?? ''
-  const { origin, pathname } = new URL(url)
-  const engine = findEngine(runtime, deployment)
+  const { engineUrl, deploymentId, instanceId } = instance
+  const { origin, pathname } = new URL(engineUrl)
+  const engine = findEngine(runtime, instance)
   return {
-    ...deployment,
+    ...instance,
+    modelUid: runtime.nameModel?.(instanceId) ?? instance.modelUid,
     origin,
     counts: engine?.counts ?? noCounts,
     engineTitle: engine?.title ?? 'The engine',
     routes: engine === undefined ? noRoutes : listEngineRoutes(engine),
     cacheSalt:
-      engine?.saltsCache === true && deployment.modelType === 'LLM'
-        ? deriveCacheSalt(secretKey, deployment.organizationId)
+      engine?.saltsCache === true && instance.modelType === 'LLM'
+        ? deriveCacheSalt(secretKey, instance.organizationId)
         : null,
     basePath: pathname.replace(/\/+$/, ''),
     authorization:
       runtime.authorizeEngine === undefined
-        ? `Bearer ${deriveEngineKey(secretKey, deployment.deploymentId)}`
-        : await runtime.authorizeEngine(url),
+        ? `Bearer ${deriveEngineKey(secretKey, deploymentId)}`
+        : await runtime.authorizeEngine(engineUrl),
   }
 }
 
@@ -111,7 +116,7 @@ const noRoutes: ReadonlySet<EngineRoute> = new Set()
 /** The engine of a deployment; undefined if it belongs to a runtime that is no longer configured. */
 function findEngine(
   { engines }: Pick<ModelRuntime, 'engines'>,
-  { format }: ServingDeployment,
+  { format }: Pick<ServingDeployment, 'format'>,
 ): RuntimeEngine | undefined {
   return engines.find(({ formats }) => formats.includes(format))
 }

@@ -4,7 +4,7 @@ import type { EngineTarget } from './targets.ts'
 export interface TargetedRequest {
   readonly userId: number
   targets: readonly EngineTarget[]
-  /** Ids of deployments that refused the connection, or that the caller lost */
+  /** Ids of instances that refused the connection, or that the caller lost */
   refusedBy: ReadonlySet<string>
 }
 
@@ -72,13 +72,13 @@ export class WaitingRequests<Request extends TargetedRequest> {
     return this.hasShared && !this.firstOfEach(deploymentId).next().done
   }
 
-  /** Yields each user's first request to a deployment with several callers, and its target. */
-  *firstOfEach(deploymentId: string): Generator<{ request: Request; target: EngineTarget }> {
+  /** Yields each user's first request to a deployment with several callers, and the instances that may serve it. */
+  *firstOfEach(deploymentId: string): Generator<{ request: Request; targets: readonly EngineTarget[] }> {
     for (const queue of this.#queues.values()) {
       for (const { request } of queue) {
-        const target = isShared(request) ? findTarget(request, deploymentId) : undefined
-        if (target === undefined) continue
-        yield { request, target }
+        const targets = isShared(request) ? findTargets(request, deploymentId) : []
+        if (targets.length === 0) continue
+        yield { request, targets }
         break
       }
     }
@@ -96,8 +96,8 @@ export function isShared({ targets }: TargetedRequest): boolean {
   return targets.some(({ sharedWith }) => sharedWith !== null)
 }
 
-function findTarget({ targets, refusedBy }: TargetedRequest, deploymentId: string): EngineTarget | undefined {
-  return refusedBy.has(deploymentId)
-    ? undefined
-    : targets.find((target) => target.deploymentId === deploymentId)
+function findTargets({ targets, refusedBy }: TargetedRequest, deploymentId: string): EngineTarget[] {
+  return targets.filter(
+    (target) => target.deploymentId === deploymentId && !refusedBy.has(target.instanceId),
+  )
 }

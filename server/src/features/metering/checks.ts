@@ -90,26 +90,27 @@ function isRecent(span: string, now: Date): RawBuilder<boolean> {
   return sql`(${endedAt} IS NULL OR ${endedAt} > ${now}::timestamptz - ${lookback})`
 }
 
-/** Deployments with an instance but without an open span: their usage is not metered. */
+/** Instances with hardware but without an open span: their usage is not metered. */
 const missingSpans = () => sql<Row>`
-  SELECT organization_id, id AS deployment_id, id::text AS subject, format('Deployment %s is %s, but its instance has no open span.', id, status)
-    AS message
-  FROM deployments AS deployment
-  WHERE status IN ('deploying', 'running', 'failed', 'terminating')
-    AND instance_started_at IS NOT NULL AND instance_released_at IS NULL
-    AND NOT EXISTS (SELECT FROM instance_spans WHERE deployment_id = deployment.id AND ended_at IS NULL)`
+  SELECT organization_id, deployment.id AS deployment_id, instance.id::text AS subject,
+    format('Deployment %s is %s, but its instance has no open span.', deployment.id, deployment.status) AS message
+  FROM instances AS instance JOIN deployments AS deployment ON deployment.id = instance.deployment_id
+  WHERE instance.status IN ('deploying', 'running', 'releasing')
+    AND instance.started_at IS NOT NULL AND instance.lost_at IS NULL
+    AND NOT EXISTS (SELECT FROM instance_spans WHERE engine_id = instance.id AND ended_at IS NULL)`
 
 const unclosedSpans = () => sql<Row>`
   SELECT span.organization_id, span.deployment_id, span.id::text AS subject,
-    format('Deployment %s has an open span, but its instance was released.', deployment.id) AS message
-  FROM instance_spans AS span JOIN deployments AS deployment ON deployment.id = span.deployment_id
-  WHERE span.ended_at IS NULL AND (deployment.status = 'terminated' OR deployment.instance_released_at IS NOT NULL)`
+    format('Deployment %s has an open span, but its instance was released.', span.deployment_id) AS message
+  FROM instance_spans AS span LEFT JOIN instances AS instance ON instance.id = span.engine_id
+  WHERE span.ended_at IS NULL
+    AND (instance.id IS NULL OR instance.status = 'released' OR instance.lost_at IS NOT NULL)`
 
 const overlappingSpans = (organizationId: number, now: Date) => sql<Row>`
   SELECT one.organization_id, one.deployment_id, format('%s %s', one.id, other.id) AS subject,
-    format('Two spans of deployment %s overlap, starting at %s.', one.deployment_id,
+    format('Two spans of an instance of deployment %s overlap, starting at %s.', one.deployment_id,
       greatest(one.started_at, other.started_at)) AS message
-  FROM instance_spans AS one JOIN instance_spans AS other ON other.deployment_id = one.deployment_id AND other.id > one.id
+  FROM instance_spans AS one JOIN instance_spans AS other ON other.engine_id = one.engine_id AND other.id > one.id
   WHERE one.organization_id = ${organizationId} AND ${isRecent('one', now)}
     AND one.voided_at IS NULL AND other.voided_at IS NULL
     AND one.started_at < coalesce(other.ended_at, 'infinity') AND other.started_at < coalesce(one.ended_at, 'infinity')

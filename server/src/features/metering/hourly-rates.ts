@@ -20,8 +20,8 @@ interface Row {
 }
 
 /**
- * The rates of an organization's open instances, and of deployments that wait for one, except those of `exceptId`. One statement
- * reads them, so that a deployment which gets its instance meanwhile appears exactly once.
+ * The rates of an organization's open instances, and of those that wait for their hardware, except those of the deployment `exceptId`.
+ * One statement reads them, so that an instance which gets its hardware meanwhile appears exactly once.
  */
 export async function listHourlyRates(
   db: Database,
@@ -32,13 +32,13 @@ export async function listHourlyRates(
   const { rows } = await sql<Row>`
     SELECT deployment.id AS "deploymentId", deployment.user_id AS "userId",
       deployment.planned_price_per_hour AS "plannedPrice",
-      coalesce(span.instance_type, deployment.selected_instance_type) AS "instanceType",
-      coalesce(span.region, deployment.region) AS region
-    FROM deployments AS deployment LEFT JOIN instance_spans AS span
-      ON span.deployment_id = deployment.id AND span.ended_at IS NULL
+      coalesce(span.instance_type, instance.instance_type) AS "instanceType",
+      coalesce(span.region, instance.region) AS region
+    FROM deployments AS deployment JOIN instances AS instance ON instance.deployment_id = deployment.id
+    LEFT JOIN instance_spans AS span ON span.engine_id = instance.id AND span.ended_at IS NULL
     WHERE deployment.organization_id = ${organizationId} AND deployment.id IS DISTINCT FROM ${exceptId}::uuid
-      AND deployment.status <> 'terminated'
-      AND (span.id IS NOT NULL OR deployment.status IN ('requested', 'provisioning'))`.execute(db)
+      AND instance.status <> 'released'
+      AND (span.id IS NOT NULL OR instance.status IN ('requested', 'provisioning'))`.execute(db)
   const now = clock()
   return rows.map(({ deploymentId, userId, plannedPrice, instanceType, region }) => {
     const isPlaced = instanceType !== null && region !== null

@@ -2,51 +2,54 @@ import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import { floorHour, latest } from './hours.ts'
 import { toSpanEnd, toSpanStart } from './ledger.ts'
 
-/** The columns of a deployment that its spans copy. */
-export interface MeteredDeployment {
-  id: string
-  organization_id: number
-  selected_instance_type: string | null
-  created_at: Date
+/** What the ledger needs of an instance. */
+export interface MeteredInstance {
+  engineId: string
+  deploymentId: string
+  organizationId: number
+  instanceType: string
+  requestedAt: Date
 }
 
-/** Opens the span of a deployment's instance; an open span is left unchanged. */
+type Holder = Pick<MeteredInstance, 'engineId' | 'organizationId'>
+
+/** Opens the span of an instance; an open span is left unchanged. */
 export async function openInstanceSpan(
   transaction: DatabaseTransaction,
-  deployment: MeteredDeployment,
+  { engineId, deploymentId, organizationId, instanceType, requestedAt }: MeteredInstance,
   /** `startedAt` is by the provider's clock. */
-  instance: { instanceId: string; region: string; startedAt: Date },
+  hardware: { instanceId: string; region: string; startedAt: Date },
   now: Date,
 ): Promise<void> {
-  const { organization_id: organizationId, created_at: requestedAt } = deployment
-  const { instanceId, region, startedAt: reported } = instance
+  const { instanceId, region, startedAt: reported } = hardware
   const sealedThrough = await lockLedger(transaction, organizationId)
   await transaction
     .insertInto('instance_spans')
     .values({
       organization_id: organizationId,
-      deployment_id: deployment.id,
-      instance_type: deployment.selected_instance_type ?? '',
+      deployment_id: deploymentId,
+      engine_id: engineId,
+      instance_type: instanceType,
       region,
       instance_id: instanceId,
       started_at: toSpanStart(reported, { requestedAt, now, sealedThrough }),
       reported_start_at: reported,
     })
-    .onConflict((conflict) => conflict.column('deployment_id').where('ended_at', 'is', null).doNothing())
+    .onConflict((conflict) => conflict.column('engine_id').where('ended_at', 'is', null).doNothing())
     .execute()
 }
 
-/** Marks the open span as billable from its start, because the deployment has become ready. */
+/** Marks the open span as billable from its start, because the engine has become ready. */
 export async function confirmInstanceSpan(
   transaction: DatabaseTransaction,
-  { id, organization_id: organizationId }: { id: string; organization_id: number },
+  { engineId, organizationId }: Holder,
   now: Date,
 ): Promise<void> {
   await lockLedger(transaction, organizationId)
   await transaction
     .updateTable('instance_spans')
     .set({ confirmed_at: now })
-    .where('deployment_id', '=', id)
+    .where('engine_id', '=', engineId)
     .where('ended_at', 'is', null)
     .where('confirmed_at', 'is', null)
     .execute()
@@ -70,17 +73,17 @@ export async function moveFutureSpans(db: Database, organizationId: number, now:
   })
 }
 
-/** Closes the open span, if any, after the instance's release; the span of a deployment that never became ready is voided. */
+/** Closes the open span, if any, after the instance's release; the span of an engine that never became ready is voided. */
 export async function closeInstanceSpan(
   transaction: DatabaseTransaction,
-  { id, organization_id: organizationId }: { id: string; organization_id: number },
+  { engineId, organizationId }: Holder,
   now: Date,
 ): Promise<void> {
   const sealedThrough = await lockLedger(transaction, organizationId)
   const span = await transaction
     .selectFrom('instance_spans')
     .select(['id', 'started_at', 'confirmed_at'])
-    .where('deployment_id', '=', id)
+    .where('engine_id', '=', engineId)
     .where('ended_at', 'is', null)
     .executeTakeFirst()
   if (span === undefined) return

@@ -67,16 +67,17 @@ export async function loadOpenLedger(
     .orderBy('hour')
     .orderBy('deployment_id')
     .execute()
-  // Providers may have started an instance for these deployments that has no span yet.
+  // Providers may have handed over hardware for these instances that has no span yet.
   const provisioning = await db
-    .selectFrom('deployments')
-    .select('status_changed_at')
+    .selectFrom('instances')
+    .innerJoin('deployments', 'deployments.id', 'instances.deployment_id')
+    .select('instances.status_changed_at')
     .where('organization_id', '=', organizationId)
-    .where('status', '=', 'provisioning')
+    .where('instances.status', '=', 'provisioning')
     .execute()
   const undecided = [
     ...spans.flatMap((span) => (span.confirmed_at === null ? [span.started_at] : [])),
-    ...provisioning.map((deployment) => deployment.status_changed_at),
+    ...provisioning.map((instance) => instance.status_changed_at),
   ]
   return {
     sealedThrough,

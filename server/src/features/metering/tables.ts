@@ -52,6 +52,7 @@ export interface InstanceSpansTable {
   id: Generated<number>
   organization_id: number
   deployment_id: string
+  engine_id: string
   instance_type: string
   region: string
   instance_id: Generated<string>

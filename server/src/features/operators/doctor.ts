@@ -80,8 +80,8 @@ async function checkMail({ db, config }: Deps) {
 }
 
 async function checkRuntime({ runtime }: Deps) {
-  const deployments = await runtime.listDeploymentIds()
-  return { state: `${runtime.name}: holds ${deployments.length} deployments`, remedy: null }
+  const engines = await runtime.listEngineIds()
+  return { state: `${runtime.name}: holds ${engines.length} instances`, remedy: null }
 }
 
 async function checkDisk({ config }: Deps) {

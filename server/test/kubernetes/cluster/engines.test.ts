@@ -18,7 +18,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
   })
   afterEach(async () => {
     testBed.kubelet.script(() => 'run')
-    for (const id of await testBed.runtime.listDeploymentIds()) await waitForRelease(testBed.runtime, id)
+    for (const id of await testBed.runtime.listEngineIds()) await waitForRelease(testBed.runtime, id)
   })
   afterAll(() => testBed?.close())
 
@@ -29,7 +29,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     expect(provisioned).toMatchObject({
       outcome: 'provisioned',
       instance: {
-        instanceId: expect.stringContaining(`dep-${spec.deploymentId}-`),
+        instanceId: expect.stringContaining(`dep-${spec.engineId}-`),
         clusterId: `kubernetes/${testBed.cluster.namespace}`,
         gpuAllocationId: `${testBed.node}: 1 x NVIDIA L4`,
         region: 'test-region',
@@ -47,16 +47,16 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
       })
     expect((await ask(spec.apiKey)).status).toBe(200)
     expect((await ask('wrong')).status).toBe(401)
-    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
+    expect(await runtime.listEngineIds()).toEqual([spec.engineId])
 
-    await vi.waitFor(async () => expect(await runtime.stopEngine(spec.deploymentId)).toBe(true), waitOptions)
-    expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
+    await vi.waitFor(async () => expect(await runtime.stopEngine(spec.engineId)).toBe(true), waitOptions)
+    expect(await runtime.observeEngine(spec.engineId)).toEqual({ phase: 'absent' })
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect((await ask(spec.apiKey)).status).toBe(200)
 
-    await waitForRelease(runtime, spec.deploymentId)
-    expect(await runtime.listDeploymentIds()).toEqual([])
-    expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
+    await waitForRelease(runtime, spec.engineId)
+    expect(await runtime.listEngineIds()).toEqual([])
+    expect(await runtime.observeEngine(spec.engineId)).toEqual({ phase: 'absent' })
     const { core, apps } = testBed.cluster.admin
     const { namespace } = testBed.cluster
     const left = await Promise.all([
@@ -72,15 +72,15 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
   test('an engine stopping on a silent node starts again only after its pods are deleted', async () => {
     const { runtime, kubelet, node, cluster } = testBed
     const spec = makeSpec()
-    const { deploymentId } = spec
+    const { engineId } = spec
     await startEngine(runtime, spec)
     const readReplicas = async () => {
       const { namespace, admin } = cluster
-      const found = await admin.apps.readNamespacedDeployment({ name: `dep-${deploymentId}`, namespace })
+      const found = await admin.apps.readNamespacedDeployment({ name: `dep-${engineId}`, namespace })
       return found.spec?.replicas
     }
     kubelet.silentNodes.add(node)
-    expect(await runtime.stopEngine(deploymentId)).toBe(false)
+    expect(await runtime.stopEngine(engineId)).toBe(false)
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
     expect(await readReplicas()).toBe(0)
     kubelet.silentNodes.delete(node)
@@ -92,7 +92,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     const spec = makeSpec()
     await startEngine(testBed.runtime, spec)
     const read = async () => {
-      const name = `dep-${spec.deploymentId}`
+      const name = `dep-${spec.engineId}`
       const { namespace } = testBed.cluster
       const deployment = await testBed.cluster.admin.apps.readNamespacedDeployment({ name, namespace })
       const service = await testBed.cluster.admin.core.readNamespacedService({ name, namespace })
@@ -116,13 +116,13 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     const spec = makeSpec()
     await startEngine(testBed.runtime, spec)
     const { namespace, admin } = testBed.cluster
-    await admin.apps.deleteNamespacedDeployment({ name: `dep-${spec.deploymentId}`, namespace })
-    await waitForPhase(() => testBed.runtime.observeEngine(spec.deploymentId), 'absent')
+    await admin.apps.deleteNamespacedDeployment({ name: `dep-${spec.engineId}`, namespace })
+    await waitForPhase(() => testBed.runtime.observeEngine(spec.engineId), 'absent')
     await waitForPhase(() => testBed.runtime.ensureEngine(spec), 'ready')
     await vi.waitFor(async () => {
       const secrets = await admin.core.listNamespacedSecret({
         namespace,
-        labelSelector: `berth.dev/deployment-id=${spec.deploymentId}`,
+        labelSelector: `berth.dev/instance-id=${spec.engineId}`,
       })
       expect(secrets.items).toHaveLength(1)
     }, waitOptions)
@@ -132,7 +132,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     const spec = makeSpec()
     await provision(testBed.runtime, spec)
     const { namespace, admin } = testBed.cluster
-    const name = `dep-${spec.deploymentId}`
+    const name = `dep-${spec.engineId}`
     const deployment = await admin.apps.readNamespacedDeployment({ name, namespace })
     const dependents = [
       await admin.core.readNamespacedSecret({ name, namespace }),
@@ -147,7 +147,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
       expect(metadata?.ownerReferences?.[0]?.uid).toBe(deployment.metadata?.uid)
       expect(metadata?.labels).toMatchObject({
         'app.kubernetes.io/managed-by': 'berth',
-        'berth.dev/deployment-id': spec.deploymentId,
+        'berth.dev/instance-id': spec.engineId,
       })
     }
     const [pod] = (await admin.core.listNamespacedPod({ namespace })).items
@@ -160,32 +160,32 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
   test('logs can be read and followed', async () => {
     const spec = makeSpec()
     await startEngine(testBed.runtime, spec)
-    const lines = await testBed.runtime.logs.read(spec.deploymentId, 3)
+    const lines = await testBed.runtime.logs.read(spec.engineId, 3)
     expect(lines.length).toBeGreaterThan(0)
     expect(lines.at(-1)?.line).toMatch(/ready in/)
     expect(lines.at(-1)?.at.getTime()).toBeGreaterThan(Date.now() - 60_000)
     const stop = new AbortController()
     const followed: string[] = []
     const following = (async () => {
-      for await (const { line } of testBed.runtime.logs.follow(spec.deploymentId, 1, stop.signal)) {
+      for await (const { line } of testBed.runtime.logs.follow(spec.engineId, 1, stop.signal)) {
         followed.push(line)
       }
     })()
     await vi.waitFor(() => expect(followed[0]).toMatch(/ready in/), waitOptions)
     await vi.waitFor(async () => {
-      testBed.kubelet.appendLog(spec.deploymentId, 'a new line')
+      testBed.kubelet.appendLog(spec.engineId, 'a new line')
       expect(followed).toContain('a new line')
     }, waitOptions)
     stop.abort()
     await following
-    expect(await testBed.runtime.logs.read(makeSpec().deploymentId, 5)).toEqual([])
+    expect(await testBed.runtime.logs.read(makeSpec().engineId, 5)).toEqual([])
   })
 
   test('an unknown deployment is absent, and its release is confirmed at once', async () => {
-    const { deploymentId } = makeSpec()
-    expect(await testBed.runtime.observeEngine(deploymentId)).toEqual({ phase: 'absent' })
-    expect(await testBed.runtime.stopEngine(deploymentId)).toBe(true)
-    expect(await testBed.runtime.release(deploymentId)).toBe(true)
+    const { engineId } = makeSpec()
+    expect(await testBed.runtime.observeEngine(engineId)).toEqual({ phase: 'absent' })
+    expect(await testBed.runtime.stopEngine(engineId)).toBe(true)
+    expect(await testBed.runtime.release(engineId)).toBe(true)
     await expect(testBed.runtime.release('../secrets')).rejects.toThrow(RangeError)
   })
 })

@@ -35,7 +35,7 @@ describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane',
   afterEach(async () => {
     testBed.kubelet.script(() => 'run')
     testBed.kubelet.logLines.length = 0
-    for (const id of await testBed.runtime.listDeploymentIds()) await waitForRelease(testBed.runtime, id)
+    for (const id of await testBed.runtime.listEngineIds()) await waitForRelease(testBed.runtime, id)
   })
   afterAll(() => testBed?.close())
 
@@ -49,7 +49,7 @@ describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane',
       code: 'no_capacity',
       message: expect.stringMatching(/^No node had capacity .* Insufficient nvidia\.com\/gpu[^:]*\.$/),
     })
-    await waitForRelease(testBed.runtime, large.deploymentId)
+    await waitForRelease(testBed.runtime, large.engineId)
     const other = { ...spec, instanceType: 'test-x2', gpuCount: 2 }
     expect(await provision(testBed.runtime, other)).toMatchObject({ outcome: 'provisioned' })
     await waitForPhase(() => testBed.runtime.ensureEngine(other), 'ready')
@@ -154,7 +154,7 @@ describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane',
       conditions: [{ type: 'Ready', status: 'False' }],
     })
     testBed.kubelet.script(() => 'ignore')
-    const seen = await waitForPhase(() => testBed.runtime.observeEngine(spec.deploymentId), 'failed')
+    const seen = await waitForPhase(() => testBed.runtime.observeEngine(spec.engineId), 'failed')
     expect(seen).toMatchObject({
       code: 'instance_lost',
       message: expect.stringMatching(
@@ -177,7 +177,7 @@ describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane',
     testBed.kubelet.silentNodes.add(node)
     await cordon(testBed.node, false)
     await testBed.cluster.patchNodeSpec(node, { taints: [{ key: 'berth.dev/gone', effect: 'NoExecute' }] })
-    const seen = await waitForPhase(() => testBed.runtime.observeEngine(spec.deploymentId), 'failed')
+    const seen = await waitForPhase(() => testBed.runtime.observeEngine(spec.engineId), 'failed')
     expect(seen).toMatchObject({
       phase: 'failed',
       stage: 'runtime',
@@ -195,8 +195,8 @@ describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane',
 
   async function restart(spec: ReturnType<typeof makeSpec>) {
     const { runtime } = testBed
-    await vi.waitFor(async () => expect(await runtime.stopEngine(spec.deploymentId)).toBe(true), waitOptions)
+    await vi.waitFor(async () => expect(await runtime.stopEngine(spec.engineId)).toBe(true), waitOptions)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
-    expect(await runtime.observeEngine(spec.deploymentId)).toMatchObject({ phase: 'ready' })
+    expect(await runtime.observeEngine(spec.engineId)).toMatchObject({ phase: 'ready' })
   }
 })

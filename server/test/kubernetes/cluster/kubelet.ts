@@ -29,7 +29,7 @@ export interface Kubelet {
   /** The log of pods that the script does not run */
   logLines: string[]
   /** Appends a line to the log of a deployment's engine. */
-  appendLog(deploymentId: string, line: string): void
+  appendLog(engineId: string, line: string): void
   /** Nodes without heartbeat that do not stop their pods */
   silentNodes: Set<string>
   /** For `KUBERNETES_ENGINE_ADDRESS`: forwards to the Service's endpoints, as kube-proxy does */
@@ -101,9 +101,9 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
     script: (next) => {
       script = next
     },
-    appendLog(deploymentId, line) {
+    appendLog(engineId, line) {
       for (const [name, { lines }] of containers) {
-        if (name.includes(deploymentId)) lines.push(stamp(line))
+        if (name.includes(engineId)) lines.push(stamp(line))
       }
     },
     async close() {

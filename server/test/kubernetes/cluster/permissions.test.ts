@@ -11,7 +11,7 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
     testBed = await openTestBed()
   })
   afterEach(async () => {
-    for (const id of await testBed.runtime.listDeploymentIds()) await waitForRelease(testBed.runtime, id)
+    for (const id of await testBed.runtime.listEngineIds()) await waitForRelease(testBed.runtime, id)
   })
   afterAll(() => testBed?.close())
 
@@ -19,7 +19,7 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
     const { berth, namespace, admin } = testBed.cluster
     const spec = makeSpec()
     await provision(testBed.runtime, spec)
-    const name = `dep-${spec.deploymentId}`
+    const name = `dep-${spec.engineId}`
     expect(await admin.core.readNamespacedSecret({ name, namespace })).toBeDefined()
     for (const attempt of [
       () => berth.readNamespacedSecret({ name, namespace }),
@@ -43,8 +43,8 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
     const kubeconfig = `${testBed.cluster.kubeconfig}.bad`
     await writeFile(kubeconfig, text)
     const runtime = await testBed.open({ kubeconfig })
-    await expect(runtime.observeEngine(makeSpec().deploymentId)).rejects.toThrow(/401|Unauthorized/)
-    await expect(runtime.release(makeSpec().deploymentId)).rejects.toThrow(/401|Unauthorized/)
+    await expect(runtime.observeEngine(makeSpec().engineId)).rejects.toThrow(/401|Unauthorized/)
+    await expect(runtime.release(makeSpec().engineId)).rejects.toThrow(/401|Unauthorized/)
     await rm(kubeconfig)
   })
 
@@ -53,8 +53,8 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
     const spec = makeSpec()
     await startEngine(testBed.runtime, spec)
     const metadata = {
-      name: `dep-${spec.deploymentId}`,
-      labels: { 'app.kubernetes.io/managed-by': 'berth', 'berth.dev/deployment-id': spec.deploymentId },
+      name: `dep-${spec.engineId}`,
+      labels: { 'app.kubernetes.io/managed-by': 'berth', 'berth.dev/instance-id': spec.engineId },
     }
     await admin.core.createNamespacedService({
       namespace: 'default',
@@ -63,12 +63,12 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
     await admin.core.createNamespacedService({
       namespace,
       body: {
-        metadata: { name: 'foreign', labels: { 'berth.dev/deployment-id': makeSpec().deploymentId } },
+        metadata: { name: 'foreign', labels: { 'berth.dev/instance-id': makeSpec().engineId } },
         spec: { ports: [{ port: 1 }] },
       },
     })
-    expect(await testBed.runtime.listDeploymentIds()).toEqual([spec.deploymentId])
-    await waitForRelease(testBed.runtime, spec.deploymentId)
+    expect(await testBed.runtime.listEngineIds()).toEqual([spec.engineId])
+    await waitForRelease(testBed.runtime, spec.engineId)
     const theirs = await admin.core.readNamespacedService({ name: metadata.name, namespace: 'default' })
     expect(theirs.metadata?.deletionTimestamp).toBeUndefined()
     await admin.core.deleteNamespacedService({ name: metadata.name, namespace: 'default' })
@@ -97,7 +97,7 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
       const found = await objects.read<{ metadata: object; spec: Record<string, any> }>({
         apiVersion: 'leaderworkerset.x-k8s.io/v1',
         kind: 'LeaderWorkerSet',
-        metadata: { name: `dep-${spec.deploymentId}`, namespace: testBed.cluster.namespace },
+        metadata: { name: `dep-${spec.engineId}`, namespace: testBed.cluster.namespace },
       })
       const { size, workerTemplate, leaderTemplate } = found.spec['leaderWorkerTemplate']
       expect(size).toBe(2)
@@ -105,9 +105,9 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
       expect(leaderTemplate.spec.containers[0].args).toEqual(
         expect.arrayContaining(['--tensor-parallel-size', '8', '--pipeline-parallel-size', '2']),
       )
-      expect(await testBed.runtime.listDeploymentIds()).toEqual([spec.deploymentId])
-      await waitForRelease(testBed.runtime, spec.deploymentId)
-      expect(await testBed.runtime.listDeploymentIds()).toEqual([])
+      expect(await testBed.runtime.listEngineIds()).toEqual([spec.engineId])
+      await waitForRelease(testBed.runtime, spec.engineId)
+      expect(await testBed.runtime.listEngineIds()).toEqual([])
     } finally {
       if (!isInstalled) await objects.delete(definition)
     }

@@ -86,10 +86,11 @@ export function makeInstanceTypes(namespace: string): InstanceType[] {
 }
 
 export function makeSpec(changes: Partial<EngineSpec> = {}): EngineSpec {
-  const deploymentId = randomUUID()
+  const engineId = randomUUID()
   return {
-    deploymentId,
-    modelUid: `tiny-${deploymentId}`,
+    engineId,
+    deploymentId: randomUUID(),
+    modelUid: `tiny-${engineId}`,
     apiKey: randomBytes(32).toString('base64url'),
     clusterId: null,
     variant: {
@@ -141,8 +142,8 @@ export async function startEngine(runtime: ModelRuntime, spec: EngineSpec) {
   return { provisioned, baseUrl: ready.endpoint.baseUrl }
 }
 
-export async function waitForRelease(runtime: ModelRuntime, deploymentId: string): Promise<void> {
+export async function waitForRelease(runtime: ModelRuntime, engineId: string): Promise<void> {
   await vi.waitFor(async () => {
-    if (!(await runtime.release(deploymentId))) throw new Error('not released yet')
+    if (!(await runtime.release(engineId))) throw new Error('not released yet')
   }, waitOptions)
 }

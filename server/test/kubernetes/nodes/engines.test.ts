@@ -18,7 +18,7 @@ describe.skipIf(nodeCommand === undefined)('engines on real nodes', () => {
     testBed = await openNodeTestBed()
   })
   afterEach(async () => {
-    for (const id of await testBed.runtime.listDeploymentIds()) await waitForRelease(testBed.runtime, id)
+    for (const id of await testBed.runtime.listEngineIds()) await waitForRelease(testBed.runtime, id)
   })
   afterAll(() => testBed?.close())
 
@@ -56,7 +56,7 @@ describe.skipIf(nodeCommand === undefined)('engines on real nodes', () => {
       expect((await sendChat(baseUrl, spec, {}, 'wrong')).status).toBe(401)
       const stream = await sendChat(baseUrl, spec, { stream: true, stream_options: { include_usage: true } })
       expect(await stream.text()).toMatch(/"completion_tokens":\d+[^]*data: \[DONE\]/)
-      const lines = await testBed.runtime.logs.read(spec.deploymentId, 50)
+      const lines = await testBed.runtime.logs.read(spec.engineId, 50)
       expect(lines.map(({ line }) => line).join('\n')).toMatch(/listening on http:\/\/0\.0\.0\.0:8000/)
     },
   )
@@ -99,16 +99,16 @@ describe.skipIf(nodeCommand === undefined)('engines on real nodes', () => {
     const spec = makeFileSpec()
     const { baseUrl } = await startEngine(testBed.runtime, spec)
     const crash = async () => {
-      const pod = await testBed.findPod(spec.deploymentId)
+      const pod = await testBed.findPod(spec.engineId)
       await testBed.runOnNode(pod.spec?.nodeName ?? '', 'pkill -KILL -x llama-server')
     }
     await crash()
-    const restarting = await waitForPhase(() => testBed.runtime.observeEngine(spec.deploymentId), 'starting')
+    const restarting = await waitForPhase(() => testBed.runtime.observeEngine(spec.engineId), 'starting')
     expect(restarting.message).toMatch(/was killed \(exit code 137\)/)
     await waitForPhase(() => testBed.runtime.ensureEngine(spec), 'ready')
     expect((await sendChat(baseUrl, spec)).status).toBe(200)
     const crashing = setInterval(() => void crash().catch(() => {}), 500)
-    const failed = await waitForPhase(() => testBed.runtime.observeEngine(spec.deploymentId), 'failed')
+    const failed = await waitForPhase(() => testBed.runtime.observeEngine(spec.engineId), 'failed')
     clearInterval(crashing)
     expect(failed).toMatchObject({
       code: 'engine_crashed',
@@ -148,7 +148,7 @@ describe.skipIf(nodeCommand === undefined)('engines on real nodes', () => {
     const spec = makeFileSpec()
     await provision(runtime, spec)
     await vi.waitFor(async () => {
-      expect(await runtime.observeEngine(spec.deploymentId)).toMatchObject({
+      expect(await runtime.observeEngine(spec.engineId)).toMatchObject({
         phase: 'starting',
         message: expect.stringMatching(
           /^The engine is waiting on node \S+: .*127\.0\.0\.1:1\/llama-server:none/,
@@ -163,12 +163,12 @@ describe.skipIf(nodeCommand === undefined)('engines on real nodes', () => {
     const stop = new AbortController()
     const starts: string[] = []
     const following = (async () => {
-      for await (const { line } of testBed.runtime.logs.follow(spec.deploymentId, 200, stop.signal)) {
+      for await (const { line } of testBed.runtime.logs.follow(spec.engineId, 200, stop.signal)) {
         if (line.includes('listening on')) starts.push(line)
       }
     })()
     await vi.waitFor(() => expect(starts).toHaveLength(1), { timeout: 20_000 })
-    const pod = await testBed.findPod(spec.deploymentId)
+    const pod = await testBed.findPod(spec.engineId)
     await testBed.runOnNode(pod.spec?.nodeName ?? '', 'pkill -KILL -x llama-server')
     await vi.waitFor(() => expect(starts).toHaveLength(2), waitOptions)
     stop.abort()

@@ -108,7 +108,7 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
       failure_reason: expect.stringMatching(/^instance_lost: .*evicted from node/),
     })
     await vi.waitFor(
-      async () => expect(await server.application.runtime.listDeploymentIds()).toEqual([]),
+      async () => expect(await server.application.runtime.listEngineIds()).toEqual([]),
       waitOptions,
     )
   })
@@ -154,7 +154,7 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
     await testBed.runOnNode(node, thaw)
     await vi.waitFor(async () => expect(await isReady(node)).toBe(true), waitOptions)
     await terminate(running.id)
-    expect(await server.application.runtime.listDeploymentIds()).toEqual([])
+    expect(await server.application.runtime.listEngineIds()).toEqual([])
   })
 
   async function isReady(name: string): Promise<boolean> {

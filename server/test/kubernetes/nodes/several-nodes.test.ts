@@ -26,7 +26,7 @@ describe.skipIf(nodeCommand === undefined || image === undefined)('an engine on 
     runtime = await createKubernetesRuntime({ ...settings, gpusPerNode: 1, images })
   })
   afterEach(async () => {
-    for (const id of await runtime.listDeploymentIds()) await waitForRelease(runtime, id)
+    for (const id of await runtime.listEngineIds()) await waitForRelease(runtime, id)
   })
   afterAll(() => testBed?.close())
 
@@ -36,10 +36,10 @@ describe.skipIf(nodeCommand === undefined || image === undefined)('an engine on 
   }
 
   /** The pods of a deployment, the leader first. */
-  async function listPods({ deploymentId }: EngineSpec): Promise<V1Pod[]> {
+  async function listPods({ engineId }: EngineSpec): Promise<V1Pod[]> {
     const { items } = await testBed.cluster.admin.core.listNamespacedPod({
       namespace: testBed.cluster.namespace,
-      labelSelector: `berth.dev/deployment-id=${deploymentId}`,
+      labelSelector: `berth.dev/instance-id=${engineId}`,
     })
     return items.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1))
   }
@@ -49,7 +49,7 @@ describe.skipIf(nodeCommand === undefined || image === undefined)('an engine on 
   test('the pods find each other, the leader serves, and a release deletes everything', async () => {
     const { namespace, admin } = testBed.cluster
     const spec = makeGroupSpec()
-    const name = `dep-${spec.deploymentId}`
+    const name = `dep-${spec.engineId}`
     const { provisioned, baseUrl } = await startEngine(runtime, spec)
     expect(provisioned).toMatchObject({
       outcome: 'provisioned',
@@ -78,14 +78,14 @@ describe.skipIf(nodeCommand === undefined || image === undefined)('an engine on 
       endpoints.flatMap(({ hostname }) => hostname ?? []),
     )
     expect(hostnames.toSorted((one, other) => one.localeCompare(other))).toEqual(pods.map(nameOf))
-    const lines = await runtime.logs.read(spec.deploymentId, 50)
+    const lines = await runtime.logs.read(spec.engineId, 50)
     expect(lines.map(({ line }) => line).join('\n')).toContain('--node-rank 0')
 
-    await vi.waitFor(async () => expect(await runtime.stopEngine(spec.deploymentId)).toBe(true), waitOptions)
+    await vi.waitFor(async () => expect(await runtime.stopEngine(spec.engineId)).toBe(true), waitOptions)
     expect(await listPods(spec)).toEqual([])
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
 
-    await waitForRelease(runtime, spec.deploymentId)
+    await waitForRelease(runtime, spec.engineId)
     for (const [apiVersion, kind] of [
       ['v1', 'Pod'],
       ['v1', 'Service'],
@@ -102,14 +102,14 @@ describe.skipIf(nodeCommand === undefined || image === undefined)('an engine on 
     await startEngine(runtime, spec)
     const before = await listPods(spec)
     await testBed.runOnNode(before[1]?.spec?.nodeName ?? '', "pkill -KILL -f '[-]-headless'")
-    await waitForPhase(() => runtime.observeEngine(spec.deploymentId), 'starting')
+    await waitForPhase(() => runtime.observeEngine(spec.engineId), 'starting')
     // The kubelet may restart the worker before LeaderWorkerSet replaces the group.
     await vi.waitFor(async () => {
       const after = await listPods(spec)
       expect(after.map(nameOf)).toEqual(before.map(nameOf))
       expect(uidsOf(after).filter((uid) => uidsOf(before).includes(uid))).toEqual([])
     }, waitOptions)
-    await waitForPhase(() => runtime.observeEngine(spec.deploymentId), 'ready')
+    await waitForPhase(() => runtime.observeEngine(spec.engineId), 'ready')
   })
 
   test('a quota that has room for the leader alone refuses the deployment', async () => {

@@ -39,7 +39,7 @@ export interface NodeTestBed {
   /** Runs a shell command on a node as root. */
   runOnNode(node: string, script: string): Promise<string>
   /** The deployment's newest pod that is not being deleted */
-  findPod(deploymentId: string): Promise<V1Pod>
+  findPod(engineId: string): Promise<V1Pod>
   close(): Promise<void>
 }
 
@@ -123,10 +123,10 @@ export async function openNodeTestBed(): Promise<NodeTestBed> {
       const { stdout } = await run(program, [...args, 'sh', '-c', script])
       return stdout
     },
-    async findPod(deploymentId) {
+    async findPod(engineId) {
       const { items } = await core.listNamespacedPod({
         namespace: cluster.namespace,
-        labelSelector: `berth.dev/deployment-id=${deploymentId}`,
+        labelSelector: `berth.dev/instance-id=${engineId}`,
       })
       const [pod] = items
         .filter(

@@ -49,14 +49,14 @@ describe.skipIf(nodeCommand === undefined || image === '')('vLLM in a pod', () =
     baseUrl = await vi.waitUntil(async () => {
       const engine = await runtime.ensureEngine(spec)
       if (engine.phase === 'failed') {
-        const lines = await runtime.logs.read(spec.deploymentId, 400)
+        const lines = await runtime.logs.read(spec.engineId, 400)
         expect.fail(`${engine.message}\n${lines.map(({ line }) => line).join('\n')}`)
       }
       return engine.phase === 'ready' && engine.endpoint.baseUrl
     }, patience)
   }, 900_000)
   afterAll(async () => {
-    if (spec !== undefined) await waitForRelease(runtime, spec.deploymentId)
+    if (spec !== undefined) await waitForRelease(runtime, spec.engineId)
     await weights?.close()
     await testBed?.close()
   })

@@ -41,7 +41,7 @@ describe('a real Xinference', () => {
   })
   afterEach(async () => {
     // A supervisor lists nothing while it knows a dead worker.
-    const ids = await vi.waitFor(() => runtime.listDeploymentIds(), waitOptions)
+    const ids = await vi.waitFor(() => runtime.listEngineIds(), waitOptions)
     for (const id of ids) await waitForRelease(id)
   })
   afterAll(async () => {
@@ -109,9 +109,9 @@ describe('a real Xinference', () => {
     await aborted.body?.getReader().read()
     abort.abort()
     expect((await chat(spec)).status).toBe(200)
-    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
-    await waitForRelease(spec.deploymentId)
-    expect(await runtime.listDeploymentIds()).toEqual([])
+    expect(await runtime.listEngineIds()).toEqual([spec.engineId])
+    await waitForRelease(spec.engineId)
+    expect(await runtime.listEngineIds()).toEqual([])
     expect((await chat(spec)).status).toBeGreaterThanOrEqual(400)
   })
 
@@ -144,18 +144,18 @@ describe('a real Xinference', () => {
       stage: 'model_launch',
       message: expect.stringMatching(/^Xinference could not run/),
     })
-    await waitForRelease(broken.deploymentId)
+    await waitForRelease(broken.engineId)
   })
 
   test('a killed worker: the loss is noticed, and the model starts again on a new worker', async () => {
     const spec = await start()
     await cluster.killWorker()
-    const observe = () => runtime.observeEngine(spec.deploymentId, cluster.url)
+    const observe = () => runtime.observeEngine(spec.engineId, cluster.url)
     const seen = await waitForPhase(observe, 'absent', 'failed')
     console.log('after a killed worker:', JSON.stringify(seen))
     await cluster.startWorker()
     await vi.waitFor(
-      async () => expect(await runtime.stopEngine(spec.deploymentId, cluster.url)).toBe(true),
+      async () => expect(await runtime.stopEngine(spec.engineId, cluster.url)).toBe(true),
       waitOptions,
     )
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
@@ -165,7 +165,7 @@ describe('a real Xinference', () => {
   test('a restarted supervisor: models are launched again once a worker has joined', async () => {
     const spec = await start()
     await cluster.killSupervisor()
-    const observe = () => runtime.observeEngine(spec.deploymentId, cluster.url)
+    const observe = () => runtime.observeEngine(spec.engineId, cluster.url)
     expect(await waitForPhase(observe, 'unreachable')).toMatchObject({
       message: expect.stringMatching(/^Xinference is unreachable: /),
     })
@@ -183,9 +183,9 @@ describe('a real Xinference', () => {
       address: string
     }
     await cluster.killWorker(address.split(':')[0])
-    const ids = await runtime.listDeploymentIds().catch((error: unknown) => error)
+    const ids = await runtime.listEngineIds().catch((error: unknown) => error)
     console.log('after a dead worker of two:', String(ids))
-    if (Array.isArray(ids)) expect(ids).toEqual([spec.deploymentId])
+    if (Array.isArray(ids)) expect(ids).toEqual([spec.engineId])
     else expect(ids).toBeInstanceOf(SupervisorError)
   })
 })

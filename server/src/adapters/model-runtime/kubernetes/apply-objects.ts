@@ -37,9 +37,9 @@ export async function applyObjects(
 ): Promise<void> {
   const { workload, buildDependents } = objects
   const fingerprint = createHash('sha256').update(JSON.stringify(workload)).digest('base64')
-  if (applied.get(spec.deploymentId) === fingerprint) return
+  if (applied.get(spec.engineId) === fingerprint) return
   const other = workload.kind === setKind.kind ? deploymentKind : setKind
-  if (!(await cluster.remove(workloadOf(spec.deploymentId, other)))) {
+  if (!(await cluster.remove(workloadOf(spec.engineId, other)))) {
     throw new Error('The workload of the previous instance type is still being deleted.')
   }
   const { metadata } = await cluster.apply<KubernetesObject>(workload)
@@ -48,8 +48,8 @@ export async function applyObjects(
   const file = locateWeights(settings, spec)
   const dependents = buildDependents(owner, file === null ? undefined : await readFile(file))
   for (const dependent of dependents) await cluster.apply<KubernetesObject>(dependent)
-  applied.set(spec.deploymentId, fingerprint)
-  settings.logger.info({ deploymentId: spec.deploymentId, kind }, 'applied the objects of an engine')
+  applied.set(spec.engineId, fingerprint)
+  settings.logger.info({ engineId: spec.engineId, kind }, 'applied the objects of an engine')
 }
 
 /** The path of a local weights file; null for other weights. */

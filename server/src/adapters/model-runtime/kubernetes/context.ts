@@ -17,10 +17,10 @@ export interface KubernetesContext {
 
 export const { deployment: deploymentKind, leaderWorkerSet: setKind } = workloadKinds
 
-/** Names the workload of a deployment. */
+/** Names the workload of an engine. */
 export function workloadOf(
-  deploymentId: string,
+  engineId: string,
   kind: typeof deploymentKind | typeof setKind,
 ): ObjectReference {
-  return { ...kind, name: objectNameOf(deploymentId) }
+  return { ...kind, name: objectNameOf(engineId) }
 }

@@ -15,8 +15,8 @@ interface StampedLine extends LogLine {
 }
 
 /** The pod whose log is shown: the newest, and on several nodes the leader. */
-async function findServingPod(cluster: Cluster, deploymentId: string): Promise<string | null> {
-  const pods = await cluster.listPods(selectorOf(deploymentId))
+async function findServingPod(cluster: Cluster, engineId: string): Promise<string | null> {
+  const pods = await cluster.listPods(selectorOf(engineId))
   const serving = pods.filter(({ metadata }) => (metadata?.labels?.[labels.workerIndex] ?? '0') === '0')
   return newestFirst(serving)[0]?.metadata?.name ?? null
 }
@@ -24,14 +24,14 @@ async function findServingPod(cluster: Cluster, deploymentId: string): Promise<s
 /** The engine's last log lines, oldest first. Falls back to the previous container if the current one has no output. */
 export async function readEngineLog(
   cluster: Cluster,
-  deploymentId: string,
+  engineId: string,
   limit: number,
 ): Promise<LogLine[]> {
-  return (await readStampedLog(cluster, deploymentId, limit)).map(toLogLine)
+  return (await readStampedLog(cluster, engineId, limit)).map(toLogLine)
 }
 
-async function readStampedLog(cluster: Cluster, deploymentId: string, limit: number): Promise<StampedLine[]> {
-  const pod = await findServingPod(cluster, deploymentId)
+async function readStampedLog(cluster: Cluster, engineId: string, limit: number): Promise<StampedLine[]> {
+  const pod = await findServingPod(cluster, engineId)
   return pod === null || limit <= 0 ? [] : readPodLog(cluster, pod, limit)
 }
 
@@ -59,17 +59,17 @@ async function collect(
 /** Yields the last `tail` lines, then each new one across restarts and new pods until the signal aborts. */
 export async function* followEngineLog(
   cluster: Cluster,
-  deploymentId: string,
+  engineId: string,
   tail: number,
   signal: AbortSignal,
 ): AsyncIterable<LogLine> {
   let sinceTime = new Date()
-  const recent = await readStampedLog(cluster, deploymentId, tail)
+  const recent = await readStampedLog(cluster, engineId, tail)
   yield* recent.map(toLogLine)
   let last = recent.at(-1)
   while (!signal.aborted) {
     try {
-      const pod = await findServingPod(cluster, deploymentId)
+      const pod = await findServingPod(cluster, engineId)
       sinceTime = last?.at ?? sinceTime
       const body = pod === null ? null : await cluster.openLog({ pod, follow: true, sinceTime }, signal)
       for await (const line of body === null ? [] : toLines(body)) {

@@ -29,7 +29,8 @@ const l4: InstanceType = {
 
 function makeSpec(variant: Partial<ModelVariant>, gpuCount = 1): EngineSpec {
   return {
-    deploymentId: '01a1f829-f5d2-744f-b788-baaa79e8fa26',
+    engineId: '01a1f829-f5d2-744f-b788-baaa79e8fa26',
+    deploymentId: '01a1f829-f5d2-744f-b788-baaa79e8fa27',
     modelUid: 'my-model',
     apiKey: 'engine-secret',
     clusterId: null,

@@ -14,6 +14,8 @@ export const labels = {
   managedBy: 'app.kubernetes.io/managed-by',
   name: 'app.kubernetes.io/name',
   component: 'app.kubernetes.io/component',
+  engineId: 'berth.dev/instance-id',
+  /** For people: the deployment that the engine serves */
   deploymentId: 'berth.dev/deployment-id',
   instanceType: 'berth.dev/instance-type',
   /** Set by LeaderWorkerSet; 0 is the leader */
@@ -21,26 +23,26 @@ export const labels = {
 } as const
 
 /** Selects all objects of this installation. */
-export const managedSelector = `${labels.managedBy}=berth,${labels.deploymentId}`
+export const managedSelector = `${labels.managedBy}=berth,${labels.engineId}`
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The name that all objects of a deployment share. Throws RangeError if the id is not a UUID. */
-export function objectNameOf(deploymentId: string): string {
-  if (!uuid.test(deploymentId)) throw new RangeError('A deployment id must be a lower-case UUID.')
-  return `dep-${deploymentId}`
+/** The name that all objects of an engine share. Throws RangeError if the id is not a UUID. */
+export function objectNameOf(engineId: string): string {
+  if (!uuid.test(engineId)) throw new RangeError('An engine id must be a lower-case UUID.')
+  return `dep-${engineId}`
 }
 
 /** The name of the Secret with one part of a local weights file. */
-export function weightPartName(deploymentId: string, index: number): string {
-  return `${objectNameOf(deploymentId)}-weights-${index}`
+export function weightPartName(engineId: string, index: number): string {
+  return `${objectNameOf(engineId)}-weights-${index}`
 }
 
-export function selectorOf(deploymentId: string): string {
-  return `${labels.managedBy}=berth,${labels.deploymentId}=${deploymentId}`
+export function selectorOf(engineId: string): string {
+  return `${labels.managedBy}=berth,${labels.engineId}=${engineId}`
 }
 
-/** The labels of all pods of a deployment. */
-export function podLabels({ deploymentId }: EngineSpec) {
-  return { [labels.managedBy]: 'berth', [labels.deploymentId]: deploymentId }
+/** The labels that select all pods of an engine. */
+export function podLabels({ engineId }: EngineSpec) {
+  return { [labels.managedBy]: 'berth', [labels.engineId]: engineId }
 }

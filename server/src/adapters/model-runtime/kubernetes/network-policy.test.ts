@@ -10,7 +10,7 @@ const settings: Settings = {
   proxy: { http: null, https: null, exceptions: null },
   privateNetworks: [],
 }
-const spec = { deploymentId: '01a1f829-f5d2-744f-b788-baaa79e8fa26' } as EngineSpec
+const spec = { engineId: '01a1f829-f5d2-744f-b788-baaa79e8fa26' } as EngineSpec
 
 /** True if the policy lets an engine open a connection. */
 function isReachable(address: string, port: number, changes: Partial<Settings> = {}): boolean {
@@ -70,7 +70,7 @@ test('a network of the operator, and a hub or proxy with an IP address', () => {
 test('names are resolved anywhere, and several pods of one engine reach each other', () => {
   expect(isReachable('10.96.0.10', 53)).toBe(true)
   const own = {
-    podSelector: { matchLabels: expect.objectContaining({ 'berth.dev/deployment-id': spec.deploymentId }) },
+    podSelector: { matchLabels: expect.objectContaining({ 'berth.dev/instance-id': spec.engineId }) },
   }
   expect(buildPolicySpec(spec, 2, settings).egress).toContainEqual({ to: [own] })
   expect(buildPolicySpec(spec, 1, settings).egress).not.toContainEqual({ to: [own] })

@@ -40,7 +40,7 @@ export interface LeaderWorkerSet extends KubernetesObject {
   }
 }
 
-/** The Kubernetes objects of one deployment. The workload owns the others, so deleting it deletes them. */
+/** The Kubernetes objects of one engine. The workload owns the others, so deleting it deletes them. */
 export interface EngineObjects {
   workload: V1Deployment | LeaderWorkerSet
   /**
@@ -60,7 +60,7 @@ export function buildObjects(
   const settings = { ...given, huggingFace: { ...given.huggingFace, token } }
   const template = buildPodTemplate(spec, type, plan, settings)
   const metadata: V1ObjectMeta = {
-    name: objectNameOf(spec.deploymentId),
+    name: objectNameOf(spec.engineId),
     namespace: settings.namespace,
     labels: template.metadata?.labels ?? {},
   }
@@ -157,12 +157,12 @@ function buildSecret(
   return { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data: Object.fromEntries(data) }
 }
 
-function buildWeightParts({ deploymentId }: EngineSpec, metadata: V1ObjectMeta, weights: Buffer): V1Secret[] {
+function buildWeightParts({ engineId }: EngineSpec, metadata: V1ObjectMeta, weights: Buffer): V1Secret[] {
   const count = Math.ceil(weights.length / weightPartBytes)
   return Array.from({ length: count }, (_, index) => ({
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: Object.assign({}, metadata, { name: weightPartName(deploymentId, index) }),
+    metadata: Object.assign({}, metadata, { name: weightPartName(engineId, index) }),
     type: 'Opaque',
     data: {
       part: weights.subarray(index * weightPartBytes, (index + 1) * weightPartBytes).toString('base64'),

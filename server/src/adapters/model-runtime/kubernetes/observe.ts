@@ -28,7 +28,7 @@ export interface WorkloadSnapshot {
   creationErrors: readonly string[]
 }
 
-/** State of a deployment's engine in the cluster. */
+/** State of an engine in the cluster. */
 export interface EngineSnapshot {
   /** null if there is no workload */
   workload: WorkloadSnapshot | null

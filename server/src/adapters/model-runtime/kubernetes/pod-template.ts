@@ -39,6 +39,7 @@ export function buildPodTemplate(
         [labels.managedBy]: 'berth',
         [labels.name]: 'berth-engine',
         [labels.component]: plan.engine,
+        [labels.engineId]: spec.engineId,
         [labels.deploymentId]: spec.deploymentId,
         [labels.instanceType]: type.name,
       },
@@ -98,10 +99,10 @@ function buildWeightJoiner({ image }: EnginePlan): V1Container {
   }
 }
 
-function toWeightParts({ deploymentId }: EngineSpec, count: number): V1Volume {
+function toWeightParts({ engineId }: EngineSpec, count: number): V1Volume {
   const sources = Array.from({ length: count }, (_, index) => ({
     secret: {
-      name: weightPartName(deploymentId, index),
+      name: weightPartName(engineId, index),
       items: [{ key: 'part', path: String(index) }],
     },
   }))
@@ -151,7 +152,7 @@ function buildEnvironment(spec: EngineSpec, plan: EnginePlan, settings: Settings
   const { huggingFace, proxy } = settings
   const fromSecret = (name: string, key: string): V1EnvVar => ({
     name,
-    valueFrom: { secretKeyRef: { name: objectNameOf(spec.deploymentId), key } },
+    valueFrom: { secretKeyRef: { name: objectNameOf(spec.engineId), key } },
   })
   // The image has no passwd entry for the user, so libraries need its name and home from here.
   const user = [

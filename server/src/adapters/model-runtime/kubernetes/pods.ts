@@ -1,7 +1,7 @@
 import type { CoreV1Event, V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import { engineContainer, gpuResource } from './names.ts'
 
-/** A pod of a deployment with its events. */
+/** A pod of an engine with its events. */
 export interface PodSnapshot {
   pod: V1Pod
   events: readonly CoreV1Event[]

@@ -28,13 +28,13 @@ const secret = { apiVersion: 'v1', kind: 'Secret' }
 const networkPolicy = { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' }
 const pod = { apiVersion: 'v1', kind: 'Pod' }
 
-/** How long a deployment that lost its pod may wait for another node. */
+/** How long an engine that lost its pod may wait for another node. */
 const rescheduleWaitMs = 10 * 60_000
 
 /**
- * Creates the runtime that runs each deployment as a workload in one namespace of a Kubernetes cluster. The cluster holds all
+ * Creates the runtime that runs each engine as a workload in one namespace of a Kubernetes cluster. The cluster holds all
  * state, so any number of servers may use it at once. Calls throw if the cluster can't be reached or refuses a request, and
- * throw RangeError if a deployment id is not a UUID.
+ * throw RangeError if an engine id is not a UUID.
  */
 export async function createKubernetesRuntime(settings: KubernetesRuntimeSettings): Promise<ModelRuntime> {
   const cluster = connectCluster(settings)
@@ -46,16 +46,16 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     sharedCapacity: null,
     usesCatalogWeights: true,
     logs: {
-      read: (deploymentId, limit) => readEngineLog(cluster, deploymentId, limit),
-      follow: (deploymentId, tail, signal) => followEngineLog(cluster, deploymentId, tail, signal),
+      read: (engineId, limit) => readEngineLog(cluster, engineId, limit),
+      follow: (engineId, tail, signal) => followEngineLog(cluster, engineId, tail, signal),
     },
     listOffers: async () => listOffers(settings),
     provision: (spec) => provision(context, spec),
     ensureEngine: (spec) => ensureEngine(context, spec),
-    observeEngine: (deploymentId) => observeEngine(context, deploymentId),
-    stopEngine: (deploymentId) => stopEngine(context, deploymentId),
-    release: (deploymentId) => release(context, deploymentId),
-    listDeploymentIds: () => listDeploymentIds(context),
+    observeEngine: (engineId) => observeEngine(context, engineId),
+    stopEngine: (engineId) => stopEngine(context, engineId),
+    release: (engineId) => release(context, engineId),
+    listEngineIds: () => listEngineIds(context),
     readEngineError: readFastApiError,
     async close() {},
   }
@@ -81,7 +81,7 @@ async function provision(context: KubernetesContext, spec: EngineSpec): Promise<
   if (typeof planned === 'string') return { outcome: 'refused', code: 'no_capacity', message: planned }
   await applyObjects(context, spec, planned.objects)
   const timeouts: StartTimeouts = { now: Date.now(), capacityWaitMs: settings.capacityWaitMs }
-  const snapshot = await readSnapshot(context.cluster, spec.deploymentId, spec.instanceType)
+  const snapshot = await readSnapshot(context.cluster, spec.engineId, spec.instanceType)
   const scheduling = evaluateScheduling(snapshot, timeouts)
   if (scheduling.outcome !== 'scheduled') return scheduling
   const pods = snapshot.pods.map((each) => each.pod).filter((each) => !isTerminating(each))
@@ -98,12 +98,12 @@ async function provision(context: KubernetesContext, spec: EngineSpec): Promise<
 
 async function ensureEngine(context: KubernetesContext, spec: EngineSpec): Promise<EngineObservation> {
   const { cluster, applied } = context
-  const { deploymentId } = spec
-  const workload = await findWorkload(cluster, deploymentId)
+  const { engineId } = spec
+  const workload = await findWorkload(cluster, engineId)
   const isStopped = workload !== null && toWorkloadSnapshot(workload).replicas === 0
-  if (workload === null || isStopped) applied.delete(deploymentId)
+  if (workload === null || isStopped) applied.delete(engineId)
   // Wait until the old pods are deleted; scaling up again now would keep them running.
-  if (isStopped && !(await confirmPodsDeleted(cluster, deploymentId))) {
+  if (isStopped && !(await confirmPodsDeleted(cluster, engineId))) {
     return { phase: 'starting', message: 'The engine is being stopped before it starts again.' }
   }
   const planned = await planObjects(context, spec)
@@ -111,31 +111,31 @@ async function ensureEngine(context: KubernetesContext, spec: EngineSpec): Promi
     return { phase: 'failed', stage: 'engine_startup', code: 'launch_rejected', message: planned }
   }
   await applyObjects(context, spec, planned.objects)
-  const observation = await observeEngine(context, deploymentId)
+  const observation = await observeEngine(context, engineId)
   return observation.phase === 'absent'
     ? { phase: 'starting', message: 'The engine is about to start.' }
     : observation
 }
 
-async function observeEngine(context: KubernetesContext, deploymentId: string): Promise<EngineObservation> {
+async function observeEngine(context: KubernetesContext, engineId: string): Promise<EngineObservation> {
   const { settings } = context
   const timeouts = { now: Date.now(), capacityWaitMs: Math.max(settings.capacityWaitMs, rescheduleWaitMs) }
-  const snapshot = await readSnapshot(context.cluster, deploymentId)
-  const observation = evaluateEngine(snapshot, endpointOf(settings, deploymentId), timeouts)
+  const snapshot = await readSnapshot(context.cluster, engineId)
+  const observation = evaluateEngine(snapshot, endpointOf(settings, engineId), timeouts)
   if (observation.phase !== 'ready') return observation
-  return { ...observation, instance: await findServingInstance(context, deploymentId, snapshot) }
+  return { ...observation, instance: await findServingInstance(context, engineId, snapshot) }
 }
 
-function endpointOf({ engineAddress, namespace }: KubernetesRuntimeSettings, deploymentId: string) {
+function endpointOf({ engineAddress, namespace }: KubernetesRuntimeSettings, engineId: string) {
   const baseUrl = engineAddress
-    .replaceAll('{service}', objectNameOf(deploymentId))
+    .replaceAll('{service}', objectNameOf(engineId))
     .replaceAll('{namespace}', namespace)
   return { baseUrl }
 }
 
 /** True once no pod is left. Force-deletes lost pods, which would otherwise stay listed. */
-async function confirmPodsDeleted(cluster: Cluster, deploymentId: string): Promise<boolean> {
-  const pods = await cluster.listPods(selectorOf(deploymentId))
+async function confirmPodsDeleted(cluster: Cluster, engineId: string): Promise<boolean> {
+  const pods = await cluster.listPods(selectorOf(engineId))
   const terminating = await Promise.all(
     pods.filter(isTerminating).map((each) => readPodSnapshot(cluster, each)),
   )
@@ -148,43 +148,43 @@ async function confirmPodsDeleted(cluster: Cluster, deploymentId: string): Promi
 
 async function stopEngine(
   { cluster, applied, serving }: KubernetesContext,
-  deploymentId: string,
+  engineId: string,
 ): Promise<boolean> {
-  applied.delete(deploymentId)
-  serving.delete(deploymentId)
-  const workload = await findWorkload(cluster, deploymentId)
+  applied.delete(engineId)
+  serving.delete(engineId)
+  const workload = await findWorkload(cluster, engineId)
   if (workload !== null && toWorkloadSnapshot(workload).replicas !== 0) {
     const kind = workload.kind === setKind.kind ? setKind : deploymentKind
-    await cluster.setReplicas(workloadOf(deploymentId, kind), 0)
+    await cluster.setReplicas(workloadOf(engineId, kind), 0)
   }
-  return confirmPodsDeleted(cluster, deploymentId)
+  return confirmPodsDeleted(cluster, engineId)
 }
 
 async function release(
   { cluster, applied, serving }: KubernetesContext,
-  deploymentId: string,
+  engineId: string,
 ): Promise<boolean> {
-  applied.delete(deploymentId)
-  serving.delete(deploymentId)
-  const name = objectNameOf(deploymentId)
+  applied.delete(engineId)
+  serving.delete(engineId)
+  const name = objectNameOf(engineId)
   const removed: boolean[] = []
   for (const kind of [deploymentKind, setKind, service, networkPolicy, secret]) {
     removed.push(await cluster.remove({ ...kind, name }))
   }
-  const hasNoPods = await confirmPodsDeleted(cluster, deploymentId)
+  const hasNoPods = await confirmPodsDeleted(cluster, engineId)
   return hasNoPods && removed.every(Boolean)
 }
 
-async function listDeploymentIds({ cluster }: KubernetesContext): Promise<string[]> {
+async function listEngineIds({ cluster }: KubernetesContext): Promise<string[]> {
   const kinds = [deploymentKind, setKind, pod, service, networkPolicy]
   const found = await Promise.all(
     kinds.map(({ apiVersion, kind }) => cluster.list<KubernetesObject>(apiVersion, kind, managedSelector)),
   )
-  const ids = found.flat().flatMap(({ metadata }) => metadata?.labels?.[labels.deploymentId] ?? [])
-  return [...new Set(ids)].filter(isDeploymentId)
+  const ids = found.flat().flatMap(({ metadata }) => metadata?.labels?.[labels.engineId] ?? [])
+  return [...new Set(ids)].filter(isEngineId)
 }
 
-function isDeploymentId(id: string): boolean {
+function isEngineId(id: string): boolean {
   try {
     objectNameOf(id)
     return true

@@ -10,15 +10,15 @@ import { readPodSnapshot } from './snapshots.ts'
 /** The instance that serves an engine. Reads the pods again only if the workload became available again since the last time. */
 export async function findServingInstance(
   { cluster, types, serving }: KubernetesContext,
-  deploymentId: string,
+  engineId: string,
   { workload, pods: known }: EngineSnapshot,
 ): Promise<ServingInstance | undefined> {
   const availableSince = workload?.availableSince
-  const seen = serving.get(deploymentId)
+  const seen = serving.get(engineId)
   if (seen !== undefined && known.length === 0 && seen.availableSince === availableSince) return seen.instance
   // A stale list could name the old pod, and this process would not read again.
   const found =
-    known.length > 0 ? known.map((each) => each.pod) : await cluster.listPods(selectorOf(deploymentId))
+    known.length > 0 ? known.map((each) => each.pod) : await cluster.listPods(selectorOf(engineId))
   const ready = found.filter(isReady)
   const [first] = ready
   if (first === undefined) return undefined
@@ -30,7 +30,7 @@ export async function findServingInstance(
     startedAt: new Date(Math.max(...ready.map(engineStartedAt))),
     reason: findLoss(lost)?.message ?? null,
   }
-  serving.set(deploymentId, { availableSince, instance })
+  serving.set(engineId, { availableSince, instance })
   return instance
 }
 

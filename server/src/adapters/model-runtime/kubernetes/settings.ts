@@ -10,7 +10,7 @@ export interface KubernetesRuntimeSettings {
   namespace: string
   /** Path of a kubeconfig file; null uses the service account of the server's pod */
   kubeconfig: string | null
-  /** Region that deployments report; null uses the instance type's region */
+  /** Region that engines report; null uses the instance type's region */
   region: string | null
   /** Instance types that the cluster offers */
   instanceTypes: readonly InstanceType[]

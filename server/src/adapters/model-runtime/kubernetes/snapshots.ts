@@ -8,33 +8,33 @@ import type { EngineSnapshot, WorkloadSnapshot } from './observe.ts'
 import { findLastExit, isRunningSinceStart, newestFirst } from './pods.ts'
 import type { PodSnapshot } from './pods.ts'
 
-/** The workload of a deployment, of either kind; null for none. */
+/** The workload of an engine, of either kind; null for none. */
 export async function findWorkload(
   cluster: Cluster,
-  deploymentId: string,
+  engineId: string,
 ): Promise<V1Deployment | LeaderWorkerSet | null> {
   return (
-    (await cluster.read<V1Deployment>(workloadOf(deploymentId, deploymentKind))) ??
-    (await cluster.read<LeaderWorkerSet>(workloadOf(deploymentId, setKind)))
+    (await cluster.read<V1Deployment>(workloadOf(engineId, deploymentKind))) ??
+    (await cluster.read<LeaderWorkerSet>(workloadOf(engineId, setKind)))
   )
 }
 
 /** Reads the workload, and the pods with their events only if the workload is not ready. */
 export async function readSnapshot(
   cluster: Cluster,
-  deploymentId: string,
+  engineId: string,
   instanceType?: string,
 ): Promise<EngineSnapshot> {
-  const workload = await findWorkload(cluster, deploymentId)
+  const workload = await findWorkload(cluster, engineId)
   const size = workload === null ? null : toWorkloadSnapshot(workload)
   if (instanceType === undefined && (size === null || size.replicas === 0 || size.isReady)) {
     return { workload: size, pods: [] }
   }
-  const pods = (await listPods(cluster, deploymentId)).filter(
+  const pods = (await listPods(cluster, engineId)).filter(
     ({ metadata }) => instanceType === undefined || metadata?.labels?.[labels.instanceType] === instanceType,
   )
   const creationErrors =
-    size !== null && pods.length < size.nodes ? await listCreationErrors(cluster, deploymentId) : []
+    size !== null && pods.length < size.nodes ? await listCreationErrors(cluster, engineId) : []
   return {
     workload: size === null ? null : { ...size, creationErrors: [...size.creationErrors, ...creationErrors] },
     pods: await Promise.all(pods.map((each) => readPodSnapshot(cluster, each))),
@@ -61,8 +61,8 @@ export async function readPodSnapshot(cluster: Cluster, found: V1Pod): Promise<P
  * Reads creation errors of a LeaderWorkerSet from the events of its StatefulSets: that of the leader has the set's name, and that of
  * the workers the name of the leader's pod.
  */
-async function listCreationErrors(cluster: Cluster, deploymentId: string): Promise<string[]> {
-  const name = objectNameOf(deploymentId)
+async function listCreationErrors(cluster: Cluster, engineId: string): Promise<string[]> {
+  const name = objectNameOf(engineId)
   const events = await Promise.all([cluster.listEvents(name), cluster.listEvents(`${name}-0`)])
   return events
     .flat()
@@ -73,8 +73,8 @@ async function listCreationErrors(cluster: Cluster, deploymentId: string): Promi
     .flatMap(({ message }) => message ?? [])
 }
 
-async function listPods(cluster: Cluster, deploymentId: string): Promise<V1Pod[]> {
-  return newestFirst(await cluster.listPods(selectorOf(deploymentId), { mayBeStale: true }))
+async function listPods(cluster: Cluster, engineId: string): Promise<V1Pod[]> {
+  return newestFirst(await cluster.listPods(selectorOf(engineId), { mayBeStale: true }))
 }
 
 /** A Deployment reports creation errors in a condition. A LeaderWorkerSet reports them only as events. */

@@ -9,7 +9,7 @@ import type { HostOffer } from './host.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 import { listWeightPaths } from './weights/weight-files.ts'
 
-/** What a deployment has reserved on this host. */
+/** What an engine has reserved on this host. */
 export interface Reservation {
   startedAt: Date
   memoryBytes: number
@@ -19,20 +19,20 @@ export interface Reservation {
   weights: string[]
 }
 
-/** The reservations of all deployments, in their folders. A reservation ends when its folder is deleted. */
+/** The reservations of all engines, in their folders. A reservation ends when its folder is deleted. */
 export interface Reservations {
-  /** Reserves GPUs or memory for a deployment, or returns its existing reservation. Written to the disk before it returns. */
+  /** Reserves GPUs or memory for an engine, or returns its existing reservation. Written to the disk before it returns. */
   reserve(spec: EngineSpec): Promise<ProvisionResult>
-  find(deploymentId: string): Promise<Reservation | null>
-  /** Paths of the weights that deployments need */
+  find(engineId: string): Promise<Reservation | null>
+  /** Paths of the weights that engines need */
   listNeededWeights(): Promise<string[]>
 }
 
-/** The folders of deployments on this host. */
+/** The folders of engines on this host. */
 export interface DeploymentFolders {
   /** Throws RangeError if the id is not a UUID. */
-  of(deploymentId: string): string
-  /** The ids of all deployments with a folder. */
+  of(engineId: string): string
+  /** The ids of all engines with a folder. */
   list(): Promise<string[]>
 }
 
@@ -45,15 +45,15 @@ export function createReservations(
 ): Reservations {
   const runExclusive = createSerialQueue()
 
-  const find = (deploymentId: string) => readReservation(folders.of(deploymentId))
+  const find = (engineId: string) => readReservation(folders.of(engineId))
 
   async function list(): Promise<Reservation[]> {
     return (await Promise.all((await folders.list()).map(find))).filter((each) => each !== null)
   }
 
   async function reserve(spec: EngineSpec): Promise<ProvisionResult> {
-    const existing = await find(spec.deploymentId)
-    if (existing !== null) return describeInstance(spec.deploymentId, existing)
+    const existing = await find(spec.engineId)
+    if (existing !== null) return describeInstance(spec.engineId, existing)
     const found = offers.find(({ offer }) => offer.instanceType === spec.instanceType)
     if (found === undefined || !found.offer.formats.includes(spec.variant.format)) {
       const supported = offers.map(
@@ -70,7 +70,7 @@ export function createReservations(
       gpus: allocation.gpus,
       weights: listWeightPaths(spec.variant, settings),
     }
-    const folder = folders.of(spec.deploymentId)
+    const folder = folders.of(spec.engineId)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await writeJson(engineFiles(folder).instance, {
       started_at: reservation.startedAt.toISOString(),
@@ -78,11 +78,11 @@ export function createReservations(
       gpus: reservation.gpus,
       weights: reservation.weights,
     })
-    return describeInstance(spec.deploymentId, reservation)
+    return describeInstance(spec.engineId, reservation)
   }
 
   return {
-    // One at a time, so that two deployments can't reserve the same GPU or memory.
+    // One at a time, so that two engines can't reserve the same GPU or memory.
     reserve: (spec) => runExclusive('reserve', () => reserve(spec)),
     find,
     listNeededWeights: async () => (await list()).flatMap(({ weights }) => weights),
@@ -97,7 +97,7 @@ function allocate(
   return gpus === null ? allocateMemory(offer, memoryBytes, others) : allocateGpus(offer, gpus, others)
 }
 
-/** Each GPU serves one deployment. */
+/** Each GPU serves one engine. */
 function allocateGpus(
   { instanceType, gpuCount }: InstanceOffer,
   gpus: readonly Gpu[],
@@ -139,12 +139,12 @@ async function readReservation(folder: string): Promise<Reservation | null> {
   }
 }
 
-function describeInstance(deploymentId: string, { gpus, startedAt }: Reservation): ProvisionResult {
+function describeInstance(engineId: string, { gpus, startedAt }: Reservation): ProvisionResult {
   return {
     outcome: 'provisioned',
     instance: {
       // The last part of a UUIDv7 is random, unlike the first, which is the time.
-      instanceId: `local-${deploymentId.slice(-12)}`,
+      instanceId: `local-${engineId.slice(-12)}`,
       clusterId: 'local',
       gpuAllocationId: gpus?.join(',') ?? 'host',
       region: 'local',

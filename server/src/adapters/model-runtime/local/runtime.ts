@@ -22,7 +22,7 @@ import { createWeightStore } from './weights/weights.ts'
 import type { WeightStore } from './weights/weights.ts'
 
 const engineProgram = fileURLToPath(new URL('../../../../../engine/src/main.ts', import.meta.url))
-const deploymentIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const engineIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const logCheckMs = 30_000
 
 /** The parts of the runtime, which its operations share. */
@@ -37,8 +37,8 @@ interface LocalContext {
 }
 
 /**
- * Creates the runtime that runs each engine as a process on this host. All state is in `DATA_DIR/engines/<deployment>`, so a
- * restarted server finds its engines again. Only one server process may use a DATA_DIR. Methods throw RangeError if a deployment
+ * Creates the runtime that runs each engine as a process on this host. All state is in `DATA_DIR/engines/<engine>`, so a
+ * restarted server finds its engines again. Only one server process may use a DATA_DIR. Methods throw RangeError if an engine
  * id is not a UUID.
  */
 export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<ModelRuntime> {
@@ -47,18 +47,18 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
   const stopLogChecks = startLogChecks(context)
   const runExclusive = createSerialQueue()
   const hidePath = hideFolder(settings.dataDirectory)
-  const logOf = (deploymentId: string) => engineFiles(folders.of(deploymentId)).log
+  const logOf = (engineId: string) => engineFiles(folders.of(engineId)).log
   return {
     name: 'local',
     engines: programs.list,
     sharedCapacity: settings.sharedCapacity ?? null,
     usesCatalogWeights: true,
     logs: {
-      read: async (deploymentId, limit) => (await readLog(logOf(deploymentId), limit)).map(hidePath),
-      async *follow(deploymentId, tail, signal) {
-        for await (const line of followLog(logOf(deploymentId), tail, signal)) yield hidePath(line)
+      read: async (engineId, limit) => (await readLog(logOf(engineId), limit)).map(hidePath),
+      async *follow(engineId, tail, signal) {
+        for await (const line of followLog(logOf(engineId), tail, signal)) yield hidePath(line)
       },
-      isReadable: async (deploymentId) => existsSync(folders.of(deploymentId)),
+      isReadable: async (engineId) => existsSync(folders.of(engineId)),
     },
     weightCache: {
       measure: () => weights.cache.measure(),
@@ -68,17 +68,17 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       prune: () => weights.cache.prune(),
     },
     listOffers: async () => offers.map(({ offer }) => offer),
-    provision: (spec) => runExclusive(spec.deploymentId, () => reservations.reserve(spec)),
-    ensureEngine: (spec) => runExclusive(spec.deploymentId, () => ensureEngine(context, spec)),
-    observeEngine: (deploymentId) => observeEngine(context, deploymentId),
-    stopEngine: (deploymentId) => runExclusive(deploymentId, () => stopEngine(context, deploymentId)),
-    release: (deploymentId) =>
-      runExclusive(deploymentId, async () => {
-        if (!(await stopEngine(context, deploymentId))) return false
-        await rm(folders.of(deploymentId), { recursive: true, force: true })
+    provision: (spec) => runExclusive(spec.engineId, () => reservations.reserve(spec)),
+    ensureEngine: (spec) => runExclusive(spec.engineId, () => ensureEngine(context, spec)),
+    observeEngine: (engineId) => observeEngine(context, engineId),
+    stopEngine: (engineId) => runExclusive(engineId, () => stopEngine(context, engineId)),
+    release: (engineId) =>
+      runExclusive(engineId, async () => {
+        if (!(await stopEngine(context, engineId))) return false
+        await rm(folders.of(engineId), { recursive: true, force: true })
         return true
       }),
-    listDeploymentIds: () => folders.list(),
+    listEngineIds: () => folders.list(),
     readEngineError: readFastApiError,
     async close() {
       stopLogChecks()
@@ -103,11 +103,11 @@ async function openContext(given: LocalRuntimeSettings): Promise<LocalContext> {
 
 function openFolders(root: string): DeploymentFolders {
   return {
-    of(deploymentId) {
-      if (deploymentIdPattern.test(deploymentId)) return join(root, deploymentId)
-      throw new RangeError('A deployment id must be a lowercase UUID.')
+    of(engineId) {
+      if (engineIdPattern.test(engineId)) return join(root, engineId)
+      throw new RangeError('An engine id must be a lowercase UUID.')
     },
-    list: async () => (await readdir(root)).filter((name) => deploymentIdPattern.test(name)),
+    list: async () => (await readdir(root)).filter((name) => engineIdPattern.test(name)),
   }
 }
 
@@ -125,28 +125,28 @@ function startLogChecks({ folders, settings: { logger } }: LocalContext): () => 
 
 async function observeEngine(
   { engines, weights, folders }: LocalContext,
-  deploymentId: string,
+  engineId: string,
 ): Promise<EngineObservation> {
-  const engine = await engines.observe(folders.of(deploymentId))
-  return engine.phase === 'absent' ? (weights.observe(deploymentId) ?? engine) : engine
+  const engine = await engines.observe(folders.of(engineId))
+  return engine.phase === 'absent' ? (weights.observe(engineId) ?? engine) : engine
 }
 
 async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<EngineObservation> {
   const { settings, folders, engines, reservations, weights } = context
-  const { deploymentId } = spec
-  const directory = folders.of(deploymentId)
+  const { engineId } = spec
+  const directory = folders.of(engineId)
   // A restored DATA_DIR has no reservations.
   const provisioned = await reservations.reserve(spec)
   if (provisioned.outcome === 'refused') {
     const { code, message } = provisioned
     return { phase: 'failed', stage: 'engine_startup', code, message }
   }
-  const before = await observeEngine(context, deploymentId)
+  const before = await observeEngine(context, engineId)
   if (before.phase !== 'absent') return before
   // A hanging engine may outlive its launch record. Two engines would use twice the memory.
   if (!(await engines.stop(directory)))
     return { phase: 'starting', message: 'Waiting for the previous engine to stop.' }
-  const model = await weights.ensure(deploymentId, spec.variant, spec.hubToken)
+  const model = await weights.ensure(engineId, spec.variant, spec.hubToken)
   if (model !== null) {
     try {
       await engines.launch(directory, await buildStart(context, spec, model))
@@ -156,9 +156,9 @@ async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<En
         'The engine could not be started because the disk of DATA_DIR is full. Free up disk space and deploy again.'
       return { phase: 'failed', stage: 'engine_startup', code: 'disk_full', message }
     }
-    settings.logger.info({ deploymentId, model: basename(model) }, 'started an engine')
+    settings.logger.info({ engineId, model: basename(model) }, 'started an engine')
   }
-  const after = await observeEngine(context, deploymentId)
+  const after = await observeEngine(context, engineId)
   return after.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : after
 }
 
@@ -167,7 +167,7 @@ async function buildStart(
   spec: EngineSpec,
   model: string,
 ): Promise<EngineStart> {
-  const reservation = await reservations.find(spec.deploymentId)
+  const reservation = await reservations.find(spec.engineId)
   const found = offers.find(({ offer }) => offer.instanceType === spec.instanceType)
   const place = {
     gpus: reservation?.gpus ?? null,
@@ -179,9 +179,9 @@ async function buildStart(
 
 async function stopEngine(
   { engines, weights, folders }: LocalContext,
-  deploymentId: string,
+  engineId: string,
 ): Promise<boolean> {
-  const directory = folders.of(deploymentId)
-  await weights.cancel(deploymentId)
+  const directory = folders.of(engineId)
+  await weights.cancel(engineId)
   return await engines.stop(directory)
 }

@@ -5,7 +5,7 @@ import type { XinferenceSettings } from './settings.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { Terminator } from './terminate.ts'
 
-/** What the operations of the runtime share. The maps and sets are caches of this process, by deployment. */
+/** What the operations of the runtime share. The maps and sets are caches of this process, by engine. */
 export interface XinferenceContext {
   settings: XinferenceSettings
   supervisors: readonly Supervisor[]
@@ -13,34 +13,34 @@ export interface XinferenceContext {
   tracker: ProgressTracker
   locations: Map<string, Supervisor>
   reservations: Map<string, Reservation>
-  /** Deployments whose supervisor did not respond the last time; the log has it once */
+  /** Engines whose supervisor did not respond the last time; the log has it once */
   unreachable: Set<string>
-  /** Deployments whose model Berth terminated and has not launched since. Failures from before are ignored. */
+  /** Engines whose model Berth terminated and has not launched since. Failures from before are ignored. */
   terminated: Set<string>
 }
 
-/** The uid of a deployment's model. */
-export function toUid(deploymentId: string): string {
-  return `dep-${deploymentId}`
+/** The uid of an engine's model. */
+export function toUid(engineId: string): string {
+  return `dep-${engineId}`
 }
 
-/** Finds the supervisor of a deployment's model; null if none has it. Throws SupervisorError if one does not respond. */
+/** Finds the supervisor of an engine's model; null if none has it. Throws SupervisorError if one does not respond. */
 export async function locateModel(
   { supervisors, locations }: XinferenceContext,
-  deploymentId: string,
+  engineId: string,
   clusterId: string | null | undefined,
 ): Promise<Supervisor | null> {
   const known =
-    supervisors.find((supervisor) => supervisor.clusterId === clusterId) ?? locations.get(deploymentId)
+    supervisors.find((supervisor) => supervisor.clusterId === clusterId) ?? locations.get(engineId)
   if (known !== undefined) return known
   let lastError: SupervisorError | null = null
   for (const supervisor of supervisors) {
     try {
-      const uid = toUid(deploymentId)
+      const uid = toUid(engineId)
       const hasModel =
         (await supervisor.findInstance(uid)) !== null || (await supervisor.describe(uid)).state !== 'unknown'
       if (!hasModel) continue
-      locations.set(deploymentId, supervisor)
+      locations.set(engineId, supervisor)
       return supervisor
     } catch (error) {
       if (!(error instanceof SupervisorError)) throw error

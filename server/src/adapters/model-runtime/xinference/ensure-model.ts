@@ -13,15 +13,15 @@ import type { Supervisor } from './supervisor.ts'
 
 const launchTimeoutMs = 30_000
 
-/** Launches a deployment's model if no supervisor has it, and returns its state. */
+/** Launches an engine's model if no supervisor has it, and returns its state. */
 export async function ensureModel(context: XinferenceContext, spec: EngineSpec): Promise<ModelObservation> {
-  const { deploymentId } = spec
-  const supervisor = await locateModel(context, deploymentId, spec.clusterId)
+  const { engineId } = spec
+  const supervisor = await locateModel(context, engineId, spec.clusterId)
   if (supervisor === null) {
     const message = 'The Xinference supervisor of this deployment is no longer in XINFERENCE_URLS.'
     return { phase: 'failed', stage: 'engine_startup', code: 'instance_lost', message }
   }
-  const observation = await observeDeployment(context, supervisor, deploymentId, { isLaunch: true })
+  const observation = await observeDeployment(context, supervisor, engineId, { isLaunch: true })
   return observation.phase === 'absent' ? launchModel(context, supervisor, spec) : observation
 }
 
@@ -63,10 +63,10 @@ async function readLaunchResponse(
   { engine, response }: { engine: string; response: SupervisorResponse },
 ): Promise<ModelObservation> {
   const { settings, terminated } = context
-  const { deploymentId, modelUid } = spec
+  const { engineId, modelUid } = spec
   if (response.status === 200) {
-    terminated.delete(deploymentId)
-    settings.logger.info({ deploymentId, supervisor: supervisor.origin, engine }, 'launched a model')
+    terminated.delete(engineId)
+    settings.logger.info({ engineId, supervisor: supervisor.origin, engine }, 'launched a model')
     return { phase: 'starting', message: `Xinference is launching the model with ${engine}.` }
   }
   if (response.status === 400 && /already in the model list/i.test(response.detail))
@@ -98,19 +98,19 @@ async function adoptExisting(
     const message = `Xinference already runs another model, ${existing.modelName}, with the uid ${spec.modelUid}.`
     return { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message }
   }
-  context.terminated.delete(spec.deploymentId)
-  return observeDeployment(context, supervisor, spec.deploymentId, { isLaunch: true })
+  context.terminated.delete(spec.engineId)
+  return observeDeployment(context, supervisor, spec.engineId, { isLaunch: true })
 }
 
-/** Observes the model of a deployment. Failures from before Berth terminated it are ignored. */
+/** Observes the model of an engine. Failures from before Berth terminated it are ignored. */
 export function observeDeployment(
   { terminated }: XinferenceContext,
   supervisor: Supervisor,
-  deploymentId: string,
+  engineId: string,
   { isLaunch }: { isLaunch: boolean },
 ): Promise<ModelObservation> {
-  return observeModel(supervisor, toUid(deploymentId), {
-    ignoresPastFailures: terminated.has(deploymentId),
+  return observeModel(supervisor, toUid(engineId), {
+    ignoresPastFailures: terminated.has(engineId),
     isLaunch,
   })
 }
@@ -121,9 +121,9 @@ export function reserve(
   spec: EngineSpec,
   { node }: NodeOffer,
 ): void {
-  const { deploymentId, modelUid, gpuCount, memoryBytes } = spec
-  locations.set(deploymentId, node.supervisor)
+  const { engineId, modelUid, gpuCount, memoryBytes } = spec
+  locations.set(engineId, node.supervisor)
   const { host, supervisor } = node
   const { origin } = supervisor
-  reservations.set(deploymentId, { uid: modelUid, origin, host, gpuCount, memoryBytes })
+  reservations.set(engineId, { uid: modelUid, origin, host, gpuCount, memoryBytes })
 }

@@ -8,7 +8,7 @@ import type { Supervisor } from './supervisor.ts'
 export interface ObserveOptions {
   /** Ignore failures that Xinference still reports from before Berth terminated the model */
   ignoresPastFailures: boolean
-  /** The deployment waits for its first request. An unclassified failure is then one of the launch. */
+  /** The engine waits for its first request. An unclassified failure is then one of the launch. */
   isLaunch: boolean
 }
 

@@ -10,7 +10,7 @@ export interface NodeOffer extends InstanceOffer {
   gpus: Gpu[]
 }
 
-/** Capacity reserved for a deployment that Xinference may not know of yet. */
+/** Capacity reserved for an engine that Xinference may not know of yet. */
 export interface Reservation {
   uid: string
   origin: string

@@ -1,11 +1,11 @@
 import type { EngineObservation } from '../../../ports/model-runtime.ts'
 import type { ModelObservation } from './observe.ts'
 
-/** Tracks how long a deployment has been stalled. Kept in memory, so a restart of Berth resets it. */
+/** Tracks how long an engine has been stalled. Kept in memory, so a restart of Berth resets it. */
 export interface ProgressTracker {
   /** Records an observation and returns it, or a failure if the download or start has stalled. Marks losses. */
-  record(deploymentId: string, observation: ModelObservation): EngineObservation
-  clear(deploymentId: string): void
+  record(engineId: string, observation: ModelObservation): EngineObservation
+  clear(engineId: string): void
 }
 
 /** A model whose instance is READY counts as absent if Xinference does not list it for this long. */
@@ -15,31 +15,31 @@ export function createProgressTracker(stallMs: number): ProgressTracker {
   const unchanged = new Map<string, { text: string; since: number }>()
 
   /** Records an observation and returns the milliseconds since it was first made. */
-  function measure(deploymentId: string, observation: ModelObservation): number {
+  function measure(engineId: string, observation: ModelObservation): number {
     const text = JSON.stringify(observation)
-    const last = unchanged.get(deploymentId)
+    const last = unchanged.get(engineId)
     // Not the time of day: neither a step of the clock nor a suspended machine makes a model stall.
     const now = performance.now()
     if (last?.text === text) return now - last.since
-    unchanged.set(deploymentId, { text, since: now })
+    unchanged.set(engineId, { text, since: now })
     return 0
   }
 
   return {
-    record(deploymentId, observation) {
+    record(engineId, observation) {
       switch (observation.phase) {
         case 'unlisted':
-          return toUnlisted(measure(deploymentId, observation) > Math.min(maxUnlistedMs, stallMs))
+          return toUnlisted(measure(engineId, observation) > Math.min(maxUnlistedMs, stallMs))
         case 'downloading':
         case 'starting':
-          return measure(deploymentId, observation) > stallMs ? toStalled(observation, stallMs) : observation
+          return measure(engineId, observation) > stallMs ? toStalled(observation, stallMs) : observation
         default:
-          unchanged.delete(deploymentId)
+          unchanged.delete(engineId)
           return isLoss(observation) ? { ...observation, lostAt: 'unknown' } : observation
       }
     },
 
-    clear: (deploymentId) => void unchanged.delete(deploymentId),
+    clear: (engineId) => void unchanged.delete(engineId),
   }
 }
 
@@ -60,7 +60,7 @@ function toStalled(
     : { phase: 'failed', stage: 'health_check', code: 'readiness_timeout', message }
 }
 
-/** True if Xinference holds nothing for the deployment until the next launch, because it dropped the model or never had it. */
+/** True if Xinference holds nothing for the engine until the next launch, because it dropped the model or never had it. */
 function isLoss(
   observation: EngineObservation,
 ): observation is Extract<EngineObservation, { phase: 'absent' | 'failed' }> {

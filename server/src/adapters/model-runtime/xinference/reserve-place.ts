@@ -26,7 +26,7 @@ export async function readOffers({
 /** Reserves a place for a model on the host with the least capacity that suffices. */
 export async function reservePlace(context: XinferenceContext, spec: EngineSpec): Promise<ProvisionResult> {
   const { supervisors, reservations } = context
-  const { deploymentId, instanceType } = spec
+  const { engineId, instanceType } = spec
   const { offers, unreachable } = await readOffers(context)
   const placement = findPlacement(offers, spec, [...reservations.values()])
   if (placement === null) {
@@ -41,7 +41,7 @@ export async function reservePlace(context: XinferenceContext, spec: EngineSpec)
     outcome: 'provisioned',
     instance: {
       // The last part of a UUIDv7 is random; the first is a timestamp.
-      instanceId: `xinference-${deploymentId.slice(-12)}`,
+      instanceId: `xinference-${engineId.slice(-12)}`,
       clusterId: node.supervisor.clusterId,
       gpuAllocationId: gpuCount === 0 ? name : `${name}: ${gpuCount} x ${gpuModel ?? 'GPU'}`,
       region,

@@ -24,9 +24,9 @@ const uidPattern = /^dep-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 const defaultStallMs = 20 * 60_000
 
 /**
- * Creates the runtime that launches each deployment's model on a Xinference cluster, under the uid `dep-<deployment>`. The
+ * Creates the runtime that launches each engine's model on a Xinference cluster, under the uid `dep-<engine>`. The
  * supervisors hold the state; this process only caches locations, reservations and timers. Supervisors may be down at the start.
- * While a supervisor does not respond, its deployments are `unreachable`, because their models may still be serving.
+ * While a supervisor does not respond, its engines are `unreachable`, because their models may still be serving.
  */
 export async function createXinferenceRuntime(settings: XinferenceSettings): Promise<ModelRuntime> {
   const agent = new Agent({
@@ -60,13 +60,14 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     // Xinference downloads the revisions of its own model list.
     usesCatalogWeights: false,
     logs: {
-      read: async (deploymentId, limit) => (await readEvents(context, deploymentId)).slice(-limit),
-      follow: (deploymentId, tail, signal) => followEvents(context, deploymentId, tail, signal),
+      read: async (engineId, limit) => (await readEvents(context, engineId)).slice(-limit),
+      follow: (engineId, tail, signal) => followEvents(context, engineId, tail, signal),
     },
     readAvailability: () => models.read(),
     listOffers: async () => mergeNodeOffers((await readOffers(context)).offers),
     ...serializeOperations(context),
-    listDeploymentIds: () => listDeploymentIds(context),
+    listEngineIds: () => listEngineIds(context),
+    nameModel: toUid,
     readEngineError,
     async authorizeEngine(baseUrl, refused) {
       const supervisor = context.supervisors.find(({ origin }) => origin === baseUrl)
@@ -81,30 +82,30 @@ type Operations = Pick<
   'provision' | 'ensureEngine' | 'observeEngine' | 'stopEngine' | 'release'
 >
 
-/** The operations on one deployment. Those that change something run one after the other. */
+/** The operations on one engine. Those that change something run one after the other. */
 function serializeOperations(context: XinferenceContext): Operations {
   const runSerially = createSerialQueue()
   return {
-    // Serialized, so that no two deployments reserve the same capacity.
+    // Serialized, so that no two engines reserve the same capacity.
     provision: (spec) => runSerially('provision', () => reservePlace(context, spec)),
     ensureEngine: (spec) =>
-      runSerially(spec.deploymentId, () =>
-        track(context, spec.deploymentId, () => ensureModel(context, spec)),
+      runSerially(spec.engineId, () =>
+        track(context, spec.engineId, () => ensureModel(context, spec)),
       ),
-    observeEngine: (deploymentId, clusterId) =>
-      track(context, deploymentId, async () => {
-        const supervisor = await locateModel(context, deploymentId, clusterId)
+    observeEngine: (engineId, clusterId) =>
+      track(context, engineId, async () => {
+        const supervisor = await locateModel(context, engineId, clusterId)
         if (supervisor === null) return { phase: 'absent' }
-        return observeDeployment(context, supervisor, deploymentId, { isLaunch: false })
+        return observeDeployment(context, supervisor, engineId, { isLaunch: false })
       }),
-    stopEngine: (deploymentId, clusterId) =>
-      runSerially(deploymentId, () => stopEngine(context, deploymentId, clusterId)),
-    release: (deploymentId, clusterId) =>
-      runSerially(deploymentId, async () => {
-        if (!(await stopEngine(context, deploymentId, clusterId))) return false
-        context.reservations.delete(deploymentId)
-        context.locations.delete(deploymentId)
-        context.terminated.delete(deploymentId)
+    stopEngine: (engineId, clusterId) =>
+      runSerially(engineId, () => stopEngine(context, engineId, clusterId)),
+    release: (engineId, clusterId) =>
+      runSerially(engineId, async () => {
+        if (!(await stopEngine(context, engineId, clusterId))) return false
+        context.reservations.delete(engineId)
+        context.locations.delete(engineId)
+        context.terminated.delete(engineId)
         return true
       }),
   }
@@ -113,38 +114,38 @@ function serializeOperations(context: XinferenceContext): Operations {
 /** Records an observation. A SupervisorError becomes the observation `unreachable`. */
 async function track(
   { unreachable, tracker, settings }: XinferenceContext,
-  deploymentId: string,
+  engineId: string,
   observe: () => Promise<ModelObservation>,
 ): Promise<EngineObservation> {
   try {
     const observation = await observe()
-    unreachable.delete(deploymentId)
-    return tracker.record(deploymentId, observation)
+    unreachable.delete(engineId)
+    return tracker.record(engineId, observation)
   } catch (error) {
     if (!(error instanceof SupervisorError)) throw error
-    if (!unreachable.has(deploymentId)) {
-      settings.logger.warn({ deploymentId, err: error }, 'a Xinference supervisor is unreachable')
+    if (!unreachable.has(engineId)) {
+      settings.logger.warn({ engineId, err: error }, 'a Xinference supervisor is unreachable')
     }
-    unreachable.add(deploymentId)
+    unreachable.add(engineId)
     return { phase: 'unreachable', message: `Xinference is unreachable: ${error.message}.` }
   }
 }
 
 async function stopEngine(
   context: XinferenceContext,
-  deploymentId: string,
+  engineId: string,
   clusterId: string | null | undefined,
 ): Promise<boolean> {
   const { terminator, terminated, tracker, unreachable } = context
-  const supervisor = await locateModel(context, deploymentId, clusterId)
-  if (supervisor !== null && !(await terminator.terminate(supervisor, toUid(deploymentId)))) return false
-  terminated.add(deploymentId)
-  tracker.clear(deploymentId)
-  unreachable.delete(deploymentId)
+  const supervisor = await locateModel(context, engineId, clusterId)
+  if (supervisor !== null && !(await terminator.terminate(supervisor, toUid(engineId)))) return false
+  terminated.add(engineId)
+  tracker.clear(engineId)
+  unreachable.delete(engineId)
   return true
 }
 
-async function listDeploymentIds({ supervisors, locations }: XinferenceContext): Promise<string[]> {
+async function listEngineIds({ supervisors, locations }: XinferenceContext): Promise<string[]> {
   const results = await Promise.allSettled(
     supervisors.map(async (supervisor) => {
       const uids = await listLaunched(supervisor)

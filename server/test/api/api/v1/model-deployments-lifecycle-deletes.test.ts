@@ -123,10 +123,10 @@ test('a failing cleanup stays terminating with cleanup_failed and is retried unt
 test('a cleanup failure does not remove the original failure from the events', async () => {
   runtime.answer({
     ensureEngine: () => ({ phase: 'failed', stage: 'model_download', code: 'disk_full', message: 'No.' }),
+    release: fail,
   })
   const id = await create()
   await waitForStatus(client, id, 'failed')
-  runtime.answer({ release: fail })
   await client.delete(`${path}/${id}`)
   await expect.poll(async () => (await read(id)).failure_reason).toMatch(/^cleanup_failed/)
   runtime.reset()

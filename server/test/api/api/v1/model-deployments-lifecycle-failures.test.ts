@@ -307,10 +307,11 @@ test('a runtime that fails to provision for 10 minutes: failed with provision_ti
   await expect.poll(async () => (await read(id)).waiting_for).toBe('retry')
   const since = new Date(Date.now() - 11 * 60_000)
   await server.application.db
-    .updateTable('deployments')
-    .set({ status_changed_at: since, updated_at: since, reconcile_at: new Date(0) })
-    .where('id', '=', id)
+    .updateTable('instances')
+    .set({ status_changed_at: since, updated_at: since })
+    .where('deployment_id', '=', id)
     .execute()
+  await makeDue(id)
   expect(await waitForStatus(client, id, 'failed')).toMatchObject({
     failure_stage: 'provisioning',
     failure_reason: expect.stringMatching(/^provision_timeout: /),

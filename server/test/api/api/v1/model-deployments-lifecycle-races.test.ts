@@ -234,7 +234,7 @@ test('an error is retried after a second, and less often the longer it lasts', a
   await runPass('one', { limit: 100 })
   const hourAgo = new Date(Date.now() - 3_600_000)
   const change = (changes: { status_changed_at?: Date; updated_at: Date }) =>
-    db.updateTable('deployments').set(changes).where('id', '=', id).execute()
+    db.updateTable('instances').set(changes).where('deployment_id', '=', id).execute()
   await change({ status_changed_at: hourAgo, updated_at: hourAgo })
   runtime.answer({ observeEngine: fail })
   expect(await reconcileAndReadDelay(id)).toBeLessThanOrEqual(1)
@@ -249,7 +249,11 @@ test('an unconfirmed release is polled immediately, and later every five seconds
   await client.delete(`${path}/${id}`)
   expect(await reconcileAndReadDelay(id)).toBeLessThan(1)
   const hourAgo = new Date(Date.now() - 3_600_000)
-  await db.updateTable('deployments').set({ status_changed_at: hourAgo }).where('id', '=', id).execute()
+  await db
+    .updateTable('instances')
+    .set({ status_changed_at: hourAgo })
+    .where('deployment_id', '=', id)
+    .execute()
   expect(await reconcileAndReadDelay(id)).toBeGreaterThan(1)
 })
 
@@ -263,13 +267,14 @@ test.each([
   const id = await create()
   await makeDue(id)
   await runPass('one', { limit: 100 })
+  const { instances } = await read(id)
   const woken: string[] = []
   const unsubscribe = notifications.subscribe('deployment_due', (about) => woken.push(about))
   // now() is constant within a transaction.
   await db.transaction().execute(async (transaction) => {
     const due = sql<Date>`now() + make_interval(secs => ${seconds})`
     await transaction.updateTable('deployments').set({ reconcile_at: due }).where('id', '=', id).execute()
-    await requeueNow(transaction, id)
+    await requeueNow(transaction, id, instances[0].id)
     const found = transaction.selectFrom('deployments').select(sql<boolean>`reconcile_at = now()`.as('isNow'))
     expect(await found.where('id', '=', id).executeTakeFirst()).toEqual({ isNow: isRequeued })
   })

@@ -178,8 +178,8 @@ test('with the bundled Kubernetes settings, billing can be activated and new dep
       body: { subscription_status: 'active' },
     })
     const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
-    const placed = { selected_instance_type: 'l4-x2', region: 'default' }
-    await application.db.updateTable('deployments').set(placed).where('id', '=', body.id).execute()
+    const placed = { instance_type: 'l4-x2', region: 'default' }
+    await application.db.updateTable('instances').set(placed).where('deployment_id', '=', body.id).execute()
     await publishSandboxPrices(application)
     const l4x2 = expect.stringMatching(/^gpu_instance_seconds\.l4-x2\.default\./)
     expect(await payments.listPublishedKeys()).toContainEqual(l4x2)

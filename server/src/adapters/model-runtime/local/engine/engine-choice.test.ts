@@ -12,6 +12,7 @@ const settings: LocalRuntimeSettings = {
   logger: { info: () => {}, warn: () => {} },
 }
 const spec: EngineSpec = {
+  engineId: 'e',
   deploymentId: 'd',
   modelUid: 'dep-d',
   apiKey: 'key',

@@ -21,7 +21,7 @@ export interface EngineRecord {
   error: { code: FailureCode; message: string } | null
 }
 
-/** The paths of the files of one deployment. */
+/** The paths of the files of one engine. */
 export function engineFiles(directory: string): Record<'launch' | 'engine' | 'instance' | 'log', string> {
   return {
     launch: join(directory, 'launch.json'),

@@ -7,7 +7,7 @@ import type { DownloadProgress } from './download.ts'
 import type { WeightCache } from './weight-cache.ts'
 import type { WeightFile } from './weight-files.ts'
 
-/** The download of one file, shared by all deployments that wait for it. */
+/** The download of one file, shared by all engines that wait for it. */
 export interface FileDownload {
   progress: DownloadProgress
   controller: AbortController

@@ -17,7 +17,7 @@ export interface CacheSize {
 export interface WeightCache {
   /**
    * Makes room for files whose downloads have announced their sizes, by deleting the least recently used weights that no
-   * deployment needs. If the files can't fit, deletes nothing, withdraws the announcements and throws a DownloadError.
+   * engine needs. If the files can't fit, deletes nothing, withdraws the announcements and throws a DownloadError.
    */
   makeRoom(name: string, paths: readonly string[]): Promise<void>
   measure(): Promise<CacheSize>
@@ -45,8 +45,8 @@ const reservedShare = 0.1
 const temporarySuffix = /\.(partial|partial\.json|evicted)$/
 
 /**
- * Opens the cache under `DATA_DIR/weights`. `listNeeded` returns the paths of files, or of folders of files, that deployments
- * need. A deployment must be listed before it looks for its files.
+ * Opens the cache under `DATA_DIR/weights`. `listNeeded` returns the paths of files, or of folders of files, that engines
+ * need. An engine must be listed before it looks for its files.
  */
 export function createWeightCache(
   { dataDirectory, maxWeightBytes = null, logger }: LocalRuntimeSettings,
@@ -103,7 +103,7 @@ export function createWeightCache(
   }
 
   /**
-   * Deletes an entry unless a deployment has started to need it. The rename comes before the second look: a deployment that is
+   * Deletes an entry unless an engine has started to need it. The rename comes before the second look: an engine that is
    * listed later finds the file missing, and one that is listed earlier gets it back.
    */
   async function evict({ path, bytes }: Entry): Promise<boolean> {

@@ -8,7 +8,7 @@ import type { DownloadContext, FileDownload } from './file-downloads.ts'
 import { fetchSnapshot } from './snapshot.ts'
 import type { WeightFile, WeightFolder } from './weight-files.ts'
 
-/** The download of all files of one deployment, one after the other. */
+/** The download of all files of one engine, one after the other. */
 export interface WeightFetch {
   /** A repository whose files are not known yet; null for known files */
   repository: WeightFolder | null
@@ -24,14 +24,14 @@ export interface WeightFetch {
 
 export interface FetchContext extends DownloadContext {
   logger: RuntimeLogger
-  /** Fetches in progress and failed ones, by deployment */
+  /** Fetches in progress and failed ones, by engine */
   fetches: Map<string, WeightFetch>
 }
 
-/** Downloads what is missing. A failure stays in `fetch` until the deployment's next attempt. */
+/** Downloads what is missing. A failure stays in `fetch` until the engine's next attempt. */
 export async function runFetch(
   context: FetchContext,
-  deploymentId: string,
+  engineId: string,
   fetch: WeightFetch,
 ): Promise<void> {
   const { fetches, logger } = context
@@ -46,11 +46,11 @@ export async function runFetch(
       })
       fetch.finishedBytes += receivedBytes(fetch.current)
     }
-    if (fetches.get(deploymentId) === fetch) fetches.delete(deploymentId)
+    if (fetches.get(engineId) === fetch) fetches.delete(engineId)
   } catch (error) {
     if (fetch.controller.signal.aborted) return
     fetch.failure = toDownloadError(error)
-    logger.warn({ deploymentId, err: error }, 'downloading model weights failed')
+    logger.warn({ engineId, err: error }, 'downloading model weights failed')
   }
 }
 

@@ -18,11 +18,11 @@ export interface WeightStore {
    * Returns the path of cached weights. Otherwise makes sure that a download is running and returns null. `hubToken` replaces the token of
    * the settings.
    */
-  ensure(deploymentId: string, variant: ModelVariant, hubToken?: string | null): Promise<string | null>
-  /** The state of a deployment's download; null if there is none or it has succeeded. */
-  observe(deploymentId: string): EngineObservation | null
-  /** Cancels the download for a deployment, or clears its failure. Partial files are kept. */
-  cancel(deploymentId: string): Promise<void>
+  ensure(engineId: string, variant: ModelVariant, hubToken?: string | null): Promise<string | null>
+  /** The state of an engine's download; null if there is none or it has succeeded. */
+  observe(engineId: string): EngineObservation | null
+  /** Cancels the download for an engine, or clears its failure. Partial files are kept. */
+  cancel(engineId: string): Promise<void>
   cache: WeightCache
   /** Cancels all downloads. */
   close(): Promise<void>
@@ -35,7 +35,7 @@ interface StoreContext extends FetchContext {
 const defaultRetry: RetrySettings = { attempts: 5, baseDelayMs: 1000, idleTimeoutMs: 60_000 }
 
 /**
- * Opens the cache under `DATA_DIR/weights`. `listNeeded` returns the paths that deployments need, including those that wait for a
+ * Opens the cache under `DATA_DIR/weights`. `listNeeded` returns the paths that engines need, including those that wait for a
  * download.
  */
 export function createWeightStore(
@@ -54,13 +54,12 @@ export function createWeightStore(
     fetches: new Map(),
   }
   return {
-    ensure: (deploymentId, variant, hubToken) =>
-      ensureWeights(withToken(context, hubToken), deploymentId, variant),
-    observe(deploymentId) {
-      const fetch = context.fetches.get(deploymentId)
+    ensure: (engineId, variant, hubToken) => ensureWeights(withToken(context, hubToken), engineId, variant),
+    observe(engineId) {
+      const fetch = context.fetches.get(engineId)
       return fetch === undefined ? null : describeFetch(fetch)
     },
-    cancel: (deploymentId) => cancelFetch(context, deploymentId),
+    cancel: (engineId) => cancelFetch(context, engineId),
     cache,
     async close() {
       const open = [...context.fetches.values()]
@@ -95,11 +94,11 @@ function createDispatcher({ proxy }: LocalRuntimeSettings, retry: RetrySettings)
 
 async function ensureWeights(
   context: StoreContext,
-  deploymentId: string,
+  engineId: string,
   variant: ModelVariant,
 ): Promise<string | null> {
   const { settings, fetches } = context
-  if (fetches.has(deploymentId)) return null
+  if (fetches.has(engineId)) return null
   const fetch = openFetch(variant)
   try {
     const repository = locateRepository(variant, settings)
@@ -114,8 +113,8 @@ async function ensureWeights(
   } catch (error) {
     fetch.failure = toDownloadError(error)
   }
-  fetches.set(deploymentId, fetch)
-  if (fetch.failure === null) fetch.done = runFetch(context, deploymentId, fetch)
+  fetches.set(engineId, fetch)
+  if (fetch.failure === null) fetch.done = runFetch(context, engineId, fetch)
   return null
 }
 
@@ -142,10 +141,10 @@ async function listKnownFiles(
   return ((await readSnapshot(repository.folder)) ?? []).map(repository.toFile)
 }
 
-async function cancelFetch({ fetches }: FetchContext, deploymentId: string): Promise<void> {
-  const fetch = fetches.get(deploymentId)
+async function cancelFetch({ fetches }: FetchContext, engineId: string): Promise<void> {
+  const fetch = fetches.get(engineId)
   if (fetch === undefined) return
-  fetches.delete(deploymentId)
+  fetches.delete(engineId)
   fetch.controller.abort()
   await fetch.done
 }

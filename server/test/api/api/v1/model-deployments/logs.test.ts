@@ -101,7 +101,7 @@ test('GET …/{id}/logs of a failed engine: its last lines, even after its insta
       { timeout: 60_000, interval: 100 },
     )
     .toBe('failed')
-  await expect.poll(() => server.application.runtime.listDeploymentIds()).not.toContain(failing)
+  await expect.poll(() => server.application.runtime.listEngineIds()).not.toContain(failing)
   const { items } = (await client.get(`${path}/${failing}/logs`)).body
   expect(items).toContainEqual({ at: '2026-01-02T03:04:05.678Z', line })
 

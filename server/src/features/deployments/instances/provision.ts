@@ -6,39 +6,43 @@ import { parseStoredVariant } from '../../catalog/stored-model.ts'
 import { queueAlert } from '../../mail/alerts/queue-alert.ts'
 import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
-import { transitionDeployment } from '../change-store.ts'
-import type { DeploymentChanges, EventContent } from '../change-store.ts'
+import type { EventContent } from '../change-store.ts'
 import { chooseInstance } from '../../placement/choose-instance.ts'
 import { readEngineSpec } from '../engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
 import { needsResize, toMinimums } from '../resize.ts'
 import type { Deployment } from '../store.ts'
-import { failDeployment, pollDelay, recordChanges, reportWaiting, timeInStatus, toAlerted } from './step.ts'
-import type { ReconcileContext, StepResult } from './step.ts'
+import { failInstance, toAlerted } from './fail.ts'
+import { reportWaiting } from './report-waiting.ts'
+import { changeInstance, moveInstance, pollDelay, timeInStatus, toMetered } from './step.ts'
+import type { InstanceChange, StepContext, StepResult } from './step.ts'
+import type { Instance } from './store.ts'
 
 const pendingTimeout = 60 * 60_000
 
 /** The step for `requested`: chooses an instance type, or fails if none fits. */
-export async function selectInstanceType(context: ReconcileContext): Promise<StepResult> {
-  const { deployment, lease, deps } = context
+export async function selectInstanceType(context: StepContext): Promise<StepResult> {
+  const { deployment, instance, deps } = context
   const result = await chooseInstance(
     deps,
     parseStoredVariant(deployment),
     toMinimums(deployment),
-    deployment.offers_refused,
+    instance.offers_refused,
   )
   if (result.outcome === 'infeasible') {
-    return failDeployment(context, {
+    return failInstance(context, {
       stage: 'instance_selection',
       code: 'no_feasible_instance',
       message: result.reason,
     })
   }
-  const next = await transitionDeployment(
-    deps.db,
-    { id: deployment.id, from: 'requested', to: 'provisioning', lease, at: deps.clock() },
-    toColumns(deployment, result.selection),
-    toSelectionEvent(deployment, result.selection),
+  const next = await moveInstance(
+    context,
+    { from: 'requested', to: 'provisioning' },
+    {
+      columns: toColumns(deployment, result.selection),
+      event: toSelectionEvent(deployment, result.selection),
+    },
   )
   return { next }
 }
@@ -53,11 +57,13 @@ function explainSelection({ variant_reason }: Deployment, { reason }: Selection)
   return `${variant_reason ?? ''} ${reason}`.trimStart()
 }
 
-function toColumns(deployment: Deployment, selection: Selection): DeploymentChanges {
+type Selected = NonNullable<InstanceChange['columns']>
+
+function toColumns(deployment: Deployment, selection: Selection): Selected {
   const { offer, sizing, memoryBytes } = selection
   const { capacity } = sizing
   return {
-    selected_instance_type: offer.instanceType,
+    instance_type: offer.instanceType,
     selection_reason: explainSelection(deployment, selection),
     region: offer.region,
     gpu_count: offer.gpuCount,
@@ -68,33 +74,36 @@ function toColumns(deployment: Deployment, selection: Selection): DeploymentChan
 }
 
 /** The step for `provisioning`: allocates the instance, or switches to the next type that fits if it is refused. */
-export async function provisionInstance(context: ReconcileContext): Promise<StepResult> {
-  const { deployment, lease, deps } = context
-  if (needsResize(deployment)) return resizeEngine(context)
+export async function provisionInstance(context: StepContext): Promise<StepResult> {
+  const { deployment, instance, deps } = context
+  if (needsResize(deployment, instance)) return resizeEngine(context)
   const exhausted = isStart(deployment) ? await findBudgetBlock(deps, toStart(context)) : null
   if (exhausted !== null) {
-    return failDeployment(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
+    return failInstance(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
   }
-  const result = await deps.runtime.provision(await readEngineSpec(deps, deployment))
+  const result = await deps.runtime.provision(await readEngineSpec(deps, deployment, instance))
   if (result.outcome === 'refused') return tryNextOffer(context, result)
   if (result.outcome === 'pending') return waitForInstance(context, result.message)
-  const { instance } = result
+  const { instance: provided } = result
+  const metered = toMetered(context)
   const at = deps.clock()
-  const next = await transitionDeployment(
-    deps.db,
-    { id: deployment.id, from: 'provisioning', to: 'deploying', lease, at },
+  const next = await moveInstance(
+    context,
+    { from: 'provisioning', to: 'deploying' },
     {
-      cluster_id: instance.clusterId,
-      instance_id: instance.instanceId,
-      gpu_allocation_id: instance.gpuAllocationId,
-      region: instance.region,
-      instance_started_at: instance.startedAt,
+      columns: {
+        cluster_id: provided.clusterId,
+        instance_id: provided.instanceId,
+        gpu_allocation_id: provided.gpuAllocationId,
+        region: provided.region,
+        started_at: provided.startedAt,
+      },
+      event: {
+        stage: 'provisioning',
+        message: `Instance ${provided.instanceId} (${instance.instance_type}) is ready.`,
+      },
+      hook: (transaction) => openInstanceSpan(transaction, metered, provided, at),
     },
-    {
-      stage: 'provisioning',
-      message: `Instance ${instance.instanceId} (${deployment.selected_instance_type}) is ready.`,
-    },
-    (transaction) => openInstanceSpan(transaction, deployment, instance, at),
   )
   return { next }
 }
@@ -104,8 +113,8 @@ function isStart({ ran_at: ranAt }: Deployment): boolean {
   return ranAt === null
 }
 
-function toStart({ deployment, deps }: ReconcileContext): Start {
-  const { selected_instance_type: instanceType, region } = deployment
+function toStart({ deployment, instance, deps }: StepContext): Start {
+  const { instance_type: instanceType, region } = instance
   const hasPrice = instanceType !== null && region !== null
   return {
     organizationId: deployment.organization_id,
@@ -116,10 +125,10 @@ function toStart({ deployment, deps }: ReconcileContext): Start {
 }
 
 /** Runtimes normally report refusals themselves; the timeout covers those that never do. */
-async function waitForInstance(context: ReconcileContext, message: string): Promise<StepResult> {
+async function waitForInstance(context: StepContext, message: string): Promise<StepResult> {
   const elapsed = timeInStatus(context)
   if (elapsed > pendingTimeout) {
-    return failDeployment(context, {
+    return failInstance(context, {
       stage: 'provisioning',
       code: 'provision_timeout',
       message: `No instance became available within one hour. ${message}`,
@@ -131,11 +140,11 @@ async function waitForInstance(context: ReconcileContext, message: string): Prom
 
 /** Switches to the next instance type that fits if the first one lacked capacity. Otherwise fails the deployment. */
 async function tryNextOffer(
-  context: ReconcileContext,
+  context: StepContext,
   refusal: { code: FailureCode; message: string },
 ): Promise<StepResult> {
-  const { deployment, deps } = context
-  const refused = [...deployment.offers_refused, deployment.selected_instance_type ?? '']
+  const { deployment, instance, deps } = context
+  const refused = [...instance.offers_refused, instance.instance_type ?? '']
   const result =
     refusal.code === 'no_capacity'
       ? await chooseInstance(deps, parseStoredVariant(deployment), toMinimums(deployment), refused)
@@ -143,77 +152,76 @@ async function tryNextOffer(
   const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
   if (result?.outcome !== 'selected') {
     const { code, message } = refusal
-    return failDeployment(context, { stage: 'provisioning', code, message }, alert)
+    return failInstance(context, { stage: 'provisioning', code, message }, alert)
   }
   const { selection } = result
   const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
-  const changes = { ...toColumns(deployment, selection), offers_refused: refused }
-  return { next: await recordChanges(context, changes, { stage: 'provisioning', message }, alert) }
+  const columns = { ...toColumns(deployment, selection), offers_refused: refused }
+  const event = { stage: 'provisioning', message }
+  return { next: await changeInstance(context, { columns, event, hook: alert }) }
 }
 
 /** Alerts to capacity that the runtime refused; other refusals only fail the deployment. */
 async function alertRefusal(
-  { deps, deployment }: ReconcileContext,
+  { deps, deployment, instance }: StepContext,
   { code, message }: { code: FailureCode; message: string },
   transaction: DatabaseTransaction,
 ): Promise<void> {
   if (code !== 'no_capacity' && code !== 'quota_exceeded') return
   const data = {
     ...toAlerted(deployment),
-    instance_type: deployment.selected_instance_type,
+    instance_type: instance.instance_type,
     reason: `${code}: ${message}`,
   }
   await queueAlert(deps, transaction, deployment.organization_id, { type: 'capacity.refused', data })
 }
 
 /**
- * Releases the instance of a deployment whose owner asks for more than it can serve, and chooses a larger one. The deployment must not
+ * Releases the hardware of an instance whose owner asks for more than it can serve, and chooses larger hardware. The instance must not
  * be serving.
  */
-export async function resizeEngine(context: ReconcileContext): Promise<StepResult> {
-  const { deployment, deps, lease } = context
-  const { status } = deployment
+export async function resizeEngine(context: StepContext): Promise<StepResult> {
+  const { deployment, instance, deps } = context
+  const { status } = instance
   if (status !== 'provisioning' && status !== 'deploying' && status !== 'running') {
-    throw new Error(`a deployment that is ${status} has no engine to resize`)
+    throw new Error(`an instance that is ${status} has no engine to resize`)
   }
   const result = await chooseInstance(
     deps,
     parseStoredVariant(deployment),
     toMinimums(deployment),
-    deployment.offers_refused,
+    instance.offers_refused,
   )
-  if (!(await deps.runtime.release(deployment.id, deployment.cluster_id))) {
+  if (!(await deps.runtime.release(instance.id, instance.cluster_id))) {
     await reportWaiting(context, 'provisioning', { for: 'release' })
     return { waitMilliseconds: pollDelay.stopping }
   }
   if (result.outcome === 'infeasible') {
-    return failDeployment(context, {
+    return failInstance(context, {
       stage: 'instance_selection',
       code: 'no_feasible_instance',
       message: result.reason,
     })
   }
   const chosen = toSelectionEvent(deployment, result.selection)
-  const changes = { ...toColumns(deployment, result.selection), ...withoutInstance, waiting: null }
-  const event = { ...chosen, message: `Resizing the engine. ${chosen.message}` }
-  if (status === 'provisioning') return { next: await recordChanges(context, changes, event) }
+  const change = {
+    columns: { ...toColumns(deployment, result.selection), ...withoutHardware },
+    waiting: null,
+    event: { ...chosen, message: `Resizing the engine. ${chosen.message}` },
+  }
+  if (status === 'provisioning') return { next: await changeInstance(context, change) }
+  const metered = toMetered(context)
   const at = deps.clock()
-  const next = await transitionDeployment(
-    deps.db,
-    { id: deployment.id, from: status, to: 'provisioning', lease, at },
-    changes,
-    event,
-    (transaction) => closeInstanceSpan(transaction, deployment, at),
-  )
-  return { next }
+  const hook = (transaction: DatabaseTransaction) => closeInstanceSpan(transaction, metered, at)
+  return { next: await moveInstance(context, { from: status, to: 'provisioning' }, { ...change, hook }) }
 }
 
-const withoutInstance = {
+const withoutHardware = {
   cluster_id: null,
   instance_id: null,
   gpu_allocation_id: null,
-  instance_started_at: null,
-  instance_released_at: null,
+  started_at: null,
+  lost_at: null,
   engine_url: null,
   engine: null,
-} satisfies Partial<Deployment>
+} satisfies Partial<Instance>

@@ -1,82 +1,83 @@
 import type { EngineObservation, FailureStage, LossTime } from '../../../ports/model-runtime.ts'
 import { confirmInstanceSpan } from '../../metering/spans.ts'
-import { transitionDeployment, updateDeployment } from '../change-store.ts'
 import { needsResize } from '../resize.ts'
-import { planInstanceSwitch, recordLoss } from './instance.ts'
+import { failInstance } from './fail.ts'
+import type { InstanceFailure } from './fail.ts'
 import { resizeEngine } from './provision.ts'
+import { planReplacement, recordLoss } from './replacement.ts'
+import { reportWaiting } from './report-waiting.ts'
 import { planRestart } from './restart-plan.ts'
 import { listEvents } from '../store.ts'
 import { describeWaiting } from '../waiting.ts'
 import type { Waiting } from '../waiting.ts'
 import { describeEngine, startEngine } from './start-engine.ts'
 import { describeStartDurations } from './start-durations.ts'
-import { failDeployment, pollDelay, recordChanges, reportWaiting } from './step.ts'
-import type { DeploymentFailure, ReconcileContext, StepResult } from './step.ts'
+import { changeInstance, moveInstance, pollDelay, toContext, toMetered } from './step.ts'
+import type { StepContext, StepResult } from './step.ts'
 
-/** How long a deployment may wait for an unreachable runtime before its first start; a running one waits indefinitely. */
+/** How long an instance may wait for an unreachable runtime before its first start; a running one waits indefinitely. */
 const unreachableTimeout = 10 * 60_000
 
 /** The step for `deploying`: starts the engine and waits until it is ready. */
-export async function ensureReady(context: ReconcileContext): Promise<StepResult> {
-  const { deployment, lease, deps } = context
-  if (needsResize(deployment)) return resizeEngine(context)
+export async function ensureReady(context: StepContext): Promise<StepResult> {
+  const { deployment, instance, deps } = context
+  if (needsResize(deployment, instance)) return resizeEngine(context)
   const engine = await startEngine(context)
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const at = deps.clock()
-  const change = planInstanceSwitch(deployment, engine.instance, at)
+  const replacement = planReplacement(context, engine.instance, at)
   const durations = describeStartDurations(await listEvents(deps.db, deployment.id, 0), at)
-  const next = await transitionDeployment(
-    deps.db,
-    { id: deployment.id, from: 'deploying', to: 'running', lease, at },
+  const next = await moveInstance(
+    context,
+    { from: 'deploying', to: 'running' },
     {
-      ...change?.changes,
-      engine_url: engine.endpoint.baseUrl,
-      engine: describeEngine(context),
-      ran_at: at,
-      unreachable_since: null,
-    },
-    { stage: null, message: `The model is ready for requests. ${durations}`.trimEnd() },
-    async (transaction) => {
-      await change?.moveSpan(transaction)
-      await confirmInstanceSpan(transaction, deployment, at)
+      columns: {
+        ...replacement?.columns,
+        engine_url: engine.endpoint.baseUrl,
+        engine: describeEngine(context),
+        unreachable_since: null,
+      },
+      deployment: { ran_at: deployment.ran_at ?? at },
+      event: { stage: null, message: `The model is ready for requests. ${durations}`.trimEnd() },
+      async hook(transaction) {
+        await replacement?.moveSpan(transaction)
+        await confirmInstanceSpan(transaction, toMetered(context), at)
+      },
     },
   )
   return { next }
 }
 
 /** The step for `running`: checks the engine and restarts it if it was lost. */
-export async function ensureRunning(context: ReconcileContext): Promise<StepResult> {
-  const { deployment, deps, lease } = context
+export async function ensureRunning(context: StepContext): Promise<StepResult> {
+  const { instance, deps } = context
   const engine =
-    deployment.engine_url === null
+    instance.engine_url === null
       ? await startEngine(context)
-      : await deps.runtime.observeEngine(deployment.id, deployment.cluster_id)
+      : await deps.runtime.observeEngine(instance.id, instance.cluster_id)
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const { baseUrl } = engine.endpoint
   const at = deps.clock()
-  const change = planInstanceSwitch(deployment, engine.instance, at)
-  if (change !== null || deployment.engine_url !== baseUrl || deployment.waiting_for !== null) {
+  const replacement = planReplacement(context, engine.instance, at)
+  if (replacement !== null || instance.engine_url !== baseUrl || instance.waiting_for !== null) {
     // Only a new engine has the version that the runtime starts now.
-    const started = deployment.engine_url === null ? { engine: describeEngine(context) } : {}
-    const changes = {
-      ...change?.changes,
-      ...started,
-      engine_url: baseUrl,
-      waiting: null,
-      unreachable_since: null,
-    }
+    const started = instance.engine_url === null ? { engine: describeEngine(context) } : {}
     const again = 'The model is ready for requests again.'
-    const event = { stage: 'runtime', message: `${change?.reason ?? ''} ${again}`.trim() }
-    await updateDeployment(deps.db, lease, 'running', changes, event, at, async (transaction) => {
-      await change?.moveSpan(transaction)
-      await confirmInstanceSpan(transaction, deployment, at)
+    await changeInstance(context, {
+      columns: { ...replacement?.columns, ...started, engine_url: baseUrl, unreachable_since: null },
+      waiting: null,
+      event: { stage: 'runtime', message: `${replacement?.reason ?? ''} ${again}`.trim() },
+      async hook(transaction) {
+        await replacement?.moveSpan(transaction)
+        await confirmInstanceSpan(transaction, toMetered(context), at)
+      },
     })
   }
-  return { waitMilliseconds: context.checkInterval }
+  return { waitMilliseconds: context.pass.checkInterval }
 }
 
 async function handleNotReady(
-  context: ReconcileContext,
+  context: StepContext,
   engine: Exclude<EngineObservation, { phase: 'ready' }>,
 ): Promise<StepResult> {
   switch (engine.phase) {
@@ -99,37 +100,37 @@ async function handleNotReady(
 
 /** Restarts an engine. If its instance was lost with it, the instance's billing ends at that time. */
 async function handleLoss(
-  context: ReconcileContext,
-  failure: DeploymentFailure & { lostAt?: LossTime },
+  context: StepContext,
+  failure: InstanceFailure & { lostAt?: LossTime },
 ): Promise<StepResult> {
-  const deployment = await recordLoss(context, failure.lostAt)
-  return deployment === undefined ? { next: undefined } : restartEngine({ ...context, deployment }, failure)
+  const instance = await recordLoss(context, failure.lostAt)
+  return instance === undefined ? { next: undefined } : restartEngine(toContext(context.pass, instance), failure)
 }
 
 /** Waits for an engine that starts. If it served before and was lost, its billing ends at that time. */
 async function handleStart(
-  context: ReconcileContext,
+  context: StepContext,
   engine: Extract<EngineObservation, { phase: 'downloading' | 'starting' }>,
 ): Promise<StepResult> {
-  const isLost = engine.phase === 'starting' && context.deployment.engine_url !== null
-  const deployment = await recordLoss(context, isLost ? engine.lostAt : undefined)
-  if (deployment === undefined) return { next: undefined }
-  const next = { ...context, deployment }
+  const isLost = engine.phase === 'starting' && context.instance.engine_url !== null
+  const instance = await recordLoss(context, isLost ? engine.lostAt : undefined)
+  if (instance === undefined) return { next: undefined }
+  const next = toContext(context.pass, instance)
   const waiting = { for: 'engine', message: engine.message } as const
   return engine.phase === 'downloading'
     ? waitForStart(next, 'model_download', { ...waiting, progress: getProgress(engine) })
     : waitForStart(next, 'engine_startup', waiting)
 }
 
-/** The engine of a running deployment may restart by itself. Clearing `engine_url` makes the gateway answer 503 meanwhile. */
+/** The engine of a running instance may restart by itself. Clearing `engine_url` makes the gateway answer 503 meanwhile. */
 async function waitForStart(
-  context: ReconcileContext,
+  context: StepContext,
   stage: FailureStage,
   waiting: Waiting,
 ): Promise<StepResult> {
-  if (context.deployment.engine_url !== null) {
+  if (context.instance.engine_url !== null) {
     const event = { stage, message: describeWaiting(waiting) }
-    return { next: await recordChanges(context, { engine_url: null, waiting }, event) }
+    return { next: await changeInstance(context, { columns: { engine_url: null }, waiting, event }) }
   }
   await reportWaiting(context, stage, waiting)
   return { waitMilliseconds: getStartDelay(context) }
@@ -146,20 +147,20 @@ function getProgress({
 }
 
 /**
- * An unreachable engine may still be serving requests, so a running deployment stays `running` and only reports the problem. A
- * deployment that has never run fails after the timeout.
+ * An unreachable engine may still be serving requests, so a running instance stays `running` and only reports the problem. One that
+ * has never run fails after the timeout.
  */
-async function waitForRuntime(context: ReconcileContext, message: string): Promise<StepResult> {
+async function waitForRuntime(context: StepContext, message: string): Promise<StepResult> {
   const now = context.deps.clock()
-  const { status, unreachable_since: since } = context.deployment
+  const { status, unreachable_since: since } = context.instance
   if (since === null) {
-    const deployment = await recordChanges(context, { unreachable_since: now }, null)
-    return deployment === undefined
+    const instance = await changeInstance(context, { columns: { unreachable_since: now } })
+    return instance === undefined
       ? { next: undefined }
-      : waitForRuntime({ ...context, deployment }, message)
+      : waitForRuntime(toContext(context.pass, instance), message)
   }
   if (status === 'deploying' && context.deps.observedTime.between(since, now) > unreachableTimeout) {
-    return failDeployment(context, { stage: 'engine_startup', code: 'engine_unreachable', message })
+    return failInstance(context, { stage: 'engine_startup', code: 'engine_unreachable', message })
   }
   const stage = status === 'deploying' ? 'engine_startup' : 'runtime'
   await reportWaiting(context, stage, { for: 'runtime', message })
@@ -167,11 +168,11 @@ async function waitForRuntime(context: ReconcileContext, message: string): Promi
 }
 
 /** Polls often at first, then less often the longer the start takes. */
-function getStartDelay({ deployment, deps }: ReconcileContext): number {
+function getStartDelay({ instance, deps }: StepContext): number {
   const since =
-    deployment.status === 'running'
-      ? deployment.updated_at
-      : (deployment.engine_restarted_at ?? deployment.status_changed_at)
+    instance.status === 'running'
+      ? instance.updated_at
+      : (instance.engine_restarted_at ?? instance.status_changed_at)
   const elapsed = deps.observedTime.between(since, deps.clock())
   return Math.min(Math.max(elapsed / 20, pollDelay.starting), pollDelay.running)
 }
@@ -180,27 +181,32 @@ function getStartDelay({ deployment, deps }: ReconcileContext): number {
  * Restarts a lost engine, or fails the deployment if `planRestart` does. The restart is counted even if the old engine hasn't stopped
  * yet, because the next pass continues with `ensureEngine`, which may no longer report the failure.
  */
-async function restartEngine(context: ReconcileContext, failure: DeploymentFailure): Promise<StepResult> {
-  const { deployment, deps } = context
-  const plan = planRestart(deployment, failure.code, deps.clock())
-  if (plan === null) return failDeployment(context, failure)
+async function restartEngine(context: StepContext, failure: InstanceFailure): Promise<StepResult> {
+  const { instance, deps, pass } = context
+  const plan = planRestart(instance, failure.code, deps.clock())
+  if (plan === null) return failInstance(context, failure)
   const restarting = { for: 'engine', message: `${failure.message} Restarting the engine.` } as const
   const stopping = {
     for: 'stop',
     message: `${failure.message} Stopping the engine before a restart.`,
   } as const
-  if (deployment.engine_url !== null) {
+  if (instance.engine_url !== null) {
     const event = { stage: failure.stage, message: restarting.message }
-    const withdrawn = await recordChanges(context, { engine_url: null, waiting: restarting }, event)
+    const withdrawn = await changeInstance(context, {
+      columns: { engine_url: null },
+      waiting: restarting,
+      event,
+    })
     if (withdrawn === undefined) return { next: undefined }
   }
-  const hasStopped = await deps.runtime.stopEngine(deployment.id, deployment.cluster_id)
+  const hasStopped = await deps.runtime.stopEngine(instance.id, instance.cluster_id)
   const waiting = hasStopped ? restarting : stopping
   const event = plan.isNews ? { stage: failure.stage, message: waiting.message } : null
-  const next = await recordChanges(context, { ...plan.counts, waiting }, event)
+  const next = await changeInstance(context, { columns: plan.counts, waiting, event })
   if (next === undefined) return { next }
   if (!hasStopped) return { waitMilliseconds: pollDelay.stopping }
-  if (needsResize(next)) return resizeEngine({ ...context, deployment: next })
-  await startEngine({ ...context, deployment: next })
+  const restarted = toContext(pass, next)
+  if (needsResize(restarted.deployment, next)) return resizeEngine(restarted)
+  await startEngine(restarted)
   return { waitMilliseconds: pollDelay.starting }
 }

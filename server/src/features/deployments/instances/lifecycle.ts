@@ -1,0 +1,17 @@
+/**
+ * The legal status transitions of an instance: one engine on one piece of hardware. A `running` instance has served; its engine may be
+ * restarting. It returns to `provisioning` when it moves to larger hardware. `released` is the end: the runtime holds nothing for it.
+ */
+export const transitions = {
+  requested: ['provisioning', 'releasing'],
+  provisioning: ['deploying', 'releasing'],
+  deploying: ['running', 'provisioning', 'releasing'],
+  running: ['provisioning', 'releasing'],
+  releasing: ['released'],
+  released: [],
+} as const satisfies Record<string, readonly string[]>
+
+export type InstanceStatus = keyof typeof transitions
+
+/** The statuses that may follow `From`, so that an illegal transition doesn't compile. */
+export type NextInstanceStatus<From extends InstanceStatus> = (typeof transitions)[From][number]

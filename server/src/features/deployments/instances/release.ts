@@ -1,0 +1,49 @@
+import { closeInstanceSpan } from '../../metering/spans.ts'
+import { saveEngineLog } from '../engine-log.ts'
+import type { EventContent } from '../change-store.ts'
+import { allReleased, moveInstance, pollDelay, timeInStatus, toMetered } from './step.ts'
+import type { InstanceChange, StepContext, StepResult } from './step.ts'
+import { holdsHardware } from './store.ts'
+
+/**
+ * The step for `releasing`: saves the engine's log and releases all resources. The last instance of a terminated deployment ends it once
+ * the runtime confirms.
+ */
+export async function releaseInstance(context: StepContext): Promise<StepResult> {
+  const { instance, deps } = context
+  // The hardware of an instance may be lost, but its pod's log may still be readable.
+  if (instance.started_at !== null) await saveEngineLog(deps, instance.id)
+  if (!(await deps.runtime.release(instance.id, instance.cluster_id)))
+    return { waitMilliseconds: getReleaseDelay(context) }
+  const metered = toMetered(context)
+  const at = deps.clock()
+  const next = await moveInstance(
+    context,
+    { from: 'releasing', to: 'released' },
+    {
+      columns: { engine_url: null },
+      event: describeRelease(context),
+      deployment: clearCleanupFailure(context),
+      hook:
+        instance.started_at === null ? undefined : (transaction) => closeInstanceSpan(transaction, metered, at),
+    },
+  )
+  return { next }
+}
+
+function describeRelease({ pass, instance }: StepContext): EventContent | null {
+  const { wanted } = pass.deployment
+  if (wanted === 'ended' && pass.instances.length === 1) return allReleased
+  if (!holdsHardware(instance)) return null
+  return { stage: 'termination', message: `Instance ${instance.instance_id} was released.` }
+}
+
+/** A cleanup that succeeds in the end is no failure. */
+function clearCleanupFailure({ pass: { deployment } }: StepContext): NonNullable<InstanceChange['deployment']> {
+  return deployment.failure_stage === 'termination' ? { failure_stage: null, failure_reason: null } : {}
+}
+
+/** Polls often at first, then less often: a pod with a long grace period takes a while to stop. */
+function getReleaseDelay(context: StepContext): number {
+  return Math.min(Math.max(timeInStatus(context) / 20, pollDelay.stopping), pollDelay.running)
+}

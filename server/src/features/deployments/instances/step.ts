@@ -1,0 +1,203 @@
+import type { DatabaseTransaction } from '../../../database/tables.ts'
+import type { Services } from '../../../services.ts'
+import type { MeteredInstance } from '../../metering/spans.ts'
+import type { EventContent, InstanceWrite, Lease } from '../change-store.ts'
+import { writeDeployment } from '../change-store.ts'
+import { deriveStatus } from '../derive-status.ts'
+import type { Deployment } from '../store.ts'
+import { toWaitingColumns } from '../waiting.ts'
+import type { Waiting } from '../waiting.ts'
+import type { InstanceStatus, NextInstanceStatus } from './lifecycle.ts'
+import { makeInstance } from './store.ts'
+import type { Instance } from './store.ts'
+
+export type Deps = Pick<
+  Services,
+  'db' | 'clock' | 'observedTime' | 'log' | 'runtime' | 'config' | 'secretKey' | 'prices' | 'jobs'
+>
+
+/** Milliseconds between two polls of the runtime, by what the instance waits for. */
+export const pollDelay = { starting: 500, stopping: 250, running: 5_000 }
+
+/** One pass of the reconciler over a leased deployment. Its writes keep `deployment` and `instances` up to date. */
+export interface Pass {
+  readonly deps: Deps
+  readonly lease: Lease
+  /** Milliseconds between two checks of a running instance */
+  readonly checkInterval: number
+  deployment: Deployment
+  /** Those that are not released, oldest first */
+  instances: readonly Instance[]
+  /** True if another writer changed the deployment first: what the pass has read is outdated. */
+  isOutdated: boolean
+  /** The last write; instances write one after the other, because each write derives the deployment's status from all of them. */
+  writing: Promise<unknown>
+}
+
+/** One step of one instance. */
+export interface StepContext {
+  readonly pass: Pass
+  readonly deps: Deps
+  readonly deployment: Deployment
+  readonly instance: Instance
+}
+
+export function toContext(pass: Pass, instance: Instance): StepContext {
+  return { pass, deps: pass.deps, deployment: pass.deployment, instance }
+}
+
+/**
+ * Either the delay until the next step (null for none), or the updated instance, whose next step runs immediately. `next: undefined`
+ * means that another writer changed the deployment first.
+ */
+export type StepResult = { waitMilliseconds: number | null } | { next: Instance | undefined }
+export type Step = (context: StepContext) => Promise<StepResult>
+
+type InstanceColumns = Omit<
+  Instance,
+  'id' | 'deployment_id' | 'status' | 'updated_at' | 'status_changed_at' | 'due_at' | keyof ReturnType<typeof toWaitingColumns>
+>
+
+/** What a step changes. */
+export interface InstanceChange {
+  columns?: Partial<InstanceColumns>
+  /** What the next step waits for, null for nothing; undefined if that stays */
+  waiting?: Waiting | null
+  /** Columns of the deployment that don't follow from its instances */
+  deployment?: Partial<Pick<Deployment, 'ran_at' | 'failure_stage' | 'failure_reason'>>
+  event?: EventContent | null
+  /** Further writes in the same transaction */
+  hook?: ((transaction: DatabaseTransaction) => Promise<void>) | undefined
+}
+
+/**
+ * Moves an instance to another status, where it waits for nothing yet. Returns undefined if another writer changed the deployment
+ * first.
+ */
+export function moveInstance<From extends InstanceStatus>(
+  context: StepContext,
+  { from, to }: { from: From; to: NextInstanceStatus<From> },
+  change: InstanceChange,
+): Promise<Instance | undefined> {
+  return write(context, from, to, { waiting: null, ...change })
+}
+
+/** Changes an instance without moving it. Returns undefined if another writer changed the deployment first. */
+export function changeInstance(context: StepContext, change: InstanceChange): Promise<Instance | undefined> {
+  return write(context, context.instance.status, context.instance.status, change)
+}
+
+function write(
+  context: StepContext,
+  from: InstanceStatus,
+  to: InstanceStatus,
+  change: InstanceChange,
+): Promise<Instance | undefined> {
+  const { pass } = context
+  const writing = pass.writing.then(() => writeNow(context, from, to, change))
+  pass.writing = writing.catch(() => undefined)
+  return writing
+}
+
+async function writeNow(
+  { pass, instance: { id } }: StepContext,
+  from: InstanceStatus,
+  to: InstanceStatus,
+  { columns = {}, waiting, deployment, event = null, hook }: InstanceChange,
+): Promise<Instance | undefined> {
+  const current = pass.instances.find((instance) => instance.id === id)
+  if (current?.status !== from) return undefined
+  const at = pass.deps.clock()
+  const moves = to !== from
+  const set = {
+    ...columns,
+    ...(waiting === undefined ? {} : toWaitingColumns(waiting)),
+    ...(moves ? { status: to, status_changed_at: at, due_at: null } : {}),
+    updated_at: at,
+  }
+  const next: Instance = { ...current, ...set }
+  const instances = pass.instances.flatMap((each) => (each.id !== id ? each : to === 'released' ? [] : next))
+  const { engine, ...plain } = set
+  const write = { id, set: engine === undefined ? plain : { ...plain, engine: JSON.stringify(engine) } }
+  const isWritten = await writePass(pass, instances, { write, deployment, isDue: moves, event, at, hook })
+  return isWritten ? next : undefined
+}
+
+interface PassChange {
+  write?: InstanceWrite
+  deployment?: InstanceChange['deployment'] | undefined
+  isDue: boolean
+  event: EventContent | null
+  at: Date
+  hook?: InstanceChange['hook']
+}
+
+/** Writes a change that leaves the deployment with these instances. Returns false if another writer changed the deployment first. */
+async function writePass(
+  pass: Pass,
+  instances: readonly Instance[],
+  { write, deployment: changes = {}, isDue, event, at, hook }: PassChange,
+): Promise<boolean> {
+  if (pass.isOutdated) return false
+  const { deps, lease, deployment } = pass
+  const { id, status } = deployment
+  const derived = deriveStatus({ ...deployment, ...changes }, instances)
+  const hasEnded = derived.status === 'terminated'
+  const ended = hasEnded ? { terminated_at: at, reconcile_at: null } : {}
+  const changed = await writeDeployment(
+    deps.db,
+    {
+      id,
+      status,
+      lease,
+      changes: { ...changes, ...derived, ...ended },
+      instance: write,
+      isDue: isDue && !hasEnded,
+      event,
+      at,
+    },
+    hook,
+  )
+  pass.isOutdated = changed === undefined
+  if (changed === undefined) return false
+  pass.deployment = changed
+  pass.instances = instances
+  return true
+}
+
+/** Starts a further instance. */
+export async function startInstance(pass: Pass): Promise<void> {
+  const at = pass.deps.clock()
+  const row = makeInstance(pass.deployment.id, at)
+  await writePass(pass, [...pass.instances, row], {
+    isDue: true,
+    event: null,
+    at,
+    async hook(transaction) {
+      await transaction.insertInto('instances').values(row).execute()
+    },
+  })
+}
+
+/** Ends a terminated deployment that has no instance. */
+export async function endDeployment(pass: Pass): Promise<void> {
+  await writePass(pass, [], { isDue: false, event: allReleased, at: pass.deps.clock() })
+}
+
+export const allReleased: EventContent = { stage: null, message: 'All resources were released.' }
+
+/** Observed milliseconds since the instance entered its current status. */
+export function timeInStatus({ instance, deps }: StepContext): number {
+  return deps.observedTime.between(instance.status_changed_at, deps.clock())
+}
+
+/** What the ledger needs of an instance. */
+export function toMetered({ deployment, instance }: StepContext): MeteredInstance {
+  return {
+    engineId: instance.id,
+    deploymentId: deployment.id,
+    organizationId: deployment.organization_id,
+    instanceType: instance.instance_type ?? '',
+    requestedAt: instance.created_at,
+  }
+}
