@@ -247,7 +247,9 @@ async function measureLedger(application: Application, count: number, days: numb
       reported_start_at)
     SELECT organization_id, deployments.id, instances.id, 'local-cpu', 'local', deployments.created_at, deployments.created_at,
       deployments.created_at
-    FROM deployments JOIN instances ON deployment_id = deployments.id WHERE deployments.status = 'running'`.execute(db)
+    FROM deployments JOIN instances ON deployment_id = deployments.id WHERE deployments.status = 'running'`.execute(
+    db,
+  )
   await sql`
     INSERT INTO usage_cursors (organization_id, sealed_through)
     SELECT DISTINCT organization_id, ${sealed}::timestamptz FROM deployments WHERE status = 'running'

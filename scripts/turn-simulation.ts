@@ -50,6 +50,7 @@ const target: EngineTarget = {
   modelUid: 'dep-shared',
   status: 'running',
   failureReason: null,
+  isWaking: false,
   createdAt: new Date(0),
   engineUrl: 'http://127.0.0.1:1',
   contextTokens: 8192,

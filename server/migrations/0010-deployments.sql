@@ -12,15 +12,22 @@ CREATE TABLE deployments (
   variant                jsonb NOT NULL,
   model_type             text GENERATED ALWAYS AS (variant ->> 'modelType') STORED,
   variant_reason         text,
-  wanted                 text NOT NULL DEFAULT 'awake' CHECK (wanted IN ('awake', 'ended')),
+  wanted                 text NOT NULL DEFAULT 'awake' CHECK (wanted IN ('awake', 'asleep', 'ended')),
   status                 text NOT NULL CHECK (status IN
-    ('requested', 'provisioning', 'deploying', 'running', 'failed', 'terminating', 'terminated')),
-  waiting_for            text CHECK (waiting_for IN ('instance', 'engine', 'stop', 'release', 'runtime', 'retry')),
+    ('requested', 'provisioning', 'deploying', 'running', 'sleeping', 'failed', 'terminating', 'terminated')),
+  waiting_for            text CHECK (waiting_for IN ('instance', 'engine', 'stop', 'release', 'drain', 'runtime', 'retry')),
   status_message         text,
   progress               double precision CHECK (progress BETWEEN 0 AND 1),
   planned_price_per_hour numeric,
   min_context_tokens     integer CHECK (min_context_tokens > 0),
   min_parallel_sequences integer CHECK (min_parallel_sequences > 0),
+  min_instances          integer NOT NULL DEFAULT 1 CHECK (min_instances BETWEEN 1 AND 100),
+  max_instances          integer NOT NULL DEFAULT 1 CHECK (max_instances BETWEEN min_instances AND 100),
+  idle_minutes           integer CHECK (idle_minutes BETWEEN 1 AND 10080),
+  yields                 boolean NOT NULL DEFAULT false,
+  target_concurrency     integer CHECK (target_concurrency BETWEEN 1 AND 4096),
+  woken_at               timestamptz,
+  wake_refusal           text,
   ran_at                 timestamptz,
   failure_stage          text,
   failure_reason         text,
@@ -62,6 +69,12 @@ COMMENT ON COLUMN deployments.planned_price_per_hour IS
   'The price of the instance type that was planned at creation, which budgets count until one is selected; NULL if it is unknown';
 COMMENT ON COLUMN deployments.min_context_tokens IS 'The least context_tokens that the owner asks for; null for no wish';
 COMMENT ON COLUMN deployments.min_parallel_sequences IS 'The least parallel_sequences that the owner asks for; null for no wish';
+COMMENT ON COLUMN deployments.min_instances IS 'How many instances to keep while the deployment is awake';
+COMMENT ON COLUMN deployments.idle_minutes IS 'The deployment falls asleep after so many minutes without a request; NULL: never by itself';
+COMMENT ON COLUMN deployments.yields IS 'May be put to sleep early when another deployment needs its hardware';
+COMMENT ON COLUMN deployments.target_concurrency IS 'Requests in flight per instance to aim for; NULL: a share of parallel_sequences';
+COMMENT ON COLUMN deployments.woken_at IS 'When the deployment was woken last; NULL if it never slept';
+COMMENT ON COLUMN deployments.wake_refusal IS 'Why the last wake found no hardware, as `<code>: <sentence>`; NULL if it did';
 COMMENT ON COLUMN deployments.ran_at IS 'When the deployment first served. A deployment that never served is not billed.';
 COMMENT ON COLUMN deployments.reconcile_at IS 'When the reconciler is due next; null when nothing is left to do';
 COMMENT ON COLUMN deployments.leased_until IS 'Only leased_by may reconcile the deployment and change its instances until this time';
@@ -71,8 +84,8 @@ CREATE TABLE instances (
   id                  uuid PRIMARY KEY,
   deployment_id       uuid NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
   status              text NOT NULL CHECK (status IN
-    ('requested', 'provisioning', 'deploying', 'running', 'releasing', 'released')),
-  waiting_for         text CHECK (waiting_for IN ('instance', 'engine', 'stop', 'release', 'runtime', 'retry')),
+    ('requested', 'provisioning', 'deploying', 'running', 'draining', 'releasing', 'released')),
+  waiting_for         text CHECK (waiting_for IN ('instance', 'engine', 'stop', 'release', 'drain', 'runtime', 'retry')),
   status_message      text,
   progress            double precision CHECK (progress BETWEEN 0 AND 1),
   instance_type       text,
@@ -87,6 +100,7 @@ CREATE TABLE instances (
   instance_id         text,
   gpu_allocation_id   text,
   started_at          timestamptz,
+  ready_at            timestamptz,
   lost_at             timestamptz,
   unreachable_since   timestamptz,
   engine_url          text,
@@ -103,6 +117,7 @@ CREATE INDEX instances_live_idx ON instances (deployment_id) WHERE status <> 're
 COMMENT ON TABLE instances IS 'The engines of deployments, each on its own hardware. Only who has the lease of the deployment changes them.';
 COMMENT ON COLUMN instances.instance_id IS 'The compute backend''s id of the hardware';
 COMMENT ON COLUMN instances.started_at IS 'When the compute backend handed the hardware over; NULL before that';
+COMMENT ON COLUMN instances.ready_at IS 'When the engine first answered; NULL before that';
 COMMENT ON COLUMN instances.lost_at IS 'When the hardware was lost. It is not billed from then on, until the engine runs again.';
 COMMENT ON COLUMN instances.unreachable_since IS
   'When the compute backend stopped to answer for this instance; NULL while it answers. If the engine turns out to be lost, its billing ends here.';
@@ -113,6 +128,18 @@ COMMENT ON COLUMN instances.waiting_for IS
 COMMENT ON COLUMN instances.status_message IS
   'The sentence that a person reads while the instance waits, if waiting_for alone does not tell. Nothing may depend on its words.';
 COMMENT ON COLUMN instances.due_at IS 'When the next step is due, if the deployment has several instances; NULL: with the deployment';
+
+CREATE TABLE instance_loads (
+  instance_id uuid NOT NULL REFERENCES instances (id) ON DELETE CASCADE,
+  process_id  uuid NOT NULL,
+  in_flight   integer NOT NULL,
+  used_at     timestamptz NOT NULL,
+  reported_at timestamptz NOT NULL,
+  PRIMARY KEY (instance_id, process_id)
+) WITH (fillfactor = 50);
+COMMENT ON TABLE instance_loads IS 'What each server process has in flight at an instance. A process reports every second while there is something.';
+COMMENT ON COLUMN instance_loads.in_flight IS 'Requests at the engine, and those that wait in the process for it';
+COMMENT ON COLUMN instance_loads.used_at IS 'When the process last had a request for the instance';
 
 -- Server processes cache inference targets. These triggers invalidate the cache of the owner, and of each member if the deployment is
 -- or was shared.

@@ -5,7 +5,7 @@ CREATE TABLE budgets (
   user_id         bigint,
   deployment_id   uuid REFERENCES deployments (id) ON DELETE CASCADE,
   monthly_limit   numeric(18, 6) NOT NULL CHECK (monthly_limit > 0),
-  at_limit        text NOT NULL CHECK (at_limit IN ('notify', 'block')),
+  at_limit        text NOT NULL CHECK (at_limit IN ('notify', 'block', 'sleep')),
   created_at      timestamptz NOT NULL,
   updated_at      timestamptz NOT NULL,
   FOREIGN KEY (user_id, organization_id) REFERENCES memberships (user_id, organization_id) ON DELETE CASCADE,
@@ -18,7 +18,7 @@ CREATE UNIQUE INDEX budgets_deployment_idx ON budgets (deployment_id) WHERE scop
 COMMENT ON TABLE budgets IS 'Limits of what an organization, a member or a deployment may cost in a billing period';
 COMMENT ON COLUMN budgets.user_id IS 'The member whose deployments count. The budget ends with the membership.';
 COMMENT ON COLUMN budgets.monthly_limit IS 'In the main unit of the account''s currency, for one billing period';
-COMMENT ON COLUMN budgets.at_limit IS 'notify: emails only; block: deployments don''t start either';
+COMMENT ON COLUMN budgets.at_limit IS 'notify: emails only; block: deployments don''t start either; sleep: those that run are put to sleep as well';
 
 CREATE TABLE budget_alerts (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -106,6 +106,8 @@ export const audit = {
     'deployment.created': 'Created a deployment',
     'deployment.transferred': 'Transferred a deployment',
     'deployment.changed': 'Changed a deployment',
+    'deployment.put_to_sleep': 'Put a deployment to sleep',
+    'deployment.woken': 'Woke a deployment',
     'deployment.terminated': 'Terminated a deployment',
     'billing_account.activation_started': 'Started to activate billing',
     'billing_account.changed': 'Billing changed',

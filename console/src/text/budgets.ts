@@ -39,11 +39,14 @@ export const budgets = {
   atLimit: {
     notify: (whose: Whose) => `At the limit, ${recipients[whose]} an email. Nothing stops.`,
     block: (whose: Whose) => `At the limit, ${stops[whose]}. Running deployments go on.`,
+    sleep: (whose: Whose) => `At the limit, ${stops[whose]}, and running deployments fall asleep.`,
   },
   afterLimit: {
     notify: () => 'Nothing stops: deployments go on, and usage is billed as before.',
     block: (whose: Whose, canRaise: boolean) =>
       `Until ${canRaise ? 'you raise' : 'an admin raises'} the limit or the period ends, ${stops[whose]}. Running deployments go on.`,
+    sleep: (whose: Whose, canRaise: boolean) =>
+      `Until ${canRaise ? 'you raise' : 'an admin raises'} the limit or the period ends, ${stops[whose]}, and deployments sleep.`,
   },
   edit: 'Edit',
   remove: 'Delete',
@@ -61,6 +64,7 @@ export const budgets = {
   actions: {
     notify: 'Only send emails',
     block: 'Send emails and stop new deployments',
+    sleep: 'Send emails, stop new deployments, put running ones to sleep',
   },
   create: 'Add budget',
   save: 'Save',

@@ -26,6 +26,7 @@ export const deployments = {
     deploying: 'Deploying',
     running: 'Running',
     failed: 'Failed',
+    sleeping: 'Sleeping',
     terminating: 'Terminating',
     terminated: 'Terminated',
   },

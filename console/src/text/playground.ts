@@ -28,6 +28,7 @@ export const playground = {
     deploying: 'starting',
     running: 'running',
     failed: 'failed',
+    sleeping: 'asleep; a request wakes it',
     terminating: 'terminating',
     terminated: 'terminated',
   } satisfies Record<DeploymentStatus, string>,

@@ -160,6 +160,12 @@ export const errorCodes = {
   model_not_found: { kind: 'not_found', meaning: 'The caller has no deployment of this name or id.' },
   deployment_failed: { kind: 'malformed', meaning: 'The deployment has failed.' },
   deployment_not_ready: { kind: 'unavailable', meaning: 'The deployment is not running, or is restarting.' },
+  deployment_waking: { kind: 'unavailable', meaning: 'The deployment slept and is not awake yet.' },
+  no_capacity: { kind: 'unavailable', meaning: 'There is no hardware to wake the deployment on.' },
+  insufficient_quota: {
+    kind: 'rate_limited',
+    meaning: 'The deployment sleeps because a budget is exhausted.',
+  },
   upstream_unavailable: {
     kind: 'upstream_failed',
     meaning: 'The engine is unreachable or its response broke off.',

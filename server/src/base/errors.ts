@@ -1,4 +1,4 @@
-import type { ErrorCode } from './error-codes.ts'
+import type { ErrorCode, ErrorKind } from './error-codes.ts'
 
 /** Base class of all errors shown to callers: `message` is for people, `code` for programs. */
 export class ApplicationError extends Error {
@@ -7,14 +7,18 @@ export class ApplicationError extends Error {
   readonly retryAfterSeconds: number | null
   /** Further members of the response body, for programs */
   readonly facts: Readonly<Record<string, unknown>>
+  /** Of this error, if it differs from the kind of its code; else null */
+  readonly kind: ErrorKind | null
   constructor(
     code: ErrorCode,
     message: string,
-    more: number | null | { facts: Readonly<Record<string, unknown>> } = null,
+    more: number | null | { facts?: Readonly<Record<string, unknown>>; kind?: ErrorKind } = null,
   ) {
     super(message)
     const retryAfterSeconds = typeof more === 'number' ? more : null
-    this.facts = typeof more === 'object' && more !== null ? more.facts : {}
+    const { facts = {}, kind = null } = typeof more === 'object' && more !== null ? more : {}
+    this.facts = facts
+    this.kind = kind
     this.name = new.target.name
     this.code = code
     this.retryAfterSeconds = retryAfterSeconds === null ? null : Math.max(1, Math.ceil(retryAfterSeconds))

@@ -81,6 +81,8 @@ const badValues: Record<string, string[]> = {
   INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: [...notNumbers, '100001'],
   INFERENCE_QUEUE_TIMEOUT_MS: [...notNumbers, '0'],
   INFERENCE_ROUTING: ['random'],
+  WAKE_PATIENCE: [...notNumbers, '86401'],
+  DEFAULT_IDLE_MINUTES: [...notNumbers, '0', '10081'],
   SECRET_KEY: ['hidden', 'x'.repeat(31)],
   PREVIOUS_SECRET_KEY: ['hidden', 'x'.repeat(31)],
   ALERT_WEBHOOK_URL: [

@@ -91,6 +91,8 @@ export interface Config extends InferenceConfig {
   sso: SsoConfig | null
   billing: BillingConfig
   registration: RegistrationPolicy
+  /** Minutes without a request after which new deployments fall asleep; null: never by themselves */
+  defaultIdleMinutes: number | null
   /** true if accounts must prove their email before they deploy or invite; never without a mail server */
   requiresEmailConfirmation: boolean
   /** true to reject the most common passwords */
@@ -162,6 +164,7 @@ const environment = z.object({
     .union([oneOf(['auto']), wholeNumber(1, 1024)], 'must be a whole number from 1 to 1024, or auto')
     .default('auto'),
   DRAIN_DELAY: wholeNumber(0, 600).optional(),
+  DEFAULT_IDLE_MINUTES: wholeNumber(1, 10_080).optional(),
   AUDIT_RETENTION: wholeNumber(1, 36_500).default(400),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   LOG_FORMAT: oneOf(['auto', 'json', 'text']).default('auto'),
@@ -313,6 +316,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     sso,
     billing,
     registration: settings.REGISTRATION,
+    defaultIdleMinutes: settings.DEFAULT_IDLE_MINUTES ?? null,
     requiresEmailConfirmation: requiresEmailConfirmation(settings),
     passwordBlocklist: settings.PASSWORD_BLOCKLIST === 'on',
     networkLimits: {

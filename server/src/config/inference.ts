@@ -25,6 +25,8 @@ export interface InferenceConfig {
     }
     /** Where requests go that several deployments can serve: conversations where their prefix is, or all where the fewest are in flight */
     routing: 'prefix' | 'least_busy'
+    /** How long a request may wait for a sleeping deployment, unless it says so itself */
+    wakeMilliseconds: number
     /** Most bytes of request bodies in the memory of a process. Above them, callers get a 429. */
     bodies: { perUser: number; perProcess: number }
     /** Base address of an OpenTelemetry collector; null disables traces */
@@ -63,6 +65,7 @@ export const inferenceSettings = {
   INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: wholeNumber(0, 100_000).default(128),
   INFERENCE_QUEUE_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
   INFERENCE_ROUTING: oneOf(['prefix', 'least_busy']).default('least_busy'),
+  WAKE_PATIENCE: wholeNumber(0, 86_400).default(600),
 }
 
 type InferenceSettings = z.output<z.ZodObject<typeof inferenceSettings>>
@@ -86,6 +89,7 @@ export function readInference(settings: InferenceSettings, problems: string[]): 
         turnMilliseconds: settings.INFERENCE_FIRST_BYTE_TIMEOUT_MS,
       },
       routing: settings.INFERENCE_ROUTING,
+      wakeMilliseconds: settings.WAKE_PATIENCE * 1000,
       bodies: readBodyLimits(settings, problems),
       tracesEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     },

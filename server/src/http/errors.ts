@@ -145,8 +145,14 @@ export function storageFull(): ApplicationError {
 /** Converts a thrown value into the error shown to the caller. Unknown errors become a 500 without details. */
 export function toPublicError(error: unknown): PublicError {
   if (error instanceof ApplicationError) {
-    const { code, message, retryAfterSeconds, facts } = error
-    return { status: statusOf(code), code, detail: message, retryAfterSeconds, facts }
+    const { code, kind, message, retryAfterSeconds, facts } = error
+    return {
+      status: kind === null ? statusOf(code) : statuses[kind],
+      code,
+      detail: message,
+      retryAfterSeconds,
+      facts,
+    }
   }
   if (hasZodFastifySchemaValidationErrors(error)) return toValidationError(error)
   if (isDatabaseUnavailable(error)) {

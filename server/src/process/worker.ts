@@ -10,6 +10,7 @@ import { usageReportChecks } from '../features/billing/usage-report-checks.ts'
 import { deploymentJobs } from '../features/deployments/jobs.ts'
 import { orphanCheck } from '../features/deployments/orphan-check.ts'
 import { runReconciler } from '../features/deployments/run-reconciler.ts'
+import { sleepOverBudget } from '../features/deployments/sleep-over-budget.ts'
 import { sweepOrphans } from '../features/deployments/sweep-orphans.ts'
 import { composeInvitationMail } from '../features/invitations/compose-invitation-mail.ts'
 import { alertJobs } from '../features/mail/alerts/jobs.ts'
@@ -60,7 +61,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     ...ssoJobs(application),
     ...meteringJobs(application, [...usageReportChecks(application), orphanCheck(application)]),
     ...billingJobs(application),
-    ...budgetJobs(application),
+    ...budgetJobs(application, (budget) => sleepOverBudget(application, budget)),
     ...deploymentJobs(application),
     ...operatorJobs(application),
     ...statisticsJobs(application),

@@ -78,7 +78,10 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const tokens = openTokenJournal({ db, clock, log, prices }, config.dataDirectory)
     opened.defer(() => tokens.close())
     // Closes before the journal, in which it records what aborted requests used.
-    const inference = await openInference({ db, clock, log, notifications, secretKey }, config.inference)
+    const inference = await openInference(
+      { db, clock, config, log, notifications, prices, secretKey },
+      config.inference,
+    )
     opened.defer(() => inference.close())
     return {
       config,

@@ -12,7 +12,7 @@ export interface Component {
 
 /** What a backend holds for a deployment. */
 export interface Holding {
-  deploymentId: string
+  engineId: string
   isServing: boolean
 }
 

@@ -134,13 +134,13 @@ async function killUnderLoad(loop: Loop, server: ServerProcess, victim: Victim):
   const engine = pickFrom(
     random,
     (await findEngineProcesses(loop.dataDirectory)).filter(
-      ({ deploymentId }) => (loop.engineKills.get(deploymentId) ?? 0) < maxKillsPerEngine,
+      ({ engineId }) => (loop.engineKills.get(engineId) ?? 0) < maxKillsPerEngine,
     ),
   )
   load.isKilling = true
   if ((victim === 'engine' || victim === 'everything') && engine !== undefined) {
     signal(engine.pid, 'SIGKILL')
-    loop.engineKills.set(engine.deploymentId, (loop.engineKills.get(engine.deploymentId) ?? 0) + 1)
+    loop.engineKills.set(engine.engineId, (loop.engineKills.get(engine.engineId) ?? 0) + 1)
     summary.kills.engine += 1
   }
   if ((victim === 'postgres' || victim === 'everything') && postgres !== null) {
@@ -176,7 +176,7 @@ async function verify(loop: Loop, server: ServerProcess): Promise<string> {
     const listed = new Set(items.map(({ id }) => id))
     const lost = [...tenant.deployments.keys()].filter((id) => !listed.has(id))
     if (lost.length > 0) throw new Error(`acknowledged deployments are lost: ${lost.join(', ')}`)
-    for (const { id, status } of items) {
+    for (const { id, status, instances } of items) {
       const known = tenant.deployments.get(id)
       if (status === 'failed' || (status === 'terminated' && known === 'created')) {
         const { body } = await client.get(`/api/v1/model-deployments/${id}/events`)
@@ -184,7 +184,7 @@ async function verify(loop: Loop, server: ServerProcess): Promise<string> {
       }
       if (known === undefined) loop.summary.unacknowledged += 1
       tenant.deployments.set(id, status === 'terminated' ? 'deletion answered' : 'created')
-      if (status === 'running') running.push(id)
+      if (status === 'running') running.push(...instances.map((instance: { id: string }) => instance.id))
     }
   }
   await expectEngines(loop, running)
@@ -192,13 +192,13 @@ async function verify(loop: Loop, server: ServerProcess): Promise<string> {
   return `${running.length} running`
 }
 
-/** Expects exactly one engine for each running deployment, and no others. */
+/** Expects exactly one engine for each instance of a running deployment, and no others. */
 async function expectEngines({ dataDirectory }: Loop, running: readonly string[]): Promise<void> {
   let engines: string[] = []
   const wanted = running.toSorted().join(', ')
   await waitUntil(
     async () => {
-      engines = (await findEngineProcesses(dataDirectory)).map(({ deploymentId }) => deploymentId)
+      engines = (await findEngineProcesses(dataDirectory)).map(({ engineId }) => engineId)
       return engines.toSorted().join(', ') === wanted
     },
     20_000,

@@ -10,7 +10,7 @@ import type { Backend, Component } from './components.ts'
 import { pickFrom } from './load.ts'
 
 const startTimeoutMs = 120_000
-const idLabel = 'berth.dev/deployment-id'
+const idLabel = 'berth.dev/instance-id'
 
 /** A namespace on the real nodes of the cluster `KUBECONFIG`. */
 export async function openKubernetesBackend(cleanup: AsyncDisposableStack): Promise<Backend> {
@@ -77,7 +77,7 @@ export async function openKubernetesBackend(cleanup: AsyncDisposableStack): Prom
     toleranceMs: 8_000,
     async observe() {
       return (await listPods()).filter(isHeld).map((pod) => ({
-        deploymentId: pod.metadata?.labels?.[idLabel] ?? '',
+        engineId: pod.metadata?.labels?.[idLabel] ?? '',
         isServing: isServing(pod),
       }))
     },

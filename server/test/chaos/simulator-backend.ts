@@ -9,14 +9,14 @@ export async function openSimulatorBackend(cleanup: AsyncDisposableStack): Promi
   const launches: string[] = []
   const set = simulator.models.set.bind(simulator.models)
   simulator.models.set = (uid, model) => {
-    launches.push(toDeploymentId(uid))
+    launches.push(toEngineId(uid))
     return set(uid, model)
   }
 
   async function observe() {
     const held = [...simulator.models.values()].filter(({ status }) => ['CREATING', 'READY'].includes(status))
     return held.map(({ uid, status }) => ({
-      deploymentId: toDeploymentId(uid),
+      engineId: toEngineId(uid),
       isServing: status === 'READY',
     }))
   }
@@ -28,10 +28,10 @@ export async function openSimulatorBackend(cleanup: AsyncDisposableStack): Promi
     toleranceMs: 15_000,
     launches,
     observe,
-    listRemains: async () => (await observe()).map(({ deploymentId }) => deploymentId),
+    listRemains: async () => (await observe()).map(({ engineId }) => engineId),
   }
 }
 
-function toDeploymentId(uid: string): string {
+function toEngineId(uid: string): string {
   return uid.replace(/^dep-/, '')
 }

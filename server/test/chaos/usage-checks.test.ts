@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { compareUsage } from './usage-checks.ts'
 
-const deploymentId = 'one'
+const engineId = 'one'
 /** What the backend held, sampled every second for 60 s. */
 const sample = (isHeld: (second: number) => boolean, isServing = isHeld) =>
   Array.from({ length: 60 }, (_, second) => ({
     at: second * 1000,
-    holdings: isHeld(second) ? [{ deploymentId, isServing: isServing(second) }] : [],
+    holdings: isHeld(second) ? [{ engineId, isServing: isServing(second) }] : [],
   }))
 const span = (from: number, to: number, deletedAt = Infinity) => ({
-  deploymentId,
+  engineId,
   from: from * 1000,
   to: to * 1000,
   deletedAt: deletedAt * 1000,

@@ -34,7 +34,7 @@ export function startSampling(backend: Backend, intervalMs = 500) {
 
 /** A billed interval of a deployment in milliseconds. */
 export interface BilledSpan {
-  deploymentId: string
+  engineId: string
   from: number
   /** Infinity while it is open */
   to: number
@@ -62,12 +62,12 @@ export function compareUsage(
   const differences: string[] = []
   let servedSeconds = 0
   const ids = new Set([
-    ...spans.map(({ deploymentId }) => deploymentId),
-    ...samples.flatMap(({ holdings }) => holdings.map(({ deploymentId }) => deploymentId)),
+    ...spans.map(({ engineId }) => engineId),
+    ...samples.flatMap(({ holdings }) => holdings.map(({ engineId }) => engineId)),
   ])
   for (const id of ids) {
-    const own = spans.filter(({ deploymentId }) => deploymentId === id)
-    const find = (sample: Sample) => sample.holdings.find(({ deploymentId }) => deploymentId === id)
+    const own = spans.filter(({ engineId }) => engineId === id)
+    const find = (sample: Sample) => sample.holdings.find(({ engineId }) => engineId === id)
     const isBilled = ({ at }: Sample) => own.some(({ from, to }) => at >= from && at <= to)
     const isDeleted = ({ at }: Sample) => own.some(({ deletedAt }) => at >= deletedAt)
     const kinds: [string, (sample: Sample) => boolean][] = [
@@ -119,7 +119,7 @@ export async function readSpans(databaseUrl: string): Promise<BilledSpan[]> {
   try {
     const rows = await connection.db
       .selectFrom('instance_spans')
-      .select(['deployment_id', 'started_at', 'ended_at'])
+      .select(['engine_id', 'started_at', 'ended_at'])
       .select((builder) =>
         builder
           .selectFrom('deployment_events')
@@ -130,19 +130,18 @@ export async function readSpans(databaseUrl: string): Promise<BilledSpan[]> {
       )
       .where('confirmed_at', 'is not', null)
       .where('voided_at', 'is', null)
-      .orderBy('deployment_id')
+      .orderBy('engine_id')
       .orderBy('started_at')
       .execute()
     const spans = rows.map((row) => ({
-      deploymentId: row.deployment_id,
+      engineId: row.engine_id,
       from: row.started_at.getTime(),
       to: row.ended_at?.getTime() ?? Infinity,
       deletedAt: row.deleted_at?.getTime() ?? Infinity,
     }))
-    for (const [index, { deploymentId, to }] of spans.entries()) {
+    for (const [index, { engineId, to }] of spans.entries()) {
       const next = spans[index + 1]
-      if (next?.deploymentId === deploymentId && next.from < to)
-        throw new Error(`spans of ${deploymentId} overlap`)
+      if (next?.engineId === engineId && next.from < to) throw new Error(`spans of ${engineId} overlap`)
     }
     return spans
   } finally {

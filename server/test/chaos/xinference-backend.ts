@@ -68,13 +68,13 @@ export async function openXinferenceBackend(cleanup: AsyncDisposableStack): Prom
       const held = models.filter(({ launchedAt }) => launchedAt >= workerSince - 1_000)
       return Promise.all(
         held.map(async (model) => ({
-          deploymentId: toDeploymentId(model.uid),
+          engineId: toEngineId(model.uid),
           isServing: await serves(model),
         })),
       )
     },
     async listRemains() {
-      return (await readModels(cluster)).map(({ uid }) => toDeploymentId(uid))
+      return (await readModels(cluster)).map(({ uid }) => toEngineId(uid))
     },
   }
 }
@@ -122,7 +122,7 @@ async function answers({ url }: XinferenceCluster, uid: string): Promise<boolean
   return answer.ok
 }
 
-function toDeploymentId(uid: string): string {
+function toEngineId(uid: string): string {
   return uid.replace(/^dep-/, '')
 }
 

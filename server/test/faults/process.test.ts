@@ -26,6 +26,7 @@ let server: ServerProcess
 let cookie: string
 let password: string
 let deploymentId: string
+let engineId: string
 const outputs: (() => string)[] = []
 
 function start(): ServerProcess {
@@ -52,7 +53,7 @@ async function expectAnswer(): Promise<void> {
 
 async function findEngine(): Promise<number> {
   const engines = await findEngineProcesses(dataDirectory)
-  expect(engines).toEqual([{ pid: expect.any(Number), deploymentId }])
+  expect(engines).toEqual([{ pid: expect.any(Number), engineId }])
   return engines[0]!.pid
 }
 
@@ -74,7 +75,9 @@ test('a server prints `listening on http://…` and serves there', async () => {
   for (const path of ['/healthz', '/readyz']) {
     expect((await (await client()).get(path)).body).toEqual({ status: 'ok' })
   }
-  deploymentId = (await deploy(await client())).id
+  const deployment = await deploy(await client())
+  deploymentId = deployment.id
+  engineId = deployment.instances[0]!.id
   await expectAnswer()
 })
 

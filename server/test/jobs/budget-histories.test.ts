@@ -58,7 +58,11 @@ async function startInstance(id: string): Promise<void> {
   const instance = await db
     .selectFrom('instances')
     .innerJoin('deployments', 'deployments.id', 'deployment_id')
-    .select(['instances.id as engineId', 'deployment_id as deploymentId', 'organization_id as organizationId'])
+    .select([
+      'instances.id as engineId',
+      'deployment_id as deploymentId',
+      'organization_id as organizationId',
+    ])
     .select('instances.created_at as requestedAt')
     .where('deployment_id', '=', id)
     .executeTakeFirstOrThrow()

@@ -59,6 +59,11 @@ test('closing an organization charges its last usage and cancels its subscriptio
     .set({ status: 'terminated', status_changed_at: clock.now(), terminated_at: clock.now() })
     .where('id', '=', deploymentId)
     .execute()
+  await db
+    .updateTable('instances')
+    .set({ status: 'released' })
+    .where('deployment_id', '=', deploymentId)
+    .execute()
   for (let hours = 0; hours < 2; hours++) {
     clock.advance(hour)
     await work({ findSubscription: () => Promise.reject(new Error('the process crashed')) })

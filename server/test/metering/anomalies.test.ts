@@ -79,15 +79,17 @@ test('missing_span: an instance without an open span is one anomaly, however oft
   const { rows } = await sql<{ id: number }>`
     UPDATE instance_spans SET ended_at = ${now}, reported_end_at = ${now} WHERE deployment_id = ${id} RETURNING id
   `.execute(server.application.db)
+  const [instance] = (await client.get(`/api/v1/model-deployments/${id}`)).body.instances
   for (const _time of [1, 2, 3]) {
-    expect((await runChecks()).map(({ kind, subject }) => [kind, subject])).toEqual([['missing_span', id]])
+    const found = (await runChecks()).map(({ kind, subject }) => [kind, subject])
+    expect(found).toEqual([['missing_span', instance.id]])
   }
   await run(sql`UPDATE instance_spans SET ended_at = NULL, reported_end_at = NULL WHERE id = ${rows[0]!.id}`)
   expect(await runChecks()).toEqual([])
   const all = await server.application.db
     .selectFrom('usage_anomalies')
     .selectAll()
-    .where('subject', '=', id)
+    .where('subject', '=', instance.id)
     .execute()
   expect(all).toHaveLength(1)
   expect(all[0]!.closed_at).not.toBeNull()
@@ -195,7 +197,7 @@ test('usage without a price stays unsealed until it has one', async () => {
 test('a failing check changes nothing, and the other checks still run', async () => {
   const broken = {
     ...server.application,
-    runtime: { ...runtime, listDeploymentIds: () => Promise.reject(new Error('gone')) },
+    runtime: { ...runtime, listEngineIds: () => Promise.reject(new Error('gone')) },
   }
   const checks = [
     orphanCheck(broken),

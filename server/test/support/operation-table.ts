@@ -13,7 +13,8 @@ import {
 } from './matrix-resources.ts'
 import type { Caller } from './matrix-resources.ts'
 import { activatePostpaid } from '../../src/features/billing/activate.ts'
-import { deployFor, newEmail, openClient, toViewer } from './tenants.ts'
+import { putToSleepFor } from '../../src/features/deployments/sleep.ts'
+import { deployFor, newEmail, openClient, toViewer, waitUntilRunning } from './tenants.ts'
 
 /** The callers of each operation. The stranger is super_admin of another organization. */
 export type ActorName = 'anonymous' | 'viewer' | 'member' | 'admin' | 'super_admin' | 'stranger'
@@ -136,6 +137,8 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /api/v1/model-deployments/{deployment_id}              401        200     200     200    200          404       -
   PATCH  /api/v1/model-deployments/{deployment_id}              401        403     200     200    200          404       deployment.changed
   DELETE /api/v1/model-deployments/{deployment_id}              401        403     200     200    200          404       deployment.terminated
+  POST   /api/v1/model-deployments/{deployment_id}/sleep        401        403     200     200    200          404       deployment.put_to_sleep
+  POST   /api/v1/model-deployments/{deployment_id}/wake         401        403     200     200    200          404       deployment.woken
   GET    /api/v1/model-deployments/{deployment_id}/events       401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/logs         401        200     200     200    200          404       -
   GET    /api/v1/model-deployments/{deployment_id}/usage        401        200     200     200    200          404       -
@@ -226,6 +229,15 @@ type MakeRequest = (caller: Caller) => OperationRequest | Promise<OperationReque
 
 const password = 'correct horse battery'
 let nextContextTokens = 600
+
+/** Returns a running deployment of the caller that no other request needs, or the first tenant's for one who has none. */
+async function deployOwn(caller: Caller): Promise<string> {
+  const { actor, isOutsider, server } = caller
+  if (actor === null || isOutsider || actor.role === 'viewer') return findDeployment(caller)
+  const id = await deployFor(server, actor)
+  await waitUntilRunning(server, id)
+  return id
+}
 
 const deployment: MakeRequest = (caller) => ({ parameters: { deployment_id: findDeployment(caller) } })
 
@@ -412,6 +424,14 @@ const requests: Record<string, MakeRequest> = {
     const { actor, isOutsider, server } = caller
     const own = actor === null || isOutsider ? findDeployment(caller) : await deployFor(server, actor)
     return { parameters: { deployment_id: own } }
+  },
+  'POST /api/v1/model-deployments/{deployment_id}/sleep': async (caller) => ({
+    parameters: { deployment_id: await deployOwn(caller) },
+  }),
+  'POST /api/v1/model-deployments/{deployment_id}/wake': async (caller) => {
+    const id = await deployOwn(caller)
+    if (id !== findDeployment(caller)) await putToSleepFor(caller.server.application, id, 'Nobody uses it.')
+    return { parameters: { deployment_id: id } }
   },
   'GET /api/v1/model-deployments/{deployment_id}/events': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/logs': deployment,

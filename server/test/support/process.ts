@@ -98,7 +98,7 @@ export async function findPostmaster(dataDirectory: string): Promise<number | nu
 /** Finds all engine processes of a DATA_DIR by the folder on their command line (Linux only). */
 export async function findEngineProcesses(
   dataDirectory: string,
-): Promise<{ pid: number; deploymentId: string }[]> {
+): Promise<{ pid: number; engineId: string }[]> {
   const root = join(dataDirectory, 'engines')
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(
@@ -107,7 +107,7 @@ export async function findEngineProcesses(
       const args = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')
       const directory = args[args.indexOf('--state-dir') + 1] ?? ''
       if (!args.includes('--state-dir') || dirname(directory) !== root) return []
-      return [{ pid: Number(pid), deploymentId: directory.slice(root.length + 1) }]
+      return [{ pid: Number(pid), engineId: directory.slice(root.length + 1) }]
     }),
   )
   return found.flat()

@@ -13,15 +13,18 @@ import { engines } from './engines.ts'
 
 type MaybePromise<Result> = Result | Promise<Result>
 
-/** The responses of the runtime. A test replaces individual ones; a response may also throw. */
+/**
+ * The responses of the runtime, by deployment and engine. A test replaces individual ones; a response may also throw. An engine without a
+ * deployment has its id in both places.
+ */
 export interface Script {
   listOffers(): MaybePromise<InstanceOffer[]>
   readAvailability(): MaybePromise<ModelAvailability>
   provision(spec: EngineSpec): MaybePromise<ProvisionResult>
   ensureEngine(spec: EngineSpec): MaybePromise<EngineObservation>
-  observeEngine(engineId: string): MaybePromise<EngineObservation>
-  stopEngine(engineId: string): MaybePromise<boolean>
-  release(engineId: string): MaybePromise<boolean>
+  observeEngine(deploymentId: string, engineId: string): MaybePromise<EngineObservation>
+  stopEngine(deploymentId: string, engineId: string): MaybePromise<boolean>
+  release(deploymentId: string, engineId: string): MaybePromise<boolean>
 }
 
 export interface ScriptedRuntime extends ModelRuntime {
@@ -85,11 +88,12 @@ export function createScriptedRuntime(
       },
     }),
     ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl } }),
-    observeEngine: (id) => ({ phase: 'ready', endpoint: endpoints.get(id) ?? { baseUrl } }),
+    observeEngine: (_id, engineId) => ({ phase: 'ready', endpoint: endpoints.get(engineId) ?? { baseUrl } }),
     stopEngine: () => true,
     release: () => true,
   }
   let script = defaults
+  const ownerOf = (engineId: string) => deployments.get(engineId) ?? engineId
   const holdsEngine = (deploymentId: string) => [...held].some((id) => deployments.get(id) === deploymentId)
 
   /** Waits for one turn of the event loop before each response, like a real runtime. */
@@ -98,7 +102,7 @@ export function createScriptedRuntime(
     engineId: string,
     answer: () => Result,
   ): Promise<Awaited<Result>> {
-    calls.push({ name, deploymentId: deployments.get(engineId) ?? engineId })
+    calls.push({ name, deploymentId: ownerOf(engineId) })
     await nextTurn()
     return await answer()
   }
@@ -144,15 +148,14 @@ export function createScriptedRuntime(
         if (seen.phase === 'ready') endpoints.set(spec.engineId, seen.endpoint)
         return seen
       }),
-    observeEngine: (id) => answerCall('observeEngine', id, () => script.observeEngine(id)),
-    stopEngine: (id) => answerCall('stopEngine', id, () => script.stopEngine(id)),
+    observeEngine: (id) => answerCall('observeEngine', id, () => script.observeEngine(ownerOf(id), id)),
+    stopEngine: (id) => answerCall('stopEngine', id, () => script.stopEngine(ownerOf(id), id)),
     release: (id) =>
       answerCall('release', id, async () => {
-        const released = await script.release(id)
+        const released = await script.release(ownerOf(id), id)
         if (released) {
           held.delete(id)
-          const deploymentId = deployments.get(id) ?? id
-          if (!holdsEngine(deploymentId)) allocated.delete(deploymentId)
+          if (!holdsEngine(ownerOf(id))) allocated.delete(ownerOf(id))
         }
         return released
       }),

@@ -41,7 +41,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     PORT: '0',
     DATABASE_URL: database.url,
     DATA_DIR: dataDirectory,
-    BILLING_TRIAL_MAX_ACTIVE: '1000',
+    BILLING_TRIAL_MAX_ACTIVE: '10000',
     ...settings,
   })
   // Nobody sends emails then.

@@ -103,7 +103,7 @@ describe.each(['2.12.0', '4.1.0'])('Xinference %s', (version) => {
     const { body: logs } = await client.get(`${path}/${deployment.id}/logs`)
     expect(logs.items.map(({ line }: { line: string }) => line)).toContain('INFO: Model is ready')
     await release(deployment.id)
-    expect(simulator.models.get(deployment.inference_model_uid)?.status).toBe('TERMINATED')
+    expect(simulator.models.get(`dep-${deployment.instances[0]!.id}`)?.status).toBe('TERMINATED')
   })
 
   test('embeddings in base64, which Xinference does not support', async () => {
@@ -179,6 +179,6 @@ describe.each(['2.12.0', '4.1.0'])('Xinference %s', (version) => {
     }, 60_000)
     simulator.plan = {}
     await release(body.id)
-    expect(simulator.models.get(body.inference_model_uid)?.status).toBe('ERROR')
+    expect(simulator.models.get(`dep-${body.instances[0].id}`)?.status).toBe('ERROR')
   })
 })

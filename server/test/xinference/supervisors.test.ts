@@ -110,10 +110,7 @@ test('an unreachable supervisor: nothing is launched twice', async () => {
   const spec = await provision(runtime)
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   await simulator.stopListening()
-  const first = await waitForPhase(
-    () => runtime.observeEngine(spec.engineId, spec.clusterId),
-    'unreachable',
-  )
+  const first = await waitForPhase(() => runtime.observeEngine(spec.engineId, spec.clusterId), 'unreachable')
   expect(first.message).toContain(spec.clusterId)
   expect(first.message, 'no address').not.toContain(new URL(simulator.url).host)
   await simulator.startListening()
@@ -292,9 +289,7 @@ describe('several supervisors', () => {
     await vi.waitUntil(() => restarted.release(spec.engineId, spec.clusterId), 20_000)
     const nowhere = makeSpec(tiny)
     await expect(restarted.release(nowhere.engineId), 'may be on the unreachable one').rejects.toThrow()
-    await expect(
-      restarted.release(nowhere.engineId, nameAddress('xinference', down.url)),
-    ).rejects.toThrow()
+    await expect(restarted.release(nowhere.engineId, nameAddress('xinference', down.url))).rejects.toThrow()
   })
 
   test('one that was removed from the settings', async () => {

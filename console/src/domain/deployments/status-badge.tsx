@@ -10,6 +10,7 @@ const tones: Record<Deployment['status'], Tone> = {
   deploying: 'busy',
   running: 'good',
   failed: 'bad',
+  sleeping: 'neutral',
   terminating: 'neutral',
   terminated: 'neutral',
 }

@@ -3,7 +3,11 @@ import { changeLog, maxLines, toText, initialLog } from './log-lines.ts'
 import type { FollowedLog, LogChange } from './log-lines.ts'
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
-const line = (second: number, words = `line ${second}`) => ({ at: at(second), line: words })
+const line = (second: number, words = `line ${second}`) => ({
+  at: at(second),
+  line: words,
+  instance: 'one',
+})
 const follow = (...changes: LogChange[]) => changes.reduce(changeLog, initialLog)
 const read = ({ log }: FollowedLog) => log.lines.map((one) => one.line)
 

@@ -48,6 +48,8 @@ export const auditActions = [
   'deployment.created',
   'deployment.transferred',
   'deployment.changed',
+  'deployment.put_to_sleep',
+  'deployment.woken',
   'deployment.terminated',
   'billing_account.activation_started',
   'billing_account.changed',

@@ -1,7 +1,7 @@
 import type { Services } from '../../services.ts'
 import { formatDecimal, subtract } from '../metering/decimal.ts'
 import { sumAmount } from '../metering/summary.ts'
-import { countActiveDeployments } from './store.ts'
+import { countActiveInstances } from './store.ts'
 import type { BillingAccount } from './store.ts'
 
 /** The use of an account's resource limit and trial credit. */
@@ -19,7 +19,7 @@ export async function readAccountUsage(
   const { db, config } = deps
   const onTrial = mode === 'trial' && config.billing.trial
   return {
-    activeResources: await countActiveDeployments(db, organizationId),
+    activeResources: await countActiveInstances(db, organizationId),
     trialCredit: onTrial
       ? toTrialCredit(config.billing.trialCredit, await sumAmount(deps, organizationId))
       : null,

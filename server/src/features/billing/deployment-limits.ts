@@ -4,7 +4,7 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import { sumAmount } from '../metering/summary.ts'
 import { findBlock } from './account-state.ts'
 import { blocked } from './errors.ts'
-import { countActiveDeployments, ensureAccount, lockAccount } from './store.ts'
+import { countActiveInstances, ensureAccount, lockAccount } from './store.ts'
 
 /**
  * The cost of an organization's trial usage, a decimal string; null for a postpaid organization. Call it before the transaction
@@ -17,6 +17,35 @@ export async function readTrialUsage(
   const { db, config, clock } = deps
   const account = await ensureAccount(db, config, organizationId, clock())
   return account.billing_mode === 'trial' ? sumAmount(deps, organizationId) : null
+}
+
+/** Throws when the deployments of an organization may have more instances than its limit. Locks the account. */
+export async function assertWithinLimit(
+  transaction: DatabaseTransaction,
+  { config, clock }: Pick<Services, 'config' | 'clock'>,
+  organizationId: number,
+): Promise<void> {
+  const { id } = await ensureAccount(transaction, config, organizationId, clock())
+  const account = await lockAccount(transaction, id)
+  const active = await countActiveInstances(transaction, organizationId)
+  if (active > account.max_active_resources) throw blocked('resource_limit_reached')
+}
+
+/** Throws when billing blocks an instance of a deployment that exists. */
+export async function assertCanStart(
+  deps: Pick<Services, 'db' | 'config' | 'clock' | 'prices'>,
+  organizationId: number,
+): Promise<void> {
+  const { db, config, clock } = deps
+  const account = await ensureAccount(db, config, organizationId, clock())
+  const block = findBlock(account, config.billing)
+  if (block !== null) throw blocked(block)
+  const trialUse = await readTrialUsage(deps, organizationId)
+  if (trialUse !== null && isUsedUp(deps, trialUse)) throw blocked('trial_credit_exhausted')
+}
+
+function isUsedUp({ config }: Pick<Services, 'config'>, trialUse: string): boolean {
+  return new Decimal(trialUse).gte(config.billing.trialCredit)
 }
 
 /**
@@ -33,8 +62,8 @@ export async function assertCanDeploy(
   const account = await lockAccount(transaction, id)
   const block = findBlock(account, config.billing)
   if (block !== null) throw blocked(block)
-  const active = await countActiveDeployments(transaction, organizationId)
+  const active = await countActiveInstances(transaction, organizationId)
   if (active >= account.max_active_resources) throw blocked('resource_limit_reached')
   if (account.billing_mode === 'postpaid' || trialUse === null) return
-  if (new Decimal(trialUse).gte(config.billing.trialCredit)) throw blocked('trial_credit_exhausted')
+  if (isUsedUp({ config }, trialUse)) throw blocked('trial_credit_exhausted')
 }

@@ -165,11 +165,11 @@ export async function setSyncedAt(
     .execute()
 }
 
-/** The number of an organization's deployments that count against its limit: all but failed and terminated ones. */
-export async function countActiveDeployments(db: Database, organizationId: number): Promise<number> {
+/** How many instances an organization's deployments may have, all but failed and terminated ones. Its limit counts them. */
+export async function countActiveInstances(db: Database, organizationId: number): Promise<number> {
   const { count } = await db
     .selectFrom('deployments')
-    .select((select) => select.fn.countAll<number>().as('count'))
+    .select(sql<number>`coalesce(sum(max_instances), 0)::integer`.as('count'))
     .where('organization_id', '=', organizationId)
     .where('status', 'not in', ['failed', 'terminated'])
     .executeTakeFirstOrThrow()

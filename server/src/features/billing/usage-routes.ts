@@ -9,7 +9,7 @@ import { listDailyUsage, listGroupedUsage } from '../metering/grouped-usage.ts'
 import type { UsageGrouping } from '../metering/grouped-usage.ts'
 import { summarizeUsage } from '../metering/summary.ts'
 import { getCurrentPeriod } from './current-period.ts'
-import { countActiveDeployments, ensureAccount } from './store.ts'
+import { countActiveInstances, ensureAccount } from './store.ts'
 import { chooseUsageDays, toMoments } from './usage-days.ts'
 import type { UsageDays } from './usage-days.ts'
 import {
@@ -53,7 +53,7 @@ function summaryRoute(app: App, deps: Deps): void {
       const account = await ensureAccount(deps.db, deps.config, organizationId, deps.clock())
       return toUsageSummaryBody(await summarizeUsage(deps, organizationId, period), {
         max: account.max_active_resources,
-        active: await countActiveDeployments(deps.db, organizationId),
+        active: await countActiveInstances(deps.db, organizationId),
       })
     },
   )

@@ -1,3 +1,7 @@
+import { assertWithinLimit } from '../billing/deployment-limits.ts'
+import { changePolicy, describePolicy } from './policy.ts'
+import type { Policy } from './policy.ts'
+import { requireActive } from './sleep.ts'
 import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
@@ -19,7 +23,11 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'pric
 /** Changes of a deployment. Omitted fields stay. */
 export type DeploymentWishes = {
   [Name in keyof CapacityMinimums]?: CapacityMinimums[Name] | undefined
-} & { sharedWith?: SharedWith | null | undefined; alias?: string | null | undefined }
+} & {
+  sharedWith?: SharedWith | null | undefined
+  alias?: string | null | undefined
+  policy?: { [Name in keyof Policy]?: Policy[Name] | undefined }
+}
 
 /**
  * Changes what a deployment must be able to serve, its alias, and whether it is shared. A deployment that doesn't serve yet moves to an instance
@@ -34,16 +42,14 @@ export async function changeDeployment(
   for (;;) {
     const deployment = await accessDeployment(deps, viewer, 'change', id)
     const { status } = deployment
-    if (status === 'failed' || status === 'terminating' || status === 'terminated') {
-      const message = `This deployment is ${status}. Only deployments that run or are about to run can be changed.`
-      throw new ApplicationError('deployment_ended', message)
-    }
+    requireActive(deployment)
     const change = toChange(deployment, wishes)
     if (change === null) return deployment
     const { columns, minimums } = change
     if (minimums !== null && (await mustBeFeasible(deps, { ...deployment, ...columns }))) {
       await assertFeasible(deps, deployment, minimums)
     }
+    const more = (columns.max_instances ?? 0) - deployment.max_instances
     const changed = await updateOwnDeployment(
       deps.db,
       { id: deployment.id, status },
@@ -51,6 +57,7 @@ export async function changeDeployment(
       change.event,
       deps.clock(),
       async (transaction, { organization_id: organizationId }) => {
+        if (more > 0) await assertWithinLimit(transaction, deps, organizationId)
         const { target, details } = await describeTarget(transaction, viewer, deployment)
         await recordAction(transaction, viewer, 'deployment.changed', {
           target,
@@ -64,13 +71,14 @@ export async function changeDeployment(
 }
 
 type ChangedColumns = Partial<
-  Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences' | 'shared_with' | 'alias'>
+  Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences' | 'shared_with' | 'alias' | keyof Policy>
 >
 
 /** The columns and the event of a change; null if nothing changes. `minimums` is null if they stay. */
 function toChange(deployment: Deployment, wishes: DeploymentWishes) {
   const minimums = changeMinimums(toMinimums(deployment), wishes)
   const { sharedWith = deployment.shared_with, alias = deployment.alias } = wishes
+  const policy = changePolicy(deployment, wishes.policy ?? {})
   const changes = [
     minimums !== null && {
       columns: {
@@ -84,6 +92,7 @@ function toChange(deployment: Deployment, wishes: DeploymentWishes) {
       message: describeSharing(sharedWith),
     },
     alias !== deployment.alias && { columns: { alias }, message: describeAlias(alias) },
+    policy !== null && { columns: policy, message: describePolicy({ ...deployment, ...policy }) },
   ].filter((change) => change !== false)
   if (changes.length === 0) return null
   return {

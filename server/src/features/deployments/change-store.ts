@@ -141,7 +141,10 @@ function toColumns({ status, changes, isDue, at }: Change): UpdateObject<Tables,
 }
 
 /** Adds the change of an instance, which happens if that of the deployment does. */
-function withInstance<Query extends Pick<Database, 'with'>>(query: Query, write: InstanceWrite | undefined): Query {
+function withInstance<Query extends Pick<Database, 'with'>>(
+  query: Query,
+  write: InstanceWrite | undefined,
+): Query {
   if (write === undefined) return query
   return query.with('instance', (each) =>
     each

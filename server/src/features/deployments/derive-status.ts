@@ -29,9 +29,11 @@ function toStatus(
   if (wanted === 'ended') return instances.length === 0 ? 'terminated' : 'terminating'
   if (failure !== null) return 'failed'
   const has = (wished: InstanceState['status']) => instances.some((instance) => instance.status === wished)
-  if (has('running')) return 'running'
+  if (has('running') || has('draining')) return 'running'
+  if (wanted === 'asleep') return instances.length === 0 ? 'sleeping' : status
   const furthest = startingStatuses.find(has)
   // What a deployment has left behind once, its next instance doesn't bring back.
-  if (furthest === undefined || furthest === 'requested') return status === 'requested' ? status : 'provisioning'
+  if (furthest === undefined || furthest === 'requested')
+    return status === 'requested' ? status : 'provisioning'
   return furthest
 }

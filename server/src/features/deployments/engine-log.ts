@@ -1,8 +1,10 @@
-import { ApplicationError } from '../../base/errors.ts'
+import { validate as isUuid } from 'uuid'
+import { ApplicationError, NotFoundError } from '../../base/errors.ts'
+import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import { listShownInstances } from './instances/store.ts'
+import { findInstance, listShownInstances } from './instances/store.ts'
 import type { Instance } from './instances/store.ts'
 import { queryRuntime } from '../placement/query-runtime.ts'
 import type { Deployment } from './store.ts'
@@ -14,11 +16,25 @@ const maxSavedCharacters = 256 * 1024
 
 /** How long the saved log of a terminated deployment is kept */
 const retentionDays = 30
+
 type Deps = Pick<Services, 'db' | 'log' | 'runtime'>
 
-/** The instance whose log callers see: the oldest live one, else the last. */
-export async function findLoggedInstance(db: Database, { id }: Deployment): Promise<Instance | undefined> {
-  return (await listShownInstances(db, [id])).get(id)?.[0]
+/** A line of the log of one of a deployment's instances. */
+export type InstanceLogLine = LogLine & { instanceId: string }
+
+/**
+ * The instances whose logs callers see: that with the id `only`, or the live ones, or the last one. Throws `NotFoundError` if the deployment
+ * has no such instance.
+ */
+export async function findLoggedInstances(
+  db: Database,
+  { id }: Deployment,
+  only: string | undefined,
+): Promise<Instance[]> {
+  if (only === undefined) return (await listShownInstances(db, [id])).get(id) ?? []
+  const instance = isUuid(only) ? await findInstance(db, only) : undefined
+  if (instance?.deployment_id !== id) throw new NotFoundError('Instance not found.')
+  return [instance]
 }
 
 /** Throws `runtime_unavailable` if the engine runs and its log is out of this process's reach. */
@@ -38,26 +54,68 @@ export async function requireReadableLog(
 }
 
 /**
- * The last lines of an engine's log, oldest first: the saved lines of one that has ended, otherwise the runtime's. Throws
+ * The last lines of the engines' logs, oldest first: the saved lines of one that has ended, otherwise the runtime's. Throws
  * `runtime_unavailable`.
  */
-export async function readEngineLog(deps: Deps, instance: Instance, tail: number): Promise<LogLine[]> {
-  return (
-    (await readSavedLog(deps, instance, tail)) ??
-    queryRuntime(deps, 'engine log', () => deps.runtime.logs.read(instance.id, tail))
+export async function readEngineLogs(
+  deps: Deps,
+  instances: readonly Instance[],
+  tail: number,
+): Promise<InstanceLogLine[]> {
+  const logs = await Promise.all(
+    instances.map(async (instance) => {
+      const saved = await readSavedLog(deps, instance, tail)
+      const read = () => deps.runtime.logs.read(instance.id, tail)
+      return toLines(instance, saved ?? (await queryRuntime(deps, 'engine log', read)))
+    }),
   )
+  const [first = [], ...others] = logs
+  const lines =
+    others.length === 0 ? first : logs.flat().toSorted((one, other) => Number(one.at) - Number(other.at))
+  return lines.slice(Math.max(0, lines.length - tail))
 }
 
-/** The lines of `readEngineLog`, then each new line until the signal aborts. */
-export async function* followEngineLog(
+/** The lines of `readEngineLogs`, then each new line until the signal aborts. */
+export async function* followEngineLogs(
+  deps: Deps,
+  instances: readonly Instance[],
+  tail: number,
+  signal: AbortSignal,
+): AsyncIterable<InstanceLogLine> {
+  if (instances.length === 1) return yield* followEngineLog(deps, instances[0]!, tail, signal)
+  yield* await readEngineLogs(deps, instances, tail)
+  yield* merge(instances.map((instance) => followEngineLog(deps, instance, 0, signal)))
+}
+
+async function* followEngineLog(
   deps: Deps,
   instance: Instance,
   tail: number,
   signal: AbortSignal,
-): AsyncIterable<LogLine> {
+): AsyncGenerator<InstanceLogLine> {
   const saved = await readSavedLog(deps, instance, tail)
-  if (saved !== null) yield* saved
-  yield* deps.runtime.logs.follow(instance.id, saved === null ? tail : 0, signal)
+  if (saved !== null) yield* toLines(instance, saved)
+  for await (const line of deps.runtime.logs.follow(instance.id, saved === null ? tail : 0, signal)) {
+    yield { ...line, instanceId: instance.id }
+  }
+}
+
+function toLines({ id: instanceId }: Instance, lines: readonly LogLine[]): InstanceLogLine[] {
+  return lines.map((line) => ({ ...line, instanceId }))
+}
+
+/** Yields the values of all sources as they come. */
+async function* merge<Value>(sources: readonly AsyncGenerator<Value>[]): AsyncIterable<Value> {
+  const take = (source: AsyncGenerator<Value>) => source.next().then((result) => ({ source, result }))
+  const next = new Map(sources.map((source) => [source, take(source)]))
+  while (next.size > 0) {
+    const { source, result } = await Promise.race(next.values())
+    if (result.done === true) next.delete(source)
+    else {
+      next.set(source, take(source))
+      yield result.value
+    }
+  }
 }
 
 async function readSavedLog({ db }: Deps, { id, status }: Instance, tail: number): Promise<LogLine[] | null> {
@@ -87,16 +145,16 @@ function findSavedLog(db: Database, id: string) {
   return db.selectFrom('failure_logs').select('lines').where('instance_id', '=', id).executeTakeFirst()
 }
 
-/** Deletes the saved logs of deployments that were terminated over 30 days ago. */
+/** Deletes the saved logs of deployments that were terminated over 30 days ago, and of instances that others have followed since then. */
 export async function deleteOldEngineLogs({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<void> {
   const before = new Date(clock().getTime() - retentionDays * 86_400_000)
-  await db
-    .deleteFrom('failure_logs')
-    .using(['instances', 'deployments'])
-    .whereRef('instances.id', '=', 'failure_logs.instance_id')
-    .whereRef('deployments.id', '=', 'instances.deployment_id')
-    .where('deployments.terminated_at', '<', before)
-    .execute()
+  await sql`
+    DELETE FROM failure_logs USING instances AS instance JOIN deployments AS deployment ON deployment.id = deployment_id
+    WHERE instance.id = failure_logs.instance_id AND (
+      deployment.terminated_at < ${before} OR (instance.status_changed_at < ${before}
+        AND EXISTS (SELECT FROM instances AS later WHERE later.deployment_id = deployment.id AND later.id > instance.id)))`.execute(
+    db,
+  )
 }
 
 /** The newest whole lines within the size limit. */

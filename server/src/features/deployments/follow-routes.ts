@@ -8,7 +8,13 @@ import type { Services } from '../../services.ts'
 import type { Person } from '../../base/viewer.ts'
 import { watchSession } from '../sessions/watch-session.ts'
 import { accessDeployment, hasAccess } from './access-deployment.ts'
-import { findLoggedInstance, followEngineLog, maxLogLines, readEngineLog, requireReadableLog } from './engine-log.ts'
+import {
+  findLoggedInstances,
+  followEngineLogs,
+  maxLogLines,
+  readEngineLogs,
+  requireReadableLog,
+} from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
 import {
   eventItem,
@@ -79,7 +85,7 @@ export function followRoutes(app: App, deps: Deps): void {
       config: { permission: 'readOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'listDeploymentLogs',
-        summary: 'List the last log lines of the engine, oldest first',
+        summary: 'List the last log lines of the engines, oldest first',
         description:
           'With `Accept: text/event-stream` the response streams the last lines and then each new one: `event: line`, with an ' +
           'item as `data`.',
@@ -91,22 +97,21 @@ export function followRoutes(app: App, deps: Deps): void {
       },
     },
     async (request, reply) => {
-      const { tail } = request.query
+      const { tail, instance } = request.query
       const deployment = await accessDeployment(deps, request.viewer, 'inspect', request.params.deployment_id)
-      const instance = await findLoggedInstance(deps.db, deployment)
-      if (instance === undefined) return { items: [] }
-      await requireReadableLog(deps, instance)
+      const instances = await findLoggedInstances(deps.db, deployment, instance)
+      for (const each of instances) await requireReadableLog(deps, each)
       if (wantsEventStream(request)) {
         countStream(request.viewer.userId, reply)
         return sendEventStream(
           reply,
           'line',
           toLogItem,
-          (signal) => followEngineLog(deps, instance, tail ?? followedLines, signal),
+          (signal) => followEngineLogs(deps, instances, tail ?? followedLines, signal),
           watchAccess(request, 'inspect', deployment.id),
         )
       }
-      return { items: (await readEngineLog(deps, instance, tail ?? maxLogLines)).map(toLogItem) }
+      return { items: (await readEngineLogs(deps, instances, tail ?? maxLogLines)).map(toLogItem) }
     },
   )
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { queryInteger, timestamp } from '../../http/schemas.ts'
-import type { LogLine } from '../../ports/model-runtime.ts'
 import { maxLogLines } from './engine-log.ts'
+import type { InstanceLogLine } from './engine-log.ts'
 import { deploymentStatuses } from './lifecycle.ts'
 import type { DeploymentEvent } from './store.ts'
 
@@ -9,6 +9,7 @@ export const logsQuery = z.object({
   tail: queryInteger({ min: 0, max: maxLogLines })
     .optional()
     .describe(`The number of last lines; ${maxLogLines} by default, and 200 for a stream`),
+  instance: z.string().optional().describe('Id of an instance, for its lines only'),
 })
 
 export const eventItem = z
@@ -26,6 +27,7 @@ export const logItem = z
   .object({
     at: timestamp.describe('Time of the line'),
     line: z.string().describe('The text, without a line break'),
+    instance: z.string().meta({ format: 'uuid' }).describe('Id of the instance whose engine wrote it'),
   })
   .meta({ id: 'DeploymentLogLine', description: 'A line of the engine’s log' })
 
@@ -42,6 +44,6 @@ export function toEventItem(event: DeploymentEvent): z.infer<typeof eventItem> {
   return { id, at: at.toISOString(), status, stage, message, instance_type }
 }
 
-export function toLogItem({ at, line }: LogLine): z.infer<typeof logItem> {
-  return { at: at.toISOString(), line }
+export function toLogItem({ at, line, instanceId }: InstanceLogLine): z.infer<typeof logItem> {
+  return { at: at.toISOString(), line, instance: instanceId }
 }

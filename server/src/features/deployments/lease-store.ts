@@ -118,7 +118,10 @@ export async function releaseLease(
   // A single instance is due with its deployment.
   if (steps.length < 2) return void (await released.execute())
   const due = sql.join(
-    steps.map(({ instanceId, waitMilliseconds: wait }) => sql`(${instanceId}::uuid, ${wait === null ? null : wait / 1000}::float8)`),
+    steps.map(
+      ({ instanceId, waitMilliseconds: wait }) =>
+        sql`(${instanceId}::uuid, ${wait === null ? null : wait / 1000}::float8)`,
+    ),
   )
   await sql`
     WITH released AS (${released.returning('id')})

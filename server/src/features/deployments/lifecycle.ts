@@ -4,9 +4,10 @@
  */
 export const transitions = {
   requested: ['provisioning', 'failed', 'terminating'],
-  provisioning: ['deploying', 'failed', 'terminating'],
+  provisioning: ['deploying', 'sleeping', 'failed', 'terminating'],
   deploying: ['running', 'provisioning', 'failed', 'terminating'],
-  running: ['provisioning', 'failed', 'terminating'],
+  running: ['provisioning', 'deploying', 'sleeping', 'failed', 'terminating'],
+  sleeping: ['provisioning', 'terminating'],
   failed: ['terminating'],
   terminating: ['terminated'],
   terminated: [],
@@ -17,10 +18,10 @@ export type DeploymentStatus = keyof typeof transitions
 export const deploymentStatuses = Object.keys(transitions) as [DeploymentStatus, ...DeploymentStatus[]]
 
 /** What the owner wants of a deployment. */
-export type WantedState = 'awake' | 'ended'
+export type WantedState = 'awake' | 'asleep' | 'ended'
 
 /** What the next step of an instance may wait for, as the reconciler records it. */
-export const waitingStates = ['instance', 'engine', 'stop', 'release', 'runtime', 'retry'] as const
+export const waitingStates = ['instance', 'engine', 'stop', 'release', 'drain', 'runtime', 'retry'] as const
 
 export type WaitingState = (typeof waitingStates)[number]
 
@@ -33,7 +34,7 @@ export function canTransition(from: DeploymentStatus, to: DeploymentStatus): boo
   return (transitions[from] as readonly DeploymentStatus[]).includes(to)
 }
 
-/** True for a deployment that is running or starting. */
+/** True for a deployment that is running, starting or asleep. */
 export function isActive(status: DeploymentStatus): boolean {
   return status !== 'failed' && status !== 'terminating' && status !== 'terminated'
 }

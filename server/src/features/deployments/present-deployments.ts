@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Database } from '../../database/tables.ts'
 import { listShownInstances } from './instances/store.ts'
+import { readLoads } from './instance-loads.ts'
 import { toDeploymentBody } from './schemas.ts'
 import type { deploymentBody } from './schemas.ts'
 import { findOwners } from './store.ts'
@@ -20,8 +21,15 @@ export async function presentDeployments(
       deployments.map(({ id }) => id),
     ),
   ])
+  const serving = [...instances.values()]
+    .flat()
+    .filter(({ status }) => status === 'running' || status === 'draining')
+  const loads = await readLoads(
+    db,
+    serving.map(({ id }) => id),
+  )
   return deployments.map((deployment) =>
-    toDeploymentBody(deployment, owners.get(deployment.user_id)!, instances.get(deployment.id) ?? []),
+    toDeploymentBody(deployment, owners.get(deployment.user_id)!, instances.get(deployment.id) ?? [], loads),
   )
 }
 

@@ -1,4 +1,5 @@
 import type { FailureStage } from '../../ports/model-runtime.ts'
+import { finishRequests } from './instances/drain.ts'
 import { ensureReady, ensureRunning } from './instances/engine.ts'
 import { failInstance } from './instances/fail.ts'
 import type { InstanceStatus } from './instances/lifecycle.ts'
@@ -17,6 +18,7 @@ import type { Deps, Pass, Step, StepContext, StepResult } from './instances/step
 import type { Instance, ScheduledInstance } from './instances/store.ts'
 import { readLeased, releaseLease } from './lease-store.ts'
 import type { LeasedDeployment, NextStep } from './lease-store.ts'
+import { fallAsleepIfIdle } from './idle.ts'
 import { planInstances } from './plan-instances.ts'
 
 const cleanupFailure =
@@ -53,8 +55,11 @@ export async function reconcileDeployment(
 
 /** Runs until every instance waits, and returns when each is due next. */
 async function runPass(pass: Pass, scheduled: readonly ScheduledInstance[]): Promise<NextStep[]> {
-  const waits = new Map(scheduled.filter(isWaiting).map(({ id, dueInSeconds }) => [id, dueInSeconds * second]))
+  const waits = new Map(
+    scheduled.filter(isWaiting).map(({ id, dueInSeconds }) => [id, dueInSeconds * second]),
+  )
   for (;;) {
+    await fallAsleepIfIdle(pass)
     const moved = await applyPlan(pass)
     for (const id of moved) waits.delete(id)
     const due = pass.instances.filter(({ id }) => !waits.has(id))
@@ -72,17 +77,23 @@ function toNextSteps({ instances }: Pass, waits: ReadonlyMap<string, number | nu
 
 /** Starts and releases instances as planned, and ends a deployment that has none left. Returns the ids of the changed ones. */
 async function applyPlan(pass: Pass): Promise<string[]> {
-  const { start, release } = planInstances(pass.deployment, pass.instances)
-  for (let count = 0; count < start; count += 1) await startInstance(pass)
-  for (const id of release) {
-    const instance = pass.instances.find((each) => each.id === id)!
-    await beginRelease(toContext(pass, instance))
+  const plan = planInstances(pass.deployment, pass.deployment.min_instances, pass.instances)
+  const contextOf = (id: string) =>
+    toContext(
+      pass,
+      pass.instances.find((each) => each.id === id)!,
+    )
+  for (const id of plan.keep) await moveInstance(contextOf(id), { from: 'draining', to: 'running' }, {})
+  for (const id of plan.drain) {
+    await moveInstance(contextOf(id), { from: 'running', to: 'draining' }, { waiting: { for: 'drain' } })
   }
+  for (const id of plan.release) await beginRelease(contextOf(id))
+  for (let count = 0; count < plan.start; count += 1) await startInstance(pass)
   const { deployment, instances } = pass
   if (instances.length === 0 && deployment.wanted === 'ended' && deployment.status !== 'terminated') {
     await endDeployment(pass)
   }
-  return [...release]
+  return [...plan.keep, ...plan.drain, ...plan.release]
 }
 
 async function beginRelease(context: StepContext): Promise<void> {
@@ -120,6 +131,7 @@ const steps: Record<InstanceStatus, Step> = {
   provisioning: provisionInstance,
   deploying: ensureReady,
   running: ensureRunning,
+  draining: finishRequests,
   releasing: releaseInstance,
   released: async () => ({ waitMilliseconds: null }),
 }

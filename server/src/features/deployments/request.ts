@@ -48,6 +48,7 @@ export async function requestDeployment(
         planned_price_per_hour: pricePerHour,
         min_context_tokens: minimums.contextTokens,
         min_parallel_sequences: minimums.parallelSequences,
+        idle_minutes: deps.config.defaultIdleMinutes,
         status: 'requested',
         created_at: at,
         updated_at: at,

@@ -18,7 +18,9 @@ import {
   toWishes,
 } from './schemas.ts'
 import { listDeployments } from './store.ts'
+import { putToSleep } from './sleep.ts'
 import { terminateDeployment } from './terminate.ts'
+import { wakeForPerson } from './wake.ts'
 import { measureWeightCache } from './weight-cache-metrics.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime' | 'prices'>
@@ -101,7 +103,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       config: { permission: 'createDeployments', anyOrganization: true },
       schema: {
         operationId: 'changeDeployment',
-        summary: 'Change what a deployment must be able to serve, who may call it, and its alias',
+        summary: 'Change what a deployment must be able to serve, its policy, who may call it, and its alias',
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
           'does so when its engine starts next, and says so in `waiting_for`. The owner and admins of the organization may share it.',
@@ -109,7 +111,13 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         params: deploymentParams,
         body: changeDeploymentBody,
         response: { 200: deploymentBody },
-        errors: ['not_found', 'deployment_ended', 'no_feasible_instance', 'runtime_unavailable'],
+        errors: [
+          'not_found',
+          'deployment_ended',
+          'no_feasible_instance',
+          'resource_limit_reached',
+          'runtime_unavailable',
+        ],
       },
     },
     async ({ params, body, viewer }) =>
@@ -133,6 +141,54 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     },
     async ({ params, viewer }) =>
       presentDeployment(deps.db, await terminateDeployment(deps, viewer, params.deployment_id)),
+  )
+
+  app.post(
+    `${prefix}/:deployment_id/sleep`,
+    {
+      config: { permission: 'createDeployments', anyOrganization: true },
+      schema: {
+        operationId: 'putDeploymentToSleep',
+        summary: 'Put a running deployment to sleep',
+        description:
+          'Requests in flight have 30 seconds to finish; then the hardware is released, and nothing is billed until a request, or `wake`, ' +
+          'wakes the deployment. Changes nothing if it sleeps already.',
+        tags,
+        params: deploymentParams,
+        response: { 200: deploymentBody },
+        errors: ['not_found', 'deployment_ended'],
+        conflicts: ['deployment_not_ready'],
+      },
+    },
+    async ({ params, viewer }) =>
+      presentDeployment(deps.db, await putToSleep(deps, viewer, params.deployment_id)),
+  )
+
+  app.post(
+    `${prefix}/:deployment_id/wake`,
+    {
+      config: { permission: 'createDeployments', anyOrganization: true },
+      schema: {
+        operationId: 'wakeDeployment',
+        summary: 'Wake a sleeping deployment',
+        description:
+          'Returns immediately; the deployment starts in the background. Changes nothing if it is awake.',
+        tags,
+        params: deploymentParams,
+        response: { 200: deploymentBody },
+        errors: [
+          'not_found',
+          'deployment_ended',
+          'budget_exhausted',
+          'trial_credit_exhausted',
+          'payment_past_due',
+          'account_suspended',
+          'billing_not_activated',
+        ],
+      },
+    },
+    async ({ params, viewer }) =>
+      presentDeployment(deps.db, await wakeForPerson(deps, viewer, params.deployment_id)),
   )
 
   app.get(

@@ -7,6 +7,7 @@ import { listScopes } from './list-scope.ts'
 import type { DeploymentWishes } from './change-deployment.ts'
 import type { InstanceStatus } from './instances/lifecycle.ts'
 import type { Instance } from './instances/store.ts'
+import type { InstanceLoad } from './instance-loads.ts'
 import { deploymentStatuses, isActive, waitingReasons } from './lifecycle.ts'
 import type { DeploymentSummary } from './store.ts'
 import { findWaitingFor, toStatusMessage } from './waiting.ts'
@@ -30,11 +31,51 @@ const alias = z
       'the same alias, the least busy running one serves a request',
   )
 
+const policyFields = {
+  min_instances: z.int().min(1).max(100).describe('How many instances to keep while the deployment is awake'),
+  max_instances: z
+    .int()
+    .min(1)
+    .max(100)
+    .describe(
+      'The most instances; not less than `min_instances`. The limit of active deployments counts them',
+    ),
+  idle_minutes: z
+    .int()
+    .min(1)
+    .max(10_080)
+    .nullable()
+    .describe('The deployment falls asleep after so many minutes without a request; null: never by itself'),
+  yields: z
+    .boolean()
+    .describe('Whether the deployment may be put to sleep early when another one needs its hardware'),
+  target_concurrency: z
+    .int()
+    .min(1)
+    .max(4096)
+    .nullable()
+    .describe('Requests in flight per instance to aim for; null: 80 % of `parallel_sequences`'),
+}
+
+const policyBody = z
+  .object(policyFields)
+  .meta({ id: 'DeploymentPolicy', description: 'How many instances a deployment has, and when it sleeps' })
+
 export const changeDeploymentBody = z
-  .object({ ...minimums, shared_with: sharedWith.optional(), alias: alias.optional() })
+  .object({
+    ...minimums,
+    ...z.object(policyFields).partial().shape,
+    shared_with: sharedWith.optional(),
+    alias: alias.optional(),
+  })
   .meta({
     id: 'DeploymentChange',
-    examples: [{ min_context_tokens: 32_768 }, { shared_with: 'organization' }, { alias: 'team-chat' }],
+    examples: [
+      { min_context_tokens: 32_768 },
+      { idle_minutes: 30 },
+      { shared_with: 'organization' },
+      { alias: 'team-chat' },
+    ],
   })
 
 /** Omitted fields stay undefined. */
@@ -44,6 +85,13 @@ export function toWishes(body: z.infer<typeof changeDeploymentBody>): Deployment
     parallelSequences: body.min_parallel_sequences,
     sharedWith: body.shared_with,
     alias: body.alias,
+    policy: {
+      min_instances: body.min_instances,
+      max_instances: body.max_instances,
+      idle_minutes: body.idle_minutes,
+      yields: body.yields,
+      target_concurrency: body.target_concurrency,
+    },
   }
 }
 
@@ -81,14 +129,22 @@ export const instanceBody = z
   .object({
     id: z.string().meta({ format: 'uuid' }).describe('Id of the instance'),
     status: z
-      .enum(['starting', 'running', 'releasing'])
-      .describe('A `running` instance has served; its engine may be restarting'),
+      .enum(['starting', 'running', 'draining', 'releasing'])
+      .describe(
+        'A `running` instance has served; its engine may be restarting. A `draining` one finishes its requests and gets no new ones',
+      ),
     instance_type: z.string().nullable().describe('null until it is chosen'),
     region: z.string().nullable().describe('null until the instance type is chosen'),
     cluster_id: z.string().nullable().describe('The cluster or machine; null before the hardware exists'),
     instance_id: z.string().nullable().describe('Id of the hardware at the compute backend'),
-    gpu_allocation_id: z.string().nullable().describe('Id of the GPUs, or of the host, at the compute backend'),
-    started_at: timestamp.nullable().describe('When the compute backend handed the hardware over; null before'),
+    gpu_allocation_id: z
+      .string()
+      .nullable()
+      .describe('Id of the GPUs, or of the host, at the compute backend'),
+    started_at: timestamp
+      .nullable()
+      .describe('When the compute backend handed the hardware over; null before'),
+    in_flight: count.describe('Requests at the engine, about a second ago'),
   })
   .meta({ id: 'DeploymentInstance', description: 'One engine of a deployment on its hardware' })
 
@@ -126,13 +182,16 @@ export const deploymentBody = z
     inference_model_uid: z.string().describe('Identifier of the model inside the engine'),
     status: z
       .enum(deploymentStatuses)
-      .describe('A `running` deployment serves requests; `failed` and `terminated` ones have ended'),
+      .describe(
+        'A `running` deployment serves requests; a `sleeping` one has no instance, costs nothing, and is woken by requests; `failed` and ' +
+          '`terminated` ones have ended',
+      ),
     waiting_for: z
       .enum(waitingReasons)
       .nullable()
       .describe(
         'What the deployment is waiting for: `instance`: the compute backend provides one; `engine`: it starts, or downloads the ' +
-          'model; `stop`: a lost engine stops before its restart; `release`: an instance that is too small is released; `runtime`: ' +
+          'model; `stop`: a lost engine stops before its restart; `release`: an instance is released; `drain`: requests in flight are finished before that; `runtime`: ' +
           'the compute backend answers again; `retry`: the compute backend returned an error; `resize`: the model serves, and a new ' +
           'minimum takes effect when the engine starts next',
       ),
@@ -166,6 +225,7 @@ export const deploymentBody = z
       .describe('The engine that serves the model; null until it is ready, and where Xinference chooses it'),
     context_tokens: contextTokens,
     parallel_sequences: parallelSequences,
+    policy: policyBody,
     instances: z.array(instanceBody).describe('Those that are not released, oldest first'),
     min_context_tokens: z.int().nullable().describe('The minimum that the owner has set'),
     min_parallel_sequences: z.int().nullable().describe('The minimum that the owner has set'),
@@ -188,6 +248,7 @@ export function toDeploymentBody(
   owner: { name: string; email: string },
   /** The live ones, oldest first, or the last one */
   instances: readonly Instance[],
+  loads: ReadonlyMap<string, InstanceLoad>,
 ): z.infer<typeof deploymentBody> {
   const instance = findShownInstance(deployment, instances)
   return {
@@ -198,7 +259,14 @@ export function toDeploymentBody(
     engine: instance?.engine ?? null,
     context_tokens: instance?.context_tokens ?? null,
     parallel_sequences: instance?.parallel_sequences ?? null,
-    instances: instances.filter(isLive).map(toInstanceBody),
+    policy: {
+      min_instances: deployment.min_instances,
+      max_instances: deployment.max_instances,
+      idle_minutes: deployment.idle_minutes,
+      yields: deployment.yields,
+      target_concurrency: deployment.target_concurrency,
+    },
+    instances: instances.filter(isLive).map((each) => toInstanceBody(each, loads)),
     owner: { user_id: String(deployment.user_id), ...owner },
     user_id: String(deployment.user_id),
     organization_id: String(deployment.organization_id),
@@ -230,11 +298,15 @@ const shownStatuses = {
   provisioning: 'starting',
   deploying: 'starting',
   running: 'running',
+  draining: 'draining',
   releasing: 'releasing',
   released: 'releasing',
 } as const satisfies Record<InstanceStatus, z.infer<typeof instanceBody>['status']>
 
-function toInstanceBody(instance: Instance): z.infer<typeof instanceBody> {
+function toInstanceBody(
+  instance: Instance,
+  loads: ReadonlyMap<string, InstanceLoad>,
+): z.infer<typeof instanceBody> {
   return {
     id: instance.id,
     status: shownStatuses[instance.status],
@@ -242,6 +314,7 @@ function toInstanceBody(instance: Instance): z.infer<typeof instanceBody> {
     region: instance.region,
     ...toHardware(instance),
     started_at: instance.started_at?.toISOString() ?? null,
+    in_flight: loads.get(instance.id)?.inFlight ?? 0,
   }
 }
 

@@ -4,13 +4,13 @@ import type { Services } from '../../services.ts'
 import type { Person, Viewer } from '../../base/viewer.ts'
 import { findCatalogName } from '../catalog/find-variant.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
-import { listLiveInstances } from './instances/store.ts'
+import { listShownInstances } from './instances/store.ts'
 import type { Instance } from './instances/store.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
 import { judgeAccess } from './judge-access.ts'
 import type { DeploymentOwnership } from './judge-access.ts'
 import { toAccessError, toOwnership } from './access-deployment.ts'
-import { listDeploymentsByName, listRunningDeployments, requeueNow } from './store.ts'
+import { listDeploymentsByName, listCallableDeployments, requeueNow } from './store.ts'
 import type { Deployment, ServingScope } from './store.ts'
 
 /** The facts about a deployment that routing a request needs. */
@@ -25,8 +25,10 @@ export interface ServingDeployment extends DeploymentOwnership {
   modelUid: string
   status: DeploymentStatus
   failureReason: string | null
+  /** Whether a request wakes it, or waits until it is awake */
+  isWaking: boolean
   createdAt: Date
-  /** The longest request that its oldest instance takes, in tokens; null before one is chosen */
+  /** The longest request that its oldest instance takes, or took before it slept, in tokens; null before one is chosen */
   contextTokens: number | null
   /** Those whose engine is ready, oldest first */
   instances: readonly ServingInstance[]
@@ -98,14 +100,14 @@ export function requireCallable<Each extends DeploymentOwnership>(
   throw refusal.code === 'not_found' ? toUnknown() : toAccessError(refusal)
 }
 
-/** The running deployments that the viewer may call now, newest first: their own, and those that others share. */
+/** The running and sleeping deployments that the viewer may call now, newest first: their own, and those that others share. */
 export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,
   viewer: Viewer,
 ): Promise<{ own: ServingDeployment[]; shared: ServingDeployment[] }> {
   const [own, shared] = await Promise.all(
     servingScopes(viewer).map(async (scope) => {
-      const serving = await toServing(db, await listRunningDeployments(db, scope))
+      const serving = await toServing(db, await listCallableDeployments(db, scope))
       return serving.filter((deployment) => judgeAccess({ act: 'call', person: viewer, deployment }) === null)
     }),
   )
@@ -121,13 +123,13 @@ export function reportUnresponsiveEngine(
 }
 
 async function toServing(db: Database, rows: readonly Deployment[]): Promise<ServingDeployment[]> {
-  const instances = await listLiveInstances(
+  const instances = await listShownInstances(
     db,
     rows.map(({ id }) => id),
   )
   return rows.map((row) => {
     const { modelType, format } = parseStoredVariant(row)
-    const live = instances.get(row.id) ?? []
+    const shown = instances.get(row.id) ?? []
     return {
       deploymentId: row.id,
       ...toOwnership(row),
@@ -138,11 +140,18 @@ async function toServing(db: Database, rows: readonly Deployment[]): Promise<Ser
       modelUid: row.inference_model_uid,
       status: row.status,
       failureReason: row.failure_reason,
+      isWaking: isWaking(row),
       createdAt: row.created_at,
-      contextTokens: live[0]?.context_tokens ?? null,
-      instances: live.flatMap(toServingInstance),
+      contextTokens: shown[0]?.context_tokens ?? null,
+      instances: shown.flatMap(toServingInstance),
     }
   })
+}
+
+/** True if the deployment sleeps, falls asleep, or has been woken and starts. */
+function isWaking({ status, wanted, woken_at: wokenAt }: Deployment): boolean {
+  if (wanted === 'asleep') return true
+  return wokenAt !== null && (status === 'provisioning' || status === 'deploying')
 }
 
 function toServingInstance(instance: Instance): ServingInstance[] {

@@ -25,6 +25,12 @@ const summaryColumns = [
   'waiting_for',
   'status_message',
   'progress',
+  'min_instances',
+  'max_instances',
+  'idle_minutes',
+  'yields',
+  'target_concurrency',
+  'wake_refusal',
   'min_context_tokens',
   'min_parallel_sequences',
   'failure_stage',
@@ -174,9 +180,10 @@ export function listDeploymentsByName(
     .execute()
 }
 
-export function listRunningDeployments(db: Database, scope: ServingScope): Promise<Deployment[]> {
+/** Deployments that answer requests: the running and the sleeping ones, newest first. */
+export function listCallableDeployments(db: Database, scope: ServingScope): Promise<Deployment[]> {
   return selectServing(db, scope)
-    .where('status', '=', 'running')
+    .where('status', 'in', ['running', 'sleeping'])
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .execute()

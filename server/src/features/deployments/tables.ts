@@ -7,6 +7,7 @@ declare module '../../database/tables.ts' {
   interface Tables {
     deployments: DeploymentsTable
     instances: InstancesTable
+    instance_loads: InstanceLoadsTable
     deployment_events: DeploymentEventsTable
     failure_logs: FailureLogsTable
     deployment_counts: DeploymentCountsTable
@@ -46,6 +47,13 @@ export interface DeploymentsTable {
   planned_price_per_hour: string | null
   min_context_tokens: number | null
   min_parallel_sequences: number | null
+  min_instances: Generated<number>
+  max_instances: Generated<number>
+  idle_minutes: number | null
+  yields: Generated<boolean>
+  target_concurrency: number | null
+  woken_at: Date | null
+  wake_refusal: string | null
   ran_at: Date | null
   failure_stage: FailureStage | null
   failure_reason: string | null
@@ -78,6 +86,7 @@ export interface InstancesTable {
   instance_id: string | null
   gpu_allocation_id: string | null
   started_at: Date | null
+  ready_at: Date | null
   lost_at: Date | null
   unreachable_since: Date | null
   engine_url: string | null
@@ -88,6 +97,14 @@ export interface InstancesTable {
   updated_at: Date
   status_changed_at: Date
   due_at: Date | null
+}
+
+export interface InstanceLoadsTable {
+  instance_id: string
+  process_id: string
+  in_flight: number
+  used_at: Date
+  reported_at: Date
 }
 
 export interface DeploymentEventsTable {

@@ -52,7 +52,11 @@ export async function terminateWithin(
  * Has the workers release all instances. A worker that holds the lease doesn't know of this change, but it can't write anymore: the status
  * of the deployment has changed.
  */
-async function releaseInstances(transaction: DatabaseTransaction, deploymentId: string, at: Date): Promise<void> {
+async function releaseInstances(
+  transaction: DatabaseTransaction,
+  deploymentId: string,
+  at: Date,
+): Promise<void> {
   await transaction
     .updateTable('instances')
     .set({ status: 'releasing', engine_url: null, updated_at: at, status_changed_at: at, due_at: null })

@@ -4,7 +4,8 @@ import type { Deployment } from './store.ts'
 
 /** States that need no sentence of their own. */
 const sentences = {
-  release: 'The instance is being released for one with more capacity.',
+  release: 'The instance is being released.',
+  drain: 'The requests in flight are being finished before the instance is released.',
   retry: 'The compute backend returned an error. Retrying.',
   resize:
     'The new minimum takes effect when the engine starts next. Until then the model serves with its present capacity.',
@@ -31,7 +32,12 @@ export function describeWaiting(waiting: Waiting): string {
 
 type WaitingDeployment = Pick<
   Deployment,
-  'status' | 'waiting_for' | 'status_message' | 'min_context_tokens' | 'min_parallel_sequences'
+  | 'status'
+  | 'waiting_for'
+  | 'status_message'
+  | 'wake_refusal'
+  | 'min_context_tokens'
+  | 'min_parallel_sequences'
 >
 type Capacity = Parameters<typeof needsResize>[1]
 
@@ -44,6 +50,7 @@ export function findWaitingFor(deployment: WaitingDeployment, instance: Capacity
 
 /** The `status_message` of the API. */
 export function toStatusMessage(deployment: WaitingDeployment, instance: Capacity | null): string | null {
+  if (deployment.status === 'sleeping') return deployment.wake_refusal?.replace(/^\w+: /, '') ?? null
   const waitingFor = findWaitingFor(deployment, instance)
   const known: Partial<Record<WaitingFor, string>> = sentences
   return waitingFor === null ? null : (known[waitingFor] ?? deployment.status_message)

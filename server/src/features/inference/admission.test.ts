@@ -30,6 +30,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     modelUid: 'dep-a',
     status: 'running',
     failureReason: null,
+    isWaking: false,
     createdAt: new Date(0),
     engineUrl: 'http://127.0.0.1:1',
     contextTokens: 2048,

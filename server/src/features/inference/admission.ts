@@ -42,6 +42,8 @@ export class Admission {
   readonly #inFlightByDeployment = new Map<string, number>()
   /** Estimated tokens of the prompts in flight by instance id */
   readonly #tokens = new Map<string, number>()
+  /** Instances that had a request since `takeUsed` */
+  #used = new Set<string>()
   readonly #inFlightByUser = new Map<number, number>()
   readonly #waiting = new WaitingRequests<AdmissionRequest>()
   /** Of shared deployments with requests, by id */
@@ -60,6 +62,15 @@ export class Admission {
   /** Requests in flight by deployment id */
   get inFlightByDeployment(): ReadonlyMap<string, number> {
     return this.#inFlightByDeployment
+  }
+
+  /** The instances that had or have a request since the last call, with how many are in flight or wait for each. */
+  takeUsed(): Map<string, number> {
+    const used = new Map([...this.#used].map((id) => [id, this.#inFlight.get(id) ?? 0]))
+    for (const { instanceId } of this.#waiting.firstTargets()) add(used, instanceId, 1)
+    // An instance with requests is in use until they end, which makes it used again.
+    this.#used = new Set(this.#inFlight.keys())
+    return used
   }
 
   /** Requests in the queue */
@@ -165,6 +176,7 @@ export class Admission {
   #enter(request: AdmissionRequest, { instanceId, deploymentId, sharedWith }: EngineTarget): void {
     add(this.#inFlightByUser, request.userId, 1)
     add(this.#inFlight, instanceId, 1)
+    this.#used.add(instanceId)
     add(this.#inFlightByDeployment, deploymentId, 1)
     add(this.#tokens, instanceId, request.promptTokens)
     if (sharedWith !== null) this.#turnsOf(deploymentId).enter(request)
@@ -176,6 +188,7 @@ export class Admission {
   ): void {
     add(this.#inFlightByUser, userId, -1)
     add(this.#inFlight, instanceId, -1)
+    this.#used.add(instanceId)
     add(this.#inFlightByDeployment, deploymentId, -1)
     add(this.#tokens, instanceId, -promptTokens)
   }

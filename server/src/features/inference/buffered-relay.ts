@@ -148,8 +148,11 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
 
   send(head: ResponseHead, body: string | Buffer): void {
     const { reply } = this.owner.arrival.caller
+    // A stream that waited for its engine has begun already, so the document is its only event.
+    const hasBegun = reply.raw.headersSent
     writeResponseHead(reply, head, body.length, false)
     this.forwardedAt = performance.now()
+    if (hasBegun) return void reply.raw.end(`data: ${body.toString()}\n\n`)
     if (typeof body === 'string') reply.raw.end(body, 'latin1')
     else reply.raw.end(body)
   }

@@ -41,7 +41,10 @@ export function writeResponseHead(
   length: number | null,
   streams: boolean,
 ): void {
-  reply.raw.writeHead(status, toResponseHeaders(reply.getHeaders(), headers, length, streams))
+  // A stream that waited for its engine has begun already.
+  if (!reply.raw.headersSent) {
+    reply.raw.writeHead(status, toResponseHeaders(reply.getHeaders(), headers, length, streams))
+  }
   // Until here an error could still be sent through Fastify.
   reply.hijack()
   if (streams) releaseHead(reply.raw.req)

@@ -23,7 +23,7 @@ import type { EngineTarget } from './targets.ts'
 import type { RequestSpan } from './traces.ts'
 
 export interface ExchangeDeps extends EngineRequestDeps {
-  inference: Omit<Inference, 'targets' | 'slices' | 'statistics' | 'inFlight' | 'close'>
+  inference: Omit<Inference, 'targets' | 'waking' | 'slices' | 'statistics' | 'inFlight' | 'close'>
   tokens: Pick<TokenJournal, 'record' | 'write'>
   /** Called once for each exchange, when it has ended and its tokens are known. */
   onFinished(exchange: FinishedExchange): void
@@ -256,7 +256,8 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     this.brokenBy = brokenBy
     this.leave(state, 'failed')
     const { reply, request } = this.arrival.caller
-    if (!reply.raw.headersSent) {
+    // The response of a stream that waited for its engine may have begun, but not with the engine's answer.
+    if (relay === null || relay.forwardedAt === 0) {
       relay?.close()
       return void reply.send(brokenBy === 'engine' ? toGatewayError(error) : error)
     }

@@ -10,14 +10,16 @@ type Deps = Pick<Services, 'db'>
 
 /**
  * Returns the viewer's running deployments that can serve `model`: a deployment id or the engine's uid selects one deployment,
- * an alias or a model name selects all that have it. If the viewer may call none of them, throws the refusal, or an error that explains the
- * newest deployment's state.
+ * an alias or a model name selects all that have it. If none is ready, throws `AsleepError` for one that can be woken, or an error that
+ * explains the newest deployment's state; if the viewer may call none of them, the refusal.
  */
 export async function findTargets(deps: Deps, viewer: Viewer, model: string): Promise<ServingDeployment[]> {
   const found = await resolveDeployments(deps, viewer, model)
   const candidates = requireCallable(viewer, found, () => modelNotFound(model))
   // Each request judges them again: the result is cached, and what the viewer may call can change meanwhile.
   if (candidates.some(isReady)) return found.filter(isReady)
+  const waking = candidates.find(({ isWaking }) => isWaking)
+  if (waking !== undefined) throw new AsleepError(waking)
   const newest = candidates.find(({ status }) => status === 'running') ?? candidates[0]
   if (newest === undefined) {
     throw modelNotFound(model)
@@ -35,6 +37,15 @@ export async function findTargets(deps: Deps, viewer: Viewer, model: string): Pr
 
 function isReady({ instances }: ServingDeployment): boolean {
   return instances.length > 0
+}
+
+/** The request has to wait until this deployment is awake. */
+export class AsleepError extends Error {
+  readonly deployment: ServingDeployment
+  constructor(deployment: ServingDeployment) {
+    super('the deployment sleeps')
+    this.deployment = deployment
+  }
 }
 
 /** A 404 for a model name without a deployment. */

@@ -11,7 +11,7 @@ const overheadBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.
 /** Registers the metrics of the inference routes and returns a function that counts an ended exchange. */
 export function measureExchanges(
   register: Registry,
-  inference: Pick<Inference, 'admission' | 'engineTotals'>,
+  inference: Pick<Inference, 'admission' | 'engineTotals' | 'waking'>,
 ): (exchange: FinishedExchange) => void {
   measureAdmission(register, inference)
   measureEngineTotals(register, inference)
@@ -71,7 +71,7 @@ export function measureExchanges(
   }
 }
 
-function measureAdmission(register: Registry, inference: Pick<Inference, 'admission'>): void {
+function measureAdmission(register: Registry, inference: Pick<Inference, 'admission' | 'waking'>): void {
   const inFlight = new Gauge({
     name: 'berth_inference_in_flight',
     help: 'Requests in flight at engines',
@@ -84,10 +84,10 @@ function measureAdmission(register: Registry, inference: Pick<Inference, 'admiss
   })
   const queued = new Gauge({
     name: 'berth_inference_waiting',
-    help: 'Requests in the admission queue',
+    help: 'Requests in the admission queue, or held until a deployment is awake',
     registers: [],
     collect() {
-      this.set(inference.admission.queued)
+      this.set(inference.admission.queued + inference.waking.held)
     },
   })
   register.registerMetric(inFlight)

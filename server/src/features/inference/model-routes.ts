@@ -26,7 +26,7 @@ export function modelRoutes(app: App, deps: Deps): void {
       schema: {
         operationId: 'listModels',
         summary:
-          'List the models that your running deployments serve, and those that others share with your organization',
+          'List the models of your running and sleeping deployments, and of those that others share with your organization',
         tags,
         response: { 200: modelsBody },
         errorBody: openAiErrorBody,
@@ -45,7 +45,7 @@ export function modelRoutes(app: App, deps: Deps): void {
       config: { permission: 'useOwnDeployments', anyOrganization: true },
       schema: {
         operationId: 'getModel',
-        summary: 'Get a model that your running deployments, or shared ones, serve',
+        summary: 'Get a model of your running or sleeping deployments, or of shared ones',
         tags,
         params: modelParams,
         response: { 200: modelBody },
@@ -56,7 +56,7 @@ export function modelRoutes(app: App, deps: Deps): void {
     async ({ viewer, params: { model } }) => {
       const resolved = await resolveDeployments(deps, viewer, model)
       const found = requireCallable(viewer, resolved, () => modelNotFound(model))
-      const serving = found.filter(({ status }) => status === 'running')
+      const serving = found.filter(({ status }) => status === 'running' || status === 'sleeping')
       if (serving.length === 0) throw modelNotFound(model)
       return toModel(deps, model, serving, viewer)
     },

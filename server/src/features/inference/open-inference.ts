@@ -20,9 +20,11 @@ import { EngineTotals } from './engine-totals.ts'
 import { derivePrefixKey } from './prefix-key.ts'
 import { trackOpenRequests } from './revoke-access.ts'
 import type { OpenRequests } from './revoke-access.ts'
+import { reportInFlight } from './load-reports.ts'
 import { createTargetCache } from './targets.ts'
 import type { TargetCache } from './targets.ts'
 import type { Traces } from './traces.ts'
+import { Waking } from './waking.ts'
 
 /** The state that the inference routes share between requests. */
 export interface Inference {
@@ -37,6 +39,8 @@ export interface Inference {
   /** For `hashOpening`; null if conversations are spread as other requests */
   prefixKey: KeyObject | null
   targets: TargetCache
+  /** Requests that wait for sleeping deployments */
+  waking: Waking
   openRequests: OpenRequests
   abortedRequests: AbortedRequests
   engineTotals: EngineTotals
@@ -60,7 +64,7 @@ const bufferBytes = 256 * 1024
 /** Time that reading long request bodies may take in each turn of the event loop */
 const sliceMilliseconds = 2
 
-type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'notifications' | 'secretKey'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'prices' | 'secretKey'>
 
 /** Connects to no engine until the first request. */
 export async function openInference(
@@ -77,6 +81,8 @@ export async function openInference(
   const abortedRequests = countAbortedRequests(deps.log)
   const engineTotals = new EngineTotals(deps.log)
   const statistics = openStatistics(deps)
+  const waking = new Waking(deps, limits.queued)
+  const reports = reportInFlight(deps, admission)
   return {
     client,
     buffers: createBufferPool(bufferBytes),
@@ -86,6 +92,7 @@ export async function openInference(
     admission,
     prefixKey: routing === 'prefix' ? derivePrefixKey(deps.secretKey) : null,
     targets,
+    waking,
     openRequests,
     abortedRequests,
     engineTotals,
@@ -93,7 +100,9 @@ export async function openInference(
     traces,
     inFlight: admission.inFlightByDeployment,
     async close() {
+      waking.close()
       admission.close()
+      await reports.close()
       targets.close()
       openRequests.close()
       // Responses that were left end now, and their engines may have to count them.

@@ -11,6 +11,8 @@ import type { RawBodyParser } from '../../http/raw-body.ts'
 import type { Services } from '../../services.ts'
 import { requireCallable } from '../deployments/serving-deployments.ts'
 import type { Caller } from './caller.ts'
+import { holdStream } from './held-stream.ts'
+import { waitForTargets } from './wait-for-targets.ts'
 import { Exchange } from './exchange.ts'
 import type { ExchangeDeps } from './exchange.ts'
 import { toLogFields } from './finished-exchange.ts'
@@ -22,7 +24,7 @@ import type { ErrorFormat, Protocol } from './protocols/protocol.ts'
 import { mainProtocols, protocols } from './protocols/protocols.ts'
 import { chooseWay, listWays } from './choose-way.ts'
 import type { Way } from './choose-way.ts'
-import { modelNotFound } from './find-targets.ts'
+import { AsleepError, modelNotFound } from './find-targets.ts'
 import { modelRoutes } from './model-routes.ts'
 import { recordStatistics } from './record-statistics.ts'
 import type { InferenceRequest } from './request-body.ts'
@@ -37,6 +39,9 @@ const inferenceErrors = [
   'route_not_supported',
   'deployment_failed',
   'deployment_not_ready',
+  'deployment_waking',
+  'no_capacity',
+  'insufficient_quota',
   'rate_limited',
   'upstream_unavailable',
   'upstream_timeout',
@@ -143,10 +148,13 @@ type InferDeps = Deps & Pick<ExchangeDeps, 'onFinished'>
  * Reads a request and starts an exchange, which sends the response itself. Stays synchronous while nothing has to be waited for:
  * bodies are short and targets are cached. Errors are sent through the caller's reply.
  */
-function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], caller: Caller, body: Buffer): void {
+function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller, body: Buffer): void {
   const receivedAt = performance.now()
-  const { request, reply } = caller
+  const { request, reply } = arrived
   const { bodyHold, viewer } = request
+  let caller = arrived
+  const { errors } = ways[0].protocol
+  const toErrorBody = (error: unknown) => errors.compose(toPublicError(error), request.id).body
   if (bodyHold) reply.raw.once('close', () => bodyHold.release())
 
   const exchange = (
@@ -176,12 +184,19 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], caller: Caller, 
     const { model } = inferenceRequest
     const cached = recallTargets(deps.inference.targets, viewer, model)
     if (cached !== undefined) return start(inferenceRequest, cached)
-    return loadTargets(deps, viewer, model).then((targets) => start(inferenceRequest, targets))
+    return loadTargets(deps, viewer, model)
+      .catch((error: unknown) => {
+        if (!(error instanceof AsleepError)) throw error
+        requireModelType(error.deployment, ways[0].protocol)
+        if (inferenceRequest.streams) caller = holdStream(caller, toErrorBody)
+        return waitForTargets(deps, caller, model, error)
+      })
+      .then((targets) => start(inferenceRequest, targets))
   }
 
   const result = ways[0].read(body, deps.inference.slices)
   const started = result instanceof Promise ? result.then(findTargetsAndStart) : findTargetsAndStart(result)
-  if (started instanceof Promise) started.catch((error: unknown) => reply.send(error))
+  if (started instanceof Promise) started.catch((error: unknown) => caller.reply.send(error))
 }
 
 /** Outside `infer`, because a function inside keeps the variables of all others in memory, and a stream may be open for long. */
@@ -199,7 +214,10 @@ function refuseFields({ refusedFields: [field] }: InferenceRequest, targets: rea
 }
 
 /** Throws a 400 for chat with an embedding model, and for embeddings of a chat model. */
-function requireModelType({ modelName, modelType }: EngineTarget, { modelTypes }: Protocol): void {
+function requireModelType(
+  { modelName, modelType }: Pick<EngineTarget, 'modelName' | 'modelType'>,
+  { modelTypes }: Protocol,
+): void {
   if (modelTypes.includes(modelType)) return
   const { modelKind, path } = mainProtocols[modelType]
   throw new ApplicationError(

@@ -14,9 +14,11 @@ export const modelBody = z
       .array(z.enum(['chat', 'embeddings', 'rerank', 'reasoning', 'tools', 'vision']))
       .describe('What each of the deployments can do, as far as the catalog says'),
     owned_by: z.string().describe('Name of the organization that pays for the deployments'),
-    deployments: z.array(z.string()).describe('Ids of the running deployments that serve the model'),
+    deployments: z
+      .array(z.string())
+      .describe('Ids of the deployments that serve the model; a request wakes a sleeping one'),
   })
-  .meta({ id: 'Model', description: 'A model that running deployments serve' })
+  .meta({ id: 'Model', description: 'A model that running and sleeping deployments serve' })
 
 export const modelsBody = z
   .object({

@@ -11,7 +11,8 @@ import { findTargets } from './find-targets.ts'
 import { toGatewayError } from './gateway-errors.ts'
 
 /** An instance that serves requests, with everything needed to send one. */
-export interface EngineTarget extends Omit<ServingDeployment, 'instances' | 'contextTokens'>, ServingInstance {
+export interface EngineTarget
+  extends Omit<ServingDeployment, 'instances' | 'contextTokens'>, ServingInstance {
   origin: string
   /** Path of the engine's base address, usually empty */
   basePath: string

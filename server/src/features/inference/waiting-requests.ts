@@ -55,6 +55,11 @@ export class WaitingRequests<Request extends TargetedRequest> {
     if (queue.length === 0) this.#queues.delete(request.userId)
   }
 
+  /** The first target of each request */
+  *firstTargets(): Generator<EngineTarget> {
+    for (const queue of this.#queues.values()) for (const { request } of queue) yield request.targets[0]!
+  }
+
   /** A copy of a user's queue */
   listOf(userId: number): Request[] {
     return this.#queues.get(userId)?.map(({ request }) => request) ?? []
@@ -97,7 +102,5 @@ export function isShared({ targets }: TargetedRequest): boolean {
 }
 
 function findTargets({ targets, refusedBy }: TargetedRequest, deploymentId: string): EngineTarget[] {
-  return targets.filter(
-    (target) => target.deploymentId === deploymentId && !refusedBy.has(target.instanceId),
-  )
+  return targets.filter((target) => target.deploymentId === deploymentId && !refusedBy.has(target.instanceId))
 }

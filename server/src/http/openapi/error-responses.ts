@@ -8,6 +8,8 @@ declare module 'fastify' {
   interface FastifySchema {
     /** The error codes of the route itself, for OpenAPI. `impliedCodes` adds those of the hooks and the framework. */
     errors?: readonly ErrorCode[]
+    /** Codes that are a conflict on this route, and something else on others */
+    conflicts?: readonly ErrorCode[]
     /** The shape of the route's errors if they are no problem details */
     errorBody?: z.ZodType
   }
@@ -57,9 +59,9 @@ function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): Error
 
 /** The responses of a route's errors: one for each status, whose description lists the codes. */
 export function describeErrors(route: RouteOptions): Record<string, object> {
-  const { errors = [], errorBody = problemSchema } = route.schema ?? {}
-  const codes = [...new Set([...impliedCodes(route), ...errors])]
-  const byStatus = Map.groupBy(codes, statusOf)
+  const { errors = [], conflicts = [], errorBody = problemSchema } = route.schema ?? {}
+  const codes = [...new Set([...impliedCodes(route), ...errors, ...conflicts])]
+  const byStatus = Map.groupBy(codes, (code) => (conflicts.includes(code) ? 409 : statusOf(code)))
   return Object.fromEntries(
     [...byStatus].map(([status, own]) => [status, describeResponse(own.toSorted(), errorBody)]),
   )

@@ -17,7 +17,7 @@ import type { BudgetScope, ScopeChoices } from './scope-choices.ts'
 type LimitAction = NewBudgetInput['at_limit']
 type Fields = 'scope' | 'scope_id' | 'monthly_limit' | 'at_limit'
 
-const limitActions: readonly LimitAction[] = ['notify', 'block']
+const limitActions: readonly LimitAction[] = ['notify', 'block', 'sleep']
 
 /** Adds a budget, or edits one. Says what happens at the limit before it is saved. */
 export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClose: () => void }) {

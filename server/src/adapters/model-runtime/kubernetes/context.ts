@@ -18,9 +18,6 @@ export interface KubernetesContext {
 export const { deployment: deploymentKind, leaderWorkerSet: setKind } = workloadKinds
 
 /** Names the workload of an engine. */
-export function workloadOf(
-  engineId: string,
-  kind: typeof deploymentKind | typeof setKind,
-): ObjectReference {
+export function workloadOf(engineId: string, kind: typeof deploymentKind | typeof setKind): ObjectReference {
   return { ...kind, name: objectNameOf(engineId) }
 }

@@ -22,11 +22,7 @@ async function findServingPod(cluster: Cluster, engineId: string): Promise<strin
 }
 
 /** The engine's last log lines, oldest first. Falls back to the previous container if the current one has no output. */
-export async function readEngineLog(
-  cluster: Cluster,
-  engineId: string,
-  limit: number,
-): Promise<LogLine[]> {
+export async function readEngineLog(cluster: Cluster, engineId: string, limit: number): Promise<LogLine[]> {
   return (await readStampedLog(cluster, engineId, limit)).map(toLogLine)
 }
 

@@ -160,10 +160,7 @@ async function stopEngine(
   return confirmPodsDeleted(cluster, engineId)
 }
 
-async function release(
-  { cluster, applied, serving }: KubernetesContext,
-  engineId: string,
-): Promise<boolean> {
+async function release({ cluster, applied, serving }: KubernetesContext, engineId: string): Promise<boolean> {
   applied.delete(engineId)
   serving.delete(engineId)
   const name = objectNameOf(engineId)

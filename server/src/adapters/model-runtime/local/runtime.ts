@@ -177,10 +177,7 @@ async function buildStart(
   return programs.build(spec, { model, projector: locateProjector(spec.variant, settings) }, place)
 }
 
-async function stopEngine(
-  { engines, weights, folders }: LocalContext,
-  engineId: string,
-): Promise<boolean> {
+async function stopEngine({ engines, weights, folders }: LocalContext, engineId: string): Promise<boolean> {
   const directory = folders.of(engineId)
   await weights.cancel(engineId)
   return await engines.stop(directory)

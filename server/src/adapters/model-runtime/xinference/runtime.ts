@@ -89,9 +89,7 @@ function serializeOperations(context: XinferenceContext): Operations {
     // Serialized, so that no two engines reserve the same capacity.
     provision: (spec) => runSerially('provision', () => reservePlace(context, spec)),
     ensureEngine: (spec) =>
-      runSerially(spec.engineId, () =>
-        track(context, spec.engineId, () => ensureModel(context, spec)),
-      ),
+      runSerially(spec.engineId, () => track(context, spec.engineId, () => ensureModel(context, spec))),
     observeEngine: (engineId, clusterId) =>
       track(context, engineId, async () => {
         const supervisor = await locateModel(context, engineId, clusterId)

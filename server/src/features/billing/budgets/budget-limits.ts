@@ -31,7 +31,7 @@ export async function readBlockingBudgets(
 ): Promise<BudgetStanding[]> {
   const budgets = await listBudgets(deps.db, { organizationId })
   const blocking = budgets.filter(
-    (budget) => budget.at_limit === 'block' && isInScope(budget, { userId, deploymentId }),
+    (budget) => budget.at_limit !== 'notify' && isInScope(budget, { userId, deploymentId }),
   )
   return readStandings(deps, blocking)
 }
@@ -72,7 +72,7 @@ async function explainFirstBlock(
   return null
 }
 
-function isInScope(
+export function isInScope(
   { scope, user_id: ownerId, deployment_id: ownId }: Budget,
   { userId, deploymentId }: Pick<Start, 'userId' | 'deploymentId'>,
 ): boolean {

@@ -5,15 +5,21 @@ import { findMembership, listAdminEmails } from '../../organizations/memberships
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import { formatDecimal } from '../../metering/decimal.ts'
 import type { AlertData } from '../../mail/alerts/alert.ts'
-import { listReachedPercents, readStandings } from './standing.ts'
+import { isExhausted, listReachedPercents, readStandings } from './standing.ts'
 import type { BudgetStanding } from './standing.ts'
 import { insertAlert, listBudgets } from './store.ts'
 import type { Budget } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'prices'>
 
-/** Emails the people of every budget that has reached a percentage of its limit, once in each billing period. False without budgets. */
-export async function checkBudgets(deps: Deps): Promise<boolean> {
+/** What else happens when a budget is exhausted that puts deployments to sleep. */
+export type OnExhausted = (budget: Budget) => Promise<void>
+
+/**
+ * Emails the people of every budget that has reached a percentage of its limit, once in each billing period, and calls `onExhausted`.
+ * False without budgets.
+ */
+export async function checkBudgets(deps: Deps, onExhausted?: OnExhausted): Promise<boolean> {
   const budgets = await listBudgets(deps.db)
   for (const standing of await readStandings(deps, budgets)) {
     for (const percent of listReachedPercents(standing.spent, standing.budget.monthly_limit)) {
@@ -22,6 +28,7 @@ export async function checkBudgets(deps: Deps): Promise<boolean> {
         deps.log.error({ err: error, budget: standing.budget.id }, 'an alert of a budget could not be sent')
       })
     }
+    if (standing.budget.at_limit === 'sleep' && isExhausted(standing)) await onExhausted?.(standing.budget)
   }
   return budgets.length > 0
 }

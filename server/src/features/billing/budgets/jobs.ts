@@ -1,6 +1,7 @@
 import type { Job } from '../../../jobs/queue.ts'
 import type { Services } from '../../../services.ts'
 import { checkBudgets } from './check-budgets.ts'
+import type { OnExhausted } from './check-budgets.ts'
 
 declare module '../../../jobs/queue.ts' {
   interface JobPayloads {
@@ -16,13 +17,14 @@ const laterSeconds = [10, 20, 30, 40, 50]
 
 export function budgetJobs(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'prices'>,
+  onExhausted: OnExhausted,
 ): Job[] {
   return [
     {
       name: 'check-budgets',
       cron: '* * * * *',
       async run() {
-        if (!(await checkBudgets(deps))) return
+        if (!(await checkBudgets(deps, onExhausted))) return
         for (const afterSeconds of laterSeconds) {
           await deps.jobs.enqueue(deps.db, 'check-budgets-again', null, { afterSeconds })
         }
@@ -31,7 +33,7 @@ export function budgetJobs(
     {
       name: 'check-budgets-again',
       async run() {
-        await checkBudgets(deps)
+        await checkBudgets(deps, onExhausted)
       },
     },
   ]

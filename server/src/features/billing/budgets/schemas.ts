@@ -16,8 +16,11 @@ const monthlyLimit = z
   .describe('In the main unit of the account’s currency, for one billing period')
 
 const atLimit = z
-  .enum(limitActions, 'Must be `notify` or `block`. `sleep` is not available yet.')
-  .describe('`notify`: emails only. `block`: new deployments are a 409 `budget_exhausted` as well')
+  .enum(limitActions)
+  .describe(
+    '`notify`: emails only. `block`: new deployments, wakes and further instances are a 409 `budget_exhausted` as well. `sleep`: running ' +
+      'deployments in the scope are put to sleep as well, and requests to them are a 429 `insufficient_quota`',
+  )
 
 const scope = z.enum(budgetScopes).describe('Whose deployments count')
 

@@ -12,7 +12,7 @@ export const budgetScopes = ['organization', 'member', 'deployment'] as const
 export type BudgetScope = (typeof budgetScopes)[number]
 
 /** What happens when a budget is exhausted, next to the emails. */
-export const limitActions = ['notify', 'block'] as const
+export const limitActions = ['notify', 'block', 'sleep'] as const
 
 export type LimitAction = (typeof limitActions)[number]
 

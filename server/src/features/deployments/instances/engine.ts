@@ -35,9 +35,10 @@ export async function ensureReady(context: StepContext): Promise<StepResult> {
         ...replacement?.columns,
         engine_url: engine.endpoint.baseUrl,
         engine: describeEngine(context),
+        ready_at: instance.ready_at ?? at,
         unreachable_since: null,
       },
-      deployment: { ran_at: deployment.ran_at ?? at },
+      deployment: { ran_at: deployment.ran_at ?? at, wake_refusal: null },
       event: { stage: null, message: `The model is ready for requests. ${durations}`.trimEnd() },
       async hook(transaction) {
         await replacement?.moveSpan(transaction)
@@ -104,7 +105,9 @@ async function handleLoss(
   failure: InstanceFailure & { lostAt?: LossTime },
 ): Promise<StepResult> {
   const instance = await recordLoss(context, failure.lostAt)
-  return instance === undefined ? { next: undefined } : restartEngine(toContext(context.pass, instance), failure)
+  return instance === undefined
+    ? { next: undefined }
+    : restartEngine(toContext(context.pass, instance), failure)
 }
 
 /** Waits for an engine that starts. If it served before and was lost, its billing ends at that time. */

@@ -12,7 +12,18 @@ export interface InstanceFailure {
   message: string
 }
 
-/** Fails the deployment because this instance can't serve, with an alert and `alsoAlert`. The following steps release the instance. */
+/** Refusals of hardware, after which a deployment that has served sleeps on instead of failing */
+const refusals: ReadonlySet<FailureCode> = new Set([
+  'no_capacity',
+  'quota_exceeded',
+  'budget_exhausted',
+  'provision_timeout',
+])
+
+/**
+ * Fails the deployment because this instance can't serve, with an alert and `alsoAlert`. If it was woken and gets no hardware, it returns to
+ * sleep. The following steps release the instance.
+ */
 export async function failInstance(
   context: StepContext,
   failure: InstanceFailure,
@@ -22,6 +33,12 @@ export async function failInstance(
   const { status: from } = instance
   if (from === 'releasing' || from === 'released') throw new Error(`an instance that is ${from} can't fail`)
   const reason = `${failure.code}: ${failure.message}`
+  if (isRefusedWake(context, failure)) {
+    const event = { stage: failure.stage, message: `${failure.message} The deployment sleeps on.` }
+    const deployment = { wanted: 'asleep', wake_refusal: reason } as const
+    const change = { columns: { engine_url: null }, deployment, event, hook: alsoAlert }
+    return { next: await moveInstance(context, { from, to: 'releasing' }, change) }
+  }
   const next = await moveInstance(
     context,
     { from, to: 'releasing' },
@@ -42,4 +59,10 @@ export async function failInstance(
 /** What alerts say about a deployment. */
 export function toAlerted({ id, user_id: userId, model_name: modelName }: Deployment) {
   return { deployment_id: id, user_id: userId, model_name: modelName }
+}
+
+function isRefusedWake({ deployment, instance }: StepContext, { code }: InstanceFailure): boolean {
+  const { woken_at: wokenAt, wanted } = deployment
+  if (!refusals.has(code) || wanted !== 'awake' || wokenAt === null) return false
+  return instance.started_at === null && instance.ready_at === null
 }

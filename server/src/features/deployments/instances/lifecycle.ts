@@ -1,12 +1,14 @@
 /**
  * The legal status transitions of an instance: one engine on one piece of hardware. A `running` instance has served; its engine may be
- * restarting. It returns to `provisioning` when it moves to larger hardware. `released` is the end: the runtime holds nothing for it.
+ * restarting. It returns to `provisioning` when it moves to larger hardware. A `draining` one gets no new requests, and finishes those that
+ * it has. `released` is the end: the runtime holds nothing for it.
  */
 export const transitions = {
   requested: ['provisioning', 'releasing'],
   provisioning: ['deploying', 'releasing'],
   deploying: ['running', 'provisioning', 'releasing'],
-  running: ['provisioning', 'releasing'],
+  running: ['provisioning', 'draining', 'releasing'],
+  draining: ['running', 'releasing'],
   releasing: ['released'],
   released: [],
 } as const satisfies Record<string, readonly string[]>

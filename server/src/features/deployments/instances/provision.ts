@@ -77,7 +77,7 @@ function toColumns(deployment: Deployment, selection: Selection): Selected {
 export async function provisionInstance(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
   if (needsResize(deployment, instance)) return resizeEngine(context)
-  const exhausted = isStart(deployment) ? await findBudgetBlock(deps, toStart(context)) : null
+  const exhausted = isStart(context) ? await findBudgetBlock(deps, toStart(context)) : null
   if (exhausted !== null) {
     return failInstance(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
   }
@@ -108,9 +108,9 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
   return { next }
 }
 
-/** True if a budget may refuse the instance: a deployment that has served only moves to another one. */
-function isStart({ ran_at: ranAt }: Deployment): boolean {
-  return ranAt === null
+/** True if a budget may refuse the instance: one that has served only moves to other hardware. */
+function isStart({ instance }: StepContext): boolean {
+  return instance.ready_at === null
 }
 
 function toStart({ deployment, instance, deps }: StepContext): Start {

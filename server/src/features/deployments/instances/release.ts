@@ -25,7 +25,9 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
       event: describeRelease(context),
       deployment: clearCleanupFailure(context),
       hook:
-        instance.started_at === null ? undefined : (transaction) => closeInstanceSpan(transaction, metered, at),
+        instance.started_at === null
+          ? undefined
+          : (transaction) => closeInstanceSpan(transaction, metered, at),
     },
   )
   return { next }
@@ -39,7 +41,9 @@ function describeRelease({ pass, instance }: StepContext): EventContent | null {
 }
 
 /** A cleanup that succeeds in the end is no failure. */
-function clearCleanupFailure({ pass: { deployment } }: StepContext): NonNullable<InstanceChange['deployment']> {
+function clearCleanupFailure({
+  pass: { deployment },
+}: StepContext): NonNullable<InstanceChange['deployment']> {
   return deployment.failure_stage === 'termination' ? { failure_stage: null, failure_reason: null } : {}
 }
 

@@ -55,7 +55,13 @@ export type Step = (context: StepContext) => Promise<StepResult>
 
 type InstanceColumns = Omit<
   Instance,
-  'id' | 'deployment_id' | 'status' | 'updated_at' | 'status_changed_at' | 'due_at' | keyof ReturnType<typeof toWaitingColumns>
+  | 'id'
+  | 'deployment_id'
+  | 'status'
+  | 'updated_at'
+  | 'status_changed_at'
+  | 'due_at'
+  | keyof ReturnType<typeof toWaitingColumns>
 >
 
 /** What a step changes. */
@@ -64,7 +70,9 @@ export interface InstanceChange {
   /** What the next step waits for, null for nothing; undefined if that stays */
   waiting?: Waiting | null
   /** Columns of the deployment that don't follow from its instances */
-  deployment?: Partial<Pick<Deployment, 'ran_at' | 'failure_stage' | 'failure_reason'>>
+  deployment?: Partial<
+    Pick<Deployment, 'wanted' | 'wake_refusal' | 'ran_at' | 'failure_stage' | 'failure_reason'>
+  >
   event?: EventContent | null
   /** Further writes in the same transaction */
   hook?: ((transaction: DatabaseTransaction) => Promise<void>) | undefined
@@ -177,6 +185,13 @@ export async function startInstance(pass: Pass): Promise<void> {
       await transaction.insertInto('instances').values(row).execute()
     },
   })
+}
+
+/** Lets a deployment without requests fall asleep. */
+export async function fallAsleep(pass: Pass, message: string): Promise<void> {
+  const at = pass.deps.clock()
+  const event = { stage: 'sleep', message }
+  await writePass(pass, pass.instances, { deployment: { wanted: 'asleep' }, isDue: true, event, at })
 }
 
 /** Ends a terminated deployment that has no instance. */

@@ -29,6 +29,7 @@ export function makeInstance(deploymentId: string, at: Date) {
     instance_id: null,
     gpu_allocation_id: null,
     started_at: null,
+    ready_at: null,
     lost_at: null,
     unreachable_since: null,
     engine_url: null,
@@ -40,6 +41,10 @@ export function makeInstance(deploymentId: string, at: Date) {
     status_changed_at: at,
     due_at: null,
   } satisfies Instance
+}
+
+export function findInstance(db: Database, id: string): Promise<Instance | undefined> {
+  return db.selectFrom('instances').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
 /** The instances that are not released, oldest first, by deployment. */

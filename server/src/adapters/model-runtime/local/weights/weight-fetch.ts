@@ -29,11 +29,7 @@ export interface FetchContext extends DownloadContext {
 }
 
 /** Downloads what is missing. A failure stays in `fetch` until the engine's next attempt. */
-export async function runFetch(
-  context: FetchContext,
-  engineId: string,
-  fetch: WeightFetch,
-): Promise<void> {
+export async function runFetch(context: FetchContext, engineId: string, fetch: WeightFetch): Promise<void> {
   const { fetches, logger } = context
   try {
     await listFiles(context, fetch)

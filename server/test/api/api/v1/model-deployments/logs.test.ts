@@ -23,6 +23,10 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
+async function findEngineId(deploymentId: string): Promise<string> {
+  return (await client.get(`${path}/${deploymentId}`)).body.instances[0].id
+}
+
 test('GET …/{id}/logs: the real engine’s lines, oldest first, without its key', async () => {
   const answer = await client.get(`${path}/${id}/logs`)
   expect(answer.status).toBe(200)
@@ -32,6 +36,7 @@ test('GET …/{id}/logs: the real engine’s lines, oldest first, without its ke
     expect(item).toEqual({
       at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*\.\d{3}Z$/),
       line: expect.any(String),
+      instance: await findEngineId(id),
     })
   }
   const times = answer.body.items.map(({ at }: { at: string }) => at)
@@ -40,11 +45,19 @@ test('GET …/{id}/logs: the real engine’s lines, oldest first, without its ke
   expect(JSON.stringify(answer.body)).not.toContain(key)
 })
 
+test('GET …/{id}/logs?instance=: the lines of that instance; 404 for others', async () => {
+  const instance = await findEngineId(id)
+  const { items } = (await client.get(`${path}/${id}/logs`)).body
+  expect((await client.get(`${path}/${id}/logs?instance=${instance}`)).body.items).toEqual(items)
+  for (const other of [id, 'x'])
+    expect((await client.get(`${path}/${id}/logs?instance=${other}`)).status).toBe(404)
+})
+
 test('GET …/{id}/logs with Accept: text/event-stream: streams new lines', async () => {
   const stream = await openEventStream(server.url, `${path}/${id}/logs?tail=0`, client)
   expect(stream.status).toBe(200)
   expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
-  const log = join(server.dataDirectory, 'engines', id, 'engine.log')
+  const log = join(server.dataDirectory, 'engines', await findEngineId(id), 'engine.log')
   const arrived: StreamedEvent[] = []
   const arriving = stream.next().then((event) => event !== null && arrived.push(event))
   // Write until a line arrives, because following starts shortly after the stream opens.
@@ -60,7 +73,11 @@ test('GET …/{id}/logs with Accept: text/event-stream: streams new lines', asyn
   await arriving
   expect(arrived[0]).toEqual({
     event: 'line',
-    data: { at: '2026-01-02T03:04:05.678Z', line: 'written by the test' },
+    data: {
+      at: '2026-01-02T03:04:05.678Z',
+      line: 'written by the test',
+      instance: await findEngineId(id),
+    },
   })
   stream.close()
 })
@@ -84,7 +101,8 @@ test('GET …/{id}/logs: an unreachable runtime is a 503 without internals', asy
 
 test('GET …/{id}/logs of a failed engine: its last lines, even after its instance is released', async () => {
   const { id: failing } = await deploy(client)
-  const folder = join(server.dataDirectory, 'engines', failing)
+  const engineId = await findEngineId(failing)
+  const folder = join(server.dataDirectory, 'engines', engineId)
   const line = 'last words'
   const killed = new Set<number>()
   await expect
@@ -101,9 +119,9 @@ test('GET …/{id}/logs of a failed engine: its last lines, even after its insta
       { timeout: 60_000, interval: 100 },
     )
     .toBe('failed')
-  await expect.poll(() => server.application.runtime.listEngineIds()).not.toContain(failing)
+  await expect.poll(() => server.application.runtime.listEngineIds()).not.toContain(engineId)
   const { items } = (await client.get(`${path}/${failing}/logs`)).body
-  expect(items).toContainEqual({ at: '2026-01-02T03:04:05.678Z', line })
+  expect(items).toContainEqual({ at: '2026-01-02T03:04:05.678Z', line, instance: engineId })
 
   await client.delete(`${path}/${failing}`)
   await waitForStatus(client, failing, 'terminated')
@@ -113,8 +131,9 @@ test('GET …/{id}/logs of a failed engine: its last lines, even after its insta
 test('GET …/{id}/logs of a terminated deployment: the last lines of its engine, for 30 days', async () => {
   const { id: ended } = await deploy(client)
   await waitForStatus(client, ended, 'running')
-  const file = join(server.dataDirectory, 'engines', ended, 'engine.log')
-  const line = { at: '2026-01-02T03:04:05.678Z', line: 'still here' }
+  const instance = await findEngineId(ended)
+  const file = join(server.dataDirectory, 'engines', instance, 'engine.log')
+  const line = { at: '2026-01-02T03:04:05.678Z', line: 'still here', instance }
   await appendFile(file, `${line.at} ${line.line}\n`)
   await client.delete(`${path}/${ended}`)
   await waitForStatus(client, ended, 'terminated')

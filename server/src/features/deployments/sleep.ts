@@ -1,0 +1,70 @@
+import { ApplicationError } from '../../base/errors.ts'
+import type { Viewer } from '../../base/viewer.ts'
+import type { Services } from '../../services.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { accessDeployment } from './access-deployment.ts'
+import { describeTarget } from './audit-target.ts'
+import { updateOwnDeployment } from './change-store.ts'
+import { isActive } from './lifecycle.ts'
+import { findDeployment } from './store.ts'
+import type { Deployment } from './store.ts'
+
+/**
+ * Puts a running deployment to sleep once its requests are finished. Does nothing if it sleeps or falls asleep already. Throws
+ * `deployment_not_ready` while it starts, and `deployment_ended`.
+ */
+export async function putToSleep(
+  deps: Pick<Services, 'db' | 'clock'>,
+  viewer: Viewer,
+  id: string,
+): Promise<Deployment> {
+  for (;;) {
+    const deployment = await accessDeployment(deps, viewer, 'change', id)
+    const { status, wanted } = deployment
+    requireActive(deployment)
+    if (wanted === 'asleep') return deployment
+    if (status !== 'running') {
+      const message = `This deployment is ${status}. Only running deployments can be put to sleep.`
+      throw new ApplicationError('deployment_not_ready', message, { kind: 'conflict' })
+    }
+    const event = { stage: 'sleep', message: `Put to sleep by ${viewer.name}.` }
+    const changed = await updateOwnDeployment(
+      deps.db,
+      deployment,
+      { wanted: 'asleep', wake_refusal: null },
+      event,
+      deps.clock(),
+      async (transaction, { organization_id: organizationId }) => {
+        const action = { ...(await describeTarget(transaction, viewer, deployment)), organizationId }
+        await recordAction(transaction, viewer, 'deployment.put_to_sleep', action)
+      },
+    )
+    if (changed !== undefined) return changed
+  }
+}
+
+/** Throws `deployment_ended` if the deployment has failed or is terminated. */
+export function requireActive({ status }: Pick<Deployment, 'status'>): void {
+  if (isActive(status)) return
+  throw new ApplicationError(
+    'deployment_ended',
+    `This deployment is ${status}. Only deployments that run or are about to run can be changed.`,
+  )
+}
+
+/** Puts a running deployment to sleep for another reason than a person's wish; `reason` is a sentence for its history. */
+export async function putToSleepFor(
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  id: string,
+  reason: string,
+): Promise<void> {
+  const deployment = await findDeployment(db, id)
+  if (deployment?.status !== 'running' || deployment.wanted !== 'awake') return
+  await updateOwnDeployment(
+    db,
+    deployment,
+    { wanted: 'asleep', wake_refusal: null },
+    { stage: 'sleep', message: reason },
+    clock(),
+  )
+}

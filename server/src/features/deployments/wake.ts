@@ -1,0 +1,76 @@
+import { ApplicationError } from '../../base/errors.ts'
+import type { Viewer } from '../../base/viewer.ts'
+import type { Services } from '../../services.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { findBudgetBlock } from '../billing/budgets/budget-limits.ts'
+import { assertCanStart } from '../billing/deployment-limits.ts'
+import { accessDeployment } from './access-deployment.ts'
+import { describeTarget } from './audit-target.ts'
+import { updateOwnDeployment } from './change-store.ts'
+import type { TransactionHook } from './change-store.ts'
+import { requireActive } from './sleep.ts'
+import { findDeployment } from './store.ts'
+import type { Deployment } from './store.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
+
+/** Wakes a deployment for a person. Does nothing if it is awake. Throws `deployment_ended`, `budget_exhausted` and billing errors. */
+export async function wakeForPerson(deps: Deps, viewer: Viewer, id: string): Promise<Deployment> {
+  for (;;) {
+    const deployment = await accessDeployment(deps, viewer, 'change', id)
+    requireActive(deployment)
+    if (deployment.wanted === 'awake') return deployment
+    const woken = await wake(
+      deps,
+      deployment,
+      `Woken by ${viewer.name}`,
+      async (transaction, { organization_id: organizationId }) => {
+        const action = { ...(await describeTarget(transaction, viewer, deployment)), organizationId }
+        await recordAction(transaction, viewer, 'deployment.woken', action)
+      },
+    )
+    if (woken !== undefined) return woken
+  }
+}
+
+/**
+ * Wakes a deployment because a request needs it. Of any number of requests, in any process, one wakes it. Throws `budget_exhausted` and
+ * billing errors.
+ */
+export async function wakeForRequest(deps: Deps, id: string): Promise<void> {
+  const deployment = await findDeployment(deps.db, id)
+  if (deployment?.wanted === 'asleep') await wake(deps, deployment, 'Woken by a request')
+}
+
+async function wake(
+  deps: Deps,
+  deployment: Deployment,
+  cause: string,
+  hook?: TransactionHook,
+): Promise<Deployment | undefined> {
+  const {
+    id,
+    organization_id: organizationId,
+    user_id: userId,
+    planned_price_per_hour: pricePerHour,
+  } = deployment
+  await assertCanStart(deps, organizationId)
+  const exhausted = await findBudgetBlock(deps, { organizationId, userId, deploymentId: id, pricePerHour })
+  if (exhausted !== null) throw new ApplicationError('budget_exhausted', exhausted)
+  const at = deps.clock()
+  const isAsleep = deployment.status === 'sleeping'
+  return updateOwnDeployment(
+    deps.db,
+    deployment,
+    { wanted: 'awake', woken_at: at, wake_refusal: null, ...(isAsleep ? { status: 'provisioning' } : {}) },
+    { stage: 'wake', message: describeWake(deployment, cause, at) },
+    at,
+    hook,
+  )
+}
+
+function describeWake({ status, status_changed_at: since }: Deployment, cause: string, at: Date): string {
+  if (status !== 'sleeping') return `${cause} before it was asleep.`
+  const minutes = Math.round((at.getTime() - since.getTime()) / 60_000)
+  return `${cause} after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`
+}

@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto'
+import type { Database } from '../../database/tables.ts'
+import type { Logger } from 'pino'
+import { reportLoads } from '../deployments/instance-loads.ts'
+import type { Admission } from './admission.ts'
+
+const intervalMilliseconds = 1_000
+
+/**
+ * Tells the workers every second what this process has in flight at each instance, so that they know which deployments are idle, and when a
+ * draining instance has finished. Says nothing about instances that nobody uses.
+ */
+export function reportInFlight(
+  { db, log }: { db: Database; log: Pick<Logger, 'warn'> },
+  admission: Pick<Admission, 'takeUsed'>,
+): { close(): Promise<void> } {
+  const processId = randomUUID()
+  let reporting: Promise<void> = Promise.resolve()
+  let isReporting = false
+
+  async function report(): Promise<void> {
+    const loads = [...admission.takeUsed()].map(([instanceId, inFlight]) => ({ instanceId, inFlight }))
+    await reportLoads(db, processId, loads)
+  }
+
+  const timer = setInterval(() => {
+    if (isReporting) return
+    isReporting = true
+    reporting = report()
+      .catch((error: unknown) => log.warn({ err: error }, 'could not report the requests in flight'))
+      .finally(() => {
+        isReporting = false
+      })
+  }, intervalMilliseconds)
+  timer.unref()
+  return {
+    async close() {
+      clearInterval(timer)
+      await reporting
+    },
+  }
+}

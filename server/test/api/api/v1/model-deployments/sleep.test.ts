@@ -1,0 +1,301 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import type { ServerResponse } from 'node:http'
+import { sql } from 'kysely'
+import { checkBudgets } from '../../../../../src/features/billing/budgets/check-budgets.ts'
+import { sleepOverBudget } from '../../../../../src/features/deployments/sleep-over-budget.ts'
+import { createClient, registerClient } from '../../../../support/client.ts'
+import type { Client } from '../../../../support/client.ts'
+import { deploy, waitForStatus } from '../../../../support/deployments.ts'
+import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
+import type { RecordingEngine } from '../../../../support/recording-engine.ts'
+import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../../support/server.ts'
+import type { TestServer } from '../../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const patience = { timeout: 30_000, interval: 50 }
+const runtime = createScriptedRuntime()
+const answer =
+  '{"choices":[{"message":{"content":"Hello"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}'
+
+let server: TestServer
+let engine: RecordingEngine
+let client: Client
+beforeAll(async () => {
+  engine = await startRecordingEngine()
+  server = await startTestServer({ runtime, settings: { BILLING_TRIAL_MAX_ACTIVE: '50' } })
+})
+beforeEach(async () => {
+  client = await registerClient(server.url)
+  serve()
+})
+afterEach(() => runtime.reset())
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+})
+
+function serve(): void {
+  engine.answer((response) => answerJson(response, answer))
+  runtime.answer({
+    ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
+    observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
+  })
+}
+
+const read = async (id: string) => (await client.get(`${path}/${id}`)).body
+const sleep = (id: string) => client.post(`${path}/${id}/sleep`)
+const wake = (id: string) => client.post(`${path}/${id}/wake`)
+const chat = (model: string, headers: Record<string, string> = {}) =>
+  client.request('POST', '/v1/chat/completions', { model, messages: [] }, headers)
+const listMessages = async (id: string): Promise<string[]> =>
+  (await client.get(`${path}/${id}/events`)).body.items.map(({ message }: { message: string }) => message)
+const countStarts = (id: string) => runtime.callsFor(id).filter((call) => call === 'provision').length
+
+async function fallAsleep(): Promise<string> {
+  const { id } = await deploy(client)
+  expect((await sleep(id)).status).toBe(200)
+  await waitForStatus(client, id, 'sleeping')
+  return id
+}
+
+test('POST …/{id}/sleep: no instance is left, nothing is billed, and DELETE ends it', async () => {
+  const { id, instances } = await deploy(client)
+  expect(instances).toMatchObject([{ status: 'running', in_flight: 0 }])
+  const { status, body } = await sleep(id)
+  expect(status).toBe(200)
+  expect(body).toMatchObject({ id, status: 'running' })
+  const asleep = await waitForStatus(client, id, 'sleeping')
+  expect(asleep).toMatchObject({
+    instances: [],
+    cluster_id: null,
+    instance_id: null,
+    selected_instance_type: null,
+    status_message: null,
+    waiting_for: null,
+  })
+  expect(runtime.allocated).not.toContain(id)
+  const usage = async () => (await client.get(`${path}/${id}/usage`)).body
+  const before = await usage()
+  expect(before.instance_seconds).toBeGreaterThan(0)
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  expect(await usage()).toEqual(before)
+  expect((await sleep(id)).body).toEqual(asleep)
+  await client.delete(`${path}/${id}`)
+  expect(await waitForStatus(client, id, 'terminated')).toMatchObject({ failure_stage: null })
+})
+
+test('POST …/{id}/wake: the same deployment on a new instance, and an event that says who and how long', async () => {
+  const id = await fallAsleep()
+  await server.application.db
+    .updateTable('deployments')
+    .set({ status_changed_at: new Date(Date.now() - 42 * 60_000) })
+    .where('id', '=', id)
+    .execute()
+  const { status, body } = await wake(id)
+  expect(status).toBe(200)
+  expect(body).toMatchObject({ status: 'provisioning', instances: [] })
+  const awake = await waitForStatus(client, id, 'running')
+  expect(awake.instances).toHaveLength(1)
+  expect((await wake(id)).body).toMatchObject({ status: 'running', instances: awake.instances })
+  expect(countStarts(id)).toBe(2)
+  expect(await listMessages(id)).toContainEqual(expect.stringMatching(/^Woken by .+ after 42 minutes\.$/))
+  expect((await chat(id)).status).toBe(200)
+})
+
+test('POST …/{id}/sleep: 409 while it starts and after its end', async () => {
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: '…' }) })
+  const { id } = await deploy(client, 'berth-tiny', 'deploying')
+  expect(await sleep(id)).toMatchObject({ status: 409, body: { code: 'deployment_not_ready' } })
+  expect((await wake(id)).status).toBe(200)
+  await client.delete(`${path}/${id}`)
+  for (const act of [sleep, wake]) {
+    expect(await act(id)).toMatchObject({ status: 409, body: { code: 'deployment_ended' } })
+  }
+})
+
+test('requests wake a sleeping deployment once, and all of them are answered', async () => {
+  const id = await fallAsleep()
+  expect((await client.get('/v1/models')).body.data).toContainEqual(
+    expect.objectContaining({ id: 'berth-tiny', deployments: [id] }),
+  )
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: '…' }) })
+  const asked = Array.from({ length: 100 }, () => chat('berth-tiny'))
+  await waitForStatus(client, id, 'deploying')
+  expect(server.application.inference.waking.held).toBe(100)
+  serve()
+  expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]))
+  expect(countStarts(id)).toBe(2)
+  expect((await listMessages(id)).filter((message) => message.startsWith('Woken by a request'))).toHaveLength(
+    1,
+  )
+  expect(server.application.inference.waking.held).toBe(0)
+})
+
+test('a request that is not patient gets 503 deployment_waking with Retry-After', async () => {
+  const id = await fallAsleep()
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: '…' }) })
+  const refused = await chat(id, { 'x-scale-up-timeout': '1' })
+  expect(refused).toMatchObject({ status: 503, body: { error: { code: 'deployment_waking' } } })
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+})
+
+test('a wake that finds no hardware returns to sleep and says why; requests get 503 no_capacity', async () => {
+  const id = await fallAsleep()
+  runtime.answer({ provision: () => ({ outcome: 'refused', code: 'no_capacity', message: 'All taken.' }) })
+  expect(await chat(id)).toMatchObject({ status: 503, body: { error: { code: 'no_capacity' } } })
+  expect(await waitForStatus(client, id, 'sleeping')).toMatchObject({
+    status_message: 'All taken.',
+    failure_stage: null,
+  })
+  expect(await listMessages(id)).toContainEqual('All taken. The deployment sleeps on.')
+  serve()
+  runtime.reset()
+  serve()
+  expect((await chat(id)).status).toBe(200)
+  expect(await read(id)).toMatchObject({ status: 'running', status_message: null })
+})
+
+test('an engine that fails to start after a wake fails the deployment', async () => {
+  const id = await fallAsleep()
+  runtime.answer({
+    ensureEngine: () => ({ phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' }),
+  })
+  expect(await chat(id)).toMatchObject({ status: 400, body: { error: { code: 'deployment_failed' } } })
+  expect((await read(id)).status).toBe('failed')
+})
+
+test('a request in flight is finished before the instance is released', async () => {
+  const { id } = await deploy(client)
+  const held: ServerResponse[] = []
+  engine.answer((response) => void held.push(response))
+  const asked = chat(id)
+  await vi.waitFor(() => expect(held).toHaveLength(1), patience)
+  await sleep(id)
+  await vi.waitFor(async () => expect((await read(id)).waiting_for).toBe('drain'), patience)
+  await new Promise((resolve) => setTimeout(resolve, 5_000))
+  expect(await read(id)).toMatchObject({
+    status: 'running',
+    instances: [{ status: 'draining', in_flight: 1 }],
+  })
+  answerJson(held[0]!, answer)
+  expect((await asked).status).toBe(200)
+  await waitForStatus(client, id, 'sleeping')
+})
+
+test('a request that arrives before the release keeps the deployment awake', async () => {
+  const { id } = await deploy(client)
+  await sleep(id)
+  await vi.waitFor(async () => expect((await read(id)).waiting_for).toBe('drain'), patience)
+  expect((await chat(id)).status).toBe(200)
+  expect(await read(id)).toMatchObject({ status: 'running', waiting_for: null })
+  expect(countStarts(id)).toBe(1)
+})
+
+test('PATCH …/{id} idle_minutes: asleep after so many minutes without requests, unless one is in flight', async () => {
+  const { id } = await deploy(client)
+  const { body } = await client.patch(`${path}/${id}`, { idle_minutes: 1 })
+  expect(body.policy).toEqual({
+    min_instances: 1,
+    max_instances: 1,
+    idle_minutes: 1,
+    yields: false,
+    target_concurrency: null,
+  })
+  expect((await chat(id)).status).toBe(200)
+  const { db } = server.application
+  const makeIdle = async (minutes: number) => {
+    const at = new Date(Date.now() - minutes * 60_000)
+    await db.updateTable('instances').set({ status_changed_at: at }).where('deployment_id', '=', id).execute()
+    await sql`UPDATE instance_loads SET used_at = ${at} FROM instances
+      WHERE instances.id = instance_loads.instance_id AND deployment_id = ${id}`.execute(db)
+    await db
+      .updateTable('deployments')
+      .set({ reconcile_at: new Date(0) })
+      .where('id', '=', id)
+      .execute()
+  }
+  await vi.waitFor(async () => {
+    const { rows } =
+      await sql`SELECT FROM instance_loads AS load JOIN instances ON instances.id = load.instance_id
+      WHERE deployment_id = ${id} AND in_flight = 0`.execute(db)
+    expect(rows).toHaveLength(1)
+  }, patience)
+  await makeIdle(2)
+  await waitForStatus(client, id, 'sleeping')
+  expect(await listMessages(id)).toContainEqual('Falls asleep after 1 minute without requests.')
+})
+
+test('a stream that waits for ten seconds gets comments, and then the events or an error event', async () => {
+  const [served, failing] = [await fallAsleep(), await fallAsleep()]
+  const events = 'data: {"choices":[{"index":0,"delta":{"content":"Hello"}}]}\n\ndata: [DONE]\n\n'
+  engine.answer((response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(events))
+  let isOver = false
+  runtime.answer({
+    ensureEngine: ({ deploymentId }) => {
+      if (!isOver) return { phase: 'starting', message: '…' }
+      return deploymentId === served
+        ? { phase: 'ready', endpoint: { baseUrl: engine.url } }
+        : { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' }
+    },
+  })
+  const open = (model: string) =>
+    fetch(`${server.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', cookie: client.cookie() },
+      body: JSON.stringify({ model, messages: [], stream: true }),
+    })
+  const responses = await Promise.all([served, failing].map(open))
+  isOver = true
+  for (const { status, headers } of responses) {
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
+  }
+  const [whole, broken] = await Promise.all(responses.map((response) => response.text()))
+  expect(whole).toMatch(/^(: waiting .*\n\n)+data: .*Hello.*\n\ndata: \[DONE\]\n\n$/s)
+  expect(broken).toMatch(/^(: waiting .*\n\n)+data: \{"error":.*"code":"deployment_failed".*\}\n\n$/s)
+})
+
+test('a budget with at_limit sleep: its deployments fall asleep, and requests get 429 insufficient_quota', async () => {
+  const { id } = await deploy(client)
+  const budget = { scope: 'deployment', scope_id: id, monthly_limit: '0.000001', at_limit: 'sleep' }
+  expect((await client.post('/v1/billing/budgets', budget)).status).toBe(200)
+  await vi.waitFor(async () => {
+    await checkBudgets(server.application, (each) => sleepOverBudget(server.application, each))
+    expect((await read(id)).waiting_for).toBe('drain')
+  }, patience)
+  await waitForStatus(client, id, 'sleeping')
+  expect(await chat(id)).toMatchObject({ status: 429, body: { error: { code: 'insufficient_quota' } } })
+  expect(await wake(id)).toMatchObject({ status: 409, body: { code: 'budget_exhausted' } })
+  expect((await read(id)).status).toBe('sleeping')
+})
+
+test.each([
+  [{ min_instances: 3 }, 'max_instances'],
+  [{ max_instances: 101 }, 'max_instances'],
+  [{ idle_minutes: 0 }, 'idle_minutes'],
+  [{ target_concurrency: 0 }, 'target_concurrency'],
+])('PATCH …/{id} %j: 422 on %s', async (change, field) => {
+  const { id } = await deploy(client)
+  const refused = await client.patch(`${path}/${id}`, change)
+  expect(refused).toMatchObject({ status: 422, body: { errors: [{ location: 'body', field }] } })
+})
+
+test('PATCH …/{id} max_instances: 409 beyond max_active_resources, which sleeping deployments count against', async () => {
+  const id = await fallAsleep()
+  expect(await client.patch(`${path}/${id}`, { max_instances: 51 })).toMatchObject({
+    status: 409,
+    body: { code: 'resource_limit_reached' },
+  })
+  expect((await client.patch(`${path}/${id}`, { max_instances: 50 })).status).toBe(200)
+  expect(await client.post(path, { model_name: 'berth-tiny' })).toMatchObject({
+    status: 409,
+    body: { code: 'resource_limit_reached' },
+  })
+})
+
+test('sleep and wake of others: 404', async () => {
+  const { id } = await deploy(client)
+  const stranger = await registerClient(server.url)
+  for (const act of ['sleep', 'wake']) expect((await stranger.post(`${path}/${id}/${act}`)).status).toBe(404)
+  expect((await createClient(server.url).post(`${path}/${id}/sleep`)).status).toBe(401)
+})
