@@ -379,7 +379,7 @@ test.each([undefined, 'own'])(
     await runtime.ensureEngine(spec)
     // Logs name files below DATA_DIR.
     await expect
-      .poll(async () => (await runtime.logs.read(spec.deploymentId, 10)).map(({ line }) => line))
+      .poll(async () => (await runtime.logs.read(spec.engineId, 10)).map(({ line }) => line))
       .toContain(`cache ${own ?? 'compile-cache/node'}`)
   },
 )

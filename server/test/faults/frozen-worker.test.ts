@@ -66,7 +66,8 @@ test('a worker frozen during a step is replaced by the other one, and writes not
   const readNext = async () => (await client.get(`/api/v1/model-deployments/${next.body.id}`)).body.status
   await expect.poll(readNext).toBe('running')
   expect({ deployment: await read(), events: (await client.get(eventsOf(id))).body }).toEqual(before)
-  expect([...simulator.models.keys()].filter((uid) => uid.includes(id))).toHaveLength(1)
+  const [instance] = before.deployment.instances
+  expect([...simulator.models.keys()].filter((uid) => uid.includes(instance.id))).toHaveLength(1)
 })
 
 function eventsOf(id: string): string {

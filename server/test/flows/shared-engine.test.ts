@@ -93,7 +93,7 @@ test('a flood of one member delays the next request of each other member by at m
   log.length = 0
   const flood = Promise.allSettled(Array.from({ length: 60 }, () => chat(flooder, id, 60, leaving.signal)))
   await vi.waitFor(() => expect(admission.queued).toBeGreaterThan(40), 20_000)
-  expect(admission.inFlight.get(id)).toBe(2)
+  expect(admission.inFlightByDeployment.get(id)).toBe(2)
   const statuses = await Promise.all(
     others.map(async (member) => [
       await chat(member, alias, 5),
@@ -127,13 +127,13 @@ test('revocation ends a member’s stream and a request that waits for its turn;
   const leaving = new AbortController()
   const own = chat(owner, id, 4_000, leaving.signal).catch(() => 'left')
   const stream = chat(colleague, alias, 4_000).catch(() => 'ended')
-  await vi.waitFor(() => expect(admission.inFlight.get(id)).toBe(2), 20_000)
+  await vi.waitFor(() => expect(admission.inFlightByDeployment.get(id)).toBe(2), 20_000)
   const waits = chat(colleague, alias, 5)
   await vi.waitFor(() => expect(admission.queued).toBe(1), 20_000)
   expect((await owner.patch(`${path}/${id}`, { shared_with: null })).status).toBe(200)
   expect(await stream).toBe('ended')
   expect(await waits).toBe(404)
-  expect(admission.inFlight.get(id)).toBe(1)
+  expect(admission.inFlightByDeployment.get(id)).toBe(1)
   leaving.abort()
   expect(await own).toBe('left')
 }, 60_000)

@@ -47,7 +47,11 @@ export async function startTenants(): Promise<{
   const runtime = createScriptedRuntime()
   const engine = await startAnsweringEngine(runtime)
   const hub = await startHubServer(makeRepositories())
-  const server = await startSsoServer({ worker: true, runtime, settings: { HF_ENDPOINT: hub.origin } })
+  const server = await startSsoServer({
+    worker: true,
+    runtime,
+    settings: { HF_ENDPOINT: hub.origin, BILLING_POSTPAID_MAX_ACTIVE: '1000' },
+  })
   return {
     server,
     tenants: await createTenants(server),

@@ -282,6 +282,8 @@ const isLive = ({ status }: Instance) => status !== 'released'
 
 /** The instance that the fields of the deployment describe: the oldest live one, or the last one of a deployment that has ended. */
 function findShownInstance({ status }: DeploymentSummary, instances: readonly Instance[]): Instance | null {
+  // A worker may have chosen hardware since the row of the deployment was read.
+  if (status === 'requested') return null
   return instances.find((instance) => isLive(instance) || !isActive(status)) ?? null
 }
 
