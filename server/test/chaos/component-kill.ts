@@ -223,12 +223,19 @@ async function countRestarts(databaseUrl: string, id: string): Promise<number> {
   }
 }
 
-/** Expects the backend to hold exactly the deployments that are not terminated. */
-async function expectRemains({ tenants, backend }: Installation): Promise<void> {
-  const wanted = tenants
-    .flatMap(({ deployments }) => [...deployments])
+/** Expects the backend to hold exactly the engines of the deployments that are not terminated, one for each. */
+async function expectRemains({ tenants, backend, databaseUrl }: Installation): Promise<void> {
+  const deployments = tenants
+    .flatMap((tenant) => [...tenant.deployments])
     .flatMap(([id, known]) => (known === 'created' ? [id] : []))
     .toSorted()
+  const live = await query<{ id: string; deployment_id: string }>(
+    databaseUrl,
+    `SELECT id, deployment_id FROM instances WHERE status <> 'released' AND deployment_id = ANY ('{${deployments.join()}}')`,
+  )
+  const serving = live.map((instance) => instance.deployment_id).toSorted()
+  if (serving.join() !== deployments.join()) throw new Error(`the instances serve [${serving.join(', ')}]`)
+  const wanted = live.map(({ id }) => id).toSorted()
   let remains: string[] = []
   await waitUntil(
     async () => {
