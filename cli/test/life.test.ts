@@ -54,7 +54,7 @@ test('a reader that leaves ends a command without an error', async () => {
 })
 
 test('pipes lead from one command to the next', async () => {
-  const named = await runBash(`berth ls --json | grep -o '"id": "[^"]*"' | cut -d '"' -f 4`)
+  const named = await runBash(`berth ls --json | grep -o '^    "id": "[^"]*"' | cut -d '"' -f 4`)
   expect(named.output).toMatch(/^[\da-f-]{36}\n$/)
   const answered = await runBash(`echo Hi | berth chat ${named.output.trim()} | tr a-z A-Z`)
   expect(answered).toEqual({ code: 0, output: 'HELLO.\n' })
