@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import getPort from 'get-port'
 import { prepareRandomModel } from '../bench/engine/random-model.ts'
+import { findByCommandLine, readCpuTime } from '../bench/processes.ts'
 import { describeRandomModel } from '../server/test/support/random-models.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     conversations: { type: 'string', default: '6' },
     turns: { type: 'string', default: '8' },
     engines: { type: 'string', default: '2' },
+    only: { type: 'string' },
   },
 })
 /** So small that two engines on a machine with two cores are not busy all the time. Its cache takes 6 KiB a token. */
@@ -98,19 +100,27 @@ async function ask(chat: Chat): Promise<Answer[]> {
 
 async function measure(routing: string, workload: (chat: Chat) => Promise<Answer[]>): Promise<string[]> {
   await using cleanup = new AsyncDisposableStack()
-  const chat = await startServer(routing, cleanup)
+  const { chat, readCpuSeconds } = await startServer(routing, cleanup)
+  const cpuBefore = readCpuSeconds()
   const startedAt = performance.now()
   const answers = await workload(chat)
   const seconds = (performance.now() - startedAt) / 1000
+  const cpu = (1000 * (readCpuSeconds() - cpuBefore)) / answers.length
   const sum = (read: (answer: Answer) => number) => answers.reduce((total, each) => total + read(each), 0)
   const times = answers.map((answer) => answer.firstTokenMilliseconds).toSorted((one, other) => one - other)
   const at = (share: number) => `${times[Math.floor(share * (times.length - 1))]!.toFixed(0)} ms`
   const hits = sum((answer) => answer.cachedTokens) / sum((answer) => answer.promptTokens)
-  return [`${(100 * hits).toFixed(1)} %`, at(0.5), at(0.95), `${(answers.length / seconds).toFixed(2)}/s`]
+  return [
+    `${(100 * hits).toFixed(1)} %`,
+    at(0.5),
+    at(0.95),
+    `${(answers.length / seconds).toFixed(2)}/s`,
+    `${cpu.toFixed(0)} ms`,
+  ]
 }
 
-/** Starts a server with engines of one model, and resolves to a function that chats with them. */
-async function startServer(routing: string, cleanup: AsyncDisposableStack): Promise<Chat> {
+/** Starts a server with engines of one model. */
+async function startServer(routing: string, cleanup: AsyncDisposableStack) {
   const folder = await mkdtemp(join(tmpdir(), 'berth-prefixes-'))
   cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   const file = await prepareRandomModel(join(root, 'catalog/weights/berth-tiny.gguf'), shape)
@@ -167,7 +177,10 @@ async function startServer(routing: string, cleanup: AsyncDisposableStack): Prom
     })
     await waitFor(async () => (await call('GET', path)).status === 'running')
   }
-  return (messages) => chatOnce(url, headers, messages)
+  return {
+    chat: (messages: readonly Message[]) => chatOnce(url, headers, messages),
+    readCpuSeconds: () => readCpuTime(findByCommandLine(join(folder, 'data', 'engines'))),
+  }
 }
 
 async function chatOnce(
@@ -208,7 +221,7 @@ async function chatOnce(
   return answer
 }
 
-const columns = ['workload', 'routing', 'cached', 'first token', '95 %', 'requests']
+const columns = ['workload', 'routing', 'cached', 'first token', '95 %', 'requests', 'CPU each']
 const print = (cells: readonly string[]) =>
   process.stdout.write(
     `${cells
@@ -222,6 +235,7 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
     ['conversations', converse],
     ['26 % shared', ask],
   ] as const) {
+    if (values.only !== undefined && values.only !== name) continue
     for (const routing of ['least_busy', 'prefix'])
       print([name, routing, ...(await measure(routing, workload))])
   }
