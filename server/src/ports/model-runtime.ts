@@ -396,6 +396,11 @@ export interface ModelRuntime {
   ensureEngine(spec: EngineSpec): Promise<EngineObservation>
   /** Returns the state of the engine without changing anything. `clusterId` is that of the instance, if known. */
   observeEngine(engineId: string, clusterId?: string | null): Promise<EngineObservation>
+  /**
+   * Calls `listener` soon after a running engine is lost. Defined only for runtimes that learn of it without being asked; those that are
+   * asked may tell sooner. Ends with `close`.
+   */
+  onEngineLost?(listener: (engineId: string) => void): void
   /** Stops the engine and its download but keeps the instance. Returns true once the engine has exited. */
   stopEngine(engineId: string, clusterId?: string | null): Promise<boolean>
   /** Stops the engine and releases the instance. Returns true once both are confirmed; always true for unknown ids. */

@@ -10,6 +10,7 @@ import { usageReportChecks } from '../features/billing/usage-report-checks.ts'
 import { deploymentJobs } from '../features/deployments/jobs.ts'
 import { orphanCheck } from '../features/deployments/orphan-check.ts'
 import { runReconciler } from '../features/deployments/run-reconciler.ts'
+import { reportUnresponsiveEngine } from '../features/deployments/serving-deployments.ts'
 import { sleepOverBudget } from '../features/deployments/sleep-over-budget.ts'
 import { sweepOrphans } from '../features/deployments/sweep-orphans.ts'
 import { composeInvitationMail } from '../features/invitations/compose-invitation-mail.ts'
@@ -71,5 +72,10 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     // The server starts even if a sweep fails: the schedule repeats it.
     await sweep(application).catch((error: unknown) => log.warn({ err: error }, 'the first sweep failed'))
   }
+  application.runtime.onEngineLost?.((engineId) => {
+    reportUnresponsiveEngine(application, { instanceId: engineId }).catch((error: unknown) =>
+      log.warn({ err: error, instance: engineId }, 'could not check a deployment that lost its engine'),
+    )
+  })
   return runReconciler(application)
 }

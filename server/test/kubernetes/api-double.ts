@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { listen } from '../support/listen.ts'
@@ -24,9 +25,25 @@ export interface KubernetesApi {
   holdsTerminatingPods: boolean
   /** The log of every container */
   log: string
+  /** Tells watches what changed since the last request or call */
+  publish(): void
+  /** Ends all watches with a 410, and forgets the changes so far, as a compaction of etcd does */
+  expireWatches(): void
   /** Answers all further requests with this status; null restores normal answers */
   failWith(status: number | null): void
   close(): Promise<void>
+}
+
+interface Change {
+  version: number
+  plural: string
+  /** As watches send it */
+  line: string
+}
+
+interface Watch {
+  plural: string
+  response: ServerResponse
 }
 
 const kinds: Record<string, [kind: string, plural: string][]> = {
@@ -44,6 +61,11 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
   const objects = new Map<string, Json>()
   const requests: string[] = []
   let failure: number | null = null
+  const changes: Change[] = []
+  const watches = new Set<Watch>()
+  const published = new Map<string, string>()
+  let version = 1
+  let oldestVersion = 0
   const list = (plural: string) =>
     [...objects].flatMap(([key, object]) => (key.startsWith(`${plural}/`) ? [object] : []))
 
@@ -98,6 +120,35 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
     }
   }
 
+  function publish(): void {
+    const current = new Map([...objects].map(([key, object]) => [key, JSON.stringify(object)]))
+    for (const key of new Set([...published.keys(), ...current.keys()])) {
+      const [before, after] = [published.get(key), current.get(key)]
+      if (before === after) continue
+      version += 1
+      const object = JSON.parse(after ?? before!)
+      object.metadata = { ...object.metadata, namespace: 'berth', resourceVersion: String(version) }
+      const type = before === undefined ? 'ADDED' : after === undefined ? 'DELETED' : 'MODIFIED'
+      const change = { version, plural: key.split('/')[0]!, line: `${JSON.stringify({ type, object })}\n` }
+      changes.push(change)
+      for (const watch of watches) if (watch.plural === change.plural) watch.response.write(change.line)
+    }
+    published.clear()
+    for (const [key, text] of current) published.set(key, text)
+  }
+
+  function openWatch(plural: string, since: number, response: ServerResponse): void {
+    response.writeHead(since < oldestVersion ? 410 : 200, { 'content-type': 'application/json' })
+    response.flushHeaders()
+    if (since < oldestVersion) return void response.end()
+    for (const change of changes) {
+      if (change.plural === plural && change.version > since) response.write(change.line)
+    }
+    const watch = { plural, response }
+    watches.add(watch)
+    response.on('close', () => watches.delete(watch))
+  }
+
   function answer(method: string, url: URL, body: string): { status: number; body: Json | string } {
     if (!api.holdsTerminatingPods) removeTerminatingPods()
     // A proxy's 404 has no Kubernetes Status body.
@@ -121,14 +172,19 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
     if (name === undefined) {
       const required = (url.searchParams.get('labelSelector') ?? '').split(',').filter((each) => each !== '')
       const involved = url.searchParams.get('fieldSelector')?.split('=')[1]
-      const items = list(plural).filter(({ metadata, involvedObject }) => {
+      const found = list(plural).filter(({ metadata, involvedObject }) => {
         const matches = required.every((each) => {
           const [label = '', value] = each.split('=')
           return value === undefined ? label in (metadata.labels ?? {}) : metadata.labels?.[label] === value
         })
         return matches && (involved === undefined || involvedObject?.name === involved)
       })
-      return { status: 200, body: { kind: `${kind}List`, apiVersion: group, metadata: {}, items } }
+      const items = found.map(({ metadata: each, ...rest }) => ({
+        ...rest,
+        metadata: { ...each, namespace: 'berth' },
+      }))
+      const metadata = { resourceVersion: String(version) }
+      return { status: 200, body: { kind: `${kind}List`, apiVersion: group, metadata, items } }
     }
     if (method === 'PATCH') return { status: 200, body: apply(plural, name, JSON.parse(body)) }
     if (method === 'DELETE') {
@@ -144,11 +200,18 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
     incoming.on('end', () => {
       const { method = '' } = incoming
       const url = new URL(incoming.url ?? '/', 'http://cluster')
+      publish()
+      if (url.searchParams.has('watch')) {
+        requests.push(`WATCH ${url.pathname}`)
+        const since = Number(url.searchParams.get('resourceVersion'))
+        return openWatch(url.pathname.split('/').at(-1)!, since, response)
+      }
       requests.push(`${method} ${url.pathname}`)
       const { status, body } = answer(method, url, Buffer.concat(pieces).toString())
       const isText = typeof body === 'string'
       response.writeHead(status, { 'content-type': isText ? 'text/plain' : 'application/json' })
       response.end(isText ? body : JSON.stringify(body))
+      publish()
     })
   })
   const address = `http://127.0.0.1:${await listen(server)}`
@@ -174,7 +237,8 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
         Object.assign(pod['status'], status)
         pod['spec'].nodeName = 'node-1'
       }
-      const readyReplicas = status['conditions']?.some(({ type }: Json) => type === 'Ready') ? 1 : 0
+      const isReady = ({ type, status }: Json) => type === 'Ready' && status === 'True'
+      const readyReplicas = status['conditions']?.some(isReady) ? 1 : 0
       for (const { metadata, ...deployment } of list('deployments')) {
         const { generation: observedGeneration } = metadata
         const counts = { observedGeneration, replicas: 1, updatedReplicas: 1, readyReplicas }
@@ -188,6 +252,15 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
       }
     },
     holdsTerminatingPods: false,
+    publish,
+    expireWatches() {
+      const line = JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 410, metadata: {} } })
+      for (const { response } of watches) response.end(`${line}\n`)
+      watches.clear()
+      publish()
+      version += 1
+      oldestVersion = version
+    },
     log: '',
     failWith: (status) => {
       failure = status

@@ -47,12 +47,12 @@ describe('manifests', () => {
     const { rules } = find('Role', 'berth-engines')
     const allowed = Object.fromEntries(rules.map((rule: any) => [rule.resources.join(), rule.verbs.join()]))
     expect(allowed).toEqual({
-      deployments: 'get,list,create,patch,delete',
-      leaderworkersets: 'get,list,create,patch,delete',
+      deployments: 'get,list,watch,create,patch,delete',
+      leaderworkersets: 'get,list,watch,create,patch,delete',
       services: 'list,create,patch,delete',
       networkpolicies: 'list,create,patch,delete',
       secrets: 'create,patch,delete',
-      pods: 'list,delete',
+      pods: 'list,watch,delete',
       'pods/log': 'get',
       events: 'list',
     })

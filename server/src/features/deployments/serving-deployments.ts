@@ -117,9 +117,9 @@ export async function listServingDeployments(
 /** Reports that an engine did not answer, so that a worker checks it immediately. */
 export function reportUnresponsiveEngine(
   { db }: Pick<Services, 'db'>,
-  { deploymentId, instanceId }: { deploymentId: string; instanceId: string },
+  { instanceId }: { instanceId: string },
 ): Promise<void> {
-  return requeueNow(db, deploymentId, instanceId)
+  return requeueNow(db, instanceId)
 }
 
 async function toServing(db: Database, rows: readonly Deployment[]): Promise<ServingDeployment[]> {

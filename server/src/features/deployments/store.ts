@@ -250,17 +250,22 @@ export function findLastEvent(db: Database, deploymentId: string): Promise<Deplo
  * Makes a running instance due immediately. Does nothing if its deployment is due within a second of now, so that many failing requests
  * cause one check.
  */
-export async function requeueNow(db: Database, id: string, instanceId: string): Promise<void> {
+export async function requeueNow(db: Database, instanceId: string): Promise<void> {
   const requeued = await db
-    .with('instance', (query) =>
-      query.updateTable('instances').set({ due_at: null }).where('id', '=', instanceId).returning('id'),
+    .with('due', (query) =>
+      query
+        .updateTable('instances')
+        .set({ due_at: null })
+        .where('id', '=', instanceId)
+        .returning('deployment_id'),
     )
     .updateTable('deployments')
+    .from('due')
     .set({ reconcile_at: sql`now()` })
-    .where('id', '=', id)
+    .whereRef('deployments.id', '=', 'due.deployment_id')
     .where('status', '=', 'running')
     .where(sql<boolean>`reconcile_at NOT BETWEEN now() - interval '1 second' AND now() + interval '1 second'`)
-    .returning('id')
+    .returning('deployments.id')
     .executeTakeFirst()
-  if (requeued !== undefined) await notify(db, 'deployment_due', id)
+  if (requeued !== undefined) await notify(db, 'deployment_due', requeued.id)
 }

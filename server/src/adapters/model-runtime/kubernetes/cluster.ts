@@ -13,6 +13,8 @@ import type { CoreV1Event, KubernetesObject, V1Pod } from '@kubernetes/client-no
 import { fetch } from 'undici'
 import type { Response } from 'undici'
 import { engineContainer } from './names.ts'
+import { watchKind } from './watch-kind.ts'
+import type { WatchedKind, WatchOptions } from './watch-kind.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
 /** Names one object in the runtime's namespace. */
@@ -45,6 +47,12 @@ export interface Cluster {
   /** `mayBeStale` reads from the API server's cache, which is cheap; otherwise the read goes to etcd. */
   listPods(labelSelector: string, options?: { mayBeStale?: boolean }): Promise<V1Pod[]>
   listEvents(objectName: string): Promise<CoreV1Event[]>
+  /** Watches the objects of a kind until it is closed. */
+  watch<T extends KubernetesObject>(
+    kind: Omit<ObjectReference, 'name'>,
+    plural: string,
+    options: Pick<WatchOptions<T>, 'labelSelector' | 'onChange' | 'onInterruption'>,
+  ): WatchedKind<T>
   /** Whether the cluster has the API for a kind. */
   supportsKind(apiVersion: string, kind: string): Promise<boolean>
   /** The log with a timestamp before each line; null if the pod or container does not exist yet. */
@@ -121,6 +129,16 @@ export function connectCluster({
       return (await core.listNamespacedPod({ namespace, labelSelector, ...freshness })).items
     },
     listEvents: (name) => list<CoreV1Event>('v1', 'Event', { fieldSelector: `involvedObject.name=${name}` }),
+    watch: <T extends KubernetesObject>(
+      { apiVersion, kind }: Omit<ObjectReference, 'name'>,
+      plural: string,
+      options: Pick<WatchOptions<T>, 'labelSelector' | 'onChange' | 'onInterruption'>,
+    ) => {
+      const args = [undefined, undefined, undefined, undefined, options.labelSelector] as const
+      const path = `/${apiVersion === 'v1' ? 'api' : 'apis'}/${apiVersion}/namespaces/${namespace}/${plural}`
+      const listAll = () => api.list<T>(apiVersion, kind, namespace, ...args)
+      return watchKind<T>({ config, namespace, path, list: listAll, ...options })
+    },
     async supportsKind(apiVersion, kind) {
       const probe = api.list(
         apiVersion,

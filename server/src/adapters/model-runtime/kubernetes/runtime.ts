@@ -17,11 +17,12 @@ import { followEngineLog, readEngineLog } from './engine-log.ts'
 import { engineFormats, listEngines } from './engine-plan.ts'
 import { labels, managedSelector, objectNameOf, selectorOf } from './names.ts'
 import { evaluateEngine, evaluateScheduling } from './observe.ts'
-import type { StartTimeouts } from './observe.ts'
+import type { EngineSnapshot, StartTimeouts } from './observe.ts'
 import { describeInstance, describePodLoss, isTerminating } from './pods.ts'
 import { findServingInstance } from './serving-instance.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 import { findWorkload, readPodSnapshot, readSnapshot, toWorkloadSnapshot } from './snapshots.ts'
+import { WatchedEngines } from './watched-engines.ts'
 
 const service = { apiVersion: 'v1', kind: 'Service' }
 const secret = { apiVersion: 'v1', kind: 'Secret' }
@@ -39,6 +40,7 @@ const rescheduleWaitMs = 10 * 60_000
 export async function createKubernetesRuntime(settings: KubernetesRuntimeSettings): Promise<ModelRuntime> {
   const cluster = connectCluster(settings)
   const types = new Map(settings.instanceTypes.map((type) => [type.name, type]))
+  const watched = new WatchedEngines(cluster, settings.logger)
   const context: KubernetesContext = { cluster, settings, types, applied: new Map(), serving: new Map() }
   return {
     name: 'kubernetes',
@@ -52,12 +54,15 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     listOffers: async () => listOffers(settings),
     provision: (spec) => provision(context, spec),
     ensureEngine: (spec) => ensureEngine(context, spec),
-    observeEngine: (engineId) => observeEngine(context, engineId),
+    observeEngine: (engineId) => observeEngine(context, engineId, watched.findReady(engineId)),
+    onEngineLost: (listener) => watched.onLost(listener),
     stopEngine: (engineId) => stopEngine(context, engineId),
     release: (engineId) => release(context, engineId),
     listEngineIds: () => listEngineIds(context),
     readEngineError: readFastApiError,
-    async close() {},
+    async close() {
+      watched.close()
+    },
   }
 }
 
@@ -117,10 +122,15 @@ async function ensureEngine(context: KubernetesContext, spec: EngineSpec): Promi
     : observation
 }
 
-async function observeEngine(context: KubernetesContext, engineId: string): Promise<EngineObservation> {
+/** `known` is what a watch tells; without it, the cluster is asked. */
+async function observeEngine(
+  context: KubernetesContext,
+  engineId: string,
+  known: EngineSnapshot | null = null,
+): Promise<EngineObservation> {
   const { settings } = context
   const timeouts = { now: Date.now(), capacityWaitMs: Math.max(settings.capacityWaitMs, rescheduleWaitMs) }
-  const snapshot = await readSnapshot(context.cluster, engineId)
+  const snapshot = known ?? (await readSnapshot(context.cluster, engineId))
   const observation = evaluateEngine(snapshot, endpointOf(settings, engineId), timeouts)
   if (observation.phase !== 'ready') return observation
   return { ...observation, instance: await findServingInstance(context, engineId, snapshot) }

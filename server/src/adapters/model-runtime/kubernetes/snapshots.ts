@@ -104,7 +104,7 @@ function isLeaderWorkerSet(workload: V1Deployment | LeaderWorkerSet): workload i
   return workload.kind === setKind.kind
 }
 
-function toPodSnapshot(
+export function toPodSnapshot(
   found: V1Pod,
   events: readonly CoreV1Event[] = [],
   lastLines: readonly string[] = [],

@@ -274,7 +274,7 @@ test.each([
   await db.transaction().execute(async (transaction) => {
     const due = sql<Date>`now() + make_interval(secs => ${seconds})`
     await transaction.updateTable('deployments').set({ reconcile_at: due }).where('id', '=', id).execute()
-    await requeueNow(transaction, id, instances[0].id)
+    await requeueNow(transaction, instances[0].id)
     const found = transaction.selectFrom('deployments').select(sql<boolean>`reconcile_at = now()`.as('isNow'))
     expect(await found.where('id', '=', id).executeTakeFirst()).toEqual({ isNow: isRequeued })
   })
