@@ -103,6 +103,8 @@ export const audit = {
     'model.imported': 'Added a model',
     'model.changed': 'Changed a model',
     'model.removed': 'Removed a model',
+    'model.upload_started': 'Started to upload a model',
+    'model.upload_removed': 'Removed an uploaded file',
     'deployment.created': 'Created a deployment',
     'deployment.transferred': 'Transferred a deployment',
     'deployment.changed': 'Changed a deployment',

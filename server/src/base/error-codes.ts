@@ -9,9 +9,12 @@ export type ErrorKind =
   | 'too_slow'
   | 'conflict'
   | 'gone'
+  | 'precondition_failed'
   | 'too_large'
   | 'unsupported_media_type'
   | 'misdirected'
+  | 'locked'
+  | 'checksum_mismatch'
   | 'rate_limited'
   | 'internal'
   | 'upstream_failed'
@@ -131,7 +134,7 @@ export const errorCodes = {
   },
   no_runnable_weights: {
     kind: 'invalid',
-    meaning: 'No engine of the server loads what the repository has; `reasons` says why.',
+    meaning: 'No engine of the server loads what the repository or the file has; `reasons` says why.',
   },
   hub_unreachable: { kind: 'unavailable', meaning: 'The Hub is unreachable.' },
   model_name_taken: { kind: 'conflict', meaning: 'The organization sees a model of this name.' },
@@ -140,6 +143,28 @@ export const errorCodes = {
     meaning: 'The model has active deployments; `deployment_ids` lists them.',
   },
   catalog_model: { kind: 'forbidden', meaning: 'The model belongs to the installation.' },
+  uploads_not_supported: { kind: 'invalid', meaning: 'The compute backend can not load uploaded files.' },
+  upload_too_large: { kind: 'too_large', meaning: 'The file is larger than uploads may be.' },
+  upload_quota_exceeded: {
+    kind: 'conflict',
+    meaning: 'The uploads of the organization would take more room than they may.',
+  },
+  not_gguf: { kind: 'invalid', meaning: 'The file is no valid GGUF file.' },
+  unsupported_architecture: {
+    kind: 'invalid',
+    meaning: 'The engine for GGUF files does not have the architecture of the file.',
+  },
+  upload_offset_mismatch: {
+    kind: 'conflict',
+    meaning: 'The part does not start where the upload ends; HEAD says where.',
+  },
+  upload_locked: { kind: 'locked', meaning: 'Another request writes to the upload.' },
+  upload_incomplete: { kind: 'conflict', meaning: 'The upload has not arrived completely.' },
+  checksum_mismatch: { kind: 'checksum_mismatch', meaning: 'The bytes do not have the announced checksum.' },
+  tus_version_not_supported: {
+    kind: 'precondition_failed',
+    meaning: 'The request names no version of the tus protocol, or another than `Tus-Version`.',
+  },
 
   // Deployments
   model_not_deployable: {

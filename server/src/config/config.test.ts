@@ -106,6 +106,8 @@ const badValues: Record<string, string[]> = {
   LLAMA_SERVER_COMMAND: ['"/opt/llama server"', 'llama-server; rm', 'a\tb'],
   VLLM_COMMAND: ["'vllm'", '$HOME/vllm'],
   WEIGHTS_MAX_BYTES: ['10G', '0', '-1', '1024'],
+  UPLOAD_MAX_BYTES: ['10G', '0', '-1', '1024'],
+  UPLOAD_QUOTA_BYTES: ['10G', '0', '-1', '1024'],
   XINFERENCE_URLS: ['10.0.0.5:9997', 'ftp://a.example', 'http://a.example/path', 'http://a.example, b'],
   KUBERNETES_NAMESPACE: ['Berth', 'a.b', '-a', 'x'.repeat(64)],
   KUBERNETES_INSTANCE_TYPES: [','],

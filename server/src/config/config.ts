@@ -23,6 +23,8 @@ import {
 import type { EngineLimitsConfig, KubernetesConfig, LocalEngineConfig, XinferenceConfig } from './runtimes.ts'
 import { readSso, ssoSettings } from './sso.ts'
 import type { SsoConfig } from './sso.ts'
+import { uploadsSettings } from './uploads.ts'
+import type { UploadsConfig } from './uploads.ts'
 import { commaList, flag, oneOf, optionalText, webAddress, wholeNumber } from './values.ts'
 
 /** The part of the server that a process runs. */
@@ -77,6 +79,7 @@ export interface Config extends InferenceConfig {
   /** Absolute path of the instance type file */
   instanceTypesFile: string
   huggingFace: { endpoint: string; token: string | null }
+  uploads: UploadsConfig
   mail: MailConfig
   alerts: AlertsConfig
   localEngine: LocalEngineConfig
@@ -204,6 +207,7 @@ const environment = z.object({
   ...mailSettings,
   ...runtimesSettings,
   ...ssoSettings,
+  ...uploadsSettings,
   ...billingSettings,
 })
 
@@ -302,6 +306,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
         ? shippedInstanceTypes
         : resolve(settings.INSTANCE_TYPES_FILE),
     huggingFace: { endpoint: settings.HF_ENDPOINT.href.replace(/\/$/, ''), token: settings.HF_TOKEN ?? null },
+    uploads: { maxBytes: settings.UPLOAD_MAX_BYTES, quotaBytes: settings.UPLOAD_QUOTA_BYTES },
     mail: readMail(settings, publicUrl),
     alerts,
     localEngine: readLocalEngine(settings),

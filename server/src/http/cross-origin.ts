@@ -2,7 +2,18 @@ import fastifyCors from '@fastify/cors'
 import type { App } from './app.ts'
 
 /** What pages of other origins may read besides the headers that browsers always show. */
-const exposedHeaders = ['Allow', 'Content-Disposition', 'ETag', 'Retry-After', 'X-Request-Id']
+const exposedHeaders = [
+  'Allow',
+  'Content-Disposition',
+  'ETag',
+  'Location',
+  'Retry-After',
+  'Tus-Resumable',
+  'Upload-Expires',
+  'Upload-Length',
+  'Upload-Offset',
+  'X-Request-Id',
+]
 
 /**
  * Lets pages of these origins call every route with the session cookie (CORS) and answers their preflights. Without origins, nothing

@@ -9,6 +9,16 @@ export interface MinimumRate {
   timeoutMilliseconds: number
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** true if a body may take longer than `longestBodyMilliseconds` to arrive, at the minimum rate or more */
+    takesLongBodies?: boolean
+  }
+}
+
+/** A body must arrive within this time, unless its route takes long ones. */
+const longestBodyMilliseconds = 300_000
+
 /** The start of the current quota of bytes in one direction, or null while nothing has to move. */
 type Mark = { at: number; bytes: number } | null
 
@@ -16,6 +26,8 @@ interface Connection {
   socket: Socket
   /** The latest request, whose body may still arrive */
   request: IncomingMessage | null
+  /** When the body of the request must be here */
+  dueAt: number
   received: Mark
   sent: Mark
 }
@@ -23,7 +35,7 @@ interface Connection {
 /**
  * Disconnects callers that send a body, or read a response, below a minimum rate. Each quota of `bytesPerSecond` times the timeout
  * must move within the timeout. A caller that waits for the server, or has read everything so far, is never too slow. Returns a function
- * that watches the connection of a request that Fastify doesn't see.
+ * that watches the connection of a request that Fastify doesn't see. Node's own limit of a request's time has no exceptions.
  */
 export function requireMinimumRate(
   app: App,
@@ -48,7 +60,8 @@ export function requireMinimumRate(
     // Without a reader the server has not asked for the body yet.
     const receives = connection.request?.readableFlowing === true
     connection.received = receives ? advance(connection.received, socket.bytesRead) : null
-    if (isTooSlow(connection.received, socket.bytesRead)) return refuse(connection.request!)
+    const isLate = connection.request !== null && now >= connection.dueAt
+    if (isLate || isTooSlow(connection.received, socket.bytesRead)) return refuse(connection.request!)
     const sent = bytesSent(socket)
     connection.sent = socket.writableLength > 0 ? advance(connection.sent, sent) : null
     if (isTooSlow(connection.sent, sent)) socket.destroy()
@@ -59,17 +72,18 @@ export function requireMinimumRate(
   function forget(this: Socket): void {
     connections.delete(this)
   }
-  const watch = (request: IncomingMessage) => {
+  const watch = (request: IncomingMessage, longestBody = longestBodyMilliseconds) => {
     const { socket } = request
     const connection = connections.get(socket)
-    if (connection !== undefined) connection.request = request
+    const dueAt = now + longestBody
+    if (connection !== undefined) Object.assign(connection, { request, dueAt })
     else {
-      connections.set(socket, { socket, request, received: null, sent: null })
+      connections.set(socket, { socket, request, dueAt, received: null, sent: null })
       socket.on('close', forget)
     }
   }
-  app.addHook('onRequest', ({ raw }, _reply, done) => {
-    watch(raw)
+  app.addHook('onRequest', ({ raw, routeOptions }, _reply, done) => {
+    watch(raw, routeOptions.config.takesLongBodies === true ? Infinity : undefined)
     done()
   })
   const timer = setInterval(() => {

@@ -1,12 +1,14 @@
 /** The port to the compute backends that run inference engines. */
 
 /**
- * Where the weights of a model are stored. A `file` path is absolute, or relative to the folder of the catalog file. `access` says whose
- * token reads the repository: the installation's (default), or that of the organization that owns the model.
+ * Where the weights of a model are stored. A `file` path is absolute, or relative to the folder of the catalog file. An `upload` is a file
+ * with this content in `DATA_DIR/models`. `access` says whose token reads the repository: the installation's (default), or that of the
+ * organization that owns the model.
  */
 export type WeightSource =
   | { kind: 'file'; path: string }
   | { kind: 'url'; url: string; sha256?: string | undefined }
+  | { kind: 'upload'; sha256: string; fileName: string }
   | {
       kind: 'huggingface'
       repo: string
@@ -380,6 +382,8 @@ export interface ModelRuntime {
   readonly sharedCapacity: ServingCapacity | null
   /** True if engines load the weights that the catalog names; false if the runtime has its own list of models */
   readonly usesCatalogWeights: boolean
+  /** True if engines load files that people uploaded to this server; absent if not */
+  readonly loadsUploads?: boolean | undefined
   readonly logs: EngineLogs
   /** Defined only for runtimes that cache weights on the host of this process */
   readonly weightCache?: WeightCache | undefined

@@ -22,6 +22,7 @@ import { ownInvitationRoutes, publicInvitationRoutes } from '../features/invitat
 import { invitationRoutes } from '../features/invitations/routes.ts'
 import { installationRoutes } from '../features/installation/routes.ts'
 import { ownModelRoutes } from '../features/own-models/routes.ts'
+import { uploadRoutes } from '../features/own-models/uploads/routes.ts'
 import { ownDataRoutes } from '../features/members/account-routes.ts'
 import { measureOperations } from '../features/operators/operations-metrics.ts'
 import { webhookRoutes } from '../features/mail/alerts/routes.ts'
@@ -82,6 +83,7 @@ const accountBodyLimit = 64 * 1024
  * | `own`       | signed in                  | 64 KiB                 | session, entity tag, no caching                |
  * | `account`   | signed in                  | 64 KiB                 | session, entity tag                            |
  * | `signedIn`  | signed in                  | 1 MiB                  | session, entity tag                            |
+ * | `uploads`   | signed in, tus clients     | none                   | session; the routes read the bodies            |
  * | `inference` | signed in, OpenAI clients  | `INFERENCE_BODY_LIMIT` | session; raw bodies, errors in OpenAI's shape  |
  */
 export async function buildServer(application: Application): Promise<App> {
@@ -137,7 +139,8 @@ export function createHttpServer({ config, log }: Application): App {
     // As long as a URL can be, so that an overlong id is an ordinary 404.
     routerOptions: { maxParamLength: 16_384 },
     keepAliveTimeout: 72_000,
-    requestTimeout: 300_000,
+    // `requireMinimumRate` limits the time of a body.
+    requestTimeout: 0,
     http: {
       headersTimeout: config.minimumRate.timeoutMilliseconds,
       connectionsCheckingInterval: Math.min(5_000, config.minimumRate.timeoutMilliseconds),
@@ -268,6 +271,7 @@ async function addProtectedRoutes(signedIn: App, application: Application): Prom
   usageRoutes(signedIn, application)
   proofRoutes(signedIn, application)
   budgetRoutes(signedIn, application)
+  await signedIn.register(async (uploads: App) => uploadRoutes(uploads, application))
   await signedIn.register(async (inference: App) => inferenceRoutes(inference, application))
 }
 

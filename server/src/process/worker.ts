@@ -22,6 +22,7 @@ import { meteringJobs } from '../features/metering/jobs.ts'
 import { operatorJobs } from '../features/operators/jobs.ts'
 import { composeSuspendedMail } from '../features/operators/suspend.ts'
 import { factorComposers } from '../features/second-factors/factor-mails.ts'
+import { ownModelJobs } from '../features/own-models/jobs.ts'
 import { secondFactorJobs } from '../features/second-factors/jobs.ts'
 import { sessionJobs } from '../features/sessions/jobs.ts'
 import {
@@ -63,6 +64,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     ...meteringJobs(application, [...usageReportChecks(application), orphanCheck(application)]),
     ...billingJobs(application),
     ...budgetJobs(application, (budget) => sleepOverBudget(application, budget)),
+    ...ownModelJobs(application),
     ...deploymentJobs(application),
     ...operatorJobs(application),
     ...statisticsJobs(application),

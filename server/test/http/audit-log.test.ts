@@ -137,9 +137,9 @@ test('every mutating operation records an action or says why not', async () => {
 })
 
 test.each(recorded)('%s records %s', async (operation, action) => {
-  const { client, method, path, body } = await prepare(operation)
+  const { client, method, path, body, headers } = await prepare(operation)
   const before = await readNewestId()
-  const answer = await client.request(method, path, body, { 'user-agent': 'audit test' })
+  const answer = await client.request(method, path, body, { ...headers, 'user-agent': 'audit test' })
   expect(answer.status).toBeLessThan(300)
   await vi.waitFor(async () => {
     const rows = await server.application.db
@@ -160,7 +160,7 @@ test.each(recorded.filter(([operation]) => !changesProcessor.includes(operation)
   '%s changes nothing if its row cannot be written',
   async (operation) => {
     const { db } = server.application
-    const { client, method, path, body } = await prepare(operation)
+    const { client, method, path, body, headers } = await prepare(operation)
     await sql`
       CREATE FUNCTION fail_audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no audit'; END $$`.execute(
       db,
@@ -175,7 +175,7 @@ test.each(recorded.filter(([operation]) => !changesProcessor.includes(operation)
         .execute()
     })
     const before = [await readTenant(server, tenants), await countRows()]
-    const { status } = await client.request(method, path, body)
+    const { status } = await client.request(method, path, body, headers)
     if (operation !== 'POST /v1/auth/password-reset/request') expect(status).toBe(500)
     expect([await readTenant(server, tenants), await countRows()]).toEqual(before)
   },

@@ -257,6 +257,8 @@ describe('methods', () => {
 
   test.each(['OPTIONS', 'TRACE', 'PUT', 'PROPFIND', 'LOCK'])('%s is a 405 everywhere', async (method) => {
     for (const operation of operations) {
+      // The tus protocol asks for OPTIONS.
+      if (method === 'OPTIONS' && operation.path === '/api/v1/model-uploads') continue
       const answer = await send({ ...operation, method }, {})
       expect(answer.status, operation.path).toBe(405)
     }

@@ -39,10 +39,11 @@ function findActor(name: ActorName): Actor | null {
 async function ask(operation: string, name: ActorName): Promise<Answer> {
   const actor = findActor(name)
   const isOutsider = outsiders.includes(name)
-  const { method, path, body } = await prepareRequest(operation, { server, tenants, actor, isOutsider })
+  const caller = { server, tenants, actor, isOutsider }
+  const { method, path, body, headers } = await prepareRequest(operation, caller)
   const client = await openClient(server, actor)
   const before = isOutsider ? await readTenant(server, tenants) : null
-  const answer = await client.request(method, path, body)
+  const answer = await client.request(method, path, body, headers)
   if (before !== null && !opensByToken.has(operation)) {
     expect(await readTenant(server, tenants), `${name} changed the tenant`).toEqual(before)
   }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, vi } from 'vitest'
 import { createBudget } from '../../src/features/billing/budgets/manage-budgets.ts'
 import { importModel } from '../../src/features/own-models/manage-models.ts'
+import { startUpload } from '../../src/features/own-models/uploads/start-upload.ts'
 import { setWebhook } from '../../src/features/mail/alerts/manage-webhook.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
@@ -72,6 +73,13 @@ export async function addModel({ server, tenants }: Caller): Promise<string> {
   const owner = toViewer(tenants.members.super_admin)
   const request = { name: 'acme/Small-GGUF', revision: 'main', token: undefined, modelName: newModelName() }
   return (await importModel(server.application, owner, request)).id
+}
+
+/** Starts an upload to the first tenant and returns its id. */
+export async function addUpload({ server, tenants }: Caller): Promise<string> {
+  const owner = toViewer(tenants.members.super_admin)
+  const announced = { fileName: 'model.gguf', bytes: 100, sha256: null }
+  return (await startUpload(server.application, owner, announced)).id
 }
 
 /** Replaces the webhook of the first tenant's organization. No name below `invalid` has an address. */

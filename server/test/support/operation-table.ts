@@ -8,6 +8,7 @@ import {
   addServiceMember,
   addModel,
   addOpenInvitation,
+  addUpload,
   findDeployment,
   newModelName,
 } from './matrix-resources.ts'
@@ -15,6 +16,7 @@ import type { Caller } from './matrix-resources.ts'
 import { activatePostpaid } from '../../src/features/billing/activate.ts'
 import { putToSleepFor } from '../../src/features/deployments/sleep.ts'
 import { deployFor, newEmail, openClient, toViewer, waitUntilRunning } from './tenants.ts'
+import { tusHeaders } from './tus.ts'
 
 /** The callers of each operation. The stranger is super_admin of another organization. */
 export type ActorName = 'anonymous' | 'viewer' | 'member' | 'admin' | 'super_admin' | 'stranger'
@@ -130,6 +132,10 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /api/v1/deployable-models                              401        403     403     201    201          201       model.imported
   PATCH  /api/v1/deployable-models/{model_id}                   401        403     403     200    200          404       model.changed
   DELETE /api/v1/deployable-models/{model_id}                   401        403     403     204    204          404       model.removed
+  GET    /api/v1/model-uploads                                  401        403     403     200    200          200       -
+  POST   /api/v1/model-uploads                                  401        403     403     201    201          201       model.upload_started
+  PATCH  /api/v1/model-uploads/{upload_id}                      401        403     403     204    204          404       -
+  DELETE /api/v1/model-uploads/{upload_id}                      401        403     403     204    204          404       model.upload_removed
   GET    /api/v1/placements                                     401        200     200     200    200          200       -
   GET    /api/v1/model-deployments                              401        200     200     200    200          200       -
   POST   /api/v1/model-deployments                              401        403     201     201    201          201       deployment.created
@@ -164,6 +170,7 @@ export const notRecorded: Record<string, string> = {
     'an unsigned event changes nothing; a signed one records billing_account.changed',
   'POST /api/v1/model-deployments/plan': 'changes nothing',
   'POST /api/v1/deployable-models/inspect': 'changes nothing',
+  'PATCH /api/v1/model-uploads/{upload_id}': 'the start of the upload is recorded',
   'POST /v1/chat/completions': 'inference is metered',
   'POST /v1/completions': 'inference is metered',
   'POST /v1/embeddings': 'inference is metered',
@@ -223,6 +230,7 @@ export interface OperationRequest {
   parameters?: Record<string, string | number>
   query?: Record<string, string>
   body?: unknown
+  headers?: Record<string, string>
 }
 
 type MakeRequest = (caller: Caller) => OperationRequest | Promise<OperationRequest>
@@ -254,7 +262,7 @@ const answerByToken: MakeRequest = async (caller) => ({
 export async function prepareRequest(
   operation: string,
   caller: Caller,
-): Promise<{ method: string; path: string; body: unknown }> {
+): Promise<{ method: string; path: string; body: unknown; headers: Record<string, string> }> {
   const request = (await requests[operation]?.(caller)) ?? {}
   const [method = '', pattern = ''] = operation.split(' ')
   const path = pattern.replaceAll(/\{(\w+)\}/g, (_match, parameter: string) => {
@@ -263,7 +271,7 @@ export async function prepareRequest(
     return String(value)
   })
   const search = request.query === undefined ? '' : `?${new URLSearchParams(request.query).toString()}`
-  return { method, path: path + search, body: request.body }
+  return { method, path: path + search, body: request.body, headers: request.headers ?? {} }
 }
 
 /** Requests of the operations that need path parameters or a body. */
@@ -411,6 +419,16 @@ const requests: Record<string, MakeRequest> = {
   }),
   'DELETE /api/v1/deployable-models/{model_id}': async (caller) => ({
     parameters: { model_id: await addModel(caller) },
+  }),
+  'POST /api/v1/model-uploads': () => ({ headers: { ...tusHeaders, 'upload-length': '100' } }),
+  'PATCH /api/v1/model-uploads/{upload_id}': async (caller) => ({
+    parameters: { upload_id: await addUpload(caller) },
+    headers: { ...tusHeaders, 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' },
+    body: 'GGUF',
+  }),
+  'DELETE /api/v1/model-uploads/{upload_id}': async (caller) => ({
+    parameters: { upload_id: await addUpload(caller) },
+    headers: tusHeaders,
   }),
   'POST /api/v1/model-deployments': () => ({ body: { model_name: 'berth-tiny' } }),
   'POST /api/v1/model-deployments/plan': () => ({ body: { model_name: 'berth-tiny' } }),

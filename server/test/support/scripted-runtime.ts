@@ -112,6 +112,7 @@ export function createScriptedRuntime(
     engines: [engines.embedded, { ...engines.vllm, formats: ['pytorch', 'awq', 'fp8'], version: '0.16.0' }],
     sharedCapacity: { contextTokens: 4096, parallelSequences: 4 },
     usesCatalogWeights: true,
+    loadsUploads: true,
     logs: {
       read: async (_id, limit) => logLines.slice(-limit),
       async *follow(_id, tail) {

@@ -45,6 +45,8 @@ export const auditActions = [
   'model.imported',
   'model.changed',
   'model.removed',
+  'model.upload_started',
+  'model.upload_removed',
   'deployment.created',
   'deployment.transferred',
   'deployment.changed',

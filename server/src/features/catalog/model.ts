@@ -2,10 +2,14 @@
 
 import type { ModelType, ModelVariant } from '../../ports/model-runtime.ts'
 
-/** Where a model comes from: the catalog file, or a repository on the Hub, read at one commit. `bytes` is the size of all variants. */
+/**
+ * Where a model comes from: the catalog file, a repository on the Hub, read at one commit, or an uploaded file. `bytes` is the size of all
+ * variants.
+ */
 export type ModelSource =
   | { kind: 'catalog' }
   | { kind: 'huggingface'; repository: string; commit: string; bytes: number }
+  | { kind: 'upload'; fileName: string; bytes: number }
 
 /** A variant in the catalog. `gated` means that the hub requires an accepted license and a token. */
 export interface CatalogVariant extends ModelVariant {

@@ -31,8 +31,10 @@ export const modelParams = z.object({
 const sourceBody = z
   .object({
     kind: z
-      .enum(['catalog', 'huggingface'])
-      .describe('`catalog` for the catalog file, `huggingface` for a repository on the Hub'),
+      .enum(['catalog', 'huggingface', 'upload'])
+      .describe(
+        '`catalog` for the catalog file, `huggingface` for a repository on the Hub, `upload` for an uploaded file',
+      ),
     repository: z.string().nullable().describe('The repository as owner/name; null for another kind'),
     commit: z.string().nullable().describe('The commit at which the repository was read'),
     file_name: z.string().nullable().describe('Name of an uploaded file'),
@@ -124,5 +126,7 @@ export function toDeployableModelBody(
 
 function toSourceBody(source: ModelSource): z.infer<typeof sourceBody> {
   const none = { repository: null, commit: null, file_name: null, bytes: null }
-  return { ...none, ...source }
+  if (source.kind !== 'upload') return { ...none, ...source }
+  const { kind, fileName, bytes } = source
+  return { ...none, kind, file_name: fileName, bytes }
 }

@@ -36,6 +36,7 @@ const architectureSchema = z.object({
 const weightsSchema: z.ZodType<WeightSource> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('file'), path: z.string() }),
   z.object({ kind: z.literal('url'), url: z.string(), sha256: z.string().optional() }),
+  z.object({ kind: z.literal('upload'), sha256: z.string(), fileName: z.string() }),
   z.object({
     kind: z.literal('huggingface'),
     repo: z.string(),
@@ -92,6 +93,7 @@ const sourceSchema: z.ZodType<ModelSource> = z.discriminatedUnion('kind', [
     commit: z.string(),
     bytes: z.number(),
   }),
+  z.object({ kind: z.literal('upload'), fileName: z.string(), bytes: z.number() }),
 ])
 
 const modelSchema: z.ZodType<CatalogModel> = z.object({

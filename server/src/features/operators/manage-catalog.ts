@@ -25,7 +25,7 @@ export async function listCatalog({ db }: Pick<Services, 'db'>) {
     name: model_name,
     enabled,
     source:
-      source.kind === 'catalog' ? 'catalog file' : `${source.repository} at ${source.commit.slice(0, 7)}`,
+      source.kind === 'huggingface' ? `${source.repository} at ${source.commit.slice(0, 7)}` : 'catalog file',
   }))
 }
 

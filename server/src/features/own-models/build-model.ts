@@ -4,7 +4,7 @@ import { nameFormat } from '../../base/format-names.ts'
 import type { Services } from '../../services.ts'
 import type { CatalogModel } from '../catalog/model.ts'
 import { findObstacle, readContents } from './inspect.ts'
-import { toOwnModel } from './to-model.ts'
+import { toRepositoryModel } from './to-model.ts'
 import type { HubAccess } from './to-model.ts'
 
 export interface ModelRequest {
@@ -27,7 +27,7 @@ export async function buildModel(
   const obstacles = variants.map((variant) => ({ variant, obstacle: findObstacle(variant, engines) }))
   const loadable = obstacles.flatMap(({ variant, obstacle }) => (obstacle === null ? [variant] : []))
   if (loadable.length === 0) throw toNoWeights(repository.name, obstacles)
-  return toOwnModel(uuidv7(), request.modelName, repository, loadable, engines, request.access)
+  return toRepositoryModel(uuidv7(), request.modelName, repository, loadable, engines, request.access)
 }
 
 /** The name of a model that the request leaves open. */

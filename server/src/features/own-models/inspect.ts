@@ -1,6 +1,7 @@
 import { ApplicationError } from '../../base/errors.ts'
 import { nameFormat } from '../../base/format-names.ts'
 import { ModelHubError } from '../../ports/model-hub.ts'
+import type { HubRepository } from '../../ports/model-hub.ts'
 import type { RuntimeEngine } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import { findEngine } from '../catalog/engine-choice.ts'
@@ -10,7 +11,8 @@ import { findHubToken } from './hub-tokens.ts'
 import { readRepository } from './read-repository.ts'
 import type { RepositoryContents } from './read-repository.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
-import { toModelVariant } from './to-model.ts'
+import { fromRepository, toModelVariant } from './to-model.ts'
+import type { VariantOrigin } from './to-model.ts'
 
 export type InspectDeps = Pick<
   Services,
@@ -34,7 +36,10 @@ export interface InspectedVariant {
   placement: SelectionResult | null
 }
 
-export interface Inspection extends Omit<RepositoryContents, 'variants'> {
+/** What a repository or an uploaded file would give. */
+export interface Inspection {
+  /** null for an uploaded file */
+  repository: HubRepository | null
   variants: InspectedVariant[]
 }
 
@@ -46,22 +51,30 @@ export async function inspectRepository(
 ): Promise<Inspection> {
   const token = request.token ?? (await findHubToken(deps, organizationId))
   const { repository, variants } = await readContents(deps, { ...request, token })
+  const origin = fromRepository(repository, 'organization')
+  return { repository, variants: await planVariants(deps, repository.name, variants, origin) }
+}
+
+/** Finds the engine and the instance that each variant would get. Throws `runtime_unavailable`. */
+export async function planVariants(
+  deps: InspectDeps,
+  modelName: string,
+  variants: readonly RepositoryVariant[],
+  origin: VariantOrigin,
+): Promise<InspectedVariant[]> {
   const { engines } = deps.runtime
   const loadable = variants.filter((variant) => findObstacle(variant, engines) === null)
   const results = await placeVariants(
     deps,
-    loadable.map((variant) => toModelVariant(repository.name, repository, variant, engines, 'organization')),
+    loadable.map((variant) => toModelVariant(modelName, variant, engines, origin)),
   )
   const placements = new Map(loadable.map((variant, index) => [variant, results[index]!]))
-  return {
-    repository,
-    variants: variants.map((variant) => ({
-      variant,
-      engine: findEngine(variant, engines) ?? null,
-      obstacle: findObstacle(variant, engines),
-      placement: placements.get(variant) ?? null,
-    })),
-  }
+  return variants.map((variant) => ({
+    variant,
+    engine: findEngine(variant, engines) ?? null,
+    obstacle: findObstacle(variant, engines),
+    placement: placements.get(variant) ?? null,
+  }))
 }
 
 /** Throws `repository_not_found`, `repository_gated`, `no_runnable_weights` and `hub_unreachable`. */

@@ -15,6 +15,7 @@ import { holdMembership } from '../organizations/memberships.ts'
 import { buildModel, defaultModelName } from './build-model.ts'
 import { findHubToken, storeHubToken } from './hub-tokens.ts'
 import type { InspectDeps, RepositoryRequest } from './inspect.ts'
+import { forgetUploads, removeFiles } from './uploads/remove-upload.ts'
 
 /** Adds the model of a repository to the viewer's organization, and keeps the token of the request. Its weights stay on the Hub. */
 export async function importModel(
@@ -60,10 +61,14 @@ export async function changeModel(
   })
 }
 
-/** Removes a model from the viewer's organization. Throws `model_in_use` while a deployment uses it. */
-export async function removeModel({ db }: Pick<Services, 'db'>, viewer: Viewer, id: string): Promise<void> {
+/** Removes a model from the viewer's organization, with its uploaded file. Throws `model_in_use` while a deployment uses it. */
+export async function removeModel(
+  deps: Pick<Services, 'db' | 'config'>,
+  viewer: Viewer,
+  id: string,
+): Promise<void> {
   const { organizationId } = viewer
-  await db.transaction().execute(async (transaction) => {
+  const uploads = await deps.db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     const { model_name: name } = await findOwnModel(transaction, organizationId, id)
     const deploymentIds = await listActiveDeployments(transaction, organizationId, name)
@@ -71,9 +76,12 @@ export async function removeModel({ db }: Pick<Services, 'db'>, viewer: Viewer, 
       const message = `${name} has active deployments. Terminate them first, or disable the model so that nobody deploys it again.`
       throw new ApplicationError('model_in_use', message, { facts: { deployment_ids: deploymentIds } })
     }
+    const forgotten = await forgetUploads(transaction, id)
     await removeOwnModel(transaction, organizationId, id)
     await recordAction(transaction, viewer, 'model.removed', { target: { type: 'model', id, name } })
+    return forgotten
   })
+  await removeFiles(deps, uploads)
 }
 
 async function listActiveDeployments(

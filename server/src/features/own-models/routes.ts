@@ -14,8 +14,9 @@ import {
   inspectionBody,
   inspectModelBody,
   toInspectionBody,
-  toRepositoryRequest,
+  toSource,
 } from './schemas.ts'
+import { addUploadedModel, inspectUpload } from './uploads/use-upload.ts'
 
 const tags = ['Catalog']
 const prefix = '/api/v1/deployable-models'
@@ -28,7 +29,16 @@ const hubErrors = [
   'busy',
 ] as const
 
-/** Each reads megabytes from the Hub. */
+const uploadErrors = [
+  'not_found',
+  'upload_incomplete',
+  'upload_locked',
+  'not_gguf',
+  'unsupported_architecture',
+  'checksum_mismatch',
+] as const
+
+/** Each reads megabytes. */
 const maxReads = 4
 const maxWaitingReads = 32
 
@@ -47,7 +57,11 @@ function limitReads(): RunRead {
   const limit = pLimit(maxReads)
   return async (read) => {
     if (limit.pendingCount < maxWaitingReads) return limit(read)
-    throw new ApplicationError('busy', 'The server reads many repositories now. Try again later.', 5)
+    throw new ApplicationError(
+      'busy',
+      'The server reads many repositories and files now. Try again later.',
+      5,
+    )
   }
 }
 
@@ -58,18 +72,22 @@ function inspectRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
       config: { permission: 'createDeployments' },
       schema: {
         operationId: 'inspectModel',
-        summary: 'Show what an import of a repository would give',
+        summary: 'Show what an import of a repository or an upload would give',
         description:
           'Reads descriptions and headers of files, no weights, and stores nothing. A variant that can not run has a reason.',
         tags,
         body: inspectModelBody,
         response: { 200: inspectionBody },
-        errors: [...hubErrors, 'runtime_unavailable'],
+        errors: [...hubErrors, ...uploadErrors, 'runtime_unavailable'],
       },
     },
-    async ({ body, viewer }) => {
-      const request = toRepositoryRequest(body)
-      const inspection = await runRead(() => inspectRepository(deps, viewer.organizationId, request))
+    async ({ body, viewer: { organizationId } }) => {
+      const source = toSource(body)
+      const inspection = await runRead(() =>
+        'uploadId' in source
+          ? inspectUpload(deps, organizationId, source.uploadId)
+          : inspectRepository(deps, organizationId, source.repository),
+      )
       return toInspectionBody(inspection, deps.config.billing.currency)
     },
   )
@@ -82,19 +100,24 @@ function importRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
       config: manage,
       schema: {
         operationId: 'importModel',
-        summary: 'Add the model of a repository to the catalog of your organization',
+        summary: 'Add the model of a repository or an upload to the catalog of your organization',
         description:
-          'The model stays at the commit that was read. Weights are downloaded when a deployment needs them. Only members of your ' +
-          'organization see the model.',
+          'The model of a repository stays at the commit that was read. Its weights are downloaded when a deployment needs them. Only ' +
+          'members of your organization see the model.',
         tags,
         body: importModelBody,
         response: { 201: deployableModelBody },
-        errors: ['model_name_taken', ...hubErrors],
+        errors: ['model_name_taken', ...hubErrors, ...uploadErrors],
       },
     },
     async ({ body, viewer }, reply) => {
-      const request = { ...toRepositoryRequest(body), modelName: body.model_name }
-      const model = await runRead(() => importModel(deps, viewer, request))
+      const source = toSource(body)
+      const { model_name: modelName } = body
+      const model = await runRead(() =>
+        'uploadId' in source
+          ? addUploadedModel(deps, viewer, { ...source, modelName })
+          : importModel(deps, viewer, { ...source.repository, modelName }),
+      )
       return reply.code(201).send(await present(deps, model))
     },
   )

@@ -4,6 +4,7 @@ import { modelTypes } from '../../ports/model-runtime.ts'
 import { listTags, toBillions } from './to-model.ts'
 import type { InspectedVariant, Inspection, RepositoryRequest } from './inspect.ts'
 import { parseRepositoryName } from './repository-name.ts'
+import { uploadId } from './uploads/schemas.ts'
 
 const repository = unicodeText()
   .max(500)
@@ -27,18 +28,31 @@ const token = optionalField(
 )
 
 const inspected = {
-  huggingface: repository,
+  huggingface: repository.optional(),
   revision,
+  upload_id: optionalField(uploadId).describe('An upload, instead of a repository'),
 }
+
+interface Source {
+  huggingface?: unknown
+  upload_id?: unknown
+}
+
+function hasOneSource({ huggingface, upload_id: upload }: Source): boolean {
+  return (huggingface === undefined) !== (upload === undefined)
+}
+
+const oneSource = { path: ['huggingface'], message: 'Name either a repository or an upload.' }
 
 export const inspectModelBody = z
   .strictObject({
     ...inspected,
     token: token.describe('A token of the Hub for this request only, instead of that of the organization'),
   })
+  .refine(hasOneSource, oneSource)
   .meta({
     id: 'ModelInspectionRequest',
-    description: 'A repository to read',
+    description: 'A repository or an upload to read',
     examples: [{ huggingface: 'Qwen/Qwen3-0.6B-GGUF' }],
   })
 
@@ -50,14 +64,17 @@ export const importModelBody = z
         /^[A-Za-z0-9][\w.-]{0,127}$/,
         'Enter at most 128 letters, digits, dots, dashes and underscores.',
       ),
-    ).describe('The name to use when creating a deployment; by default that of the repository in lower case'),
+    ).describe(
+      'The name to use when creating a deployment; by default that of the repository or file in lower case',
+    ),
     token: token.describe(
       'A token of the Hub for gated and private repositories. Berth keeps it encrypted for the organization, and never shows it.',
     ),
   })
+  .refine(hasOneSource, oneSource)
   .meta({
     id: 'ModelImport',
-    description: 'A repository to add to the catalog of the organization',
+    description: 'A repository or an upload to add to the catalog of the organization',
     examples: [{ huggingface: 'Qwen/Qwen3-0.6B-GGUF', model_name: 'qwen3-small' }],
   })
 
@@ -102,21 +119,26 @@ const inspectedVariantBody = z.object({
 
 export const inspectionBody = z
   .object({
-    repository: z.string().describe('The repository as the Hub spells it'),
-    commit: z.string().describe('The commit that was read'),
+    repository: z.string().nullable().describe('The repository as the Hub spells it; null for an upload'),
+    commit: z.string().nullable().describe('The commit that was read; null for an upload'),
     license: z.string().nullable().describe('License that the owner names; null for none'),
     gated: z.boolean().describe('true if the Hub asks for an accepted license and a token'),
     model_type: z.enum(modelTypes).describe('What the model does: chat, embeddings, or ranking of documents'),
     context_tokens: count.nullable().describe('The context that the model was trained with'),
     tags: z.array(z.string()).describe('What the model can do, as far as the files say'),
     currency: z.string().describe('Currency of the prices'),
-    variants: z.array(inspectedVariantBody).describe('What the repository contains, largest first'),
+    variants: z.array(inspectedVariantBody).describe('What the repository or file contains, largest first'),
   })
-  .meta({ id: 'ModelInspection', description: 'What an import of a repository would give' })
+  .meta({ id: 'ModelInspection', description: 'What an import would give' })
 
-export function toRepositoryRequest(body: z.output<typeof inspectModelBody>): RepositoryRequest {
-  const { name, revision: ofUrl } = body.huggingface
-  return { name, revision: body.revision ?? ofUrl ?? 'main', token: body.token }
+/** What a request names: a repository or an upload. */
+export type RequestedSource = { repository: RepositoryRequest } | { uploadId: string }
+
+export function toSource(body: z.output<typeof inspectModelBody>): RequestedSource {
+  const { huggingface, upload_id: upload, revision: given } = body
+  if (huggingface === undefined) return { uploadId: upload! }
+  const { name, revision: ofUrl } = huggingface
+  return { repository: { name, revision: given ?? ofUrl ?? 'main', token: body.token } }
 }
 
 export function toInspectionBody(
@@ -125,10 +147,10 @@ export function toInspectionBody(
 ): z.infer<typeof inspectionBody> {
   const loadable = variants.filter(({ obstacle }) => obstacle === null).map(({ variant }) => variant)
   return {
-    repository: read.name,
-    commit: read.commit,
-    license: read.license,
-    gated: read.isGated,
+    repository: read?.name ?? null,
+    commit: read?.commit ?? null,
+    license: read?.license ?? null,
+    gated: read?.isGated ?? false,
     model_type: loadable[0]?.modelType ?? 'LLM',
     context_tokens: loadable[0]?.contextTokens ?? null,
     tags: listTags(loadable),

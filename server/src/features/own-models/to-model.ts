@@ -13,8 +13,24 @@ const usualQuantizations = ['Q4_K_M', 'UD-Q4_K_XL', 'Q4_K_S', 'Q4_0', 'Q5_K_M', 
 /** Whose token reads the repository */
 export type HubAccess = 'installation' | 'organization'
 
+/** What a model has besides its variants. */
+type ModelHead = Pick<
+  CatalogModel,
+  'id' | 'source' | 'modelName' | 'displayName' | 'provider' | 'description' | 'license'
+>
+
+/** Where the files of a variant are, and whether the Hub asks for an accepted license. */
+export type VariantOrigin = (variant: RepositoryVariant) => Pick<CatalogVariant, 'weights' | 'gated'>
+
+export function fromRepository({ name, commit, isGated }: HubRepository, access: HubAccess): VariantOrigin {
+  return ({ files }) => ({
+    weights: { kind: 'huggingface', repo: name, revision: commit, files, access },
+    gated: isGated,
+  })
+}
+
 /** The catalog model of a repository. `variants`, at least one, are those that an engine can load. */
-export function toOwnModel(
+export function toRepositoryModel(
   id: string,
   modelName: string,
   repository: HubRepository,
@@ -22,10 +38,8 @@ export function toOwnModel(
   engines: readonly RuntimeEngine[],
   access: HubAccess,
 ): CatalogModel {
-  const converted = variants.map((variant) => toModelVariant(modelName, repository, variant, engines, access))
   const [owner = '', name = ''] = repository.name.split('/')
-  const [first] = variants
-  return {
+  const head = {
     id,
     source: {
       kind: 'huggingface',
@@ -36,10 +50,25 @@ export function toOwnModel(
     modelName,
     displayName: name,
     provider: owner,
-    family: first?.architectureName ?? name,
-    modelType: first?.modelType ?? 'LLM',
     description: `${repository.name} on the Hub, as of commit ${repository.commit.slice(0, 7)}.`,
     license: repository.license ?? 'unknown',
+  } as const
+  return toOwnModel(head, variants, engines, fromRepository(repository, access))
+}
+
+/** A catalog model of at least one variant. */
+export function toOwnModel(
+  head: ModelHead,
+  variants: readonly RepositoryVariant[],
+  engines: readonly RuntimeEngine[],
+  origin: VariantOrigin,
+): CatalogModel {
+  const converted = variants.map((variant) => toModelVariant(head.modelName, variant, engines, origin))
+  const [first] = variants
+  return {
+    ...head,
+    family: first?.architectureName ?? head.displayName,
+    modelType: first?.modelType ?? 'LLM',
     tags: listTags(variants),
     suggestedPrompts: [],
     enabled: true,
@@ -49,13 +78,12 @@ export function toOwnModel(
   }
 }
 
-/** The deployable variant of what a repository contains. */
+/** The deployable variant of what a repository or a file contains. */
 export function toModelVariant(
   modelName: string,
-  { name, commit, isGated }: HubRepository,
   variant: RepositoryVariant,
   engines: readonly RuntimeEngine[],
-  access: HubAccess,
+  origin: VariantOrigin,
 ): CatalogVariant {
   return {
     modelName,
@@ -66,15 +94,8 @@ export function toModelVariant(
     contextLength: variant.contextTokens ?? usualContextTokens,
     architecture: variant.architecture,
     weightBytes: variant.weightBytes,
-    weights: {
-      kind: 'huggingface',
-      repo: name,
-      revision: commit,
-      files: variant.files,
-      access,
-    },
+    ...origin(variant),
     engines: toProfiles(variant, engines),
-    gated: isGated,
   }
 }
 

@@ -20,9 +20,11 @@ export async function listVariantWeights(
   const { weightCache } = deps.runtime
   if (weightCache === undefined) return []
   const models = await listDeployableModels(deps, organizationId)
-  // Weights in the operator's own files are in no cache.
+  // Weights in the operator's own files and uploaded ones are in no cache.
   const variants = models.flatMap(({ id, variants: each }) =>
-    each.filter(({ weights }) => weights.kind !== 'file').map((variant) => ({ modelId: id, variant })),
+    each
+      .filter(({ weights }) => weights.kind === 'huggingface' || weights.kind === 'url')
+      .map((variant) => ({ modelId: id, variant })),
   )
   const cached = await weightCache.listOf(variants.map(({ variant }) => variant))
   return variants

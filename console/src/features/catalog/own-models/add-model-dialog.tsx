@@ -101,7 +101,7 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
             name="model_name"
             autoComplete="off"
             spellCheck={false}
-            defaultValue={inspection.repository.split('/')[1]?.toLowerCase()}
+            defaultValue={inspection.repository?.split('/')[1]?.toLowerCase()}
             error={fieldErrors(error)['model_name']}
           />
         )}

@@ -160,6 +160,9 @@ function planLlamaCpp({ spec, settings, localFileBytes, shape }: PlacedEngine): 
     const refusal = refuseLocalFile(weights.path, localFileBytes)
     if (refusal !== null) return { refusal }
   }
+  if (weights.kind === 'upload') {
+    return { refusal: "Engines on this cluster can't load the uploaded files of the server." }
+  }
   const source = locateWeights(weights, endpoint)
   if (source === null) return { refusal: 'The catalog entry lists no GGUF file.' }
   return {
@@ -194,7 +197,10 @@ const lwsNode = { rank: '$(LWS_WORKER_INDEX)', leaderAddress: '$(LWS_LEADER_ADDR
  * llama.cpp finds the other parts of a split file from the first. `--model-url` alone starts a server without a model, so
  * `--model` names the file to download to. The folder keeps files of different URLs apart on a shared volume.
  */
-function locateWeights(weights: WeightSource, endpoint: string): Record<string, string> | null {
+function locateWeights(
+  weights: Exclude<WeightSource, { kind: 'upload' }>,
+  endpoint: string,
+): Record<string, string> | null {
   if (weights.kind === 'file') return { model: localFilePath }
   if (weights.kind === 'url') return downloadFrom(weights.url)
   const [file] = weights.files.toSorted()

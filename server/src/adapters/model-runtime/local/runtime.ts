@@ -53,6 +53,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     engines: programs.list,
     sharedCapacity: settings.sharedCapacity ?? null,
     usesCatalogWeights: true,
+    loadsUploads: true,
     logs: {
       read: async (engineId, limit) => (await readLog(logOf(engineId), limit)).map(hidePath),
       async *follow(engineId, tail, signal) {

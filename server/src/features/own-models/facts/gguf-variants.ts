@@ -49,7 +49,7 @@ function toVariant(stem: string, parts: readonly HubFile[]): GgufVariant {
 }
 
 /** The last quantization in a path, because the name of a model may contain one too; `unknown` without any. */
-function nameQuantization(stem: string): string {
+export function nameQuantization(stem: string): string {
   const path = stem.replace(/\.gguf$/i, '')
   const name = [...path.matchAll(quantizationName)].at(-1)?.[1]
   return name === undefined ? 'unknown' : name.toUpperCase().replace(/^FP/, 'F')

@@ -9,6 +9,9 @@ export interface ByteSource {
 /** A file that is not what it claims to be. `message` is one sentence for a person. */
 export class InvalidFileError extends Error {}
 
+/** A file that ends in the middle of its header. */
+export class TruncatedFileError extends InvalidFileError {}
+
 const firstChunkBytes = 256 * 1024
 const chunkBytes = 2 * 1024 * 1024
 
@@ -45,7 +48,7 @@ export class ByteCursor {
     const wanted = Math.max(bytes, start === 0 ? firstChunkBytes : chunkBytes)
     const end = Math.min(start + wanted, this.#limit)
     const read = await this.#source.read(start, end)
-    if (read.byteLength < bytes) throw new InvalidFileError('The file ends in the middle of its header.')
+    if (read.byteLength < bytes) throw new TruncatedFileError('The file ends in the middle of its header.')
     this.#chunk = new DataView(read.buffer, read.byteOffset, read.byteLength)
     this.#chunkStart = start
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isAbsolute, join, resolve } from 'node:path'
+import { locateModelFile } from '../../../../base/model-files.ts'
 import type { ModelVariant, WeightSource } from '../../../../ports/model-runtime.ts'
 import { DownloadError } from './download-errors.ts'
 import type { DownloadSource } from './fetch-bytes.ts'
@@ -54,6 +55,10 @@ export function locateWeights({ weights, engines }: Model, locations: WeightLoca
   if (weights.kind === 'file') {
     const path = isAbsolute(weights.path) ? weights.path : resolve(locations.catalogDirectory, weights.path)
     return [{ path, name: weights.path, source: null, bytes: null }]
+  }
+  if (weights.kind === 'upload') {
+    const path = locateModelFile(locations.dataDirectory, weights.sha256)
+    return [{ path, name: weights.fileName, source: null, bytes: null }]
   }
   if (weights.kind === 'url') {
     const url = URL.parse(weights.url)

@@ -1,0 +1,12 @@
+import { join } from 'node:path'
+
+/** The folder of uploaded model files in `DATA_DIR`. */
+export function locateModelFolder(dataDirectory: string): string {
+  return join(dataDirectory, 'models')
+}
+
+/** The path of the uploaded model file whose content has this SHA-256, in hexadecimal. */
+export function locateModelFile(dataDirectory: string, sha256: string): string {
+  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new RangeError('A SHA-256 must have 64 hexadecimal digits.')
+  return join(locateModelFolder(dataDirectory), `${sha256}.gguf`)
+}

@@ -1,0 +1,77 @@
+import type { FileHandle } from 'node:fs/promises'
+import { ApplicationError } from '../../../base/errors.ts'
+import type { RuntimeEngine } from '../../../ports/model-runtime.ts'
+import { InvalidFileError, TruncatedFileError } from '../files/byte-cursor.ts'
+import { readGgufHeader } from '../files/gguf-header.ts'
+import type { GgufHeader } from '../files/gguf-header.ts'
+import { ggufFormat } from '../facts/formats.ts'
+import { readGgufFacts } from '../facts/gguf-facts.ts'
+import { nameQuantization } from '../facts/gguf-variants.ts'
+import { findObstacle } from '../inspect.ts'
+import type { RepositoryVariant } from '../repository-reader.ts'
+
+/** An uploaded file, of which the first `received` bytes have arrived. */
+export interface ArrivingFile {
+  file: FileHandle
+  fileName: string
+  bytes: number
+  received: number
+}
+
+/**
+ * Resolves to the model in an uploaded file; null if its header has not arrived completely. Throws `not_gguf`,
+ * `unsupported_architecture` and `no_runnable_weights` if no engine can load the file.
+ */
+export async function readUploadedVariant(
+  arriving: ArrivingFile,
+  engines: readonly RuntimeEngine[],
+): Promise<RepositoryVariant | null> {
+  const header = await readArrivedHeader(arriving)
+  if (header === null) return null
+  const variant = toVariant(header, arriving)
+  const obstacle = findObstacle(variant, engines)
+  if (obstacle === null) return variant
+  const isOther = variant.reason !== null || !engines.some(({ formats }) => formats.includes(ggufFormat))
+  throw new ApplicationError(isOther ? 'no_runnable_weights' : 'unsupported_architecture', `${obstacle}.`)
+}
+
+async function readArrivedHeader({ file, bytes, received }: ArrivingFile): Promise<GgufHeader | null> {
+  try {
+    return await readGgufHeader({
+      size: bytes,
+      async read(start, end) {
+        const length = Math.max(0, Math.min(end, received) - start)
+        const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(length), 0, length, start)
+        return buffer.subarray(0, bytesRead)
+      },
+    })
+  } catch (error) {
+    if (error instanceof TruncatedFileError && received < bytes) return null
+    if (error instanceof InvalidFileError) throw new ApplicationError('not_gguf', error.message)
+    throw error
+  }
+}
+
+function toVariant(header: GgufHeader, { fileName, bytes }: ArrivingFile): RepositoryVariant {
+  const { parameters, values } = header
+  const facts = readGgufFacts(header, parameters)
+  const isPart = Number(values.get('split.count') ?? 1) > 1
+  return {
+    format: ggufFormat,
+    quantization: nameQuantization(fileName),
+    modelType: facts.modelType,
+    weightBytes: bytes,
+    files: [],
+    parameters,
+    contextTokens: facts.contextLength,
+    architecture: facts.architecture,
+    architectureName: facts.name,
+    needsArchitecture: true,
+    projector: null,
+    seesImages: false,
+    chatTemplate: facts.chatTemplate,
+    reason: isPart
+      ? 'The file is one part of a model. Merge the parts with llama-gguf-split --merge, then upload the result'
+      : null,
+  }
+}

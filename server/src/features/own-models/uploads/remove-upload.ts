@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import { NotFoundError } from '../../../base/errors.ts'
+import type { Viewer } from '../../../base/viewer.ts'
+import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
+import type { Services } from '../../../services.ts'
+import { recordAction } from '../../audit/record-action.ts'
+import { holdMembership } from '../../organizations/memberships.ts'
+import { listFiles, removePart, removeUnneededContent } from './upload-files.ts'
+
+type RemoveDeps = Pick<Services, 'db' | 'config'>
+type Removed = { id: string; sha256: string | null }
+
+/** Removes an upload of the viewer's organization that no model uses, with its file. Throws `not_found`. */
+export async function removeUpload(deps: RemoveDeps, viewer: Viewer, id: string): Promise<void> {
+  const removed = await deps.db.transaction().execute(async (transaction) => {
+    await holdMembership(transaction, viewer)
+    const upload = await transaction
+      .deleteFrom('model_uploads')
+      .where('id', '=', id)
+      .where('organization_id', '=', viewer.organizationId)
+      .where('status', '!=', 'used')
+      .returning(['id', 'sha256', 'file_name'])
+      .executeTakeFirst()
+    if (upload === undefined) throw new NotFoundError('Upload not found.')
+    await recordAction(transaction, viewer, 'model.upload_removed', {
+      target: { type: 'model', id, name: upload.file_name },
+    })
+    return upload
+  })
+  await removeFiles(deps, [removed])
+}
+
+/** Removes an upload whose file is of no use. */
+export async function discardUpload(deps: RemoveDeps, { id }: Pick<Removed, 'id'>): Promise<void> {
+  const removed = await deps.db
+    .deleteFrom('model_uploads')
+    .where('id', '=', id)
+    .where('status', '!=', 'used')
+    .returning(['id', 'sha256'])
+    .execute()
+  await removeFiles(deps, removed)
+}
+
+/** Removes the rows of a model's uploads. The caller removes the files after its transaction with `removeFiles`. */
+export async function forgetUploads(transaction: DatabaseTransaction, modelId: string): Promise<Removed[]> {
+  return transaction
+    .deleteFrom('model_uploads')
+    .where('model_id', '=', modelId)
+    .returning(['id', 'sha256'])
+    .execute()
+}
+
+/** Removes the files of uploads whose rows are gone, unless another upload has the same content. */
+export async function removeFiles(
+  { db, config: { dataDirectory } }: RemoveDeps,
+  removed: readonly Removed[],
+): Promise<void> {
+  for (const { id, sha256 } of removed) {
+    await removePart(dataDirectory, id)
+    if (sha256 !== null) await removeUnneededContent(db, dataDirectory, sha256)
+  }
+}
+
+/** Removes expired uploads, and files that a crash left without an upload or model. */
+export async function sweepUploads(deps: RemoveDeps & Pick<Services, 'clock'>): Promise<void> {
+  const { db, clock, config } = deps
+  const expired = await db
+    .deleteFrom('model_uploads')
+    .where('status', '!=', 'used')
+    .where('expires_at', '<', clock())
+    .where(sql<boolean>`coalesce(leased_until, '-infinity') < now()`)
+    .returning(['id', 'sha256'])
+    .execute()
+  await removeFiles(deps, expired)
+  const { ids, contents } = await listFiles(config.dataDirectory)
+  const known = await listKnownIds(db)
+  for (const id of ids) if (!known.has(id)) await removePart(config.dataDirectory, id)
+  for (const sha256 of contents) await removeUnneededContent(db, config.dataDirectory, sha256)
+}
+
+async function listKnownIds(db: Database): Promise<ReadonlySet<string>> {
+  const rows = await db.selectFrom('model_uploads').select('id').execute()
+  return new Set(rows.map(({ id }) => id))
+}

@@ -1,0 +1,107 @@
+import { statfs } from 'node:fs/promises'
+import { sql } from 'kysely'
+import { v7 as uuidv7 } from 'uuid'
+import { ApplicationError } from '../../../base/errors.ts'
+import { formatFileSize } from '../../../base/format-bytes.ts'
+import type { Viewer } from '../../../base/viewer.ts'
+import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
+import type { Services } from '../../../services.ts'
+import { recordAction } from '../../audit/record-action.ts'
+import { holdMembership } from '../../organizations/memberships.ts'
+import type { AnnouncedFile } from './tus.ts'
+import { expiryMilliseconds } from './write-lease.ts'
+import type { ModelUpload } from './write-lease.ts'
+
+type StartDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime'>
+
+/** Most uploads of an organization that no model uses */
+const maxOpenUploads = 100
+
+/**
+ * Starts an upload to the viewer's organization. Throws `uploads_not_supported`, `upload_too_large`, `upload_quota_exceeded`, and
+ * `storage_full` if the disk has no room for the file.
+ */
+export async function startUpload(
+  deps: StartDeps,
+  viewer: Viewer,
+  { fileName, bytes, sha256 }: AnnouncedFile,
+): Promise<ModelUpload> {
+  const { db, clock, config, runtime } = deps
+  const { maxBytes, quotaBytes } = config.uploads
+  if (runtime.loadsUploads !== true) {
+    const message =
+      'The compute backend of this server can not load uploaded files. Add a repository of the Hub instead.'
+    throw new ApplicationError('uploads_not_supported', message)
+  }
+  if (bytes > maxBytes) {
+    const message = `The file has ${formatFileSize(bytes)}, but an upload may have at most ${formatFileSize(maxBytes)}.`
+    throw new ApplicationError('upload_too_large', message)
+  }
+  await assertRoom(db, config.dataDirectory, bytes)
+  return db.transaction().execute(async (transaction) => {
+    await holdMembership(transaction, viewer)
+    await assertQuota(transaction, viewer.organizationId, bytes, quotaBytes)
+    const createdAt = clock()
+    const upload = await transaction
+      .insertInto('model_uploads')
+      .values({
+        id: uuidv7(),
+        organization_id: viewer.organizationId,
+        file_name: fileName,
+        bytes,
+        announced_hash: sha256,
+        created_at: createdAt,
+        expires_at: new Date(createdAt.getTime() + expiryMilliseconds),
+      })
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    await recordAction(transaction, viewer, 'model.upload_started', {
+      target: { type: 'model', id: upload.id, name: fileName },
+      details: { bytes },
+    })
+    return upload
+  })
+}
+
+/** Counts what unfinished uploads still need, so that those that started do not fail later. */
+async function assertRoom(db: Database, dataDirectory: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(dataDirectory)
+  const { missing } = await db
+    .selectFrom('model_uploads')
+    .select(sql<number>`coalesce(sum(bytes - received), 0)::bigint`.as('missing'))
+    .where('status', '=', 'receiving')
+    .executeTakeFirstOrThrow()
+  if (bytes + missing <= bavail * bsize) return
+  const message =
+    'The disk of the server has no room for the file. Retry when its operator has freed some space.'
+  throw new ApplicationError('storage_full', message, 60)
+}
+
+/** Uploads of one organization start one after the other, so that they can't exceed the quota together. */
+async function assertQuota(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+  bytes: number,
+  quotaBytes: number,
+): Promise<void> {
+  await sql`SELECT pg_advisory_xact_lock(hashtext('model uploads'), ${organizationId}::int)`.execute(
+    transaction,
+  )
+  const { used, open } = await transaction
+    .selectFrom('model_uploads')
+    .select([
+      sql<number>`coalesce(sum(bytes), 0)::bigint`.as('used'),
+      sql<number>`count(*) FILTER (WHERE status <> 'used')`.as('open'),
+    ])
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirstOrThrow()
+  if (open >= maxOpenUploads) {
+    const message = `The organization has ${open} uploads that no model uses. Remove some of them first.`
+    throw new ApplicationError('upload_quota_exceeded', message)
+  }
+  if (used + bytes <= quotaBytes) return
+  const message =
+    `The uploads of the organization take ${formatFileSize(used)} of ${formatFileSize(quotaBytes)}, so ` +
+    `${formatFileSize(bytes)} more do not fit. Remove uploads or models that nobody needs.`
+  throw new ApplicationError('upload_quota_exceeded', message)
+}

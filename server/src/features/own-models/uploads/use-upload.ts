@@ -1,0 +1,121 @@
+import { open } from 'node:fs/promises'
+import { v7 as uuidv7 } from 'uuid'
+import { locateModelFile } from '../../../base/model-files.ts'
+import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
+import type { Viewer } from '../../../base/viewer.ts'
+import type { Services } from '../../../services.ts'
+import { recordAction } from '../../audit/record-action.ts'
+import { addOwnModel, requireFreeName } from '../../catalog/own-model-changes.ts'
+import type { StoredModel } from '../../catalog/own-model-changes.ts'
+import { holdMembership } from '../../organizations/memberships.ts'
+import { planVariants } from '../inspect.ts'
+import type { InspectDeps, Inspection } from '../inspect.ts'
+import type { RepositoryVariant } from '../repository-reader.ts'
+import { toOwnModel } from '../to-model.ts'
+import type { VariantOrigin } from '../to-model.ts'
+import { finishUpload } from './finish-upload.ts'
+import { readUploadedVariant } from './read-header.ts'
+import { findUpload, withWriteLease } from './write-lease.ts'
+import type { ModelUpload } from './write-lease.ts'
+
+type UseDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime'>
+
+/** An upload whose file is complete, with the model in it. */
+interface CompleteUpload {
+  upload: ModelUpload
+  variant: RepositoryVariant
+  origin: VariantOrigin
+}
+
+/** Plans the model of an upload without storing it. Throws `upload_incomplete` and `runtime_unavailable`. */
+export async function inspectUpload(
+  deps: InspectDeps,
+  organizationId: number,
+  id: string,
+): Promise<Inspection> {
+  const { upload, variant, origin } = await readUpload(deps, organizationId, id)
+  return { repository: null, variants: await planVariants(deps, upload.file_name, [variant], origin) }
+}
+
+/** Makes an upload a model of the viewer's organization. Throws `not_found`, `upload_incomplete` and `model_name_taken`. */
+export async function addUploadedModel(
+  deps: UseDeps,
+  viewer: Viewer,
+  { uploadId, modelName: given }: { uploadId: string; modelName: string | undefined },
+): Promise<StoredModel> {
+  const { db, runtime } = deps
+  const { organizationId } = viewer
+  const { upload, variant, origin } = await readUpload(deps, organizationId, uploadId)
+  const { file_name: fileName, bytes } = upload
+  const modelName = given ?? toModelName(fileName)
+  await requireFreeName(db, organizationId, modelName)
+  const head = {
+    id: uuidv7(),
+    source: { kind: 'upload', fileName, bytes },
+    modelName,
+    displayName: fileName.replace(/\.gguf$/i, ''),
+    provider: 'upload',
+    description: `Uploaded as ${fileName}.`,
+    license: 'unknown',
+  } as const
+  const model = toOwnModel(head, [variant], runtime.engines, origin)
+  return db.transaction().execute(async (transaction) => {
+    await holdMembership(transaction, viewer)
+    const stored = await addOwnModel(transaction, organizationId, model)
+    const { numUpdatedRows } = await transaction
+      .updateTable('model_uploads')
+      .set({ status: 'used', model_id: model.id })
+      .where('id', '=', uploadId)
+      .where('status', '=', 'complete')
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) throw new NotFoundError('Upload not found.')
+    await recordAction(transaction, viewer, 'model.imported', {
+      target: { type: 'model', id: model.id, name: modelName },
+      details: { ...model.source, sha256: upload.sha256 },
+    })
+    return stored
+  })
+}
+
+async function readUpload(deps: UseDeps, organizationId: number, id: string): Promise<CompleteUpload> {
+  const upload = await findCompleteUpload(deps, organizationId, id)
+  const { bytes, file_name: fileName } = upload
+  const sha256 = upload.sha256!
+  const file = await open(locateModelFile(deps.config.dataDirectory, sha256))
+  try {
+    const arrived = { file, fileName, bytes, received: bytes }
+    const variant = await readUploadedVariant(arrived, deps.runtime.engines)
+    return {
+      upload,
+      variant: variant!,
+      origin: () => ({ weights: { kind: 'upload', sha256, fileName }, gated: false }),
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** Finishes an upload whose last request was cut off. */
+async function findCompleteUpload(deps: UseDeps, organizationId: number, id: string): Promise<ModelUpload> {
+  const upload = await findUpload(deps, organizationId, id)
+  if (upload.status === 'complete') return upload
+  if (upload.received < upload.bytes) {
+    const message = `The upload has ${upload.received} of ${upload.bytes} bytes. Send the rest first.`
+    throw new ApplicationError('upload_incomplete', message)
+  }
+  await withWriteLease(deps, { organizationId, id }, new AbortController().signal, async (lease) => {
+    lease.sync = async () => upload.bytes
+    await finishUpload(deps, lease)
+  })
+  return findUpload(deps, organizationId, id)
+}
+
+/** A name from that of the file, in the letters that names may have. */
+function toModelName(fileName: string): string {
+  const name = fileName
+    .replace(/\.gguf$/i, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_.-]+/g, '-')
+    .replace(/^[^a-z0-9]+/, '')
+  return name.slice(0, 128) || 'uploaded-model'
+}
