@@ -27,7 +27,10 @@ CREATE TABLE deployments (
   yields                 boolean NOT NULL DEFAULT false,
   target_concurrency     integer CHECK (target_concurrency BETWEEN 1 AND 4096),
   woken_at               timestamptz,
-  wake_refusal           text,
+  wished_instances       integer NOT NULL DEFAULT 1 CHECK (wished_instances BETWEEN 1 AND 100),
+  refusal                text,
+  refusals               integer NOT NULL DEFAULT 0,
+  refused_at             timestamptz,
   ran_at                 timestamptz,
   failure_stage          text,
   failure_reason         text,
@@ -74,7 +77,9 @@ COMMENT ON COLUMN deployments.idle_minutes IS 'The deployment falls asleep after
 COMMENT ON COLUMN deployments.yields IS 'May be put to sleep early when another deployment needs its hardware';
 COMMENT ON COLUMN deployments.target_concurrency IS 'Requests in flight per instance to aim for; NULL: a share of parallel_sequences';
 COMMENT ON COLUMN deployments.woken_at IS 'When the deployment was woken last; NULL if it never slept';
-COMMENT ON COLUMN deployments.wake_refusal IS 'Why the last wake found no hardware, as `<code>: <sentence>`; NULL if it did';
+COMMENT ON COLUMN deployments.wished_instances IS 'How many instances the load asks for while the deployment is awake, within its policy';
+COMMENT ON COLUMN deployments.refusal IS 'Why the last instance was not started, as `<code>: <sentence>`; NULL if it was';
+COMMENT ON COLUMN deployments.refusals IS 'How many further instances in a row were not started, the last one at refused_at';
 COMMENT ON COLUMN deployments.ran_at IS 'When the deployment first served. A deployment that never served is not billed.';
 COMMENT ON COLUMN deployments.reconcile_at IS 'When the reconciler is due next; null when nothing is left to do';
 COMMENT ON COLUMN deployments.leased_until IS 'Only leased_by may reconcile the deployment and change its instances until this time';

@@ -83,6 +83,7 @@ const badValues: Record<string, string[]> = {
   INFERENCE_ROUTING: ['random'],
   WAKE_PATIENCE: [...notNumbers, '86401'],
   DEFAULT_IDLE_MINUTES: [...notNumbers, '0', '10081'],
+  SCALE_DOWN_SECONDS: [...notNumbers, '0', '86401'],
   SECRET_KEY: ['hidden', 'x'.repeat(31)],
   PREVIOUS_SECRET_KEY: ['hidden', 'x'.repeat(31)],
   ALERT_WEBHOOK_URL: [

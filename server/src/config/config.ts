@@ -96,6 +96,8 @@ export interface Config extends InferenceConfig {
   registration: RegistrationPolicy
   /** Minutes without a request after which new deployments fall asleep; null: never by themselves */
   defaultIdleMinutes: number | null
+  /** How long the load must ask for fewer instances before one is released, in milliseconds */
+  scaleDownMilliseconds: number
   /** true if accounts must prove their email before they deploy or invite; never without a mail server */
   requiresEmailConfirmation: boolean
   /** true to reject the most common passwords */
@@ -168,6 +170,7 @@ const environment = z.object({
     .default('auto'),
   DRAIN_DELAY: wholeNumber(0, 600).optional(),
   DEFAULT_IDLE_MINUTES: wholeNumber(1, 10_080).optional(),
+  SCALE_DOWN_SECONDS: wholeNumber(1, 86_400).default(300),
   AUDIT_RETENTION: wholeNumber(1, 36_500).default(400),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   LOG_FORMAT: oneOf(['auto', 'json', 'text']).default('auto'),
@@ -322,6 +325,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     billing,
     registration: settings.REGISTRATION,
     defaultIdleMinutes: settings.DEFAULT_IDLE_MINUTES ?? null,
+    scaleDownMilliseconds: settings.SCALE_DOWN_SECONDS * 1000,
     requiresEmailConfirmation: requiresEmailConfirmation(settings),
     passwordBlocklist: settings.PASSWORD_BLOCKLIST === 'on',
     networkLimits: {

@@ -11,6 +11,7 @@ import { deploymentJobs } from '../features/deployments/jobs.ts'
 import { orphanCheck } from '../features/deployments/orphan-check.ts'
 import { runReconciler } from '../features/deployments/run-reconciler.ts'
 import { reportUnresponsiveEngine } from '../features/deployments/serving-deployments.ts'
+import { runScaler } from '../features/deployments/scaling/run-scaler.ts'
 import { sleepOverBudget } from '../features/deployments/sleep-over-budget.ts'
 import { sweepOrphans } from '../features/deployments/sweep-orphans.ts'
 import { composeInvitationMail } from '../features/invitations/compose-invitation-mail.ts'
@@ -79,5 +80,12 @@ export async function startWorker(application: Application): Promise<{ stop(): P
       log.warn({ err: error, instance: engineId }, 'could not check a deployment that lost its engine'),
     )
   })
-  return runReconciler(application)
+  const reconciler = await runReconciler(application)
+  const scaler = runScaler(application)
+  return {
+    async stop() {
+      await scaler.stop()
+      await reconciler.stop()
+    },
+  }
 }

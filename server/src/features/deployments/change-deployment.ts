@@ -1,5 +1,5 @@
 import { assertWithinLimit } from '../billing/deployment-limits.ts'
-import { changePolicy, describePolicy } from './policy.ts'
+import { changePolicy, describePolicy, keepWithin } from './policy.ts'
 import type { Policy } from './policy.ts'
 import { requireActive } from './sleep.ts'
 import { ApplicationError } from '../../base/errors.ts'
@@ -53,7 +53,10 @@ export async function changeDeployment(
     const changed = await updateOwnDeployment(
       deps.db,
       { id: deployment.id, status },
-      columns,
+      {
+        ...columns,
+        wished_instances: keepWithin(deployment.wished_instances, { ...deployment, ...columns }),
+      },
       change.event,
       deps.clock(),
       async (transaction, { organization_id: organizationId }) => {

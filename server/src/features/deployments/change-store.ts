@@ -41,6 +41,8 @@ interface Change {
   id: string
   /** The required current status */
   status: DeploymentStatus
+  /** The required current number of wished instances, if it matters */
+  wished_instances?: number | undefined
   /** null for a change by people, which notifies the workers; a lease holder continues by itself. */
   lease: Lease | null
   changes: DeploymentChanges
@@ -68,16 +70,18 @@ export function writeDeployment(
   })
 }
 
-/** Updates a deployment for a person and notifies the workers. Returns undefined if it has left `status`. */
+/** Updates a deployment for a person and notifies the workers. Returns undefined if it has left `status` or the number of instances. */
 export async function updateOwnDeployment(
   db: Database,
-  { id, status }: { id: string; status: DeploymentStatus },
+  current: Pick<Change, 'id' | 'status' | 'wished_instances'>,
   changes: DeploymentChanges,
-  event: EventContent,
+  event: EventContent | null,
   at: Date,
   hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
-  return writeDeployment(db, { id, status, lease: null, changes, isDue: true, event, at }, hook)
+  const { id, status, wished_instances: wished } = current
+  const change = { id, status, wished_instances: wished, lease: null, changes, isDue: true, event, at }
+  return writeDeployment(db, change, hook)
 }
 
 /** Updates the rows, inserts the event and sends the notifications in one statement, to save round trips. */
@@ -89,6 +93,9 @@ async function writeChange(db: Database, change: Change): Promise<Deployment | u
       .set(toColumns(change))
       .where('id', '=', id)
       .where('status', '=', change.status)
+      .$if(change.wished_instances !== undefined, (each) =>
+        each.where('wished_instances', '=', change.wished_instances!),
+      )
     return (lease === null ? update : update.where('lease_number', '=', lease.number)).returningAll()
   })
   const changed = await withInstance(updated, change.instance)

@@ -8,14 +8,14 @@ export type DerivedColumns = Pick<Deployment, 'status' | 'waiting_for' | 'status
 type Wish = Pick<Deployment, 'status' | 'wanted' | 'failure_reason'>
 type InstanceState = Pick<Instance, 'status' | 'waiting_for' | 'status_message' | 'progress'>
 
-/** What a deployment shows for its live instances, oldest first. */
+/** What a deployment shows for its live instances, oldest first: what the oldest running one waits for, if there is one. */
 export function deriveStatus(deployment: Wish, instances: readonly InstanceState[]): DerivedColumns {
-  const oldest = instances[0]
+  const shown = instances.find(({ status }) => status === 'running') ?? instances[0]
   return {
     status: toStatus(deployment, instances),
-    waiting_for: oldest?.waiting_for ?? null,
-    status_message: oldest?.status_message ?? null,
-    progress: oldest?.progress ?? null,
+    waiting_for: shown?.waiting_for ?? null,
+    status_message: shown?.status_message ?? null,
+    progress: shown?.progress ?? null,
   }
 }
 

@@ -26,6 +26,14 @@ export function changePolicy(
   return Object.keys(changed).length === 0 ? null : changed
 }
 
+/** The wished number of instances within a policy. */
+export function keepWithin(
+  wished: number,
+  { min_instances: least, max_instances: most }: Pick<Policy, 'min_instances' | 'max_instances'>,
+): number {
+  return Math.min(Math.max(wished, least), most)
+}
+
 /** One or two sentences for the history of a deployment. */
 export function describePolicy({
   min_instances: least,

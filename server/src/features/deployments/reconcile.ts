@@ -18,7 +18,6 @@ import type { Deps, Pass, Step, StepContext, StepResult } from './instances/step
 import type { Instance, ScheduledInstance } from './instances/store.ts'
 import { readLeased, releaseLease } from './lease-store.ts'
 import type { LeasedDeployment, NextStep } from './lease-store.ts'
-import { fallAsleepIfIdle } from './idle.ts'
 import { planInstances } from './plan-instances.ts'
 
 const cleanupFailure =
@@ -59,7 +58,6 @@ async function runPass(pass: Pass, scheduled: readonly ScheduledInstance[]): Pro
     scheduled.filter(isWaiting).map(({ id, dueInSeconds }) => [id, dueInSeconds * second]),
   )
   for (;;) {
-    await fallAsleepIfIdle(pass)
     const moved = await applyPlan(pass)
     for (const id of moved) waits.delete(id)
     const due = pass.instances.filter(({ id }) => !waits.has(id))
@@ -77,7 +75,7 @@ function toNextSteps({ instances }: Pass, waits: ReadonlyMap<string, number | nu
 
 /** Starts and releases instances as planned, and ends a deployment that has none left. Returns the ids of the changed ones. */
 async function applyPlan(pass: Pass): Promise<string[]> {
-  const plan = planInstances(pass.deployment, pass.deployment.min_instances, pass.instances)
+  const plan = planInstances(pass.deployment, pass.deployment.wished_instances, pass.instances)
   const contextOf = (id: string) =>
     toContext(
       pass,

@@ -30,8 +30,8 @@ export async function putToSleep(
     const event = { stage: 'sleep', message: `Put to sleep by ${viewer.name}.` }
     const changed = await updateOwnDeployment(
       deps.db,
-      deployment,
-      { wanted: 'asleep', wake_refusal: null },
+      { id: deployment.id, status },
+      { wanted: 'asleep', refusal: null },
       event,
       deps.clock(),
       async (transaction, { organization_id: organizationId }) => {
@@ -62,8 +62,8 @@ export async function putToSleepFor(
   if (deployment?.status !== 'running' || deployment.wanted !== 'awake') return
   await updateOwnDeployment(
     db,
-    deployment,
-    { wanted: 'asleep', wake_refusal: null },
+    { id: deployment.id, status: deployment.status },
+    { wanted: 'asleep', refusal: null },
     { stage: 'sleep', message: reason },
     clock(),
   )

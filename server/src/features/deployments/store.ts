@@ -30,7 +30,7 @@ const summaryColumns = [
   'idle_minutes',
   'yields',
   'target_concurrency',
-  'wake_refusal',
+  'refusal',
   'min_context_tokens',
   'min_parallel_sequences',
   'failure_stage',
@@ -204,6 +204,17 @@ export async function findOwners(
 }
 
 /** The number of deployments with a scheduled reconcile pass. */
+/** The deployments that are awake and may get more or fewer instances, or fall asleep. */
+export function listScalableDeployments(db: Database): Promise<Deployment[]> {
+  return db
+    .selectFrom('deployments')
+    .selectAll()
+    .where('status', 'in', ['provisioning', 'deploying', 'running'])
+    .where('wanted', '=', 'awake')
+    .where((where) => where.or([where('max_instances', '>', 1), where('idle_minutes', 'is not', null)]))
+    .execute()
+}
+
 export async function countScheduledDeployments(db: Database): Promise<number> {
   const { count } = await db
     .selectFrom('deployments')

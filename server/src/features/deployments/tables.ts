@@ -53,7 +53,10 @@ export interface DeploymentsTable {
   yields: Generated<boolean>
   target_concurrency: number | null
   woken_at: Date | null
-  wake_refusal: string | null
+  wished_instances: Generated<number>
+  refusal: string | null
+  refusals: Generated<number>
+  refused_at: Date | null
   ran_at: Date | null
   failure_stage: FailureStage | null
   failure_reason: string | null

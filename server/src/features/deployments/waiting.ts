@@ -32,25 +32,25 @@ export function describeWaiting(waiting: Waiting): string {
 
 type WaitingDeployment = Pick<
   Deployment,
-  | 'status'
-  | 'waiting_for'
-  | 'status_message'
-  | 'wake_refusal'
-  | 'min_context_tokens'
-  | 'min_parallel_sequences'
+  'status' | 'waiting_for' | 'status_message' | 'refusal' | 'min_context_tokens' | 'min_parallel_sequences'
 >
 type Capacity = Parameters<typeof needsResize>[1]
 
 /** What a deployment waits for, including the next start of an engine that serves with less than the owner's minimum. */
 export function findWaitingFor(deployment: WaitingDeployment, instance: Capacity | null): WaitingFor | null {
   if (deployment.waiting_for !== null) return deployment.waiting_for
-  const waits = deployment.status === 'running' && instance !== null && needsResize(deployment, instance)
-  return waits ? 'resize' : null
+  if (deployment.status !== 'running') return null
+  if (deployment.refusal !== null) return 'instance'
+  return instance !== null && needsResize(deployment, instance) ? 'resize' : null
 }
 
 /** The `status_message` of the API. */
 export function toStatusMessage(deployment: WaitingDeployment, instance: Capacity | null): string | null {
-  if (deployment.status === 'sleeping') return deployment.wake_refusal?.replace(/^\w+: /, '') ?? null
+  const refusal = deployment.refusal?.replace(/^\w+: /, '') ?? null
+  if (deployment.status === 'sleeping') return refusal
+  if (deployment.waiting_for === null && deployment.status === 'running' && refusal !== null) {
+    return `There is no further instance yet. ${refusal}`
+  }
   const waitingFor = findWaitingFor(deployment, instance)
   const known: Partial<Record<WaitingFor, string>> = sentences
   return waitingFor === null ? null : (known[waitingFor] ?? deployment.status_message)

@@ -15,7 +15,7 @@ export interface WakeState {
 /** The states of deployments that requests wait for, by id. */
 export async function readWakeStates(db: Database, ids: readonly string[]): Promise<Map<string, WakeState>> {
   const { rows } = await sql<WakeState & { id: string }>`
-    SELECT id, status, wanted, wake_refusal AS refusal, failure_reason AS "failureReason", EXISTS (
+    SELECT id, status, wanted, refusal, failure_reason AS "failureReason", EXISTS (
       SELECT FROM instances WHERE deployment_id = deployments.id AND instances.status = 'running'
         AND engine_url IS NOT NULL) AS "isReady"
     FROM deployments WHERE id = ANY (${ids}::uuid[])`.execute(db)

@@ -61,8 +61,15 @@ async function wake(
   const isAsleep = deployment.status === 'sleeping'
   return updateOwnDeployment(
     deps.db,
-    deployment,
-    { wanted: 'awake', woken_at: at, wake_refusal: null, ...(isAsleep ? { status: 'provisioning' } : {}) },
+    { id: deployment.id, status: deployment.status },
+    {
+      wanted: 'awake',
+      woken_at: at,
+      wished_instances: deployment.min_instances,
+      refusal: null,
+      refusals: 0,
+      ...(isAsleep ? { status: 'provisioning' } : {}),
+    },
     { stage: 'wake', message: describeWake(deployment, cause, at) },
     at,
     hook,

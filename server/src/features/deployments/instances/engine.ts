@@ -38,7 +38,7 @@ export async function ensureReady(context: StepContext): Promise<StepResult> {
         ready_at: instance.ready_at ?? at,
         unreachable_since: null,
       },
-      deployment: { ran_at: deployment.ran_at ?? at, wake_refusal: null },
+      deployment: { ran_at: deployment.ran_at ?? at, refusal: null, refusals: 0 },
       event: { stage: null, message: `The model is ready for requests. ${durations}`.trimEnd() },
       async hook(transaction) {
         await replacement?.moveSpan(transaction)

@@ -22,7 +22,7 @@ const refusals: ReadonlySet<FailureCode> = new Set([
 
 /**
  * Fails the deployment because this instance can't serve, with an alert and `alsoAlert`. If it was woken and gets no hardware, it returns to
- * sleep. The following steps release the instance.
+ * sleep. If it has other instances, it goes on with these, and the autoscaler asks again later. The following steps release the instance.
  */
 export async function failInstance(
   context: StepContext,
@@ -33,9 +33,30 @@ export async function failInstance(
   const { status: from } = instance
   if (from === 'releasing' || from === 'released') throw new Error(`an instance that is ${from} can't fail`)
   const reason = `${failure.code}: ${failure.message}`
+  const others = countOthers(context)
+  if (others > 0) {
+    const { refusals } = context.pass.deployment
+    const message = `${failure.message} The other instances go on.`
+    const next = await moveInstance(
+      context,
+      { from, to: 'releasing' },
+      {
+        columns: { engine_url: null },
+        deployment: {
+          wished_instances: others,
+          refusal: reason,
+          refusals: refusals + 1,
+          refused_at: deps.clock(),
+        },
+        event: refusals === 0 ? { stage: failure.stage, message } : null,
+        hook: refusals === 0 ? alsoAlert : undefined,
+      },
+    )
+    return { next }
+  }
   if (isRefusedWake(context, failure)) {
     const event = { stage: failure.stage, message: `${failure.message} The deployment sleeps on.` }
-    const deployment = { wanted: 'asleep', wake_refusal: reason } as const
+    const deployment = { wanted: 'asleep', refusal: reason } as const
     const change = { columns: { engine_url: null }, deployment, event, hook: alsoAlert }
     return { next: await moveInstance(context, { from, to: 'releasing' }, change) }
   }
@@ -59,6 +80,12 @@ export async function failInstance(
 /** What alerts say about a deployment. */
 export function toAlerted({ id, user_id: userId, model_name: modelName }: Deployment) {
   return { deployment_id: id, user_id: userId, model_name: modelName }
+}
+
+/** The other instances that serve or may, while the deployment is wanted awake */
+function countOthers({ pass, instance }: StepContext): number {
+  if (pass.deployment.wanted !== 'awake') return 0
+  return pass.instances.filter(({ id, status }) => id !== instance.id && status !== 'releasing').length
 }
 
 function isRefusedWake({ deployment, instance }: StepContext, { code }: InstanceFailure): boolean {

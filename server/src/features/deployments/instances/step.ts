@@ -71,7 +71,17 @@ export interface InstanceChange {
   waiting?: Waiting | null
   /** Columns of the deployment that don't follow from its instances */
   deployment?: Partial<
-    Pick<Deployment, 'wanted' | 'wake_refusal' | 'ran_at' | 'failure_stage' | 'failure_reason'>
+    Pick<
+      Deployment,
+      | 'wanted'
+      | 'wished_instances'
+      | 'refusal'
+      | 'refusals'
+      | 'refused_at'
+      | 'ran_at'
+      | 'failure_stage'
+      | 'failure_reason'
+    >
   >
   event?: EventContent | null
   /** Further writes in the same transaction */
@@ -185,13 +195,6 @@ export async function startInstance(pass: Pass): Promise<void> {
       await transaction.insertInto('instances').values(row).execute()
     },
   })
-}
-
-/** Lets a deployment without requests fall asleep. */
-export async function fallAsleep(pass: Pass, message: string): Promise<void> {
-  const at = pass.deps.clock()
-  const event = { stage: 'sleep', message }
-  await writePass(pass, pass.instances, { deployment: { wanted: 'asleep' }, isDue: true, event, at })
 }
 
 /** Ends a terminated deployment that has no instance. */

@@ -59,8 +59,8 @@ export interface ScalingDecision {
   reason: ScalingReason
 }
 
-/** `SCALE_DOWN_SECONDS`, if an operator doesn't set it. */
-export const defaultScaleDownMilliseconds = 300_000
+/** The default of `SCALE_DOWN_SECONDS`. */
+const defaultScaleDownMilliseconds = 300_000
 const firstRetryMilliseconds = 10_000
 const lastRetryMilliseconds = 300_000
 

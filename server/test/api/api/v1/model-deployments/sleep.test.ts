@@ -122,7 +122,7 @@ test('requests wake a sleeping deployment once, and all of them are answered', a
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: '…' }) })
   const asked = Array.from({ length: 100 }, () => chat('berth-tiny'))
   await waitForStatus(client, id, 'deploying')
-  expect(server.application.inference.waking.held).toBe(100)
+  await vi.waitFor(() => expect(server.application.inference.waking.held).toBe(100), patience)
   serve()
   expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]))
   expect(countStarts(id)).toBe(2)

@@ -1,0 +1,81 @@
+import type { InstanceLoad } from '../instance-loads.ts'
+import type { InstanceStatus } from '../instances/lifecycle.ts'
+import type { Instance } from '../instances/store.ts'
+import type { Deployment } from '../store.ts'
+import { findTargetConcurrency } from './decide-instances.ts'
+import type { ScalingInstance, ScalingObservations, ScalingPolicy } from './decide-instances.ts'
+import type { LoadSample } from './load-window.ts'
+
+/** The requests in flight at the instances, and those that wait for them. */
+export function countInFlight(
+  instances: readonly Instance[],
+  loads: ReadonlyMap<string, InstanceLoad>,
+): number {
+  return instances.reduce((sum, { id }) => sum + (loads.get(id)?.inFlight ?? 0), 0)
+}
+
+export function toScalingPolicy(deployment: Deployment, instances: readonly Instance[]): ScalingPolicy {
+  const sequences = instances.find(({ parallel_sequences: each }) => each !== null)?.parallel_sequences
+  return {
+    minInstances: deployment.min_instances,
+    maxInstances: deployment.max_instances,
+    idleMinutes: deployment.idle_minutes,
+    targetConcurrency: findTargetConcurrency(deployment.target_concurrency, sequences ?? null),
+    scheduledMinimum: null,
+  }
+}
+
+/** `load` has the samples of the deployment, oldest first; `loads` the present load of each instance. */
+export function observeScaling(
+  deployment: Deployment,
+  instances: readonly Instance[],
+  {
+    load,
+    loads,
+    now,
+  }: { load: readonly LoadSample[]; loads: ReadonlyMap<string, InstanceLoad>; now: number },
+): ScalingObservations {
+  const { wanted, refusals, refused_at: refusedAt } = deployment
+  return {
+    now,
+    isAwake: wanted === 'awake',
+    load,
+    instances: instances.map(toScalingInstance),
+    recentStarts: instances.flatMap(({ created_at: from, ready_at: to }) =>
+      to === null ? [] : [to.getTime() - from.getTime()],
+    ),
+    lastUsedAt: findLastUse(instances, loads, now),
+    refusals: refusals === 0 || refusedAt === null ? null : { count: refusals, lastAt: refusedAt.getTime() },
+  }
+}
+
+const scalingStatuses = {
+  requested: 'starting',
+  provisioning: 'starting',
+  deploying: 'starting',
+  running: 'running',
+  draining: 'draining',
+  releasing: 'releasing',
+  released: 'releasing',
+} as const satisfies Record<InstanceStatus, ScalingInstance['status']>
+
+function toScalingInstance({ id, status, created_at: createdAt }: Instance): ScalingInstance {
+  return { id, status: scalingStatuses[status], startedAt: createdAt.getTime() }
+}
+
+/** The last request, or the last time an instance became ready. A deployment that starts is in use. */
+function findLastUse(
+  instances: readonly Instance[],
+  loads: ReadonlyMap<string, InstanceLoad>,
+  now: number,
+): number {
+  const running = instances.filter(({ status }) => status === 'running')
+  if (running.length === 0 || instances.some(({ status }) => scalingStatuses[status] === 'starting')) {
+    return now
+  }
+  const uses = running.flatMap(({ id, status_changed_at: since }) => {
+    const idleSeconds = loads.get(id)?.idleSeconds ?? null
+    return idleSeconds === null ? [since.getTime()] : [since.getTime(), now - idleSeconds * 1000]
+  })
+  return Math.max(...uses)
+}

@@ -1,0 +1,131 @@
+import { ApplicationError } from '../../../base/errors.ts'
+import type { Services } from '../../../services.ts'
+import { assertCanStart } from '../../billing/deployment-limits.ts'
+import { updateOwnDeployment } from '../change-store.ts'
+import { readLoads } from '../instance-loads.ts'
+import type { InstanceLoad } from '../instance-loads.ts'
+import { listLiveInstances } from '../instances/store.ts'
+import type { Instance } from '../instances/store.ts'
+import { putToSleepFor } from '../sleep.ts'
+import { listScalableDeployments } from '../store.ts'
+import type { Deployment } from '../store.ts'
+import { decideInstances, findSampleMilliseconds } from './decide-instances.ts'
+import type { ScalingDecision } from './decide-instances.ts'
+import { describeDecision } from './describe-decision.ts'
+import type { LoadSample } from './load-window.ts'
+import { countInFlight, observeScaling, toScalingPolicy } from './observe-scaling.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices'>
+
+/** The samples of each deployment, oldest first */
+type Windows = Map<string, LoadSample[]>
+
+const intervalMilliseconds = 2_000
+
+/**
+ * Decides every two seconds how many instances deployments should have, until stopped. Every worker does so, with samples that it has taken
+ * itself; the first one that reaches a decision writes it, and the reconciler follows.
+ */
+export function runScaler(deps: Deps): { stop(): Promise<void> } {
+  const windows: Windows = new Map()
+  let scaling: Promise<void> | null = null
+  const timer = setInterval(() => {
+    scaling ??= scaleAll(deps, windows)
+      .catch((error: unknown) => deps.log.error({ err: error }, 'scaling deployments failed'))
+      .finally(() => {
+        scaling = null
+      })
+  }, intervalMilliseconds)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await scaling
+    },
+  }
+}
+
+async function scaleAll(deps: Deps, windows: Windows): Promise<void> {
+  const deployments = await listScalableDeployments(deps.db)
+  const ids = new Set(deployments.map(({ id }) => id))
+  for (const id of windows.keys()) if (!ids.has(id)) windows.delete(id)
+  if (deployments.length === 0) return
+  const instances = await listLiveInstances(deps.db, [...ids])
+  const loads = await readLoads(
+    deps.db,
+    [...instances.values()].flat().map(({ id }) => id),
+  )
+  for (const deployment of deployments) {
+    await scale(deps, windows, deployment, instances.get(deployment.id) ?? [], loads).catch(
+      (error: unknown) =>
+        deps.log.error({ err: error, deployment: deployment.id }, 'scaling a deployment failed'),
+    )
+  }
+}
+
+async function scale(
+  deps: Deps,
+  windows: Windows,
+  deployment: Deployment,
+  instances: readonly Instance[],
+  loads: ReadonlyMap<string, InstanceLoad>,
+): Promise<void> {
+  const { scaleDownMilliseconds } = deps.config
+  const now = deps.clock().getTime()
+  const inFlight = countInFlight(instances, loads)
+  // A clock that was set back makes later samples worthless.
+  const known = (windows.get(deployment.id) ?? []).filter(({ at }) => at < now)
+  const observed = observeScaling(deployment, instances, {
+    load: [...known, { at: now, inFlight, queued: 0 }],
+    loads,
+    now,
+  })
+  const oldest = now - findSampleMilliseconds(observed.recentStarts, scaleDownMilliseconds)
+  windows.set(
+    deployment.id,
+    observed.load.filter(({ at }) => at >= oldest - intervalMilliseconds),
+  )
+  const policy = toScalingPolicy(deployment, instances)
+  await follow(deps, deployment, decideInstances(policy, observed, scaleDownMilliseconds), inFlight)
+}
+
+/** Writes a decision, so that the reconciler starts or releases instances. */
+async function follow(
+  deps: Deps,
+  deployment: Deployment,
+  decision: ScalingDecision,
+  inFlight: number,
+): Promise<void> {
+  const { id, status, idle_minutes: idle, wished_instances: wished, refusals } = deployment
+  const { desired, start, reason } = decision
+  if (reason === 'idle') {
+    const minutes = `${idle} ${idle === 1 ? 'minute' : 'minutes'}`
+    return putToSleepFor(deps, id, `Falls asleep after ${minutes} without requests.`)
+  }
+  if (reason === 'asleep' || reason === 'no_capacity') return
+  const isRefused = refusals > 0 && start === 0
+  if (desired === wished && !isRefused) return
+  const blocked = start > 0 ? await findBlock(deps, deployment) : null
+  await updateOwnDeployment(
+    deps.db,
+    { id, status, wished_instances: wished },
+    blocked === null
+      ? { wished_instances: desired, ...(isRefused ? { refusals: 0, refusal: null } : {}) }
+      : { refusals: refusals + 1, refused_at: deps.clock(), refusal: blocked },
+    blocked === null && desired !== wished ? describeDecision(decision, wished, inFlight) : null,
+    deps.clock(),
+  )
+}
+
+/** Why billing blocks a further instance, as `<code>: <sentence>`; null if it doesn't. */
+async function findBlock(
+  deps: Deps,
+  { organization_id: organizationId }: Deployment,
+): Promise<string | null> {
+  try {
+    await assertCanStart(deps, organizationId)
+    return null
+  } catch (error) {
+    if (!(error instanceof ApplicationError)) throw error
+    return `${error.code}: ${error.message}`
+  }
+}
