@@ -60,6 +60,9 @@ test('deploy --wait shows progress on stderr, and prints the id when the model s
   expect((await shell.berth(['ls'])).stdout).toContain(id)
   served.runtime.logLines.push({ at: new Date(), line: 'loading \u001B[2Jweights' })
   expect((await shell.berth(['logs', id])).stdout).toBe('loading weights\n')
+  const [{ id: instance }] = body.instances
+  expect((await shell.berth(['logs', id, '--instance', instance])).stdout).toBe('loading weights\n')
+  expect(await shell.berth(['logs', id, '--instance', id])).toMatchObject({ code: 1 })
   expect((await shell.json(['events', id])).at(-1)).toMatchObject({ status: 'running' })
   expect((await shell.berth(['rm', 'assistant'])).code).toBe(0)
   await waitForStatus(client, id, 'terminated')
@@ -109,5 +112,69 @@ test('deploy --wait draws one line on a terminal; Ctrl-C ends the wait with 130,
   if (!terminal.output().includes('is running')) expect(code).toBe(130)
   await waitForStatus(client, id, 'running')
   await shell.berth(['rm', id])
+  await waitForStatus(client, id, 'terminated')
+})
+
+test('sleep --wait and wake --wait; the states say that sleep is free, and requests wake', async () => {
+  const id = await deployed()
+  await waitForStatus(client, id, 'running')
+  const asleep = await shell.berth(['sleep', 'berth-tiny', '--wait'])
+  expect(asleep).toMatchObject({ code: 0, stderr: expect.stringContaining('berth-tiny sleeps.') })
+  expect(await shell.json(['show', id])).toMatchObject({ status: 'sleeping', instances: [] })
+  expect((await shell.berth(['show', id])).stdout).toMatch(/Status +sleeping: it costs nothing/)
+  expect((await shell.berth(['ls'])).stdout).toContain('sleeping')
+  const awake = await shell.berth(['wake', id.slice(0, 30), '--wait'])
+  expect(awake).toMatchObject({ code: 0, stderr: expect.stringContaining('berth-tiny is running.') })
+  expect(await shell.json(['sleep', id])).toMatchObject({ id, status: 'running' })
+  await waitForStatus(client, id, 'sleeping')
+
+  served.runtime.answer({ provision: () => ({ outcome: 'refused', code: 'no_capacity', message: 'Full.' }) })
+  const refused = await shell.berth(['wake', id, '--wait'])
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`Deployment ${id} sleeps. Full.`),
+  })
+  served.runtime.reset()
+  expect((await shell.berth(['rm', id])).code).toBe(0)
+  await waitForStatus(client, id, 'terminated')
+  expect(await shell.berth(['wake', id])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('terminated'),
+  })
+})
+
+test('sleep --wait ends when a request wakes the deployment', async () => {
+  const id = await deployed()
+  await waitForStatus(client, id, 'running')
+  const { output, result } = shell.start(['sleep', id, '--wait'])
+  await vi.waitFor(() => expect(output.stderr).toContain('being finished'), { timeout: 30_000 })
+  expect((await shell.berth(['wake', id])).code).toBe(0)
+  expect(await result).toMatchObject({ code: 1, stderr: expect.stringContaining('does not sleep') })
+  expect((await shell.berth(['rm', id])).code).toBe(0)
+  await waitForStatus(client, id, 'terminated')
+})
+
+test('scale changes the policy; deploy --idle-minutes sets it at once', async () => {
+  const id = await deployed('--idle-minutes', '30', '--max-instances', '2')
+  expect(await shell.json(['show', id])).toMatchObject({ policy: { idle_minutes: 30, max_instances: 2 } })
+  expect((await shell.berth(['show', id])).stdout).toMatch(
+    /Policy +1 to 2 instances, sleeps after 30 minutes without requests/,
+  )
+  const scaled = await shell.berth(['scale', id, '--min', '2', '--max', '3', '--idle-minutes', 'never'])
+  expect(scaled).toMatchObject({
+    code: 0,
+    stderr: 'berth-tiny: 2 to 3 instances, never sleeps by itself.\n',
+  })
+  expect(await shell.json(['scale', id, '--min', '1', '--concurrency', '8'])).toMatchObject({
+    policy: { min_instances: 1, max_instances: 3, idle_minutes: null, target_concurrency: 8 },
+  })
+  expect(await shell.berth(['scale', id, '--min', '4'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('max_instances'),
+  })
+  for (const wrong of [[], ['--min', 'two'], ['--idle-minutes', 'soon']]) {
+    expect(await shell.berth(['scale', id, ...wrong])).toMatchObject({ code: 2 })
+  }
+  expect((await shell.berth(['rm', id])).code).toBe(0)
   await waitForStatus(client, id, 'terminated')
 })

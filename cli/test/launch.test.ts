@@ -38,7 +38,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-test('launch deploys a model, starts a program on it, and refuses one that agents cannot use', async () => {
+test('launch deploys a model, or wakes it, starts a program on it, and refuses one that agents cannot use', async () => {
   expect(await shell.berth(['launch', 'aider'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('berth deploy MODEL --wait'),
@@ -50,6 +50,11 @@ test('launch deploys a model, starts a program on it, and refuses one that agent
   )
   expect(started.stdout).toMatch(/\nOPENAI_API_BASE=http:\/\/127\.0\.0\.1:\d+\/v1\n/)
   expect(started.stdout).not.toContain('BERTH_SESSION')
+  expect((await shell.berth(['sleep', 'berth-tiny', '--wait'])).code).toBe(0)
+  expect(await shell.berth(['launch', 'aider', '--model', 'berth-tiny'])).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('Waking deployment'),
+  })
   expect(await shell.berth(['launch', 'codex'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('--force'),

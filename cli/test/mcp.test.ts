@@ -63,6 +63,18 @@ test('an agent plans, deploys, explains a failure and reads the bill', async () 
   await agent.close()
 })
 
+test('an agent puts a deployment to sleep and wakes it', async () => {
+  runtime.reset()
+  const agent = await openAgent()
+  const { id } = await call(agent, 'deploy_model', { model: 'berth-tiny' })
+  await waitForStatus(client, id, 'running')
+  expect(await call(agent, 'sleep_deployment', { deployment: id })).toMatchObject({ id })
+  await waitForStatus(client, id, 'sleeping')
+  expect(await call(agent, 'wake_deployment', { deployment: id })).toMatchObject({ status: 'provisioning' })
+  await waitForStatus(client, id, 'running')
+  await agent.close()
+})
+
 test('--read-only has no tool that changes something', async () => {
   const agent = await openAgent('--read-only')
   const { tools } = await agent.listTools()

@@ -48,7 +48,7 @@ async function runShell(script: string): Promise<string> {
   return output
 }
 
-test('five minutes with curl, and then with berth', async () => {
+test('five minutes with curl, then with berth, and the sleep of a deployment', async () => {
   const [signUp, deploy, watch, call, end] = readSamples('Five minutes with curl')
   const alias = signUp!.split('\n', 1)[0]!
   expect(await runShell(signUp!)).toContain('"authenticated":true')
@@ -67,4 +67,8 @@ test('five minutes with curl, and then with berth', async () => {
   expect(output).toContain('Signed in to')
   expect(output).toContain('berth-tiny is running')
   expect(output).toMatch(/\n\[-?\d\.\d+,/)
+
+  const slept = await runShell(readSamples('Sleep and wake').join('\n'))
+  expect(slept).toContain('berth-tiny sleeps.')
+  expect(slept).toContain('Terminating')
 })

@@ -7,13 +7,14 @@ import { Patience } from './patience.ts'
 type StreamPath = PathTo<'GET', 'text/event-stream'>
 type ItemOf<Path extends StreamPath> = Answer<'GET', Path> extends { items: (infer Item)[] } ? Item : never
 
-/** Reads the events of a response. Throws ConnectionError if the connection is lost. */
+/** Reads the events of a response. Comments keep it open meanwhile. Throws ConnectionError if the connection is lost. */
 export async function* readEvents(
   response: Response,
+  onComment?: (comment: string) => void,
 ): AsyncGenerator<{ event?: string | undefined; data: string }> {
   const events = response
     .body!.pipeThrough(new TextDecoderStream())
-    .pipeThrough(new EventSourceParserStream())
+    .pipeThrough(new EventSourceParserStream({ onComment }))
   try {
     yield* events
   } catch (error) {

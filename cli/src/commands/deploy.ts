@@ -6,12 +6,16 @@ import { Patience } from '../api/patience.ts'
 import type { Context } from '../base/context.ts'
 import { CommandError, messageOf } from '../base/errors.ts'
 import { Progress } from '../base/progress.ts'
+import { toPolicyChange } from './policy.ts'
+import type { IdleMinutes } from './policy.ts'
 import { toDeploymentRequest } from './variant.ts'
 import type { VariantOptions } from './variant.ts'
 
 interface DeployOptions extends VariantOptions {
   wait?: boolean
   alias?: string
+  idleMinutes?: IdleMinutes
+  maxInstances?: number
 }
 
 const pollInterval = 500
@@ -22,7 +26,7 @@ export async function deploy({ env, output }: Context, model: string, options: D
   let deployment = await client.call('POST', '/api/v1/model-deployments', {
     body: toDeploymentRequest(model, options),
   })
-  if (options.alias !== undefined) deployment = await nameDeployment(client, deployment, options.alias)
+  deployment = await setUp(client, deployment, options)
   if (options.wait) {
     output.note(`Waiting for deployment ${deployment.id}. Ctrl-C ends the wait, not the deployment.`)
     deployment = await waitUntilRunning(client, deployment)
@@ -34,12 +38,20 @@ export async function deploy({ env, output }: Context, model: string, options: D
   })
 }
 
-async function nameDeployment(client: Client, { id }: Deployment, alias: string): Promise<Deployment> {
-  const path = { deployment_id: id }
+/** Sets what a new deployment gets only by a change. */
+async function setUp(client: Client, deployment: Deployment, options: DeployOptions): Promise<Deployment> {
+  const { alias, idleMinutes, maxInstances } = options
+  const set = { '--alias': alias, '--idle-minutes': idleMinutes, '--max-instances': maxInstances }
+  const names = Object.entries(set).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  if (names.length === 0) return deployment
+  const path = { deployment_id: deployment.id }
+  const body = { alias, ...toPolicyChange({ idleMinutes, max: maxInstances }) }
   try {
-    return await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', { path, body: { alias } })
+    return await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', { path, body })
   } catch (error) {
-    throw new CommandError(`Deployment ${id} is starting without the alias: ${messageOf(error)}`)
+    throw new CommandError(
+      `Deployment ${deployment.id} is starting without ${names.join(' and ')}: ${messageOf(error)}`,
+    )
   }
 }
 
@@ -66,7 +78,7 @@ export async function waitUntilRunning(client: Client, { id }: Deployment): Prom
         client.call('GET', '/api/v1/model-deployments/{deployment_id}', { path: { deployment_id: id } }),
       )
       if (deployment.status === 'running') return deployment
-      rejectEnded(deployment)
+      rejectStopped(deployment)
       progress.show(describeProgress(deployment), deployment.progress)
       await delay(pollInterval)
     }
@@ -75,7 +87,10 @@ export async function waitUntilRunning(client: Client, { id }: Deployment): Prom
   }
 }
 
-function rejectEnded({ id, status, failure_reason: reason }: Deployment): void {
+function rejectStopped({ id, status, status_message: message, failure_reason: reason }: Deployment): void {
+  if (status === 'sleeping') {
+    throw new CommandError(`Deployment ${id} sleeps. ${message ?? `\`berth wake ${id}\` wakes it.`}`)
+  }
   if (status === 'failed') {
     throw new CommandError(`Deployment ${id} failed: ${reason}. \`berth logs ${id}\` may show why.`)
   }

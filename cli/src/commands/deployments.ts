@@ -4,6 +4,7 @@ import { findDeployment, listDeployments } from '../api/find-deployment.ts'
 import type { Context } from '../base/context.ts'
 import { formatAge, formatSize } from '../base/format.ts'
 import { cleanLine, cleanText } from '../base/text.ts'
+import { describePolicy } from './policy.ts'
 
 interface ListOptions {
   all?: boolean
@@ -45,9 +46,10 @@ export async function show({ env, output }: Context, wanted: string): Promise<vo
       ['Model', deployment.model_name],
       ['Variant', `${size} ${deployment.model_format} ${deployment.quantization}`],
       ['Alias', deployment.alias],
-      ['Status', deployment.status],
+      ['Status', describeStatus(deployment)],
       ['Waiting for', deployment.status_message],
       ['Failure', clean(deployment.failure_reason)],
+      ['Policy', describePolicy(deployment)],
       ['Owner', cleanLine(deployment.owner.email)],
       ['Shared with', deployment.shared_with],
       ['Instance', deployment.selected_instance_type],
@@ -59,6 +61,10 @@ export async function show({ env, output }: Context, wanted: string): Promise<vo
       ['Terminated', deployment.terminated_at],
     ]),
   )
+}
+
+function describeStatus({ status }: Deployment): string {
+  return status === 'sleeping' ? 'sleeping: it costs nothing, and the next request wakes it' : status
 }
 
 function clean(text: string | null): string | null {

@@ -38,12 +38,12 @@ function printEvent(output: Output, event: DeploymentEvent): void {
 export async function logs(
   { env, output }: Context,
   wanted: string,
-  options: { follow?: boolean; tail?: number },
+  options: { follow?: boolean; tail?: number; instance?: string },
 ): Promise<void> {
   const client = await connectClient(env)
   const { id } = await findDeployment(client, wanted)
   const path = '/api/v1/model-deployments/{deployment_id}/logs'
-  const input = { path: { deployment_id: id }, query: { tail: options.tail } }
+  const input = { path: { deployment_id: id }, query: { tail: options.tail, instance: options.instance } }
   const print = (line: DeploymentLogLine) => output.event(line, cleanText(line.line))
   if (!options.follow) {
     const { items } = await client.call('GET', path, input)

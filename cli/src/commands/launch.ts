@@ -1,7 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Model } from '../../../console/src/contract.ts'
+import type { Deployment, Model } from '../../../console/src/contract.ts'
+import { ApiError } from '../api/client.ts'
 import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
 import { listDeployments } from '../api/find-deployment.ts'
@@ -81,20 +82,34 @@ async function restoreProgram({ env, output }: Context, name: string): Promise<v
 
 const homeOf = (env: NodeJS.ProcessEnv) => env['HOME'] ?? homedir()
 
-/** Deploys a model that is not running, or waits for the deployment that is starting. */
+/** Deploys a model that nobody has deployed, wakes one that sleeps, or waits for one that is starting. */
 async function ensureRunning(
   context: Context,
   client: Client,
   launcher: Launcher,
   wanted: string,
 ): Promise<void> {
-  const { data } = await client.call('GET', '/v1/models')
-  if (data.some(({ id, deployments }) => id === wanted || deployments.includes(wanted))) return
-  const starting = (await listDeployments(client, 'callable', true)).find(
+  const named = (await listDeployments(client, 'callable', true)).filter(
     ({ alias, id, model_name: name, status }) => [alias, id, name].includes(wanted) && status !== 'failed',
   )
+  if (named.some(({ status }) => status === 'running')) return
+  const starting = named.find(({ status }) => status !== 'sleeping')
+  const [asleep] = named
   if (starting) await waitUntilRunning(client, starting)
+  else if (asleep) await wakeAndWait(context, client, asleep)
   else await deployAndWait(context, client, wanted, launcher.isAgent ? { minContext: agentContext } : {})
+}
+
+/** Wakes a deployment. One that this person may only call is woken by the program's first request. */
+async function wakeAndWait({ output }: Context, client: Client, { id }: Deployment): Promise<void> {
+  const path = { deployment_id: id }
+  try {
+    const woken = await client.call('POST', '/api/v1/model-deployments/{deployment_id}/wake', { path })
+    output.note(`Waking deployment ${id}.`)
+    await waitUntilRunning(client, woken)
+  } catch (error) {
+    if (!(error instanceof ApiError && [403, 404].includes(error.status))) throw error
+  }
 }
 
 /** Throws if an agent would fail with the model, in ways that are hard to understand. */

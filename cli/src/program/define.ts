@@ -20,6 +20,17 @@ export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`
 }
 
+/** The argument that names a deployment. */
+export const deployment = [
+  '<deployment>',
+  'an id, its unique beginning, an alias, or a model name of one deployment',
+] as const
+
+/** Parses an option of minutes without requests. */
+export function idleMinutes(text: string): number | 'never' {
+  return text === 'never' ? text : wholeNumber(text)
+}
+
 /** Parses an option that is a whole number. */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
-import { examples, lazily, wholeNumber } from './define.ts'
+import { deployment, examples, idleMinutes, lazily, wholeNumber } from './define.ts'
+import { defineInstanceCommands } from './instances.ts'
 
-/** Defines `models`, `plan`, `deploy`, `ls`, `show`, `events`, `logs` and `rm`. */
+/** Defines `models`, `plan`, `deploy`, `ls`, `show`, `events`, `logs`, `rm`, and the commands of instances. */
 export function defineDeploymentCommands(program: Command): void {
   defineCatalogCommands(program)
   program
@@ -30,8 +31,10 @@ export function defineDeploymentCommands(program: Command): void {
     .argument(...deployment)
     .option('-f, --follow', 'show further lines')
     .option('-n, --tail <lines>', 'number of last lines', wholeNumber)
+    .option('--instance <id>', 'only the lines of one instance; `berth show --json` has the ids')
     .addHelpText('after', examples('berth logs berth-tiny -n 20', 'berth logs -f berth-tiny'))
     .action(lazily(async () => (await import('../commands/history.ts')).logs))
+  defineInstanceCommands(program)
   program
     .command('rm')
     .description('Terminate deployments')
@@ -39,11 +42,6 @@ export function defineDeploymentCommands(program: Command): void {
     .addHelpText('after', examples('berth rm berth-tiny', 'berth rm 0198c1 0198c2'))
     .action(lazily(async () => (await import('../commands/deployments.ts')).remove))
 }
-
-const deployment = [
-  '<deployment>',
-  'an id, its unique beginning, an alias, or a model name of one deployment',
-] as const
 
 function defineCatalogCommands(program: Command): void {
   program
@@ -64,9 +62,14 @@ function defineCatalogCommands(program: Command): void {
     .description('Deploy a model')
     .option('-w, --wait', 'show progress until the deployment serves requests')
     .option('--alias <alias>', 'a further name for `model` in requests')
+    .option('--max-instances <instances>', 'the most instances that it may have under load', wholeNumber)
+    .option('--idle-minutes <minutes>', 'sleep after so many minutes without requests, or never', idleMinutes)
     .addHelpText(
       'after',
-      examples('berth deploy berth-tiny --wait', 'berth deploy qwen2.5-instruct --size 7B --alias assistant'),
+      examples(
+        'berth deploy berth-tiny --wait',
+        'berth deploy qwen2.5-instruct --size 7B --alias assistant --idle-minutes 30',
+      ),
     )
     .action(lazily(async () => (await import('../commands/deploy.ts')).deploy))
 }

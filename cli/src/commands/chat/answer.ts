@@ -38,8 +38,13 @@ export async function answer(
   const body = { ...toRequest(settings, messages), stream: true }
   const response = await client.openStream('POST', '/v1/chat/completions', { body, signal })
   const printer = new AnswerPrinter(output)
+  let isTold = false
+  const tell = () => {
+    if (!isTold) output.note(`Waiting for ${settings.model} to wake up…`)
+    isTold = true
+  }
   try {
-    for await (const { data } of readEvents(response)) {
+    for await (const { data } of readEvents(response, tell)) {
       if (data === '[DONE]') return printer.end()
       printer.add(parseChunk(data))
     }

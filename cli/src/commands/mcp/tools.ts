@@ -67,13 +67,13 @@ export function addReadingTools(server: McpServer, client: Client): void {
   }))
 }
 
-/** Adds the tools that cost money. */
+/** Adds the tools that cost money, or save it. */
 export function addChangingTools(server: McpServer, client: Client): void {
   server.registerTool(
     'deploy_model',
     {
       description:
-        'Deploy a model. It costs its price per hour until a person terminates it. plan_deployment shows the price.',
+        'Deploy a model. It costs its price per hour until it sleeps or a person terminates it. plan_deployment shows the price.',
       inputSchema: z.object(variant),
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
     },
@@ -84,6 +84,23 @@ export function addChangingTools(server: McpServer, client: Client): void {
         }),
       ),
   )
+  const addSwitch = (act: 'sleep' | 'wake', description: string) =>
+    server.registerTool(
+      `${act}_deployment`,
+      {
+        description,
+        inputSchema: z.object({ deployment }),
+        annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
+      },
+      async (input) => {
+        const path = { deployment_id: (await findDeployment(client, input.deployment)).id }
+        return toResult(
+          await client.call('POST', `/api/v1/model-deployments/{deployment_id}/${act}`, { path }),
+        )
+      },
+    )
+  addSwitch('sleep', 'Put a deployment to sleep. It costs nothing then, and the next request wakes it.')
+  addSwitch('wake', 'Wake a sleeping deployment. It costs its price per hour while it is awake.')
 }
 
 async function explain(client: Client, wanted: string) {

@@ -1,0 +1,30 @@
+import type { Deployment, DeploymentChangeInput } from '../../../console/src/contract.ts'
+
+/** The minutes without requests after which a deployment sleeps */
+export type IdleMinutes = number | 'never'
+
+/** The options that change a deployment's policy. */
+export interface PolicyOptions {
+  min?: number | undefined
+  max?: number | undefined
+  concurrency?: number | undefined
+  idleMinutes?: IdleMinutes | undefined
+}
+
+/** The fields of a change, for the options that are there. */
+export function toPolicyChange({ min, max, concurrency, idleMinutes }: PolicyOptions): DeploymentChangeInput {
+  return {
+    ...(min !== undefined && { min_instances: min }),
+    ...(max !== undefined && { max_instances: max }),
+    ...(concurrency !== undefined && { target_concurrency: concurrency }),
+    ...(idleMinutes !== undefined && { idle_minutes: idleMinutes === 'never' ? null : idleMinutes }),
+  }
+}
+
+/** A deployment's number of instances and its sleep, such as `1 instance, sleeps after 30 minutes without requests`. */
+export function describePolicy({ policy }: Deployment): string {
+  const { min_instances: least, max_instances: most, idle_minutes: minutes } = policy
+  const instances = `${least === most ? least : `${least} to ${most}`} ${most === 1 ? 'instance' : 'instances'}`
+  if (minutes === null) return `${instances}, never sleeps by itself`
+  return `${instances}, sleeps after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} without requests`
+}
