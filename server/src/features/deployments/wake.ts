@@ -79,5 +79,6 @@ async function wake(
 function describeWake({ status, status_changed_at: since }: Deployment, cause: string, at: Date): string {
   if (status !== 'sleeping') return `${cause} before it was asleep.`
   const minutes = Math.round((at.getTime() - since.getTime()) / 60_000)
+  if (minutes === 0) return `${cause} after less than a minute.`
   return `${cause} after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`
 }

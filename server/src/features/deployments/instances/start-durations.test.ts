@@ -3,7 +3,9 @@ import { describeStartDurations } from './start-durations.ts'
 
 const start = Date.UTC(2026, 0, 1)
 
-function event(seconds: number, status: 'requested' | 'provisioning' | 'deploying', stage: string | null) {
+type Status = 'requested' | 'provisioning' | 'deploying' | 'running' | 'sleeping'
+
+function event(seconds: number, status: Status, stage: string | null) {
   return { at: new Date(start + seconds * 1000), status, stage }
 }
 
@@ -27,4 +29,13 @@ test('a deployment with cached weights has no download', () => {
     'Provisioning took 0.4 s, the start of the engine took 0.5 s.',
   )
   expect(describeStartDurations([], new Date(start))).toBe('')
+})
+
+test('earlier starts do not count', () => {
+  const first = [event(0, 'provisioning', null), event(5, 'deploying', null), event(9, 'running', null)]
+  const wake = [event(60, 'sleeping', null), event(70, 'provisioning', 'wake'), event(71, 'deploying', null)]
+  expect(describeStartDurations([...first, ...wake], new Date(start + 74_000))).toBe(
+    'Provisioning took 1.0 s, the start of the engine took 3.0 s.',
+  )
+  expect(describeStartDurations(first, new Date(start + 74_000))).toBe('')
 })

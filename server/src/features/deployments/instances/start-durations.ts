@@ -3,18 +3,20 @@ import type { DeploymentEvent } from '../store.ts'
 type Phase = 'provisioning' | 'download' | 'start'
 
 /**
- * Says how long each phase between the choice of the instance and the first response took, from the deployment's events, oldest
- * first: `Provisioning took 2 s, the download 35 s and the start 12 s.`
+ * Says how long each phase between the choice of the instance and the first response took, from the deployment's events since it last
+ * ran or slept, oldest first: `Provisioning took 2 s, the download 35 s and the start 12 s.`
  */
 export function describeStartDurations(
   events: readonly Pick<DeploymentEvent, 'at' | 'status' | 'stage'>[],
   readyAt: Date,
 ): string {
   const milliseconds = new Map<Phase, number>()
-  for (const [index, event] of events.entries()) {
+  const before = events.findLastIndex(({ status }) => status === 'running' || status === 'sleeping')
+  const ofStart = events.slice(before + 1)
+  for (const [index, event] of ofStart.entries()) {
     const phase = findPhase(event)
     if (phase === null) continue
-    const until = events[index + 1]?.at ?? readyAt
+    const until = ofStart[index + 1]?.at ?? readyAt
     milliseconds.set(phase, (milliseconds.get(phase) ?? 0) + until.getTime() - event.at.getTime())
   }
   const words: [Phase, string][] = [
