@@ -22,7 +22,7 @@ export const budgets = {
   add: 'Add budget',
   none: 'No budgets yet',
   noneHint:
-    'A budget tells you by email when spending reaches 50, 80 and 100% of a limit, and can stop new deployments.',
+    'A budget tells you by email when spending reaches 50, 80 and 100% of a limit, and can stop new deployments or put running ones to sleep.',
   ownHint: 'Limits of what your deployments may cost in this period.',
   manage: 'Manage budgets',
   names: {

@@ -18,6 +18,7 @@ export const deployment = {
   upAfter: (span: string) => `Ready in ${span}`,
   soFar: (span: string) => `${span} so far`,
   took: (span: string) => `took ${span}`,
+  earlierSteps: (count: number) => (count === 1 ? 'Show 1 earlier step' : `Show ${count} earlier steps`),
   earlierMessages: (count: number) => (count === 1 ? '1 earlier message' : `${count} earlier messages`),
   steps: {
     requested: 'Requested',
@@ -34,6 +35,11 @@ export const deployment = {
     runtime: 'Engine',
     termination: 'Termination requested',
     cleanup: 'Cleaning up',
+    scaling: 'Scaling',
+    sleep: 'Falling asleep',
+    asleep: 'Asleep',
+    sleeping: 'Asleep',
+    wake: 'Waking up',
     given_back: 'Instance released',
     other: 'Progress',
   } as Record<string, string>,
@@ -130,6 +136,7 @@ export const deployment = {
   /** What releases of an engine have before the version */
   engineVersionPrefixes: { 'llama.cpp': 'b' } as Readonly<Record<string, string>>,
   callName: 'Model ID',
+  alias: 'Alias',
   deploymentId: 'Deployment ID',
   instanceId: 'Instance ID',
   clusterId: 'Cluster',
@@ -197,6 +204,7 @@ export const deployment = {
   reconnecting: 'The connection to the log was lost. Reconnecting…',
 
   notRunningYet: 'The deployment accepts requests when its status is Running.',
+  answersAsleep: 'This deployment is sleeping. The next request wakes it and waits until the model is ready.',
   noLongerAnswers: 'This deployment no longer accepts requests. Deploy again to use these samples.',
   howToCall:
     'Any OpenAI client works. Berth has no API keys: the samples send the session in the environment variable BERTH_COOKIE.',

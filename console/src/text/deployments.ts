@@ -31,6 +31,10 @@ export const deployments = {
     terminated: 'Terminated',
   },
   interrupted: 'Interrupted',
+  fallingAsleep: 'Falling asleep',
+  sleepingNote: 'The next request wakes it.',
+  sleep: 'Sleep',
+  wake: 'Wake',
   waitsForResize: 'The new minimum takes effect when the engine starts next.',
 
   firstRunTitle: 'Deploy your first model',

@@ -27,6 +27,13 @@ const invoice = {
   created: '2026-11-01T01:02:03.000Z',
 }
 
+/** Shows a running deployment as one that sleeps. */
+async function showAsleep(route: Route): Promise<void> {
+  const response = await route.fetch()
+  const deployment = await response.json()
+  await route.fulfill({ response, json: { ...deployment, status: 'sleeping', instances: [] } })
+}
+
 const dialog = (page: Page) => page.getByRole('dialog')
 
 async function openAddModel(page: Page): Promise<void> {
@@ -275,6 +282,18 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('button', { name: 'Set minimums' }).click()
       await page.getByLabel('Longest request').fill('1024')
       await see(page.getByText(/^Runs on /))
+    },
+    'deployment-policy': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}`)
+      await page.getByRole('button', { name: 'Edit policy' }).click()
+      await see(dialog(page).getByLabel('Alias'))
+    },
+    'deployment-sleeping': async (page, { deployments: { chat } }) => {
+      await page.route(`**/model-deployments/${chat}`, showAsleep)
+      await page.goto(`/deployments/${chat}`)
+      await see(page.getByText('None now: nothing is billed.'))
+      await see(page.getByText(/The last start took/))
+      await page.unroute(`**/model-deployments/${chat}`, showAsleep)
     },
     'deployment-terminate': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)

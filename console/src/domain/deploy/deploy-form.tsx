@@ -5,6 +5,7 @@ import type { DeployableModel } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorState } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
 import { Alternatives } from './alternatives.tsx'
 import { ExhaustedBudgets } from './exhausted-budgets.tsx'
@@ -15,6 +16,7 @@ import { placementsQuery } from '../models/queries.ts'
 import { ContextField } from './context-field.tsx'
 import { planQuery, useDeploy } from './queries.ts'
 import type { Minimums } from './queries.ts'
+import { offeredIdleMinutes, SleepField } from './sleep-field.tsx'
 import { VariantFields } from './variant-fields.tsx'
 import { chooseVariant } from '../models/variants.ts'
 import type { Variant } from '../models/variants.ts'
@@ -32,6 +34,7 @@ export interface DeployFormProps {
 export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProps) {
   const [preferred, setPreferred] = useState(initial)
   const [minimums, setMinimums] = useState<Minimums>({})
+  const [sleeps, setSleeps] = useState(false)
   const placements = useQuery(placementsQuery)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
   // The first choice depends on what fits.
@@ -44,6 +47,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
   const isFull = useLimitReached()
   const deploy = useDeploy()
   const navigate = useNavigate()
+  const toasts = useToasts()
 
   const choose = (changes: Partial<Variant>) => {
     deploy.reset()
@@ -52,13 +56,18 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
   const submit = () => {
     if (!choice) return
     deploy.mutate(
-      { model_name: model.model_name, ...choice, ...minimums },
       {
-        // Keeps the dialog open until the deployment's page has loaded and can receive the focus.
-        onSuccess: ({ id }) =>
+        request: { model_name: model.model_name, ...choice, ...minimums },
+        idleMinutes: sleeps ? offeredIdleMinutes : undefined,
+      },
+      {
+        onSuccess({ deployment: { id }, policyError }) {
+          if (policyError !== null) toasts.error(policyError)
+          // Keeps the dialog open until the deployment's page has loaded and can receive the focus.
           void navigate({ to: '/deployments/$deploymentId', params: { deploymentId: id } }).then(() =>
             onOpenChange(false),
-          ),
+          )
+        },
       },
     )
   }
@@ -105,6 +114,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         ) : (
           <PlanSkeleton />
         )}
+        <SleepField plan={plan.data} checked={sleeps} onChange={setSleeps} />
         {isSettled && !plan.data.feasible && choice && (
           <Alternatives placements={own} choice={choice} onChoose={choose} />
         )}

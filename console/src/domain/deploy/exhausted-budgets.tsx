@@ -22,4 +22,4 @@ export function ExhaustedBudgets() {
 }
 
 const stopsNewDeployments = ({ scope, at_limit: atLimit, exhausted }: Budget) =>
-  exhausted && atLimit === 'block' && scope !== 'deployment'
+  exhausted && atLimit !== 'notify' && scope !== 'deployment'

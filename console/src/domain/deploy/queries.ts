@@ -22,13 +22,31 @@ export const planQuery = (modelName: string, choice: Variant | undefined, minimu
     staleTime: 15_000,
   })
 
-/** Creates a deployment and invalidates every deployment query. */
+interface DeployInput {
+  request: DeploymentRequestInput
+  /** After so many minutes without requests it sleeps; undefined: as the operator has set it */
+  idleMinutes: number | undefined
+}
+
+/**
+ * Creates a deployment and invalidates every deployment query. `policyError` says why it will not sleep: the deployment exists then, so the
+ * request must not be repeated.
+ */
 export function useDeploy() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (request: DeploymentRequestInput) =>
-      callApi('POST', '/api/v1/model-deployments', { body: request }),
-    onSuccess: (deployment) => {
+    async mutationFn({ request, idleMinutes }: DeployInput) {
+      const deployment = await callApi('POST', '/api/v1/model-deployments', { body: request })
+      if (idleMinutes === undefined) return { deployment, policyError: null }
+      return callApi('PATCH', '/api/v1/model-deployments/{deployment_id}', {
+        path: { deployment_id: deployment.id },
+        body: { idle_minutes: idleMinutes },
+      }).then(
+        (changed) => ({ deployment: changed, policyError: null }),
+        (error: unknown) => ({ deployment, policyError: error }),
+      )
+    },
+    onSuccess: ({ deployment }) => {
       queryClient.setQueryData(deploymentQuery(deployment.id).queryKey, deployment)
       void queryClient.invalidateQueries({ queryKey: ['deployments'] })
       void queryClient.invalidateQueries({ queryKey: usageSummaryQuery.queryKey })

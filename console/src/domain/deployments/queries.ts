@@ -1,11 +1,16 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
+import type { Deployment } from '../../contract.ts'
 import { isChanging } from './status.ts'
 
 /** Poll interval in milliseconds while a deployment changes. */
 const changingInterval = 2_000
 /** Poll interval in milliseconds while nothing changes. */
 export const steadyInterval = 15_000
+
+/** Whether a deployment or one of its instances is about to change. */
+const isUnsettled = (deployment: Deployment) =>
+  isChanging(deployment) || deployment.instances.some(({ status }) => status !== 'running')
 
 /** Deployments per page of the list. */
 export const pageSize = 50
@@ -32,7 +37,7 @@ export const deploymentsQuery = (filter: DeploymentFilter) =>
         },
         signal,
       }),
-    refetchInterval: ({ state }) => (state.data?.items.some(isChanging) ? changingInterval : steadyInterval),
+    refetchInterval: ({ state }) => (state.data?.items.some(isUnsettled) ? changingInterval : steadyInterval),
     placeholderData: keepPreviousData,
   })
 
@@ -53,5 +58,5 @@ export const deploymentQuery = (id: string) =>
     queryFn: ({ signal }) =>
       callApi('GET', '/api/v1/model-deployments/{deployment_id}', { path: { deployment_id: id }, signal }),
     refetchInterval: ({ state: { data } }) =>
-      data?.status === 'terminated' ? false : data && isChanging(data) ? changingInterval : steadyInterval,
+      data?.status === 'terminated' ? false : data && isUnsettled(data) ? changingInterval : steadyInterval,
   })

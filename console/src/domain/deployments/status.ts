@@ -1,11 +1,27 @@
 import type { Deployment } from '../../contract.ts'
 import { text } from '../../text/index.ts'
 
-type Status = Pick<Deployment, 'status' | 'waiting_for'>
+type Status = Pick<Deployment, 'status' | 'waiting_for' | 'instances'>
+
+/** Whether a deployment finishes its last requests before it sleeps. A further request keeps it awake. */
+export const isFallingAsleep = ({ status, instances }: Pick<Deployment, 'status' | 'instances'>) =>
+  status === 'running' &&
+  instances.length > 0 &&
+  instances.every((instance) => instance.status === 'draining' || instance.status === 'releasing')
+
+/** What a running deployment may wait for while it answers: a further instance, larger hardware, its last requests */
+const harmlessWaits: ReadonlySet<string> = new Set(['instance', 'resize', 'drain'])
 
 /** Whether a running deployment does not answer, because its engine is unreachable or restarting. */
-export const isInterrupted = ({ status, waiting_for }: Status) =>
-  status === 'running' && waiting_for !== null && waiting_for !== 'resize'
+export const isInterrupted = (deployment: Status) =>
+  deployment.status === 'running' &&
+  deployment.waiting_for !== null &&
+  !harmlessWaits.has(deployment.waiting_for) &&
+  !isFallingAsleep(deployment)
+
+/** Whether the deployment answers requests; a sleeping one wakes up for them. */
+export const answersRequests = ({ status }: Pick<Deployment, 'status'>) =>
+  status === 'running' || status === 'sleeping'
 
 /** What the deployment is waiting for, as a sentence; null for nothing. */
 export const describeWaiting = ({ waiting_for, status_message }: Deployment) =>
@@ -16,11 +32,12 @@ export const isMoving = ({ status }: Pick<Deployment, 'status'>) =>
   ['requested', 'provisioning', 'deploying', 'terminating'].includes(status)
 
 /** Whether the deployment is expected to change state without a request. */
-export const isChanging = (deployment: Status) => isMoving(deployment) || isInterrupted(deployment)
+export const isChanging = (deployment: Status) =>
+  isMoving(deployment) || isInterrupted(deployment) || isFallingAsleep(deployment)
 
 /** Whether the playground can call the deployment. It has no view for ranking. */
-export const isPlayable = ({ status, model_type }: Pick<Deployment, 'status' | 'model_type'>) =>
-  status === 'running' && model_type !== 'rerank'
+export const isPlayable = (deployment: Pick<Deployment, 'status' | 'model_type'>) =>
+  answersRequests(deployment) && deployment.model_type !== 'rerank'
 
 export const isEnding = ({ status }: Pick<Deployment, 'status'>) =>
   status === 'terminating' || status === 'terminated'

@@ -12,6 +12,7 @@ import { isEnding, isPlayable } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { nameTermination } from './name-termination.ts'
 import { ShareButton } from './share-button.tsx'
+import { SleepButton } from './sleep-button.tsx'
 import { TerminateDialog } from './terminate-dialog.tsx'
 
 const words = text.deployments
@@ -27,6 +28,7 @@ export function DeploymentActions({ deployment }: { deployment: Deployment }) {
       {access.change && !isEnding(deployment) && status !== 'failed' && (
         <ShareButton deployment={deployment} />
       )}
+      {access.change && <SleepButton deployment={deployment} />}
       {access.terminate && !isEnding(deployment) && <TerminateButton deployment={deployment} />}
       {can('createDeployments') && (status === 'failed' || status === 'terminated') && (
         <DeployAgainButton deployment={deployment} />

@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { classNames } from '../../class-names.ts'
 import type { Deployment } from '../../contract.ts'
@@ -7,12 +6,12 @@ import { Badge } from '../../components/badge.tsx'
 import { Progress } from '../../components/progress.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { useNow } from '../../components/use-now.ts'
-import { formatMoment, formatMoney, formatRelative } from '../../format.ts'
+import { formatMoment, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { placementsQuery } from '../../domain/models/queries.ts'
 import { parseFailure } from './failure-reason.ts'
 import { usePayer } from './payer.ts'
 import { RowMenu } from './row-menu.tsx'
+import { usePrices } from './use-prices.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { describeWaiting, isChanging, isMoving } from '../../domain/deployments/status.ts'
 import { findIdSuffixes, nameVariant } from '../../domain/models/variant-names.ts'
@@ -53,7 +52,7 @@ export function DeploymentsTable({ deployments, stale, team }: DeploymentsTableP
             key={deployment.id}
             deployment={deployment}
             idSuffix={idSuffixes.get(deployment.id) ?? ''}
-            price={priceOf(deployment)}
+            price={hasInstance(deployment) ? priceOf(deployment, deployment.selected_instance_type) : null}
             team={team}
           />
         ))}
@@ -140,7 +139,8 @@ function Owner({ deployment, team }: { deployment: Deployment; team: boolean }) 
 function Status({ deployment }: { deployment: Deployment }) {
   const { progress, failure_stage, failure_reason } = deployment
   const failure = failure_stage === null ? null : parseFailure(failure_reason ?? '').sentence
-  const message = describeWaiting(deployment) ?? failure
+  const note = deployment.status === 'sleeping' ? words.sleepingNote : null
+  const message = describeWaiting(deployment) ?? failure ?? note
   return (
     <div className="grid justify-items-start gap-1">
       <StatusBadge deployment={deployment} />
@@ -157,21 +157,3 @@ function Status({ deployment }: { deployment: Deployment }) {
 }
 
 const hasInstance = ({ status }: Deployment) => status === 'deploying' || status === 'running'
-
-/** Returns a function for a deployment's hourly price; null if the placements no longer have this variant on this instance type. */
-function usePrices(enabled: boolean): (deployment: Deployment) => string | null {
-  const { data } = useQuery({ ...placementsQuery, enabled })
-  return (deployment) => {
-    if (data === undefined || !hasInstance(deployment)) return null
-    const placement = data.items.find(
-      (one) =>
-        one.model_name === deployment.model_name &&
-        one.model_format === deployment.model_format &&
-        one.model_size_in_billions === deployment.model_size_in_billions &&
-        one.quantization === deployment.quantization &&
-        one.instance_type === deployment.selected_instance_type,
-    )
-    if (!placement || placement.price_per_hour === null) return null
-    return words.perHour(formatMoney(placement.price_per_hour, data.currency))
-  }
-}

@@ -24,6 +24,7 @@ export function Details({ deployment }: { deployment: Deployment }) {
         {inspect && <UsageFigures deployment={deployment} />}
         <dl className="grid gap-4">
           <Fact label={words.callName} value={deployment.inference_model_uid} copied />
+          <Fact label={words.alias} value={deployment.alias} copied />
           <Fact label={words.deploymentId} value={deployment.id} copied />
           <Fact label={words.instanceType} value={deployment.selected_instance_type} />
           <Fact label={words.engine} value={describeEngine(deployment)} plain />

@@ -9,6 +9,8 @@ import { useAccess } from '../../domain/deployments/use-access.ts'
 import { Capacity } from './capacity.tsx'
 import { Details } from './details.tsx'
 import { FailureNotice } from './failure-notice.tsx'
+import { Instances } from './instances.tsx'
+import { SleepNotice } from './sleep-notice.tsx'
 import { Timeline } from './timeline.tsx'
 
 /** Failure, timeline, reason for the instance type, and details of a deployment. */
@@ -18,6 +20,8 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
       <div className="grid min-w-0 gap-5">
         <FailureNotice deployment={deployment} />
         <TerminatedNotice deployment={deployment} />
+        <SleepNotice deployment={deployment} />
+        <Instances deployment={deployment} />
         <Timeline deployment={deployment} />
         <Capacity deployment={deployment} />
         {deployment.selected_instance_type !== null && (

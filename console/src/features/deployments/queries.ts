@@ -1,14 +1,9 @@
 import { keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type {
-  DeploymentChangeInput,
-  DeploymentEvent,
-  DeploymentPage,
-  StatisticsWindow,
-} from '../../contract.ts'
+import type { QueryClient } from '@tanstack/react-query'
+import type { Deployment, DeploymentChangeInput, DeploymentPage, StatisticsWindow } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { usageSummaryQuery } from '../../domain/billing/queries.ts'
 import { deploymentQuery, steadyInterval } from '../../domain/deployments/queries.ts'
-import { mergeEvent } from './steps.ts'
 
 /** One deployment; uses the entry of a loaded list as a placeholder. */
 export function useDeployment(id: string) {
@@ -22,22 +17,6 @@ export function useDeployment(id: string) {
         .find((one) => one.id === id),
   })
 }
-
-/** The events of a deployment, oldest first. useLiveEvents adds new ones. */
-export const eventsQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['deployments', 'events', id],
-    queryFn: async ({ signal, client, queryKey }) => {
-      const { items } = await callApi('GET', '/api/v1/model-deployments/{deployment_id}/events', {
-        path: { deployment_id: id },
-        signal,
-      })
-      // The stream may have delivered an event after the server wrote this response.
-      const streamed = client.getQueryData<DeploymentEvent[]>(queryKey) ?? []
-      return streamed.reduce(mergeEvent, items)
-    },
-    staleTime: steadyInterval,
-  })
 
 /** The last lines of an engine's log. useLog adds new ones. */
 export const logsQuery = (id: string) =>
@@ -81,7 +60,7 @@ export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boo
     placeholderData: keepPreviousData,
   })
 
-/** Changes the minimum capacity of a deployment, or with whom it is shared. */
+/** Changes the minimum capacity of a deployment, its policy, its alias, or with whom it is shared. */
 export function useChangeDeployment(id: string) {
   const queryClient = useQueryClient()
   return useMutation({
@@ -97,6 +76,18 @@ export function useChangeDeployment(id: string) {
   })
 }
 
+/** Puts a deployment to sleep, or wakes it. */
+export function useSleepOrWake(id: string) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (act: 'sleep' | 'wake') =>
+      callApi('POST', `/api/v1/model-deployments/{deployment_id}/${act}`, { path: { deployment_id: id } }),
+    onSuccess: (deployment) => showChange(queryClient, deployment),
+    // It may have started or ended meanwhile.
+    onError: () => queryClient.invalidateQueries({ queryKey: ['deployments'] }),
+  })
+}
+
 /** Terminates a deployment and updates it in every cached list. */
 export function useTerminate(id: string) {
   const queryClient = useQueryClient()
@@ -104,13 +95,19 @@ export function useTerminate(id: string) {
     mutationFn: () =>
       callApi('DELETE', '/api/v1/model-deployments/{deployment_id}', { path: { deployment_id: id } }),
     onSuccess: (deployment) => {
-      queryClient.setQueryData(deploymentQuery(id).queryKey, deployment)
-      queryClient.setQueriesData<DeploymentPage>(
-        { queryKey: ['deployments', 'list'] },
-        (page) => page && { ...page, items: page.items.map((one) => (one.id === id ? deployment : one)) },
-      )
-      void queryClient.invalidateQueries({ queryKey: ['deployments'] })
+      showChange(queryClient, deployment)
       void queryClient.invalidateQueries({ queryKey: usageSummaryQuery.queryKey })
     },
   })
+}
+
+/** Updates a deployment in the cache and in every cached list, then fetches them again. */
+function showChange(queryClient: QueryClient, deployment: Deployment): void {
+  queryClient.setQueryData(deploymentQuery(deployment.id).queryKey, deployment)
+  queryClient.setQueriesData<DeploymentPage>(
+    { queryKey: ['deployments', 'list'] },
+    (page) =>
+      page && { ...page, items: page.items.map((one) => (one.id === deployment.id ? deployment : one)) },
+  )
+  void queryClient.invalidateQueries({ queryKey: ['deployments'] })
 }

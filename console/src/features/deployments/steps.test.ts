@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { DeploymentEvent } from '../../contract.ts'
-import { findCurrentStep, findStartTime, mergeEvent, nameStep, toSteps } from './steps.ts'
+import { findCurrentStep, nameStep, toSteps } from './steps.ts'
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
 const event = (
@@ -75,20 +75,23 @@ test('a change of a setting is a step of its own, which ends no other', () => {
 
 test('a step is in progress while the deployment changes and has the status of the step', () => {
   const [download] = toSteps(events.slice(4, 7))
-  expect(findCurrentStep([download!], { status: 'deploying', waiting_for: null })).toBe(download)
-  expect(findCurrentStep([], { status: 'requested', waiting_for: null })).toBeNull()
+  expect(findCurrentStep([download!], { status: 'deploying', waiting_for: null, instances: [] })).toBe(
+    download,
+  )
+  expect(findCurrentStep([], { status: 'requested', waiting_for: null, instances: [] })).toBeNull()
   const ended = toSteps([...events.slice(0, 7), event(31, 'failed', 'model_download')])
-  expect(findCurrentStep(ended, { status: 'deploying', waiting_for: 'retry' })).toBeNull()
-  expect(findCurrentStep(toSteps(events), { status: 'running', waiting_for: null })).toBeNull()
+  expect(findCurrentStep(ended, { status: 'deploying', waiting_for: 'retry', instances: [] })).toBeNull()
+  expect(findCurrentStep(toSteps(events), { status: 'running', waiting_for: null, instances: [] })).toBeNull()
 })
 
-test('a known event is not added again; a new one is inserted in order', () => {
-  const shuffled = [7, 3, 3, 0, 1, 5, 2, 4, 6, 0].map((index) => events[index] as DeploymentEvent)
-  expect(shuffled.reduce<DeploymentEvent[]>(mergeEvent, [])).toEqual(events)
-})
-
-test('the start time is measured from the request until the deployment runs', () => {
-  expect(findStartTime(events)).toBe(40_000)
-  expect(findStartTime(events.slice(0, -1))).toBeNull()
-  expect(findStartTime([])).toBeNull()
+test('a sleep and a wake are steps; the release that ends in sleep is one too', () => {
+  const steps = toSteps([
+    ...events,
+    event(50, 'running', 'sleep'),
+    event(55, 'sleeping', 'termination'),
+    event(100, 'provisioning', 'wake'),
+    event(104, 'running', null),
+    event(110, 'running', 'termination'),
+  ])
+  expect(steps.slice(6).map(nameStep)).toEqual(['sleep', 'asleep', 'wake', 'running', 'given_back'])
 })

@@ -68,19 +68,7 @@ export function nameStep({
   if (isOfPerson) return 'changed'
   if (stage === null) return status
   if (stage === 'provisioning' && status === 'provisioning') return 'waiting_for_instance'
-  if (stage === 'termination' && status === 'failed') return 'given_back'
+  if (stage === 'termination' && status === 'sleeping') return 'asleep'
+  if (stage === 'termination' && (status === 'failed' || status === 'running')) return 'given_back'
   return stage
-}
-
-/** Inserts an event in the order of the history unless it is already known. */
-export function mergeEvent(events: readonly DeploymentEvent[], added: DeploymentEvent): DeploymentEvent[] {
-  if (events.some(({ id }) => id === added.id)) return [...events]
-  return [...events, added].toSorted((one, other) => one.id - other.id)
-}
-
-/** Milliseconds from the request until the deployment first ran; null if it never ran. */
-export function findStartTime(events: readonly DeploymentEvent[]): number | null {
-  const [first] = events
-  const running = events.find(({ status }) => status === 'running')
-  return first && running ? Date.parse(running.at) - Date.parse(first.at) : null
 }

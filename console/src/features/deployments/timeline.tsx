@@ -1,25 +1,29 @@
+import { useState } from 'react'
 import { classNames } from '../../class-names.ts'
 import type { Deployment } from '../../contract.ts'
+import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { useNow } from '../../components/use-now.ts'
 import { Progress } from '../../components/progress.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { formatClock, formatDuration, formatMoment, formatPercent } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { findStartTime } from '../../domain/deployments/events.ts'
 import { describeWaiting } from '../../domain/deployments/status.ts'
 import { parseFailure } from './failure-reason.ts'
-import { findCurrentStep, findStartTime, nameStep, toSteps } from './steps.ts'
+import { findCurrentStep, nameStep, toSteps } from './steps.ts'
 import type { Step } from './steps.ts'
 import { useLiveEvents } from './use-live-events.ts'
 
 const words = text.deployment
+/** Each sleep and wake adds some. */
+const shownSteps = 12
 
 /** The steps of a deployment with the duration of each. */
 export function Timeline({ deployment }: { deployment: Deployment }) {
   const { data: events, error, refetch } = useLiveEvents(deployment)
   const steps = toSteps(events ?? [])
   const startTime = findStartTime(events ?? [])
-  const current = findCurrentStep(steps, deployment)
   return (
     <Section
       title={words.timeline}
@@ -43,19 +47,35 @@ export function Timeline({ deployment }: { deployment: Deployment }) {
           ))}
         </div>
       ) : (
-        <ol>
-          {steps.map((step, index) => (
-            <TimelineStep
-              key={`${step.at} ${step.stage}`}
-              step={step}
-              deployment={deployment}
-              current={step === current}
-              isLast={index === steps.length - 1}
-            />
-          ))}
-        </ol>
+        <Steps steps={steps} deployment={deployment} />
       )}
     </Section>
+  )
+}
+
+function Steps({ steps, deployment }: { steps: readonly Step[]; deployment: Deployment }) {
+  const [showsAll, setShowsAll] = useState(false)
+  const hidden = showsAll ? 0 : Math.max(0, steps.length - shownSteps)
+  const current = findCurrentStep(steps, deployment)
+  return (
+    <>
+      {hidden > 0 && (
+        <Button size="small" className="mb-5" onClick={() => setShowsAll(true)}>
+          {words.earlierSteps(hidden)}
+        </Button>
+      )}
+      <ol>
+        {steps.slice(hidden).map((step, index) => (
+          <TimelineStep
+            key={`${step.at} ${step.stage}`}
+            step={step}
+            deployment={deployment}
+            current={step === current}
+            isLast={index === steps.length - hidden - 1}
+          />
+        ))}
+      </ol>
+    </>
   )
 }
 

@@ -1,8 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import type { Deployment } from '../../contract.ts'
 import { deploymentQuery } from '../../domain/deployments/queries.ts'
-import { eventsQuery } from './queries.ts'
-import { mergeEvent } from './steps.ts'
+import { eventsQuery, mergeEvent } from '../../domain/deployments/events.ts'
 import { useEventStream } from './use-event-stream.ts'
 
 /** The events of a deployment, followed live until it is terminated. Refetches the deployment when an event changes its status. */

@@ -31,12 +31,16 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
   })
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
-      {deployment.status !== 'running' && (
-        <Notice tone="warn">
-          {isEnding(deployment) || deployment.status === 'failed'
-            ? words.noLongerAnswers
-            : words.notRunningYet}
-        </Notice>
+      {deployment.status === 'sleeping' ? (
+        <Notice>{words.answersAsleep}</Notice>
+      ) : (
+        deployment.status !== 'running' && (
+          <Notice tone="warn">
+            {isEnding(deployment) || deployment.status === 'failed'
+              ? words.noLongerAnswers
+              : words.notRunningYet}
+          </Notice>
+        )
       )}
       <Section>
         <div className="grid grid-cols-[minmax(0,1fr)] gap-5">

@@ -6,7 +6,6 @@ import { ApiError } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
-import { Spinner } from '../../components/spinner.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { formatDuration, formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
@@ -16,6 +15,7 @@ import type { Answer } from './answer.ts'
 import { requestAnswer } from './conversation.ts'
 import { focusComposer } from './focus.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'
+import { WaitingAnswer } from './waiting-answer.tsx'
 
 // Large, and only needed for the first answer.
 const Markdown = lazyPart(() => import('./markdown.tsx').then((module) => module.Markdown))
@@ -43,12 +43,7 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
       <h2 className="truncate text-[0.8125rem] font-medium text-muted" title={name}>
         {name}
       </h2>
-      {state === 'waiting' && (
-        <p className="flex items-center gap-2 text-muted">
-          <Spinner />
-          {text.playground.waiting}
-        </p>
-      )}
+      {state === 'waiting' && <WaitingAnswer deploymentId={deploymentId} />}
       {reasoning && (
         <details open={!content && isPending(answer)} className="rounded-lg bg-subtle px-4 py-2.5 text-muted">
           <summary className="cursor-pointer font-medium">{text.playground.reasoning}</summary>

@@ -5,6 +5,7 @@ import type { Deployment } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/states.tsx'
+import { answersRequests } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
 import { BadParameters, Parameters, useParameters } from './chat-parameters.tsx'
@@ -38,7 +39,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
   const outcome = useStore(conversation, findOutcome)
   const chosen = useSelection(deployments, ids, onChoose)
   const readyIds = useMemo(
-    () => chosen.filter((id) => deployments.some((one) => one.id === id && one.status === 'running')),
+    () => chosen.filter((id) => deployments.some((one) => one.id === id && answersRequests(one))),
     [chosen, deployments],
   )
   const first = deployments.find(({ id }) => id === chosen[0])

@@ -32,6 +32,10 @@ const emptyConversation: Conversation = { turns: [], draft: '', parameters: noPa
 
 export const conversation = createStore<Conversation>(emptyConversation)
 
+/** Whether an answer of this deployment is waited for or streaming. */
+export const isAsking = ({ turns }: Conversation, deploymentId: string) =>
+  turns.some(({ answers: { [deploymentId]: answer } }) => answer !== undefined && isPending(answer))
+
 export const hasPendingAnswer = ({ turns }: Conversation) =>
   turns.some(({ answers }) => Object.values(answers).some(isPending))
 

@@ -6,6 +6,7 @@ import { Button } from '../../components/button.tsx'
 import { Figure, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorMessage } from '../../components/states.tsx'
 import { formatDuration, formatNumber } from '../../format.ts'
+import { answersRequests } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
 import { comparison, minTexts, useCompare } from './comparison.ts'
@@ -35,7 +36,7 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
     )
   }
 
-  const running = deployments.some((one) => one.id === id && one.status === 'running')
+  const answers = deployments.some((one) => one.id === id && answersRequests(one))
   const written = texts.map(({ words }) => words.trim()).filter((words) => words !== '')
   return (
     <ViewFrame
@@ -55,7 +56,7 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
         <div className="grid max-w-6xl gap-5">
           <DeploymentNotices deployments={deployments} names={names} ids={[id]} />
           <div className="grid items-start gap-5 xl:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]">
-            <TextsForm texts={texts} written={written} deployment={id} running={running} />
+            <TextsForm texts={texts} written={written} deployment={id} answers={answers} />
             <Section title={text.playground.similarities} flush>
               {result ? (
                 <Result result={result} name={names.get(result.deploymentId) ?? text.playground.gone} />
@@ -89,10 +90,11 @@ interface TextsFormProps {
   /** The texts that are not empty */
   written: string[]
   deployment: string
-  running: boolean
+  /** Whether the deployment answers requests */
+  answers: boolean
 }
 
-function TextsForm({ texts, written, deployment, running }: TextsFormProps) {
+function TextsForm({ texts, written, deployment, answers }: TextsFormProps) {
   const compare = useCompare()
   const enough = written.length >= minTexts
   return (
@@ -101,7 +103,7 @@ function TextsForm({ texts, written, deployment, running }: TextsFormProps) {
         className="grid gap-4"
         onSubmit={(event) => {
           event.preventDefault()
-          if (!running || !enough || compare.isPending) return
+          if (!answers || !enough || compare.isPending) return
           compare.mutate({ deploymentId: deployment, texts: written })
         }}
       >
@@ -109,7 +111,7 @@ function TextsForm({ texts, written, deployment, running }: TextsFormProps) {
         <ErrorMessage error={compare.error} />
         <div className="flex items-center justify-end gap-3">
           {!enough && <p className="text-[0.8125rem] text-muted">{text.playground.atLeastTwo}</p>}
-          <Button type="submit" variant="primary" busy={compare.isPending} disabled={!running || !enough}>
+          <Button type="submit" variant="primary" busy={compare.isPending} disabled={!answers || !enough}>
             {text.playground.compare}
           </Button>
         </div>

@@ -15,7 +15,7 @@ import { isPlainEnter } from './keys.ts'
 interface TurnViewProps {
   turn: Turn
   names: ReadonlyMap<string, string>
-  /** The selected deployments that are running. */
+  /** The selected deployments that answer requests. */
   readyIds: readonly string[]
   last: boolean
   /** Whether any answer is streaming. */

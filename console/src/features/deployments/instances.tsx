@@ -1,0 +1,90 @@
+import { Suspense, useState } from 'react'
+import type { Deployment } from '../../contract.ts'
+import { Badge } from '../../components/badge.tsx'
+import type { Tone } from '../../components/badge.tsx'
+import { Button } from '../../components/button.tsx'
+import { Section } from '../../components/page.tsx'
+import { useAccess } from '../../domain/deployments/use-access.ts'
+import { formatMoment, formatNumber, formatRelative } from '../../format.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
+import { text } from '../../text/index.ts'
+import { describePolicy } from './describe-policy.ts'
+import { usePrices } from './use-prices.ts'
+
+type Instance = Deployment['instances'][number]
+
+const words = text.instances
+const tones: Record<Instance['status'], Tone> = {
+  starting: 'busy',
+  running: 'good',
+  draining: 'neutral',
+  releasing: 'neutral',
+}
+
+const PolicyDialog = lazyPart(() => import('./policy-dialog.tsx').then((module) => module.PolicyDialog))
+
+/** The live instances of a deployment with their load and price, and its policy. */
+export function Instances({ deployment }: { deployment: Deployment }) {
+  const { change } = useAccess(deployment)
+  const [isEditing, setEditing] = useState(false)
+  const { status, instances } = deployment
+  const isOver = status === 'failed' || status === 'terminating' || status === 'terminated'
+  const priceOf = usePrices(instances.length > 0)
+  if (isOver && instances.length === 0) return null
+  return (
+    <Section
+      title={words.title}
+      flush
+      actions={change && !isOver && <Button onClick={() => setEditing(true)}>{words.edit}</Button>}
+    >
+      {instances.length > 0 && (
+        <ul aria-label={words.title} className="divide-y border-b">
+          {instances.map((instance) => (
+            <Row key={instance.id} instance={instance} price={priceOf(deployment, instance.instance_type)} />
+          ))}
+        </ul>
+      )}
+      <div className="grid gap-1 px-5 py-3.5">
+        {instances.length === 0 && <p>{words.none}</p>}
+        <p className="text-muted">{describePolicy(deployment.policy)}</p>
+      </div>
+      {isEditing && (
+        <Suspense>
+          <PolicyDialog deployment={deployment} onClose={() => setEditing(false)} />
+        </Suspense>
+      )}
+    </Section>
+  )
+}
+
+function Row({ instance, price }: { instance: Instance; price: string | null }) {
+  const { status, instance_type: type, region, started_at: startedAt, in_flight: inFlight } = instance
+  const facts = [
+    startedAt !== null && words.inFlight(inFlight, formatNumber(inFlight)),
+    startedAt !== null && price,
+  ].filter((fact) => typeof fact === 'string')
+  return (
+    <li className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-0.5 px-5 py-3">
+      <p className="font-medium break-all">{type ?? <span className="text-muted">{words.choosing}</span>}</p>
+      <Badge
+        tone={tones[status]}
+        dot={status === 'running' ? 'still' : 'pulsing'}
+        className="justify-self-end"
+      >
+        {words.statuses[status]}
+      </Badge>
+      <p className="text-[0.8125rem] text-muted">
+        {region}
+        {startedAt !== null && (
+          <>
+            {' · '}
+            <time dateTime={startedAt} title={formatMoment(startedAt)}>
+              {formatRelative(startedAt)}
+            </time>
+          </>
+        )}
+      </p>
+      <p className="tabular text-right text-[0.8125rem] text-muted">{facts.join(' · ')}</p>
+    </li>
+  )
+}

@@ -1,0 +1,79 @@
+import { useState } from 'react'
+import type { Deployment } from '../../contract.ts'
+import { Button } from '../../components/button.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { TextField } from '../../components/field.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { findErrors, toChange, toDraft } from './policy-draft.ts'
+import type { PolicyDraft } from './policy-draft.ts'
+import { useChangeDeployment } from './queries.ts'
+
+const words = text.instances
+
+/** Edits when a deployment sleeps, how many instances it has, and its alias. */
+export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; onClose: () => void }) {
+  const [draft, setDraft] = useState(() => toDraft(deployment))
+  const change = useChangeDeployment(deployment.id)
+  const errors = findErrors(draft)
+  const isValid = Object.values(errors).every((error) => error === undefined)
+  const field = (name: keyof PolicyDraft) => ({
+    value: draft[name],
+    error: errors[name],
+    autoComplete: 'off',
+    onChange: ({ target }: { target: { value: string } }) => {
+      change.reset()
+      setDraft({ ...draft, [name]: target.value })
+    },
+  })
+  return (
+    <Dialog
+      open
+      onOpenChange={(next) => !next && onClose()}
+      title={words.policyTitle(deployment.model_name)}
+      description={words.policyNote}
+      actions={
+        <>
+          <Button onClick={onClose}>{text.common.cancel}</Button>
+          <Button variant="primary" type="submit" form="policy" busy={change.isPending} disabled={!isValid}>
+            {text.common.save}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id="policy"
+        noValidate
+        className="grid gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (isValid) change.mutate(toChange(draft), { onSuccess: onClose })
+        }}
+      >
+        <TextField
+          label={words.idleMinutes}
+          hint={words.idleMinutesHint}
+          inputMode="numeric"
+          {...field('idleMinutes')}
+        />
+        <div className="grid gap-1.5">
+          <div className="grid grid-cols-2 items-start gap-4">
+            <TextField label={words.minInstances} inputMode="numeric" {...field('least')} />
+            <TextField label={words.maxInstances} inputMode="numeric" {...field('most')} />
+          </div>
+          <p className="text-[0.8125rem] text-muted">{words.instancesHint}</p>
+        </div>
+        {draft.most !== draft.least && (
+          <TextField
+            label={words.targetConcurrency}
+            hint={words.targetConcurrencyHint}
+            inputMode="numeric"
+            {...field('concurrency')}
+          />
+        )}
+        <TextField label={words.alias} hint={words.aliasHint} spellCheck={false} {...field('alias')} />
+        <ErrorMessage error={change.error} />
+      </form>
+    </Dialog>
+  )
+}

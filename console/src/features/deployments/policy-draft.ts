@@ -1,0 +1,60 @@
+import type { Deployment, DeploymentChangeInput } from '../../contract.ts'
+import { text } from '../../text/index.ts'
+
+const words = text.instances
+
+/** What the fields of a policy contain, as text. */
+export type PolicyDraft = Record<'idleMinutes' | 'least' | 'most' | 'concurrency' | 'alias', string>
+
+export type PolicyErrors = Record<keyof PolicyDraft, string | undefined>
+
+export function toDraft({ policy, alias }: Pick<Deployment, 'policy' | 'alias'>): PolicyDraft {
+  return {
+    idleMinutes: String(policy.idle_minutes ?? ''),
+    least: String(policy.min_instances),
+    most: String(policy.max_instances),
+    concurrency: String(policy.target_concurrency ?? ''),
+    alias: alias ?? '',
+  }
+}
+
+/** The message for each field; undefined for a valid one. */
+export function findErrors({ idleMinutes, least, most, concurrency, alias }: PolicyDraft): PolicyErrors {
+  const isCount = (value: string) => isBetween(value, 1, 100)
+  return {
+    idleMinutes:
+      isEmpty(idleMinutes) || isBetween(idleMinutes, 1, 10_080) ? undefined : words.idleMinutesRange,
+    least: isCount(least) ? undefined : words.instancesRange,
+    most: !isCount(most)
+      ? words.instancesRange
+      : isCount(least) && Number(most) < Number(least)
+        ? words.mostTooFew
+        : undefined,
+    concurrency:
+      isEmpty(concurrency) || isBetween(concurrency, 1, 4_096) ? undefined : words.targetConcurrencyRange,
+    alias: /^\s*[A-Za-z0-9._:/-]{0,128}\s*$/.test(alias) ? undefined : words.aliasRange,
+  }
+}
+
+/** The change that a valid draft asks for. */
+export function toChange({
+  idleMinutes,
+  least,
+  most,
+  concurrency,
+  alias,
+}: PolicyDraft): DeploymentChangeInput {
+  return {
+    idle_minutes: isEmpty(idleMinutes) ? null : Number(idleMinutes),
+    min_instances: Number(least),
+    max_instances: Number(most),
+    target_concurrency: isEmpty(concurrency) ? null : Number(concurrency),
+    alias: isEmpty(alias) ? null : alias.trim(),
+  }
+}
+
+const isEmpty = (value: string) => value.trim() === ''
+
+function isBetween(value: string, least: number, most: number): boolean {
+  return /^\s*\d{1,5}\s*$/.test(value) && Number(value) >= least && Number(value) <= most
+}

@@ -1,0 +1,27 @@
+import { useQuery } from '@tanstack/react-query'
+import type { Deployment } from '../../contract.ts'
+import { placementsQuery } from '../../domain/models/queries.ts'
+import { formatMoney } from '../../format.ts'
+import { text } from '../../text/index.ts'
+
+/**
+ * Returns a function for the hourly price of a deployment on an instance type; null if the placements no longer have its variant on this
+ * instance type.
+ */
+export function usePrices(
+  enabled: boolean,
+): (deployment: Deployment, instanceType: string | null) => string | null {
+  const { data } = useQuery({ ...placementsQuery, enabled })
+  return (deployment, instanceType) => {
+    const placement = data?.items.find(
+      (one) =>
+        one.model_name === deployment.model_name &&
+        one.model_format === deployment.model_format &&
+        one.model_size_in_billions === deployment.model_size_in_billions &&
+        one.quantization === deployment.quantization &&
+        one.instance_type === instanceType,
+    )
+    if (!data || !placement || placement.price_per_hour === null) return null
+    return text.deployments.perHour(formatMoney(placement.price_per_hour, data.currency))
+  }
+}

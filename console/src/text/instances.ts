@@ -1,0 +1,56 @@
+/** Texts of a deployment's instances and its sleep, on its page and in the deploy dialog. */
+export const instances = {
+  title: 'Instances',
+  none: 'None now: nothing is billed.',
+  choosing: 'Choosing the hardware',
+  statuses: {
+    starting: 'Starting',
+    running: 'Running',
+    draining: 'Finishing requests',
+    releasing: 'Releasing',
+  },
+  /** `count` selects the plural, `written` is the formatted count */
+  inFlight: (count: number, written: string) => (count === 0 ? 'Idle' : `${written} in flight`),
+
+  sleepingTitle: 'This deployment is sleeping',
+  sleeping: 'It costs nothing. The next request wakes it and waits until the model is ready.',
+  lastStart: (span: string) => `The last start took ${span}.`,
+  refused: (reason: string) => `It could not wake up: ${reason}`,
+  fallingAsleep: 'Requests in flight have 30 seconds to finish. A new request keeps the deployment awake.',
+
+  awake: (count: number, written: string) =>
+    `${written} ${count === 1 ? 'instance' : 'instances'} while awake.`,
+  awakeByLoad: (least: string, most: string) => `${least} to ${most} instances while awake, by the load.`,
+  sleepsAfter: (count: number, written: string) =>
+    `Sleeps after ${written} ${count === 1 ? 'minute' : 'minutes'} without requests.`,
+  neverSleeps: 'Never sleeps by itself.',
+
+  whoseLines: 'Instance',
+  allInstances: 'All instances',
+  nthInstance: (nth: number, status: string) => `Instance ${nth} (${status.toLowerCase()})`,
+  released: 'Released',
+
+  offer: (minutes: string) => `Sleep after ${minutes} minutes without requests`,
+  saves: (price: string) => `Saves ${price} for each idle hour.`,
+  wakes: 'The next request wakes the model and waits until it is ready.',
+
+  edit: 'Edit policy',
+  policyTitle: (model: string) => `Policy of ${model}`,
+  policyNote: 'While it sleeps, a deployment has no hardware and costs nothing.',
+  idleMinutes: 'Sleep after (minutes without requests)',
+  idleMinutesHint: 'Up to 10,080, a week. Leave empty to keep it awake.',
+  idleMinutesRange: 'Enter a whole number from 1 to 10,080.',
+  minInstances: 'Least instances',
+  maxInstances: 'Most instances',
+  instancesHint:
+    'Further instances start under load and are billed while they run. Your limit counts the most.',
+  instancesRange: 'Enter a whole number from 1 to 100.',
+  mostTooFew: 'Enter at least the least instances.',
+  targetConcurrency: 'Requests per instance',
+  targetConcurrencyHint:
+    'More requests in flight start another instance. Leave empty for 80% of what the engine processes at the same time.',
+  targetConcurrencyRange: 'Enter a whole number from 1 to 4,096.',
+  alias: 'Alias (optional)',
+  aliasHint: 'A further value for “model” in requests. Several deployments may share an alias.',
+  aliasRange: 'Use up to 128 letters without accents, digits, or . _ : / -',
+}

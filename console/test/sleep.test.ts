@@ -1,0 +1,120 @@
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { useConsole } from './support/console.ts'
+import { startConsoleServer } from './support/server.ts'
+import { callByApi, createPerson, deployByApi, registerByApi, see, seeGone } from './support/steps.ts'
+
+const site = useConsole(startConsoleServer)
+
+async function openDeployment() {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  const id = await deployByApi(page)
+  await page.goto(`/deployments/${id}`)
+  return { page, id, terminate: () => page.request.delete(`/api/v1/model-deployments/${id}`) }
+}
+
+const badge = (page: Page, status: string) => page.getByRole('status').getByText(status, { exact: true })
+const click = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+
+test('a deployment is put to sleep and woken on its page; the timeline says by whom, and how long it slept', async () => {
+  const { page, terminate } = await openDeployment()
+  const instances = page.getByRole('list', { name: 'Instances' })
+  await see(instances.getByText('local-cpu'))
+  await see(instances.getByText(/^Idle · \$[\d.]+\/hour$/))
+
+  await click(page, 'Sleep')
+  await see(badge(page, 'Falling asleep'))
+  await see(page.getByText(/^Requests in flight have 30 seconds/))
+  await see(badge(page, 'Sleeping'))
+  await see(page.getByText(/^It costs nothing\. .+ The last start took [\d.]+\sm?s\.$/))
+  await see(page.getByText('None now: nothing is billed.'))
+  expect(await instances.count()).toBe(0)
+  await see(page.getByText('Put to sleep by Ada Lovelace.'))
+
+  await page.goto('/deployments')
+  await see(page.getByText('The next request wakes it.'))
+  await page.getByRole('button', { name: 'Actions for berth-tiny' }).click()
+  await page.getByRole('menuitem', { name: 'Wake' }).click()
+  await see(page.getByText('Running', { exact: true }))
+  await page.getByRole('link', { name: 'berth-tiny', exact: true }).click()
+  await see(page.getByText(/^Woken by Ada Lovelace after (less than a|1) minute\.$/))
+  await see(instances.getByText('Running'))
+  await terminate()
+})
+
+test('a chat in the playground wakes a sleeping deployment, and says that it does', async () => {
+  const { page, id, terminate } = await openDeployment()
+  await click(page, 'Sleep')
+  await see(badge(page, 'Sleeping'))
+  await page.getByRole('link', { name: 'Open in playground' }).click()
+  await see(page.getByText(/^berth-tiny .+ is sleeping and costs nothing\. .+ The last start took/))
+  await page.getByRole('textbox', { name: 'Message' }).fill('Who are you?')
+  await click(page, 'Send')
+  await see(page.getByText(/^The model is waking up: \d+\ss so far\./))
+  await see(page.getByText(/ to first token/))
+  await seeGone(page.getByText(/is sleeping and costs nothing/))
+  expect(await page.getByRole('alert').count()).toBe(0)
+  await page.goto(`/deployments/${id}`)
+  await see(page.getByText(/^Woken by a request after/))
+  await terminate()
+})
+
+test('the log goes on after a wake, with the lines of each instance', async () => {
+  const { page, terminate } = await openDeployment()
+  await click(page, 'Sleep')
+  await see(badge(page, 'Sleeping'))
+  await page.getByRole('tab', { name: 'Logs' }).click()
+  const lines = page.getByRole('log').getByText(/context of \d+ tokens/)
+  await expect.poll(() => lines.count()).toBe(1)
+  const instance = page.getByLabel('Instance', { exact: true })
+  expect(await instance.count()).toBe(0)
+  await click(page, 'Wake')
+  await expect.poll(() => lines.count()).toBe(2)
+  await instance.selectOption('Instance 1 (released)')
+  await expect.poll(() => lines.count()).toBe(1)
+  await see(page.getByText(/^\d+ of \d+ lines$/))
+  await instance.selectOption('All instances')
+  await expect.poll(() => lines.count()).toBe(2)
+  await terminate()
+})
+
+test('the policy is shown in words and edited in a dialog', async () => {
+  const { page, id, terminate } = await openDeployment()
+  await see(page.getByText('1 instance while awake. Never sleeps by itself.'))
+  await click(page, 'Edit policy')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Sleep after').fill('20000')
+  await see(dialog.getByText('Enter a whole number from 1 to 10,080.'))
+  await dialog.getByLabel('Sleep after').fill('45')
+  await dialog.getByLabel('Most instances').fill('2')
+  await dialog.getByLabel('Requests per instance').fill('8')
+  await dialog.getByLabel('Alias').fill('team-chat')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await seeGone(dialog)
+  await see(
+    page.getByText('1 to 2 instances while awake, by the load. Sleeps after 45 minutes without requests.'),
+  )
+  await see(page.getByText('team-chat', { exact: true }))
+  const path = `/api/v1/model-deployments/${id}`
+  expect(await callByApi(page.request, 'GET', path)).toMatchObject({
+    alias: 'team-chat',
+    policy: { min_instances: 1, max_instances: 2, idle_minutes: 45, target_concurrency: 8 },
+  })
+  await terminate()
+})
+
+test('the deploy dialog says what sleep saves, and sets it', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  await page.goto('/catalog')
+  await page.getByRole('link', { name: 'Berth Tiny', exact: true }).click()
+  await click(page, 'Deploy')
+  const dialog = page.getByRole('dialog')
+  await see(dialog.getByText(/^Saves \$[\d.]+ for each idle hour\./))
+  await dialog.getByLabel('Sleep after 30 minutes without requests').check()
+  await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
+  await page.waitForURL('**/deployments/*')
+  await see(page.getByText('1 instance while awake. Sleeps after 30 minutes without requests.'))
+  await page.request.delete(`/api/v1/model-deployments/${page.url().split('/').at(-1)}`)
+})
