@@ -10,6 +10,7 @@ import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { InstanceFilter } from './instance-filter.tsx'
 import { LogView } from './log-view.tsx'
 import { toText } from './log-lines.ts'
 import type { NumberedLine } from './log-lines.ts'
@@ -29,12 +30,18 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
   const [follow, setFollow] = useState(true)
   const [wrap, setWrap] = useState(true)
   const [filter, setFilter] = useState('')
+  const [instance, setInstance] = useState<string | null>(null)
   const wanted = useDeferredValue(filter.trim().toLowerCase())
   const box = useRef<HTMLDivElement>(null)
 
   const known = paused ?? lines
   const lineCount = words.lineCount(known.length, formatNumber(known.length))
-  const shown = wanted === '' ? known : known.filter(({ line }) => line.toLowerCase().includes(wanted))
+  const isFiltered = wanted !== '' || instance !== null
+  const shown = isFiltered
+    ? known.filter(
+        (each) => each.line.toLowerCase().includes(wanted) && (instance ?? each.instance) === each.instance,
+      )
+    : known
   const last = lines.at(-1)?.number ?? -1
   const unseen = paused === null ? 0 : last - (paused.at(-1)?.number ?? -1)
 
@@ -54,8 +61,9 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
           onChange={({ target }) => setFilter(target.value)}
           className="w-full sm:w-64"
         />
+        <InstanceFilter deployment={deployment} lines={known} value={instance} onChange={setInstance} />
         <span className="tabular px-1 text-[0.8125rem] text-muted">
-          {wanted === '' ? lineCount : words.filteredOf(formatNumber(shown.length), lineCount)}
+          {!isFiltered ? lineCount : words.filteredOf(formatNumber(shown.length), lineCount)}
         </span>
         <div className="ml-auto flex flex-wrap gap-1">
           {live && (

@@ -1,4 +1,4 @@
-import { useEffect, useEffectEvent } from 'react'
+import { useEffect, useEffectEvent, useMemo } from 'react'
 import { toUrl } from '../../api/client.ts'
 import type { Answer, PathTo, UrlInput } from '../../operations.ts'
 
@@ -15,6 +15,8 @@ interface EventStream<Path extends StreamPath> {
   event: string
   /** Disconnects while false. */
   enabled: boolean
+  /** Connects again when it changes, for a stream whose sources are chosen when it begins. */
+  sources?: string
   onItem: (item: ItemOf<Path>) => void
   /** Called after each connect and reconnect. */
   onOpen?: () => void
@@ -28,9 +30,10 @@ interface EventStream<Path extends StreamPath> {
  */
 export function useEventStream<const Path extends StreamPath>(
   path: Path,
-  { input, event, enabled, ...handlers }: EventStream<Path>,
+  { input, event, enabled, sources, ...handlers }: EventStream<Path>,
 ) {
   const url = toUrl(path, input)
+  const stream = useMemo(() => ({ url, sources }), [url, sources])
   const onItem = useEffectEvent((item: ItemOf<Path>) => handlers.onItem(item))
   const onOpen = useEffectEvent(() => handlers.onOpen?.())
   const onLost = useEffectEvent(() => handlers.onLost?.())
@@ -46,7 +49,7 @@ export function useEventStream<const Path extends StreamPath>(
     }
     const connect = () => {
       disconnect()
-      const opened = new EventSource(url)
+      const opened = new EventSource(stream.url)
       source = opened
       opened.addEventListener('open', () => {
         delay = initialDelay
@@ -73,5 +76,5 @@ export function useEventStream<const Path extends StreamPath>(
       document.removeEventListener('visibilitychange', onVisibilityChange)
       disconnect()
     }
-  }, [url, event, enabled])
+  }, [stream, event, enabled])
 }

@@ -28,6 +28,7 @@ export function useLog(deployment: Deployment) {
     input: { path: { deployment_id: id }, query: { tail: 0 } },
     event: 'line',
     enabled: live,
+    sources: deployment.instances.map((instance) => instance.id).join(),
     onOpen: () => {
       change({ type: 'connected' })
       void loadHistory()
