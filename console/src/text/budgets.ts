@@ -9,6 +9,14 @@ const stops: Record<Whose, string> = {
   deployment: 'this deployment can’t start',
 }
 
+/** What a budget stops and puts to sleep. */
+const rests: Record<Whose, string> = {
+  organization: 'nothing more can be deployed, and running deployments fall asleep',
+  member: 'this member can’t deploy anything more, and their running deployments fall asleep',
+  own: 'you can’t deploy anything more, and your running deployments fall asleep',
+  deployment: 'this deployment falls asleep',
+}
+
 /** Who gets the emails. */
 const recipients: Record<Whose, string> = {
   organization: 'admins get',
@@ -39,14 +47,14 @@ export const budgets = {
   atLimit: {
     notify: (whose: Whose) => `At the limit, ${recipients[whose]} an email. Nothing stops.`,
     block: (whose: Whose) => `At the limit, ${stops[whose]}. Running deployments go on.`,
-    sleep: (whose: Whose) => `At the limit, ${stops[whose]}, and running deployments fall asleep.`,
+    sleep: (whose: Whose) => `At the limit, ${rests[whose]}. Requests don’t wake what sleeps.`,
   },
   afterLimit: {
     notify: () => 'Nothing stops: deployments go on, and usage is billed as before.',
     block: (whose: Whose, canRaise: boolean) =>
       `Until ${canRaise ? 'you raise' : 'an admin raises'} the limit or the period ends, ${stops[whose]}. Running deployments go on.`,
     sleep: (whose: Whose, canRaise: boolean) =>
-      `Until ${canRaise ? 'you raise' : 'an admin raises'} the limit or the period ends, ${stops[whose]}, and deployments sleep.`,
+      `Until ${canRaise ? 'you raise' : 'an admin raises'} the limit or the period ends, ${stops[whose]}. Sleeping deployments don’t wake up.`,
   },
   edit: 'Edit',
   remove: 'Delete',
