@@ -1,26 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Page, Request } from 'playwright-core'
-import { expect, onTestFailed, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleTestServer } from './support/test-server.ts'
 import { createPerson, deployByApi, registerByApi, see, seeGone } from './support/steps.ts'
 
 const site = useConsole(() => startConsoleTestServer({ LOCAL_PARALLEL_SEQUENCES: '2' }))
 
-async function restart(parallelSequences: string): Promise<void> {
+async function restart(settings: Record<string, string>): Promise<void> {
   await site.server.stop()
-  await site.server.start({ LOCAL_PARALLEL_SEQUENCES: parallelSequences })
+  await site.server.start(settings)
 }
 
-test('a running deployment whose minimum is raised stays Running, with a note and without frequent polls', async () => {
+test('a running deployment that has no room for a larger instance stays Running, with a note and without frequent polls', async () => {
   const { page } = await site.visit()
   await page.clock.install()
   const countPolls = followPolls(page)
   await registerByApi(page, createPerson())
   const id = await deployByApi(page)
-  // The operator allows more sequences than the running engine has.
-  await restart('4')
-  onTestFailed(() => restart('2'))
+  // The operator allows more sequences than the running engine has, but not memory for two engines.
+  await restart({ LOCAL_PARALLEL_SEQUENCES: '4', LOCAL_MEMORY_LIMIT: String(500 * 1024 ** 2) })
+  onTestFinished(() => restart({ LOCAL_PARALLEL_SEQUENCES: '2', LOCAL_MEMORY_LIMIT: '' }))
 
   await page.goto(`/deployments/${id}`)
   await page.getByRole('button', { name: 'Set minimums' }).click()

@@ -98,7 +98,7 @@ export const deployment = {
   setMinimums: 'Set minimums',
   minimumsNote: 'The deployment moves to an instance that can serve at least this.',
   minimumsWhenRunning:
-    'The model keeps serving. It moves to an instance that can serve at least this when its engine starts next.',
+    'The model keeps serving until a larger instance takes over. Without room for both, it moves when its engine starts next.',
   emptyForNone: 'Leave empty for no minimum.',
   inTokens: 'In tokens. Leave empty for no minimum.',
   wholeNumber: 'Enter a whole number greater than 0.',

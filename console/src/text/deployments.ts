@@ -35,7 +35,6 @@ export const deployments = {
   sleepingNote: 'The next request wakes it.',
   sleep: 'Sleep',
   wake: 'Wake',
-  waitsForResize: 'The new minimum takes effect when the engine starts next.',
 
   firstRunTitle: 'Deploy your first model',
   firstRun:

@@ -1,5 +1,4 @@
 import type { Deployment } from '../../contract.ts'
-import { text } from '../../text/index.ts'
 
 type Status = Pick<Deployment, 'status' | 'waiting_for' | 'instances'>
 
@@ -22,10 +21,6 @@ export const isInterrupted = (deployment: Status) =>
 /** Whether the deployment answers requests; a sleeping one wakes up for them. */
 export const answersRequests = ({ status }: Pick<Deployment, 'status'>) =>
   status === 'running' || status === 'sleeping'
-
-/** What the deployment is waiting for, as a sentence; null for nothing. */
-export const describeWaiting = ({ waiting_for, status_message }: Deployment) =>
-  waiting_for === 'resize' ? text.deployments.waitsForResize : status_message
 
 /** Whether the deployment is starting or terminating. */
 export const isMoving = ({ status }: Pick<Deployment, 'status'>) =>

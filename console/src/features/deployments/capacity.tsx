@@ -46,7 +46,7 @@ export function Capacity({ deployment }: { deployment: Deployment }) {
           hint={min_parallel_sequences !== null && words.atLeast(formatNumber(min_parallel_sequences))}
         />
       </dl>
-      {waiting_for === 'resize' && <p className="mt-4 text-muted">{text.deployments.waitsForResize}</p>}
+      {waiting_for === 'resize' && <p className="mt-4 text-muted">{deployment.status_message}</p>}
       {open && <MinimumsDialog deployment={deployment} onClose={() => setOpen(false)} />}
     </Section>
   )

@@ -13,7 +13,7 @@ import { usePayer } from './payer.ts'
 import { RowMenu } from './row-menu.tsx'
 import { usePrices } from './use-prices.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
-import { describeWaiting, isChanging, isMoving } from '../../domain/deployments/status.ts'
+import { isChanging, isMoving } from '../../domain/deployments/status.ts'
 import { findIdSuffixes, nameVariant } from '../../domain/models/variant-names.ts'
 
 const words = text.deployments
@@ -140,7 +140,7 @@ function Status({ deployment }: { deployment: Deployment }) {
   const { progress, failure_stage, failure_reason } = deployment
   const failure = failure_stage === null ? null : parseFailure(failure_reason ?? '').sentence
   const note = deployment.status === 'sleeping' ? words.sleepingNote : null
-  const message = describeWaiting(deployment) ?? failure ?? note
+  const message = deployment.status_message ?? failure ?? note
   return (
     <div className="grid justify-items-start gap-1">
       <StatusBadge deployment={deployment} />

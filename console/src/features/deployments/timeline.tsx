@@ -9,7 +9,6 @@ import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { formatClock, formatDuration, formatMoment, formatPercent } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { findStartTime } from '../../domain/deployments/events.ts'
-import { describeWaiting } from '../../domain/deployments/status.ts'
 import { parseFailure } from './failure-reason.ts'
 import { findCurrentStep, nameStep, toSteps } from './steps.ts'
 import type { Step } from './steps.ts'
@@ -140,7 +139,7 @@ function TimelineStep({ step, deployment, current, isLast }: TimelineStepProps) 
 
 function describeStep(step: Step, deployment: Deployment, current: boolean): string {
   const { instance_type, status, message } = step
-  const waiting = current ? describeWaiting(deployment) : null
+  const waiting = current ? deployment.status_message : null
   if (waiting !== null) return waiting
   // The page shows the reason for the present instance in its own section.
   if (instance_type !== null && instance_type === deployment.selected_instance_type)

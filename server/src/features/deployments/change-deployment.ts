@@ -30,8 +30,8 @@ export type DeploymentWishes = {
 }
 
 /**
- * Changes what a deployment must be able to serve, its alias, and whether it is shared. A deployment that doesn't serve yet moves to an instance
- * that is large enough, a running one when its engine starts next. Throws `deployment_ended` and `no_feasible_instance`.
+ * Changes what a deployment must be able to serve, its alias, its policy, and whether it is shared. A deployment that doesn't serve yet moves
+ * to hardware that is large enough; a running one starts a larger instance first. Throws `deployment_ended` and `no_feasible_instance`.
  */
 export async function changeDeployment(
   deps: Deps,
@@ -56,6 +56,8 @@ export async function changeDeployment(
       {
         ...columns,
         wished_instances: keepWithin(deployment.wished_instances, { ...deployment, ...columns }),
+        // New minimums may find hardware where the old ones didn't.
+        ...(minimums === null ? {} : { refusals: 0, refusal: null }),
       },
       change.event,
       deps.clock(),

@@ -25,7 +25,7 @@ export const waitingStates = ['instance', 'engine', 'stop', 'release', 'drain', 
 
 export type WaitingState = (typeof waitingStates)[number]
 
-/** What a deployment may wait for. `resize` follows from its minimums: its engine serves and adopts them when it starts next. */
+/** What a deployment may wait for. `resize` follows from its minimums: a larger instance is to take over. */
 export const waitingReasons = [...waitingStates, 'resize'] as const
 
 export type WaitingFor = (typeof waitingReasons)[number]

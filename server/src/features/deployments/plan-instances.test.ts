@@ -2,13 +2,24 @@ import { expect, test } from 'vitest'
 import type { InstanceStatus } from './instances/lifecycle.ts'
 import { planInstances } from './plan-instances.ts'
 
-const awake = { wanted: 'awake', failure_reason: null } as const
+const awake = {
+  wanted: 'awake',
+  failure_reason: null,
+  refusals: 0,
+  min_context_tokens: 8_192,
+  min_parallel_sequences: null,
+} as const
 const asleep = { ...awake, wanted: 'asleep' } as const
 const nothing = { start: 0, keep: [], drain: [], release: [] }
 
 /** Instances with these statuses, whose ids are their places */
 const members = (...statuses: InstanceStatus[]) =>
-  statuses.map((status, index) => ({ id: String(index), status }))
+  statuses.map((status, index) => ({
+    id: String(index),
+    status,
+    context_tokens: 8_192,
+    parallel_sequences: 4,
+  }))
 
 test.each([
   ['none yet', awake, 1, members(), { start: 1 }],
@@ -35,5 +46,48 @@ test.each([
   ],
   ['failed', { ...awake, failure_reason: 'x: y' }, 1, members('running', 'releasing'), { release: ['0'] }],
 ])('%s', (_name, deployment, count, instances, expected) => {
+  expect(planInstances(deployment, count, instances)).toEqual({ ...nothing, ...expected })
+})
+
+/** The same instances with less than the minimum */
+const small = (...statuses: InstanceStatus[]) =>
+  members(...statuses).map((member) => ({ ...member, id: `small ${member.id}`, context_tokens: 4_096 }))
+
+test.each([
+  ['one is started', awake, 1, small('running'), { start: 1 }],
+  ['one starts', awake, 1, [...small('running'), ...members('deploying')], {}],
+  [
+    'one serves: the small one drains',
+    awake,
+    1,
+    [...small('running'), ...members('running')],
+    { drain: ['small 0'] },
+  ],
+  ['the small one drains', awake, 1, [...small('draining'), ...members('running')], {}],
+  ['only one of several is started', awake, 3, small('running', 'running', 'running'), { start: 1 }],
+  [
+    'the next follows when the last one is done',
+    awake,
+    2,
+    [...small('running'), ...members('running')],
+    { start: 1 },
+  ],
+  [
+    'fewer are wanted: the small one leaves',
+    awake,
+    1,
+    [...members('running'), ...small('running')],
+    { drain: ['small 0'] },
+  ],
+  ['the hardware was refused', { ...awake, refusals: 1 }, 1, small('running'), {}],
+  [
+    'the minimum is lowered meanwhile',
+    { ...awake, min_context_tokens: 4_096 },
+    1,
+    [...small('running'), ...members('deploying')],
+    { release: ['0'] },
+  ],
+  ['asleep', asleep, 1, small('running'), { drain: ['small 0'] }],
+])('a replacement of too small instances: %s', (_name, deployment, count, instances, expected) => {
   expect(planInstances(deployment, count, instances)).toEqual({ ...nothing, ...expected })
 })

@@ -192,8 +192,8 @@ export const deploymentBody = z
       .describe(
         'What the deployment is waiting for: `instance`: the compute backend provides one; `engine`: it starts, or downloads the ' +
           'model; `stop`: a lost engine stops before its restart; `release`: an instance is released; `drain`: requests in flight are finished before that; `runtime`: ' +
-          'the compute backend answers again; `retry`: the compute backend returned an error; `resize`: the model serves, and a new ' +
-          'minimum takes effect when the engine starts next',
+          'the compute backend answers again; `retry`: the compute backend returned an error; `resize`: the model serves, and a larger ' +
+          'instance is to take over',
       ),
     status_message: z
       .string()

@@ -7,8 +7,7 @@ const sentences = {
   release: 'The instance is being released.',
   drain: 'The requests in flight are being finished before the instance is released.',
   retry: 'The compute backend returned an error. Retrying.',
-  resize:
-    'The new minimum takes effect when the engine starts next. Until then the model serves with its present capacity.',
+  resize: 'A larger instance starts and takes over. Until then the model serves with its present capacity.',
 } as const satisfies Partial<Record<WaitingFor, string>>
 
 /** What a step waits for. `message` is a sentence for a person, `progress` goes from 0 to 1. */
@@ -36,11 +35,10 @@ type WaitingDeployment = Pick<
 >
 type Capacity = Parameters<typeof needsResize>[1]
 
-/** What a deployment waits for, including the next start of an engine that serves with less than the owner's minimum. */
+/** What a deployment waits for, including a larger instance if one serves with less than the owner's minimum. */
 export function findWaitingFor(deployment: WaitingDeployment, instance: Capacity | null): WaitingFor | null {
   if (deployment.waiting_for !== null) return deployment.waiting_for
   if (deployment.status !== 'running') return null
-  if (deployment.refusal !== null) return 'instance'
   return instance !== null && needsResize(deployment, instance) ? 'resize' : null
 }
 
@@ -48,10 +46,13 @@ export function findWaitingFor(deployment: WaitingDeployment, instance: Capacity
 export function toStatusMessage(deployment: WaitingDeployment, instance: Capacity | null): string | null {
   const refusal = deployment.refusal?.replace(/^\w+: /, '') ?? null
   if (deployment.status === 'sleeping') return refusal
-  if (deployment.waiting_for === null && deployment.status === 'running' && refusal !== null) {
+  const waitingFor = findWaitingFor(deployment, instance)
+  if (refusal !== null && waitingFor === 'resize') {
+    return `No larger instance starts beside the present one: ${refusal} The new minimum takes effect when the engine starts next.`
+  }
+  if (refusal !== null && waitingFor === null && deployment.status === 'running') {
     return `There is no further instance yet. ${refusal}`
   }
-  const waitingFor = findWaitingFor(deployment, instance)
   const known: Partial<Record<WaitingFor, string>> = sentences
   return waitingFor === null ? null : (known[waitingFor] ?? deployment.status_message)
 }

@@ -6,6 +6,7 @@ import { readLoads } from '../instance-loads.ts'
 import type { InstanceLoad } from '../instance-loads.ts'
 import { listLiveInstances } from '../instances/store.ts'
 import type { Instance } from '../instances/store.ts'
+import { needsResize } from '../resize.ts'
 import { putToSleepFor } from '../sleep.ts'
 import { listScalableDeployments } from '../store.ts'
 import type { Deployment } from '../store.ts'
@@ -85,7 +86,11 @@ async function scale(
     observed.load.filter(({ at }) => at >= oldest - intervalMilliseconds),
   )
   const policy = toScalingPolicy(deployment, instances)
-  await follow(deps, deployment, decideInstances(policy, observed, scaleDownMilliseconds), inFlight)
+  const decision = decideInstances(policy, observed, scaleDownMilliseconds)
+  const isSmall = instances.some(
+    (instance) => instance.status === 'running' && needsResize(deployment, instance),
+  )
+  await follow(deps, deployment, decision, { inFlight, isSmall })
 }
 
 /** Writes a decision, so that the reconciler starts or releases instances. */
@@ -93,7 +98,7 @@ async function follow(
   deps: Deps,
   deployment: Deployment,
   decision: ScalingDecision,
-  inFlight: number,
+  { inFlight, isSmall }: { inFlight: number; isSmall: boolean },
 ): Promise<void> {
   const { id, status, idle_minutes: idle, wished_instances: wished, refusals } = deployment
   const { desired, start, reason } = decision
@@ -102,7 +107,8 @@ async function follow(
     return putToSleepFor(deps, id, `Falls asleep after ${minutes} without requests.`)
   }
   if (reason === 'asleep' || reason === 'no_capacity') return
-  const isRefused = refusals > 0 && start === 0
+  // A larger instance that was refused is not asked for again by itself.
+  const isRefused = refusals > 0 && start === 0 && !isSmall
   if (desired === wished && !isRefused) return
   const blocked = start > 0 ? await findBlock(deps, deployment) : null
   await updateOwnDeployment(

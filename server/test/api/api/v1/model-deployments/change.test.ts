@@ -91,26 +91,81 @@ test('PATCH …/{id}: a deployment that does not serve yet moves to an instance 
   })
 })
 
-test('PATCH …/{id}: a running deployment keeps serving, says so, and resizes when its engine starts next', async () => {
-  runtime.answer({ listOffers })
+test('PATCH …/{id}: a running deployment serves until a larger instance takes over', async () => {
+  let mayStart = true
+  runtime.answer({
+    listOffers,
+    ensureEngine: () =>
+      mayStart ? { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' } } : starting,
+  })
   const id = await deploy()
   await waitForStatus(client, id, 'running')
-  const before = runtime.callsFor(id).length
+  mayStart = false
   const { body } = await change(id, { min_parallel_sequences: 16 })
-  expect(body).toMatchObject({
+  const before = {
     status: 'running',
+    selected_instance_type: 'l4-x1',
     parallel_sequences: 8,
     min_parallel_sequences: 16,
     waiting_for: 'resize',
-    status_message: expect.stringContaining('when the engine starts next'),
-  })
-  await vi.waitFor(() => expect(runtime.callsFor(id).slice(before)).toContain('observeEngine'), patience)
-  expect(await read(id)).toEqual(body)
-  expect((await client.get(path)).body.items.find((item: { id: string }) => item.id === id)).toEqual(body)
+    status_message: expect.stringContaining('A larger instance starts'),
+  }
+  expect(body).toMatchObject(before)
+  await vi.waitFor(async () => {
+    const now = await read(id)
+    expect(now).toMatchObject(before)
+    expect(now.instances).toMatchObject([
+      { status: 'running' },
+      { status: 'starting', instance_type: 'h100-x1', started_at: expect.any(String) },
+    ])
+  }, patience)
+  mayStart = true
+  await vi.waitFor(
+    async () =>
+      expect(await read(id)).toMatchObject({
+        status: 'running',
+        selected_instance_type: 'h100-x1',
+        parallel_sequences: 100,
+        waiting_for: null,
+        status_message: null,
+        instances: [{ status: 'running' }],
+      }),
+    patience,
+  )
+  const messages = (await client.get(`${path}/${id}/events`)).body.items
+  expect(messages.filter(({ status }: { status: string }) => status === 'running').length).toBeGreaterThan(1)
+  expect(messages.slice(-1)).toMatchObject([{ status: 'running' }])
+})
 
-  let hasCrashed = false
+test('PATCH …/{id}: without room for a larger instance, a running deployment resizes when its engine starts next', async () => {
+  let isFull = false
+  const hardware = createScriptedRuntime()
   runtime.answer({
     listOffers,
+    provision: (spec) =>
+      isFull ? { outcome: 'refused', code: 'no_capacity', message: 'All taken.' } : hardware.provision(spec),
+  })
+  const id = await deploy()
+  await waitForStatus(client, id, 'running')
+  isFull = true
+  await change(id, { min_parallel_sequences: 16 })
+  await vi.waitFor(
+    async () =>
+      expect(await read(id)).toMatchObject({
+        status: 'running',
+        parallel_sequences: 8,
+        waiting_for: 'resize',
+        status_message: expect.stringMatching(/All taken\. .*when the engine starts next/),
+        instances: [{ status: 'running' }],
+      }),
+    patience,
+  )
+  isFull = false
+  const before = runtime.callsFor(id).length
+  await vi.waitFor(() => expect(runtime.callsFor(id).slice(before)).toContain('observeEngine'), patience)
+  expect(runtime.callsFor(id).slice(before)).not.toContain('provision')
+  let hasCrashed = false
+  runtime.answer({
     observeEngine: (each) => {
       if (hasCrashed || each !== id) return { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' } }
       hasCrashed = true
@@ -154,6 +209,7 @@ test('PATCH …/{id}: a minimum that the engine meets already, or none, needs no
   expect((await read(id)).updated_at).toBe(met.body.updated_at)
   const same = await change(id, { min_context_tokens: 32_768 })
   expect(same.body, 'a PATCH that changes nothing').toEqual(met.body)
+  runtime.answer({ ensureEngine: () => starting })
   expect((await change(id, { min_parallel_sequences: 16 })).body.waiting_for).toBe('resize')
   expect((await change(id, { min_parallel_sequences: null })).body).toMatchObject({
     min_context_tokens: 32_768,
@@ -161,6 +217,7 @@ test('PATCH …/{id}: a minimum that the engine meets already, or none, needs no
     waiting_for: null,
     status_message: null,
   })
+  await vi.waitFor(async () => expect((await read(id)).instances).toHaveLength(1), patience)
   expect(await read(id)).toMatchObject({ status: 'running', selected_instance_type: 'l4-x1' })
 })
 

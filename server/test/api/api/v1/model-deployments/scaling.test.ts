@@ -112,7 +112,7 @@ test('a further instance that finds no hardware is asked for again, and the othe
     async () =>
       expect(await read(id)).toMatchObject({
         status: 'running',
-        waiting_for: 'instance',
+        waiting_for: null,
         status_message: 'There is no further instance yet. All taken.',
         failure_reason: null,
       }),
