@@ -12,6 +12,7 @@ import { readEngineSpec } from '../engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
 import { needsResize, toMinimums } from '../resize.ts'
 import type { Deployment } from '../store.ts'
+import { askForHardware } from '../yielding.ts'
 import { failInstance, toAlerted } from './fail.ts'
 import { reportWaiting } from './report-waiting.ts'
 import { changeInstance, moveInstance, pollDelay, timeInStatus, toMetered } from './step.ts'
@@ -150,6 +151,9 @@ async function tryNextOffer(
       ? await chooseInstance(deps, parseStoredVariant(deployment), toMinimums(deployment), refused)
       : null
   const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
+  if (result?.outcome !== 'selected' && refusal.code === 'no_capacity' && (await mayGetHardware(context))) {
+    return waitForInstance(context, 'Waiting until another deployment has given up its hardware.')
+  }
   if (result?.outcome !== 'selected') {
     const { code, message } = refusal
     return failInstance(context, { stage: 'provisioning', code, message }, alert)
@@ -159,6 +163,13 @@ async function tryNextOffer(
   const columns = { ...toColumns(deployment, selection), offers_refused: refused }
   const event = { stage: 'provisioning', message }
   return { next: await changeInstance(context, { columns, event, hook: alert }) }
+}
+
+/** True if another deployment gives up its hardware for this one, which has none yet. */
+async function mayGetHardware({ pass, deps, deployment, instance }: StepContext): Promise<boolean> {
+  const others = pass.instances.filter(({ id, status }) => id !== instance.id && status !== 'releasing')
+  if (instance.instance_type === null || others.length > 0) return false
+  return askForHardware(deps, deployment.id, instance.instance_type)
 }
 
 /** Alerts to capacity that the runtime refused; other refusals only fail the deployment. */

@@ -1,0 +1,54 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
+import { putToSleepFor } from './sleep.ts'
+
+/** A deployment that was used so recently keeps its hardware. */
+const idleSeconds = 10
+/** One that just woke keeps it at least as long. */
+const holdSeconds = 30
+
+interface YieldingDeployment {
+  id: string
+  isFallingAsleep: boolean
+  /** It has served long enough, and has had no request for a while. */
+  mayYield: boolean
+}
+
+/**
+ * Finds hardware of this type that another deployment may give up. Puts the one to sleep that has been idle longest, unless one falls asleep
+ * already. Returns false if there is none: waiting is useless.
+ */
+export async function askForHardware(
+  deps: Pick<Services, 'db' | 'clock'>,
+  deploymentId: string,
+  instanceType: string,
+): Promise<boolean> {
+  const yielding = await listYielding(deps.db, instanceType, deploymentId)
+  const idle = yielding.find(({ mayYield }) => mayYield)
+  if (idle !== undefined && !yielding.some(({ isFallingAsleep }) => isFallingAsleep)) {
+    await putToSleepFor(deps, idle.id, 'Falls asleep because another deployment needs its hardware.')
+  }
+  return yielding.length > 0
+}
+
+/** The other deployments with `yields` that hold hardware of this type, the longest idle first. */
+async function listYielding(
+  db: Database,
+  instanceType: string,
+  exceptId: string,
+): Promise<YieldingDeployment[]> {
+  const { rows } = await sql<YieldingDeployment>`
+    SELECT deployments.id, wanted = 'asleep' AS "isFallingAsleep",
+      wanted = 'awake' AND bool_and(instances.status = 'running')
+        AND max(instances.status_changed_at) < now() - make_interval(secs => ${holdSeconds})
+        AND coalesce(max(used_at) < now() - make_interval(secs => ${idleSeconds}), true)
+        AND coalesce(sum(in_flight) FILTER (WHERE reported_at > now() - make_interval(secs => 15)), 0) = 0 AS "mayYield"
+    FROM deployments JOIN instances ON deployment_id = deployments.id
+      LEFT JOIN instance_loads ON instance_loads.instance_id = instances.id
+    WHERE yields AND wanted IN ('awake', 'asleep') AND deployments.status = 'running'
+      AND instances.status <> 'released' AND instance_type = ${instanceType} AND deployments.id <> ${exceptId}::uuid
+    GROUP BY deployments.id
+    ORDER BY coalesce(max(used_at), max(instances.status_changed_at))`.execute(db)
+  return rows
+}

@@ -1,0 +1,127 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import type { ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { registerClient } from '../../../../support/client.ts'
+import type { Client } from '../../../../support/client.ts'
+import { deploy, waitForStatus } from '../../../../support/deployments.ts'
+import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
+import type { RecordingEngine } from '../../../../support/recording-engine.ts'
+import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../../support/server.ts'
+import type { TestServer } from '../../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const patience = { timeout: 60_000, interval: 100 }
+const runtime = createScriptedRuntime()
+const answer =
+  '{"choices":[{"message":{"content":"Hello"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}'
+
+let server: TestServer
+let engine: RecordingEngine
+let owner: Client
+let other: Client
+beforeAll(async () => {
+  engine = await startRecordingEngine()
+  server = await startTestServer({ runtime, settings: { BILLING_TRIAL_MAX_ACTIVE: '50' } })
+})
+beforeEach(async () => {
+  owner = await registerClient(server.url)
+  other = await registerClient(server.url)
+  engine.answer((response) => answerJson(response, answer))
+  const holders = new Set<string>()
+  const hardware = createScriptedRuntime()
+  runtime.answer({
+    // There is hardware for one engine.
+    provision(spec) {
+      if (!holders.has(spec.engineId) && holders.size > 0) {
+        return { outcome: 'refused', code: 'no_capacity', message: 'All taken.' }
+      }
+      holders.add(spec.engineId)
+      return hardware.provision(spec)
+    },
+    release: (_id, engineId) => {
+      holders.delete(engineId)
+      return true
+    },
+    ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
+    observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
+  })
+})
+afterEach(() => runtime.reset())
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+})
+
+const read = async (client: Client, id: string) => (await client.get(`${path}/${id}`)).body
+const chat = (client: Client, model: string) => client.post('/v1/chat/completions', { model, messages: [] })
+
+/** Lets time pass in which nobody uses the deployment. */
+async function makeIdle(id: string): Promise<void> {
+  const { db } = server.application
+  const at = new Date(Date.now() - 60_000)
+  await db.updateTable('instances').set({ status_changed_at: at }).where('deployment_id', '=', id).execute()
+  await sql`UPDATE instance_loads SET used_at = ${at} FROM instances
+    WHERE instances.id = instance_loads.instance_id AND deployment_id = ${id}`.execute(db)
+}
+
+test('two deployments with yields take turns on hardware for one, and no request fails', async () => {
+  const first = await deploy(owner)
+  await owner.patch(`${path}/${first.id}`, { yields: true })
+  expect((await chat(owner, first.id)).status).toBe(200)
+  const second = await deploy(other, 'berth-tiny', 'provisioning')
+  await vi.waitFor(
+    async () =>
+      expect(await read(other, second.id)).toMatchObject({
+        status: 'provisioning',
+        waiting_for: 'instance',
+        status_message: 'Waiting until another deployment has given up its hardware.',
+      }),
+    patience,
+  )
+  expect((await read(owner, first.id)).status, 'it keeps its hardware for 30 s').toBe('running')
+  await makeIdle(first.id)
+  await waitForStatus(owner, first.id, 'sleeping')
+  await waitForStatus(other, second.id, 'running')
+  const messages = (await owner.get(`${path}/${first.id}/events`)).body.items.map(
+    ({ message }: { message: string }) => message,
+  )
+  expect(messages).toContain('Falls asleep because another deployment needs its hardware.')
+
+  await other.patch(`${path}/${second.id}`, { yields: true })
+  await makeIdle(second.id)
+  expect((await chat(owner, first.id)).status).toBe(200)
+  expect((await read(other, second.id)).status).toBe('sleeping')
+  expect((await read(owner, first.id)).status).toBe('running')
+})
+
+test('a deployment with a request in flight does not yield', async () => {
+  const { id } = await deploy(owner)
+  await owner.patch(`${path}/${id}`, { yields: true })
+  const held: ServerResponse[] = []
+  engine.answer((response) => void held.push(response))
+  const asked = chat(owner, id)
+  await vi.waitFor(() => expect(held).toHaveLength(1), patience)
+  const waiting = await deploy(other, 'berth-tiny', 'provisioning')
+  // The process reports each second that the deployment is in use.
+  await delay(2_000)
+  await makeIdle(id)
+  await delay(6_000)
+  expect((await read(owner, id)).status).toBe('running')
+  expect((await read(other, waiting.id)).status).toBe('provisioning')
+  engine.answer((response) => answerJson(response, answer))
+  answerJson(held[0]!, answer)
+  expect((await asked).status).toBe(200)
+  await delay(2_000)
+  await makeIdle(id)
+  await waitForStatus(other, waiting.id, 'running')
+  expect((await read(owner, id)).status).toBe('sleeping')
+})
+
+test('hardware of a deployment without yields is refused', async () => {
+  const { id } = await deploy(owner)
+  await makeIdle(id)
+  const refused = await deploy(other, 'berth-tiny', 'failed')
+  expect((await read(other, refused.id)).failure_reason).toBe('no_capacity: All taken.')
+})
