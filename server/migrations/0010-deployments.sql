@@ -26,6 +26,7 @@ CREATE TABLE deployments (
   idle_minutes           integer CHECK (idle_minutes BETWEEN 1 AND 10080),
   yields                 boolean NOT NULL DEFAULT false,
   target_concurrency     integer CHECK (target_concurrency BETWEEN 1 AND 4096),
+  schedules              jsonb NOT NULL DEFAULT '[]',
   woken_at               timestamptz,
   wished_instances       integer NOT NULL DEFAULT 1 CHECK (wished_instances BETWEEN 1 AND 100),
   refusal                text,
@@ -76,6 +77,7 @@ COMMENT ON COLUMN deployments.min_instances IS 'How many instances to keep while
 COMMENT ON COLUMN deployments.idle_minutes IS 'The deployment falls asleep after so many minutes without a request; NULL: never by itself';
 COMMENT ON COLUMN deployments.yields IS 'May be put to sleep early when another deployment needs its hardware';
 COMMENT ON COLUMN deployments.target_concurrency IS 'Requests in flight per instance to aim for; NULL: a share of parallel_sequences';
+COMMENT ON COLUMN deployments.schedules IS 'From each time that a cron pattern names, min_instances of the schedule takes the place of the policy''s';
 COMMENT ON COLUMN deployments.woken_at IS 'When the deployment was woken last; NULL if it never slept';
 COMMENT ON COLUMN deployments.wished_instances IS 'How many instances the load asks for while the deployment is awake, within its policy';
 COMMENT ON COLUMN deployments.refusal IS 'Why the last instance was not started, as `<code>: <sentence>`; NULL if it was';

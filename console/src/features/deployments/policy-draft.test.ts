@@ -7,6 +7,7 @@ const policy = {
   idle_minutes: null,
   yields: false,
   target_concurrency: null,
+  schedules: [],
 }
 const draft = toDraft({ policy, alias: null })
 

@@ -55,6 +55,7 @@ export async function changeDeployment(
       { id: deployment.id, status },
       {
         ...columns,
+        schedules: columns.schedules && JSON.stringify(columns.schedules),
         wished_instances: keepWithin(deployment.wished_instances, { ...deployment, ...columns }),
         // New minimums may find hardware where the old ones didn't.
         ...(minimums === null ? {} : { refusals: 0, refusal: null }),

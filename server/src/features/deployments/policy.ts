@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { ApplicationError } from '../../base/errors.ts'
 import type { Deployment } from './store.ts'
 
 /** How many instances a deployment has, and when it sleeps. */
 export type Policy = Pick<
   Deployment,
-  'min_instances' | 'max_instances' | 'idle_minutes' | 'yields' | 'target_concurrency'
+  'min_instances' | 'max_instances' | 'idle_minutes' | 'yields' | 'target_concurrency' | 'schedules'
 >
 
 /** The changed columns; null if the policy stays. Throws a 422 if the numbers contradict each other. */
@@ -14,7 +15,7 @@ export function changePolicy(
 ): Partial<Policy> | null {
   const changed = Object.fromEntries(
     Object.entries(wishes).filter(
-      ([name, value]) => value !== undefined && value !== deployment[name as keyof Policy],
+      ([name, value]) => value !== undefined && !isDeepStrictEqual(value, deployment[name as keyof Policy]),
     ),
   ) as Partial<Policy>
   const { min_instances: least, max_instances: most } = { ...deployment, ...changed }

@@ -10,6 +10,8 @@ import type { Instance } from './instances/store.ts'
 import type { InstanceLoad } from './instance-loads.ts'
 import { deploymentStatuses, isActive, waitingReasons } from './lifecycle.ts'
 import type { DeploymentSummary } from './store.ts'
+import { findScheduleError } from './scaling/schedules.ts'
+import type { ScheduleError } from './scaling/schedules.ts'
 import { findWaitingFor, toStatusMessage } from './waiting.ts'
 
 const sharedWith = z
@@ -30,6 +32,32 @@ const alias = z
     'A further value for `model` in inference requests, which goes before model names; null for none. Of several deployments with ' +
       'the same alias, the least busy running one serves a request',
   )
+
+const schedule = z
+  .object({
+    cron: z.string().describe('Five fields: minute, hour, day of the month, month, day of the week'),
+    time_zone: z.string().describe('An IANA time zone, such as `Europe/Berlin`'),
+    min_instances: z
+      .int()
+      .min(0)
+      .max(100)
+      .describe(
+        'Takes the place of the policy’s from then on. 0 allows sleep, more wakes the deployment and keeps it awake',
+      ),
+  })
+  .superRefine(({ cron, time_zone: timeZone }, context) => {
+    const error = findScheduleError({ cron, timeZone })
+    if (error === null) return
+    const path = [error === 'time_zone' ? 'time_zone' : 'cron']
+    context.addIssue({ code: 'custom', path, message: scheduleErrors[error] })
+  })
+  .meta({ id: 'DeploymentSchedule', description: 'The least instances from each time that a pattern names' })
+
+const scheduleErrors = {
+  cron: 'Must be a cron pattern with five fields, such as `0 8 * * MON-FRI`',
+  never: 'Must name a time that exists',
+  time_zone: 'Must be an IANA time zone, such as `Europe/Berlin`',
+} as const satisfies Record<ScheduleError, string>
 
 const policyFields = {
   min_instances: z.int().min(1).max(100).describe('How many instances to keep while the deployment is awake'),
@@ -55,6 +83,12 @@ const policyFields = {
     .max(4096)
     .nullable()
     .describe('Requests in flight per instance to aim for; null: 80 % of `parallel_sequences`'),
+  schedules: z
+    .array(schedule)
+    .max(10)
+    .describe(
+      'From each time that one of them names until the next, its `min_instances` counts. Without any, the policy’s does',
+    ),
 }
 
 const policyBody = z
@@ -91,6 +125,7 @@ export function toWishes(body: z.infer<typeof changeDeploymentBody>): Deployment
       idle_minutes: body.idle_minutes,
       yields: body.yields,
       target_concurrency: body.target_concurrency,
+      schedules: body.schedules,
     },
   }
 }
@@ -265,6 +300,7 @@ export function toDeploymentBody(
       idle_minutes: deployment.idle_minutes,
       yields: deployment.yields,
       target_concurrency: deployment.target_concurrency,
+      schedules: deployment.schedules,
     },
     instances: instances.filter(isLive).map((each) => toInstanceBody(each, loads)),
     owner: { user_id: String(deployment.user_id), ...owner },

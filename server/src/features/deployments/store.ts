@@ -30,6 +30,7 @@ const summaryColumns = [
   'idle_minutes',
   'yields',
   'target_concurrency',
+  'schedules',
   'refusal',
   'min_context_tokens',
   'min_parallel_sequences',
@@ -204,14 +205,27 @@ export async function findOwners(
 }
 
 /** The number of deployments with a scheduled reconcile pass. */
-/** The deployments that are awake and may get more or fewer instances, or fall asleep. */
+/** The deployments that may get more or fewer instances, fall asleep, or wake as scheduled. */
 export function listScalableDeployments(db: Database): Promise<Deployment[]> {
   return db
     .selectFrom('deployments')
     .selectAll()
-    .where('status', 'in', ['provisioning', 'deploying', 'running'])
-    .where('wanted', '=', 'awake')
-    .where((where) => where.or([where('max_instances', '>', 1), where('idle_minutes', 'is not', null)]))
+    .where((where) => {
+      const isScheduled = sql<boolean>`schedules <> '[]'`
+      const isAwake = where.and([
+        where('wanted', '=', 'awake'),
+        where('status', 'in', ['provisioning', 'deploying', 'running']),
+      ])
+      const mayChange = where.or([
+        where('max_instances', '>', 1),
+        where('idle_minutes', 'is not', null),
+        isScheduled,
+      ])
+      return where.or([
+        where.and([isAwake, mayChange]),
+        where.and([where('status', '=', 'sleeping'), isScheduled]),
+      ])
+    })
     .execute()
 }
 

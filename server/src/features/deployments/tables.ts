@@ -20,6 +20,13 @@ export interface ServingEngine {
   version: string | null
 }
 
+/** A change of the policy at the times of a cron pattern. It is stored as the API has it. */
+export interface PolicySchedule {
+  cron: string
+  time_zone: string
+  min_instances: number
+}
+
 /** Who may call a deployment besides its owner */
 export type SharedWith = 'organization'
 
@@ -52,6 +59,7 @@ export interface DeploymentsTable {
   idle_minutes: number | null
   yields: Generated<boolean>
   target_concurrency: number | null
+  schedules: ColumnType<PolicySchedule[], string | undefined, string>
   woken_at: Date | null
   wished_instances: Generated<number>
   refusal: string | null

@@ -42,6 +42,11 @@ export async function wakeForRequest(deps: Deps, id: string): Promise<void> {
   if (deployment?.wanted === 'asleep') await wake(deps, deployment, 'Woken by a request')
 }
 
+/** Wakes a sleeping deployment at a time of its schedules. Throws as `wakeForRequest`. */
+export async function wakeAsScheduled(deps: Deps, deployment: Deployment): Promise<void> {
+  await wake(deps, deployment, 'Woken as scheduled')
+}
+
 async function wake(
   deps: Deps,
   deployment: Deployment,
@@ -67,7 +72,6 @@ async function wake(
       woken_at: at,
       wished_instances: deployment.min_instances,
       refusal: null,
-      refusals: 0,
       ...(isAsleep ? { status: 'provisioning' } : {}),
     },
     { stage: 'wake', message: describeWake(deployment, cause, at) },

@@ -56,7 +56,13 @@ export async function failInstance(
   }
   if (isRefusedWake(context, failure)) {
     const event = { stage: failure.stage, message: `${failure.message} The deployment sleeps on.` }
-    const deployment = { wanted: 'asleep', refusal: reason } as const
+    const { refusals } = context.pass.deployment
+    const deployment = {
+      wanted: 'asleep',
+      refusal: reason,
+      refusals: refusals + 1,
+      refused_at: deps.clock(),
+    } as const
     const change = { columns: { engine_url: null }, deployment, event, hook: alsoAlert }
     return { next: await moveInstance(context, { from, to: 'releasing' }, change) }
   }

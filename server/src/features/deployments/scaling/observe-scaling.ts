@@ -2,9 +2,12 @@ import type { InstanceLoad } from '../instance-loads.ts'
 import type { InstanceStatus } from '../instances/lifecycle.ts'
 import type { Instance } from '../instances/store.ts'
 import type { Deployment } from '../store.ts'
+import type { PolicySchedule } from '../tables.ts'
 import { findTargetConcurrency } from './decide-instances.ts'
 import type { ScalingInstance, ScalingObservations, ScalingPolicy } from './decide-instances.ts'
 import type { LoadSample } from './load-window.ts'
+import { findScheduledMinimum } from './schedules.ts'
+import type { ScalingSchedule } from './schedules.ts'
 
 /** The requests in flight at the instances, and those that wait for them. */
 export function countInFlight(
@@ -14,15 +17,23 @@ export function countInFlight(
   return instances.reduce((sum, { id }) => sum + (loads.get(id)?.inFlight ?? 0), 0)
 }
 
-export function toScalingPolicy(deployment: Deployment, instances: readonly Instance[]): ScalingPolicy {
+export function toScalingPolicy(
+  deployment: Deployment,
+  instances: readonly Instance[],
+  now: number,
+): ScalingPolicy {
   const sequences = instances.find(({ parallel_sequences: each }) => each !== null)?.parallel_sequences
   return {
     minInstances: deployment.min_instances,
     maxInstances: deployment.max_instances,
     idleMinutes: deployment.idle_minutes,
     targetConcurrency: findTargetConcurrency(deployment.target_concurrency, sequences ?? null),
-    scheduledMinimum: null,
+    scheduledMinimum: findScheduledMinimum(deployment.schedules.map(toScalingSchedule), now).minInstances,
   }
+}
+
+function toScalingSchedule({ cron, time_zone, min_instances }: PolicySchedule): ScalingSchedule {
+  return { cron, timeZone: time_zone, minInstances: min_instances }
 }
 
 /** `load` has the samples of the deployment, oldest first; `loads` the present load of each instance. */

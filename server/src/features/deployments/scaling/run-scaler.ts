@@ -8,6 +8,7 @@ import { listLiveInstances } from '../instances/store.ts'
 import type { Instance } from '../instances/store.ts'
 import { needsResize } from '../resize.ts'
 import { putToSleepFor } from '../sleep.ts'
+import { wakeAsScheduled } from '../wake.ts'
 import { listScalableDeployments } from '../store.ts'
 import type { Deployment } from '../store.ts'
 import { decideInstances, findSampleMilliseconds } from './decide-instances.ts'
@@ -85,7 +86,7 @@ async function scale(
     deployment.id,
     observed.load.filter(({ at }) => at >= oldest - intervalMilliseconds),
   )
-  const policy = toScalingPolicy(deployment, instances)
+  const policy = toScalingPolicy(deployment, instances, now)
   const decision = decideInstances(policy, observed, scaleDownMilliseconds)
   const isSmall = instances.some(
     (instance) => instance.status === 'running' && needsResize(deployment, instance),
@@ -100,13 +101,14 @@ async function follow(
   decision: ScalingDecision,
   { inFlight, isSmall }: { inFlight: number; isSmall: boolean },
 ): Promise<void> {
-  const { id, status, idle_minutes: idle, wished_instances: wished, refusals } = deployment
+  const { id, status, wanted, idle_minutes: idle, wished_instances: wished, refusals } = deployment
   const { desired, start, reason } = decision
   if (reason === 'idle') {
     const minutes = `${idle} ${idle === 1 ? 'minute' : 'minutes'}`
     return putToSleepFor(deps, id, `Falls asleep after ${minutes} without requests.`)
   }
   if (reason === 'asleep' || reason === 'no_capacity') return
+  if (reason === 'schedule' && wanted === 'asleep') return wakeOnSchedule(deps, deployment)
   // A larger instance that was refused is not asked for again by itself.
   const isRefused = refusals > 0 && start === 0 && !isSmall
   if (desired === wished && !isRefused) return
@@ -120,6 +122,25 @@ async function follow(
     blocked === null && desired !== wished ? describeDecision(decision, wished, inFlight) : null,
     deps.clock(),
   )
+}
+
+/** Wakes a sleeping deployment, or records why that is refused, so that the next try waits. */
+async function wakeOnSchedule(deps: Deps, deployment: Deployment): Promise<void> {
+  const { id, status, refusals } = deployment
+  try {
+    await wakeAsScheduled(deps, deployment)
+  } catch (error) {
+    if (!(error instanceof ApplicationError)) throw error
+    const refusal = `${error.code}: ${error.message}`
+    const at = deps.clock()
+    await updateOwnDeployment(
+      deps.db,
+      { id, status },
+      { refusals: refusals + 1, refused_at: at, refusal },
+      null,
+      at,
+    )
+  }
 }
 
 /** Why billing blocks a further instance, as `<code>: <sentence>`; null if it doesn't. */

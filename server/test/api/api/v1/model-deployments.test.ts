@@ -70,6 +70,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
       idle_minutes: null,
       yields: false,
       target_concurrency: null,
+      schedules: [],
     },
     min_context_tokens: null,
     min_parallel_sequences: null,

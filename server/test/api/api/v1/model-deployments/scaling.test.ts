@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import type { ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { deploy } from '../../../../support/deployments.ts'
@@ -126,4 +127,41 @@ test('a further instance that finds no hardware is asked for again, and the othe
   isFull = false
   await waitForRunning(id, 2)
   expect(await read(id)).toMatchObject({ waiting_for: null, status_message: null })
+})
+
+test('PATCH …/{id} schedules: wake the deployment and keep it awake; 0 lets it sleep', async () => {
+  const { id } = await deploy(client)
+  const always = { cron: '* * * * *', time_zone: 'Europe/Berlin' }
+  const busy = { ...always, min_instances: 2 }
+  const { body } = await change(id, { max_instances: 2, schedules: [busy] })
+  expect(body.policy).toMatchObject({ min_instances: 1, schedules: [busy] })
+  await waitForRunning(id, 2)
+  expect(await listMessages(id)).toContain(
+    'Starts one more instance, 2 in total, because a schedule asks for them.',
+  )
+  expect((await client.post(`${path}/${id}/sleep`)).status).toBe(200)
+  await vi.waitFor(
+    async () =>
+      expect(await listMessages(id)).toContainEqual(expect.stringMatching(/^Woken as scheduled after /)),
+    patience,
+  )
+  await waitForRunning(id, 2)
+
+  await change(id, { schedules: [{ ...always, min_instances: 0 }] })
+  expect((await client.post(`${path}/${id}/sleep`)).status).toBe(200)
+  await vi.waitFor(async () => expect((await read(id)).status).toBe('sleeping'), patience)
+  await delay(5_000)
+  expect((await read(id)).status).toBe('sleeping')
+})
+
+test.each([
+  [{ cron: '0 8 * *' }, 'schedules.0.cron'],
+  [{ cron: '0 0 30 2 *' }, 'schedules.0.cron'],
+  [{ time_zone: 'Mars/Olympus' }, 'schedules.0.time_zone'],
+  [{ min_instances: 101 }, 'schedules.0.min_instances'],
+])('PATCH …/{id} schedules with %j: 422 on %s', async (wrong, field) => {
+  const { id } = await deploy(client)
+  const schedule = { cron: '0 8 * * MON-FRI', time_zone: 'UTC', min_instances: 1, ...wrong }
+  const refused = await change(id, { schedules: [schedule] })
+  expect(refused).toMatchObject({ status: 422, body: { errors: [{ location: 'body', field }] } })
 })

@@ -201,6 +201,7 @@ test('PATCH …/{id} idle_minutes: asleep after so many minutes without requests
     idle_minutes: 1,
     yields: false,
     target_concurrency: null,
+    schedules: [],
   })
   expect((await chat(id)).status).toBe(200)
   const { db } = server.application
