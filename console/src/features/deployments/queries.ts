@@ -76,18 +76,6 @@ export function useChangeDeployment(id: string) {
   })
 }
 
-/** Puts a deployment to sleep, or wakes it. */
-export function useSleepOrWake(id: string) {
-  const queryClient = useQueryClient()
-  return useMutation({
-    mutationFn: (act: 'sleep' | 'wake') =>
-      callApi('POST', `/api/v1/model-deployments/{deployment_id}/${act}`, { path: { deployment_id: id } }),
-    onSuccess: (deployment) => showChange(queryClient, deployment),
-    // It may have started or ended meanwhile.
-    onError: () => queryClient.invalidateQueries({ queryKey: ['deployments'] }),
-  })
-}
-
 /** Terminates a deployment and updates it in every cached list. */
 export function useTerminate(id: string) {
   const queryClient = useQueryClient()
@@ -102,7 +90,7 @@ export function useTerminate(id: string) {
 }
 
 /** Updates a deployment in the cache and in every cached list, then fetches them again. */
-function showChange(queryClient: QueryClient, deployment: Deployment): void {
+export function showChange(queryClient: QueryClient, deployment: Deployment): void {
   queryClient.setQueryData(deploymentQuery(deployment.id).queryKey, deployment)
   queryClient.setQueriesData<DeploymentPage>(
     { queryKey: ['deployments', 'list'] },

@@ -1,20 +1,18 @@
 import { Link } from '@tanstack/react-router'
-import { EllipsisVertical, MessagesSquare, Moon, SquareArrowOutUpRight, Sun, Trash2 } from 'lucide-react'
+import { EllipsisVertical, MessagesSquare, SquareArrowOutUpRight, Trash2 } from 'lucide-react'
 import { Suspense, useLayoutEffect, useRef, useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'
-import { useToasts } from '../../components/toast.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { isEnding, isPlayable } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { nameTermination } from './name-termination.ts'
-import { useSleepOrWake } from './queries.ts'
-import { findSleepAction } from './sleep-action.ts'
 
 const words = text.deployments
 
+const SleepItem = lazyPart(() => import('./sleep-item.tsx').then((module) => module.SleepItem))
 const TerminateDialog = lazyPart(() =>
   import('./terminate-dialog.tsx').then((module) => module.TerminateDialog),
 )
@@ -27,9 +25,6 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
   // Null until the dialog first opens, so that its code is loaded only then.
   const [asking, setAsking] = useState<boolean | null>(null)
   const { id, model_name } = deployment
-  const sleepAction = access.change ? findSleepAction(deployment) : null
-  const change = useSleepOrWake(id)
-  const toasts = useToasts()
   // Move the focus to the main content if this row is removed while its button is focused.
   useLayoutEffect(() => {
     const held = button.current
@@ -71,12 +66,7 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
             </Link>
           </MenuItem>
         )}
-        {sleepAction !== null && (
-          <MenuItem onSelect={() => change.mutate(sleepAction, { onError: toasts.error })}>
-            {sleepAction === 'sleep' ? <Moon aria-hidden /> : <Sun aria-hidden />}
-            {words[sleepAction]}
-          </MenuItem>
-        )}
+        {access.change && <SleepItem deployment={deployment} />}
         {access.terminate && !isEnding(deployment) && (
           <MenuItem dangerous onSelect={() => (wantsDialog.current = true)}>
             <Trash2 aria-hidden />

@@ -1,0 +1,20 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { callApi } from '../../api/client.ts'
+import { useToasts } from '../../components/toast.tsx'
+import { showChange } from './queries.ts'
+
+/** Puts a deployment to sleep, or wakes it. Shows an error also after the control that was used is gone, as in a menu. */
+export function useSleepOrWake(id: string) {
+  const queryClient = useQueryClient()
+  const toasts = useToasts()
+  return useMutation({
+    mutationFn: (act: 'sleep' | 'wake') =>
+      callApi('POST', `/api/v1/model-deployments/{deployment_id}/${act}`, { path: { deployment_id: id } }),
+    onSuccess: (deployment) => showChange(queryClient, deployment),
+    onError(error) {
+      toasts.error(error)
+      // It may have started or ended meanwhile.
+      void queryClient.invalidateQueries({ queryKey: ['deployments'] })
+    },
+  })
+}
