@@ -209,6 +209,14 @@ test('anthropic: aborting a stream ends it, and what the engine generated is met
   await expect.poll(() => server.application.inference.inFlight.size).toBe(0)
 })
 
+test('anthropic: a request is repeated until its deployment runs', async () => {
+  const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+  const patient = anthropic.withOptions({ maxRetries: 10 })
+  const { content } = await patient.messages.create({ ...asked, model: body.id, messages })
+  expect(content).toMatchObject([{ text: expect.stringContaining('42') }])
+  await client.delete(`/api/v1/model-deployments/${body.id}`)
+})
+
 test('anthropic: errors become the client’s error classes, in Anthropic’s shape', async () => {
   const unknown = anthropic.messages.create({ ...asked, model: 'none', messages })
   await expect(unknown).rejects.toThrow(Anthropic.NotFoundError)

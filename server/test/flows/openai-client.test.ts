@@ -73,6 +73,58 @@ test('openai: aborting a stream ends it, and the received chunks are metered', a
   expect(server.application.inference.inFlight.size).toBe(0)
 })
 
+test('openai: a tool is called, also in a stream, and its result is answered', async () => {
+  const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+  const weather = { name: 'get_weather', description: 'Get the weather of a city.', parameters }
+  const question = { role: 'user' as const, content: 'What is the weather in Paris?' }
+  const asked = {
+    model: 'berth-tiny',
+    temperature: 0,
+    messages: [question],
+    tools: [{ type: 'function' as const, function: weather }],
+  }
+  const called = await openai.chat.completions.create(asked)
+  expect(called.choices[0]).toMatchObject({
+    finish_reason: 'tool_calls',
+    message: { tool_calls: [{ type: 'function', function: { name: 'get_weather' } }] },
+  })
+  const { message } = called.choices[0]!
+  const [call] = message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[]
+  expect(JSON.parse(call!.function.arguments)).toEqual({ city: 'Paris' })
+  const streamed = await openai.chat.completions.stream(asked).finalChatCompletion()
+  expect(streamed.choices[0]!.message.tool_calls).toMatchObject([{ function: call!.function }])
+  const result = { role: 'tool' as const, tool_call_id: call!.id, content: 'It is sunny.' }
+  const answered = await openai.chat.completions.create({ ...asked, messages: [question, message, result] })
+  expect(answered.choices[0]).toMatchObject({
+    finish_reason: 'stop',
+    message: { content: expect.any(String) },
+  })
+})
+
+test('openai: an answer follows a JSON schema', async () => {
+  const schema = {
+    type: 'object',
+    properties: { n: { type: 'integer' } },
+    required: ['n'],
+    additionalProperties: false,
+  }
+  const { choices } = await openai.chat.completions.parse({
+    model: 'berth-tiny',
+    temperature: 0,
+    messages: [{ role: 'user', content: 'Give me a number.' }],
+    response_format: { type: 'json_schema', json_schema: { name: 'number', schema, strict: true } },
+  })
+  expect(JSON.parse(choices[0]!.message.content!)).toEqual({ n: expect.any(Number) })
+})
+
+test('openai: a request is repeated until its deployment runs', async () => {
+  const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+  const patient = openai.withOptions({ maxRetries: 10 })
+  const answer = await patient.chat.completions.create({ model: body.id, messages, max_tokens: 4 })
+  expect(answer.model).toBe(body.id)
+  await client.delete(`/api/v1/model-deployments/${body.id}`)
+})
+
 test('openai: completions.create, complete and as a stream, which are metered', async () => {
   // Its own deployment, because tokens of other tests may still arrive
   const { id } = await deploy(client)
