@@ -134,7 +134,8 @@ function causeOf(error: unknown): string {
   return code ?? messageOf(cause ?? error)
 }
 
-async function toApiError(response: Response, url: string): Promise<ApiError> {
+/** Reads an error response. */
+export async function toApiError(response: Response, url: string): Promise<ApiError> {
   const location = response.headers.get('location')
   if (location !== null) {
     return new ApiError(

@@ -6,6 +6,7 @@ import { defineDeploymentCommands } from './deployments.ts'
 import { defineInferenceCommands } from './inference.ts'
 import { defineIntegrationCommands } from './integration.ts'
 import { defineOrganizationCommands } from './organization.ts'
+import { defineOwnModelCommands } from './own-models.ts'
 import { defineSessionCommands } from './session.ts'
 
 /** All commands of `berth`. `args` is the command line. */
@@ -29,6 +30,7 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
   program.exitOverride()
   defineSessionCommands(program)
   defineDeploymentCommands(program)
+  defineOwnModelCommands(program)
   defineInferenceCommands(program)
   defineConnectionCommands(program)
   defineOrganizationCommands(program)
