@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import getPort from 'get-port'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import type { Page } from 'playwright-core'
+import { launchBrowser, openVisitor } from '../../../console/test/support/browser.ts'
 import type { Running } from '../../../cli/test/support/command.ts'
 import { signIn } from './support/signed-in.ts'
 import type { SignedIn } from './support/signed-in.ts'
@@ -27,6 +29,9 @@ beforeAll(async () => {
     BYPASS_EMBEDDING_AND_RETRIEVAL: 'true',
     RAG_EMBEDDING_ENGINE: 'openai',
     OMP_NUM_THREADS: '1',
+    DEFAULT_MODEL_PARAMS: '{"temperature":0}',
+    // Its own tools are longer than the context of the bundled model.
+    DEFAULT_MODEL_METADATA: '{"capabilities":{"builtin_tools":false}}',
     // Requests of its own for titles and tags would be in the bill.
     ENABLE_TITLE_GENERATION: 'False',
     ENABLE_TAGS_GENERATION: 'False',
@@ -96,4 +101,35 @@ test('Open WebUI shows the usage of streams as Berth bills it', async () => {
   })
   expect(await chat({})).toEqual({ prompt_tokens: 0, completion_tokens: 0 })
   await expect.poll(async () => (await readBill()).requests).toBe(before.requests + 2)
+})
+
+const answers = (page: Page) => page.locator('#response-content-container')
+
+/** Types a message to a chat, and sends it. */
+async function send(page: Page, message: string): Promise<void> {
+  await page.locator('#chat-input').click()
+  await page.keyboard.type(message)
+  await page.locator('#send-message-button').click()
+}
+
+test('a person chats with a model in Open WebUI, and stops an answer', async () => {
+  const { inFlight } = started.server.application.inference
+  const browser = await launchBrowser()
+  onTestFinished(() => browser.close())
+  const { page } = await openVisitor(browser, url)
+  await page.goto('/?models=berth-tiny')
+  // It shows first what is new.
+  const news = page.getByRole('button', { name: "Let's Go!" })
+  await page.addLocatorHandler(news, () => news.click())
+  await send(page, 'What is 27 + 15?')
+  await expect.poll(() => answers(page).last().textContent()).toContain('42')
+  await send(page, 'And what is 2 + 3?')
+  await expect.poll(() => answers(page).count()).toBe(2)
+  await expect.poll(() => answers(page).last().textContent()).toMatch(/\w/)
+  await expect.poll(() => inFlight.size).toBe(0)
+
+  await send(page, 'Count from 1 to 500.')
+  await expect.poll(() => inFlight.size).toBe(1)
+  await page.getByRole('button', { name: 'Stop', exact: true }).click()
+  await expect.poll(() => inFlight.size).toBe(0)
 })
