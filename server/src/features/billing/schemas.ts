@@ -57,7 +57,9 @@ export const billingAccountBody = z
     current_period_end: timestamp.nullable().describe('End of the subscription’s current period'),
     auto_charge_enabled_at: timestamp.nullable().describe('When automatic charging was activated'),
     auto_charge_enabled_by_user_id: entityId.nullable().describe('Who activated automatic charging'),
-    max_active_resources: count.describe('Maximum number of deployments that are not failed or terminated'),
+    max_active_resources: count.describe(
+      'Maximum number of deployments that are not failed or terminated; one with several instances counts as often as its `max_instances`',
+    ),
     active_resources: count.describe('Current number of these deployments'),
     trial_credit: z
       .object({

@@ -32,7 +32,9 @@ export const usageSummaryBody = z
     currency: z.string().describe('Currency of the organization'),
     usage_totals: z.array(usageTotalBody).describe('One item for each meter and price'),
     open_anomalies: count.describe('Anomalies that are not resolved'),
-    max_active_resources: count.describe('Maximum number of deployments that are not failed or terminated'),
+    max_active_resources: count.describe(
+      'Maximum number of deployments that are not failed or terminated; one with several instances counts as often as its `max_instances`',
+    ),
     active_resources: count.describe('Current number of these deployments, of all members'),
   })
   .meta({ id: 'UsageSummary', description: 'Usage of the current billing period' })

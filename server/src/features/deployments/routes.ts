@@ -106,7 +106,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         summary: 'Change what a deployment must be able to serve, its policy, who may call it, and its alias',
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
-          'does so when its engine starts next, and says so in `waiting_for`. The owner and admins of the organization may share it.',
+          'serves until a larger instance takes over, and says so in `waiting_for`; without room for both, it moves when its engine starts ' +
+          'next. The owner and admins of the organization may share it.',
         tags,
         params: deploymentParams,
         body: changeDeploymentBody,
