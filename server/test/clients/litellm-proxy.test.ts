@@ -25,9 +25,10 @@ beforeAll(async () => {
   connection = await started.connect()
   folder = await mkdtemp(join(tmpdir(), 'berth-litellm-'))
   const entry = (name: string) => `
-  - model_name: ${name}
-    litellm_params: { model: openai/${name}, api_base: "${connection.url}", api_key: ${connection.key} }`
-  const models = ['berth-tiny', 'berth-tiny-embedding', 'none'].map(entry).join('')
+  - model_name: "${name}"
+    litellm_params: { model: "openai/${name}", api_base: "${connection.url}", api_key: ${connection.key} }`
+  const wildcard = entry('*')
+  const models = ['berth-tiny', 'berth-tiny-embedding', 'none'].map(entry).join('') + wildcard
   await writeFile(
     join(folder, 'config.yaml'),
     `model_list:${models}\nlitellm_settings: { telemetry: false, num_retries: 0 }\n`,
@@ -122,4 +123,12 @@ test('LiteLLM’s proxy recognizes our errors, and an abort reaches the engine',
   })
   for await (const _ of stream) stream.controller.abort()
   await expect.poll(() => started.server.application.inference.inFlight.size).toBe(0)
+})
+
+test('a client of LiteLLM’s proxy repeats a request until its deployment runs', async () => {
+  const { body } = await started.client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+  const patient = openai.withOptions({ maxRetries: 10 })
+  const answer = await patient.chat.completions.create({ ...asked, model: body.id, messages })
+  expect(answer.choices[0]!.message.content).toContain('42')
+  await started.client.delete(`/api/v1/model-deployments/${body.id}`)
 })

@@ -92,6 +92,7 @@ test.each([
       tools: { city: 'Paris' },
       schema,
       stream: expect.toSatisfy((pieces: unknown) => Array.isArray(pieces) && pieces.length > 1),
+      abort: 'left',
       messages: schema,
       retry: schema,
     },
@@ -115,6 +116,13 @@ test.each([
       retry: sum,
     },
     errors('NotFoundError', 'BadRequestError'),
+  ],
+  [
+    'pydantic-ai',
+    'TEST_PYDANTIC_AI',
+    'pydantic_ai_client.py',
+    { chat: sum, responses: sum, stream, tools, schema, embeddings, abort: 'left', retry: sum },
+    errors('ModelNotFoundError', 'ModelContextWindowExceededError'),
   ],
 ])('%s', async (_, environment, script, expected, expectedErrors) => {
   expect(await runScript(environment, script)).toEqual({ ...expected, errors: expectedErrors })

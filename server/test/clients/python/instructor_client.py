@@ -19,6 +19,10 @@ class Weather(BaseModel):
     city: str
 
 
+class Story(BaseModel):
+    lines: list[str]
+
+
 def ask(text, kind, mode=instructor.Mode.TOOLS, retries=0, **more):
     client = instructor.from_openai(openai.OpenAI(max_retries=retries), mode=mode)
     messages = [{"role": "user", "content": text}]
@@ -39,6 +43,12 @@ def stream():
     return [piece.model_dump() for piece in ask(NUMBER, partial, instructor.Mode.JSON_SCHEMA, stream=True)]
 
 
+def abort():
+    story = instructor.Partial[Story]
+    for _ in ask(COUNT, story, instructor.Mode.JSON_SCHEMA, stream=True, max_tokens=1000):
+        return "left"
+
+
 def messages():
     client = instructor.from_anthropic(anthropic.Anthropic(max_retries=0))
     given = {"messages": [{"role": "user", "content": NUMBER}], "response_model": Number, "max_retries": 0}
@@ -53,4 +63,4 @@ def errors():
     return [failure(lambda: ask(SUM, Number, model="none")), failure(lambda: ask(LONG, Number))]
 
 
-run(tools, schema, stream, messages, retry, errors)
+run(tools, schema, stream, abort, messages, retry, errors)
