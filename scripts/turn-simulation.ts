@@ -46,6 +46,7 @@ const target: EngineTarget = {
   counts: { inEvents: 'usage', afterAbort: 'none' },
   engineTitle: 'The engine',
   routes: new Set(),
+  ignoredFields: new Set(),
   cacheSalt: null,
   modelUid: 'dep-shared',
   status: 'running',

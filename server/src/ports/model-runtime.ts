@@ -106,6 +106,24 @@ export type EngineRoute =
 /** The routes of an engine next to chat completions and embeddings, each with the oldest version that has it; null for every version. */
 export type EngineRoutes = Readonly<Partial<Record<EngineRoute, string | null>>>
 
+/** Fields of requests that change what an answer means. Not every engine honors them. */
+export const meaningfulFields = [
+  'audio',
+  'echo',
+  'guided_choice',
+  'guided_grammar',
+  'guided_json',
+  'guided_regex',
+  'min_tokens',
+  'modalities',
+  'structured_outputs',
+  'suffix',
+] as const
+export type MeaningfulField = (typeof meaningfulFields)[number]
+
+/** The fields that an engine ignores without a word, each with the oldest version that does; null for every version. */
+export type IgnoredFields = Readonly<Partial<Record<MeaningfulField, string | null>>>
+
 /** An engine that a runtime runs. */
 export interface RuntimeEngine {
   /** Names the engine in the API, such as `vllm`; null if the runtime doesn't say which engine serves a model */
@@ -123,6 +141,8 @@ export interface RuntimeEngine {
   images: 'native' | 'projector' | 'none'
   counts: TokenCounts
   routes: EngineRoutes
+  /** Absent if the engine refuses what it doesn't honor, or if nobody knows */
+  ignoredFields?: IgnoredFields
   /** Whether requests may have a `cache_salt`: only requests with the same one share cached prefixes */
   saltsCache: boolean
   /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown */

@@ -26,6 +26,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     counts: { inEvents: 'none', afterAbort: 'none' },
     engineTitle: 'The engine',
     routes: new Set(),
+    ignoredFields: new Set(),
     cacheSalt: null,
     modelUid: 'dep-a',
     status: 'running',

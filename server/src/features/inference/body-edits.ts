@@ -20,6 +20,8 @@ export interface EditTarget {
   readonly sharedWith: string | null
   /** The `cache_salt` of requests; null if the engine knows none */
   readonly cacheSalt: string | null
+  /** The longest request of the engine, in tokens; null when unknown */
+  readonly contextTokens: number | null
 }
 
 /** A replacement of the bytes from `start` to `end`, which stay for a target with null. */

@@ -1,6 +1,7 @@
 import { ApplicationError } from '../../base/errors.ts'
 import { createRequestReader } from './request-body.ts'
-import type { RequestReader } from './request-body.ts'
+import type { InferenceRequest, RequestReader } from './request-body.ts'
+import { refuseField } from './protocols/fields.ts'
 import type { Protocol, RequestRules, Translation } from './protocols/protocol.ts'
 import type { EngineTarget } from './targets.ts'
 
@@ -42,11 +43,15 @@ function serveVia(protocol: Protocol, via: Protocol): Protocol {
  */
 export function chooseWay(
   ways: readonly [Way, ...Way[]],
+  { prefersTranslation }: Pick<InferenceRequest, 'prefersTranslation'>,
   targets: readonly EngineTarget[],
 ): { way: Way; targets: readonly EngineTarget[] } {
+  const [first, ...others] = ways
   // Nearly all requests, which then need no new lists
-  if (targets.every((target) => hasRoute(target, ways[0]))) return { way: ways[0], targets }
-  const served = ways.map((way) => ({ way, targets: targets.filter((target) => hasRoute(target, way)) }))
+  if (!prefersTranslation && targets.every((target) => hasRoute(target, first)))
+    return { way: first, targets }
+  const preferred = prefersTranslation ? [...others, first] : ways
+  const served = preferred.map((way) => ({ way, targets: targets.filter((target) => hasRoute(target, way)) }))
   const best =
     served.find((each) => each.targets.length === targets.length) ??
     served.find((each) => each.targets.length > 0)
@@ -54,7 +59,24 @@ export function chooseWay(
   const { engineTitle, modelName } = targets[0]!
   throw new ApplicationError(
     'route_not_supported',
-    `${engineTitle}, which runs ${modelName}, does not serve ${ways[0].protocol.path}.`,
+    `${engineTitle}, which runs ${modelName}, does not serve ${first.protocol.path}.`,
+  )
+}
+
+/** Returns the targets that honor all fields of a request. Throws a 400 if there is none: another answer would be wrong without a word. */
+export function findHonoring(
+  { meaningfulFields }: Pick<InferenceRequest, 'meaningfulFields'>,
+  targets: readonly EngineTarget[],
+): readonly EngineTarget[] {
+  if (meaningfulFields.length === 0) return targets
+  const honoring = targets.filter(({ ignoredFields }) =>
+    meaningfulFields.every((field) => !ignoredFields.has(field)),
+  )
+  if (honoring.length > 0) return honoring
+  const { engineTitle, ignoredFields } = targets[0]!
+  throw refuseField(
+    meaningfulFields.find((field) => ignoredFields.has(field)) ?? meaningfulFields[0]!,
+    `is not supported by ${engineTitle}, which runs this model. Omit it.`,
   )
 }
 

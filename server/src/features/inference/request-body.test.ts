@@ -11,6 +11,7 @@ const target: EditTarget = {
   counts: { inEvents: 'none', afterAbort: 'none' },
   sharedWith: null,
   cacheSalt: null,
+  contextTokens: null,
 }
 const slices = createTimeSlices(0)
 const reader = createRequestReader(chatCompletions)

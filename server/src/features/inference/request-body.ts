@@ -4,6 +4,8 @@ import { freeBuffer } from '../../base/free-buffer.ts'
 import { JsonError, memberNames, MemberWalk } from '../../gateway/json-walk.ts'
 import type { MemberNames, MemberValue } from '../../gateway/json-walk.ts'
 import type { TimeSlices } from '../../gateway/time-slices.ts'
+import { meaningfulFields } from '../../ports/model-runtime.ts'
+import type { MeaningfulField } from '../../ports/model-runtime.ts'
 import { editBytes, editText, startOfMembers } from './body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from './body-edits.ts'
 import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
@@ -19,8 +21,12 @@ export interface InferenceRequest {
   refusedFields: readonly string[]
   /** UTF-8 without a byte order mark. A short body is a string with one character per byte. */
   body: Buffer | string
+  /** The members that change what the answer means */
+  meaningfulFields: readonly MeaningfulField[]
   /** Changes to `body` for the engine, in order */
   edits: readonly Edit[]
+  /** True if the routes of engines can't do all that the request asks for, so that a translation is better */
+  prefersTranslation: boolean
   /** Where the messages of a conversation begin in `body`; -1 without any */
   messagesAt: number
 }
@@ -41,7 +47,10 @@ const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = 
 
 const ownerFields = [...refusedFields, ...Object.keys(neutralValues)]
 
-type RequestFormat = Pick<Protocol, 'members' | 'unparsed' | 'messages' | 'media' | 'edit'>
+type RequestFormat = Pick<
+  Protocol,
+  'members' | 'unparsed' | 'messages' | 'outputLimits' | 'prefersTranslation' | 'media' | 'edit'
+>
 
 /**
  * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it, unless it is a JSON object
@@ -63,9 +72,9 @@ const strictest: RequestRules = { mediaDomains: new Set(), allowsTokenIds: false
 
 /** Returns the reader for a protocol. */
 export function createRequestReader(format: RequestFormat, rules: RequestRules = strictest): RequestReader {
-  const { members, unparsed = [], messages } = format
-  const long = messages === undefined ? unparsed : [...unparsed, messages]
-  const names = memberNames(['model', 'stream', ...ownerFields, ...members], long)
+  const { members, unparsed = [], messages, outputLimits = [] } = format
+  const long = [...unparsed, ...meaningfulFields, ...(messages === undefined ? [] : [messages])]
+  const names = memberNames(['model', 'stream', ...ownerFields, ...outputLimits, ...members], long)
   return (bytes, slices) => {
     const body = hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes
     if (body.length > maxWholeBytes) {
@@ -152,13 +161,16 @@ function toRequest(
     throw malformed('`stream` must be true or false.')
   }
   const streams = stream === true
+  const read = { bytes, members, values, streams }
   return {
     model,
     streams,
     values,
     refusedFields: findRefusedFields(bytes, members),
+    meaningfulFields: findMeaningfulFields(bytes, members),
     body,
-    edits: toEdits({ bytes, members, values, streams }, format, rules),
+    edits: toEdits(read, format, rules),
+    prefersTranslation: format.prefersTranslation?.(read) ?? false,
     messagesAt: members.findLast(({ name }) => name === format.messages)?.start ?? -1,
   }
 }
@@ -173,6 +185,23 @@ function findRefusedFields(bytes: Buffer, members: readonly MemberValue[]): read
   return found ?? noFields
 }
 
+/** Values that ask for nothing */
+const neutral = /^(?:null|false|0|""|\[\]|\{\}|\[\s*"text"\s*\])$/
+
+function findMeaningfulFields(bytes: Buffer, members: readonly MemberValue[]): readonly MeaningfulField[] {
+  let found: MeaningfulField[] | null = null
+  for (const { name, start, end } of members) {
+    if (isMeaningful(name) && !neutral.test(bytes.toString('latin1', start, Math.min(end, start + 64)))) {
+      found = [...(found ?? []), name]
+    }
+  }
+  return found ?? noMeaningfulFields
+}
+
+const noMeaningfulFields: readonly MeaningfulField[] = []
+const isMeaningful = (name: string): name is MeaningfulField =>
+  (meaningfulFields as readonly string[]).includes(name)
+
 /** The kinds of long values, by their first bytes */
 const kinds: Readonly<Record<number, string>> = { 0x5b: 'array', 0x22: 'text' }
 
@@ -183,7 +212,7 @@ function parseMembers(
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {}
   for (const { name, start, end } of members) {
-    if (name === messages || ownerFields.includes(name)) continue
+    if (name === messages || ownerFields.includes(name) || isMeaningful(name)) continue
     if (unparsed.includes(name)) {
       values[name] = kinds[body[start]!] ?? 'other'
       continue
@@ -198,11 +227,16 @@ function parseMembers(
 }
 
 /** Replaces each `model`, duplicates included, and makes the changes of the protocol. */
-function toEdits(body: ReadBody, { edit }: RequestFormat, rules: RequestRules): readonly Edit[] {
+function toEdits(
+  body: ReadBody,
+  { edit, outputLimits = [] }: RequestFormat,
+  rules: RequestRules,
+): readonly Edit[] {
   const edits: Edit[] = []
   if (!body.members.some(({ name }) => name === 'cache_salt')) edits.push(saltCache(body))
   for (const { name, start, end } of body.members) {
     if (name === 'model') edits.push({ start, end, text: writeModel })
+    if (outputLimits.includes(name)) edits.push({ start, end, text: limitTo(body.values[name]) })
     const neutral = neutralValues[name]
     if (neutral !== undefined) {
       edits.push({ start, end, text: (target) => (target.sharedWith === null ? null : neutral(target)) })
@@ -219,6 +253,12 @@ function saltCache({ bytes }: ReadBody): Edit {
 }
 
 const writeSalt = ({ cacheSalt }: EditTarget) => (cacheSalt === null ? null : `"cache_salt":"${cacheSalt}",`)
+
+/** Agents ask for more tokens than a context has, which some engines refuse. */
+function limitTo(most: unknown): Edit['text'] {
+  return ({ contextTokens }) =>
+    typeof most === 'number' && contextTokens !== null && most > contextTokens ? String(contextTokens) : null
+}
 
 const writeModel = ({ modelUid }: EditTarget): string => JSON.stringify(modelUid)
 

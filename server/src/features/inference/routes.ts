@@ -22,7 +22,7 @@ import { measureExchanges } from './metrics.ts'
 import { openAiErrors } from './protocols/openai.ts'
 import type { ErrorFormat, Protocol } from './protocols/protocol.ts'
 import { mainProtocols, protocols } from './protocols/protocols.ts'
-import { chooseWay, listWays } from './choose-way.ts'
+import { chooseWay, findHonoring, listWays } from './choose-way.ts'
 import type { Way } from './choose-way.ts'
 import { AsleepError, modelNotFound } from './find-targets.ts'
 import { modelRoutes } from './model-routes.ts'
@@ -175,7 +175,8 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller,
     const callable = requireCallable(viewer, found, () => modelNotFound(inferenceRequest.model))
     requireModelType(callable[0]!, ways[0].protocol)
     refuseFields(inferenceRequest, callable)
-    const { way, targets } = chooseWay(ways, callable)
+    const honoring = findHonoring(inferenceRequest, callable)
+    const { way, targets } = chooseWay(ways, inferenceRequest, honoring)
     if (way.translate === null) return exchange(way, { request: inferenceRequest, answers: null }, targets)
     const translated = translateRequest(way, inferenceRequest, targets[0]!, deps.inference.slices)
     return translated.then((each) => exchange(way, each, targets))

@@ -4,9 +4,15 @@ import type { Notifications } from '../../database/notifications.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { deriveCacheSalt, deriveEngineKey } from '../deployments/engine-spec.ts'
-import type { EngineRoute, ModelRuntime, RuntimeEngine, TokenCounts } from '../../ports/model-runtime.ts'
+import type {
+  EngineRoute,
+  MeaningfulField,
+  ModelRuntime,
+  RuntimeEngine,
+  TokenCounts,
+} from '../../ports/model-runtime.ts'
 import type { ServingDeployment, ServingInstance } from '../deployments/serving-deployments.ts'
-import { listEngineRoutes } from './engine-routes.ts'
+import { listEngineRoutes, listIgnoredFields } from './engine-routes.ts'
 import { findTargets } from './find-targets.ts'
 import { toGatewayError } from './gateway-errors.ts'
 
@@ -22,6 +28,8 @@ export interface EngineTarget
   /** Names the engine in sentences */
   engineTitle: string
   routes: ReadonlySet<EngineRoute>
+  /** Fields that it ignores although they change what an answer means */
+  ignoredFields: ReadonlySet<MeaningfulField>
   /** For requests to an engine that salts its cache; null for others */
   cacheSalt: string | null
 }
@@ -99,6 +107,7 @@ async function toTarget(
     counts: engine?.counts ?? noCounts,
     engineTitle: engine?.title ?? 'The engine',
     routes: engine === undefined ? noRoutes : listEngineRoutes(engine),
+    ignoredFields: engine === undefined ? noFields : listIgnoredFields(engine),
     cacheSalt:
       engine?.saltsCache === true && instance.modelType === 'LLM'
         ? deriveCacheSalt(secretKey, instance.organizationId)
@@ -113,6 +122,7 @@ async function toTarget(
 
 const noCounts: TokenCounts = { inEvents: 'none', afterAbort: 'none' }
 const noRoutes: ReadonlySet<EngineRoute> = new Set()
+const noFields: ReadonlySet<MeaningfulField> = new Set()
 
 /** The engine of a deployment; undefined if it belongs to a runtime that is no longer configured. */
 function findEngine(

@@ -31,7 +31,112 @@ function useEngine(facts: Partial<RuntimeEngine>) {
 }
 
 describe('llama-server', () => {
-  const used = useEngine({})
+  const used = useEngine({ version: '11669' })
+
+  async function readContext(): Promise<number> {
+    const { body } = await used.client.get('/v1/models')
+    return body.data[0].max_model_len
+  }
+
+  test.each([
+    ['/v1/chat/completions', { messages: [] }, ['max_tokens', 'max_completion_tokens']],
+    ['/v1/completions', { prompt: 'a' }, ['max_tokens']],
+    ['/v1/messages', { messages: [] }, ['max_tokens']],
+  ])(
+    '%s: the most tokens are limited to the context, which some engines require',
+    async (path, given, names) => {
+      const { engine, client, id } = used
+      const context = await readContext()
+      engine.answer((response) => answerJson(response, '{}'))
+      for (const [asked, sent] of [
+        [32_000, context],
+        [context, context],
+        [7, 7],
+        [null, null],
+        ['many', 'many'],
+      ]) {
+        const limits = Object.fromEntries(names.map((name) => [name, asked]))
+        await client.post(path, { model: id, ...given, ...limits, input: { max_tokens: 1e9 } })
+        expect(engine.last().path).toBe(path)
+        expect(JSON.parse(engine.last().body)).toEqual({
+          model: `dep-${id}`,
+          ...given,
+          ...Object.fromEntries(names.map((name) => [name, sent])),
+          input: { max_tokens: 1e9 },
+        })
+      }
+    },
+  )
+
+  test.each([
+    ['/v1/completions', { echo: true }],
+    ['/v1/completions', { suffix: 'the end' }],
+    ['/v1/chat/completions', { guided_json: { type: 'object', description: 'x'.repeat(20_000) } }],
+    ['/v1/chat/completions', { guided_regex: 'a+' }],
+    ['/v1/chat/completions', { min_tokens: 3 }],
+    ['/v1/chat/completions', { modalities: ['text', 'audio'], audio: { voice: 'x' } }],
+    ['/v1/responses', { structured_outputs: { choice: ['a'] } }],
+    ['/v1/messages', { guided_choice: ['a', 'b'] }],
+  ])('%s: a field that the engine would ignore is a 400 that names it: %j', async (path, more) => {
+    const { engine, client, id } = used
+    const received = engine.requests.length
+    const ask = { model: id, prompt: 'a', input: 'a', messages: [], max_tokens: 1, ...more }
+    const { status, body } = await client.post(path, ask)
+    expect([status, body.error.type]).toEqual([400, 'invalid_request_error'])
+    expect(body.error.message).toContain(`\`${Object.keys(more)[0]}\` is not supported by llama.cpp`)
+    expect(engine.requests).toHaveLength(received)
+  })
+
+  test('fields that the engine honors, and empty ones, are forwarded', async () => {
+    const { engine, client, id } = used
+    engine.answer((response) => answerJson(response, '{}'))
+    const ask = {
+      ...{ logit_bias: { 1: 5 }, ignore_eos: true, echo: false, suffix: null, min_tokens: 0 },
+      ...{ modalities: ['text'], audio: {}, guided_choice: [], prompt: 'a' },
+    }
+    expect((await client.post('/v1/completions', { model: id, ...ask })).status).toBe(200)
+    expect(JSON.parse(engine.last().body)).toEqual({ model: `dep-${id}`, ...ask })
+  })
+
+  test.each([
+    ['a tool of Anthropic’s servers', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+    ['the schema of the answer', { output_config: { format: { type: 'json_schema', schema: {} } } }],
+    ['the schema, as before', { output_format: { type: 'json_schema', schema: {} } }],
+  ])('messages with %s are translated, because engines don’t do these in full', async (_name, more) => {
+    const { engine, client, id } = used
+    const message = { role: 'assistant', content: '{}' }
+    const choices = [{ index: 0, message, finish_reason: 'stop' }]
+    engine.answer((response) => answerJson(response, JSON.stringify({ choices })))
+    const body = { model: id, max_tokens: 32_000, messages: [{ role: 'user', content: 'Hi' }], ...more }
+    expect((await client.post('/v1/messages', body)).body).toMatchObject({
+      type: 'message',
+      content: [{ type: 'text', text: '{}' }],
+    })
+    expect(engine.last().path).toBe('/v1/chat/completions')
+    const sent = JSON.parse(engine.last().body)
+    expect(sent.max_tokens).toBe(await readContext())
+    expect(sent.tools).toBeUndefined()
+    expect('response_format' in sent).toBe(!('tools' in more))
+  })
+
+  test('messages with own tools, an effort and plain words pass through', async () => {
+    const { engine, client, id } = used
+    engine.answer((response) => answerJson(response, '{}'))
+    const tools = [{ name: 'f', input_schema: { type: 'object', properties: { type: { type: 'string' } } } }]
+    const messages = [{ role: 'user', content: '{"type":"web_search_20250305"}' }]
+    await client.post('/v1/messages', { model: id, tools, messages, output_config: { effort: 'low' } })
+    expect(engine.last().path).toBe('/v1/messages')
+  })
+
+  test('responses are translated: the events of llama-server break OpenAI’s clients', async () => {
+    const { engine, client, id } = used
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'length' }]
+    engine.answer((response) => answerJson(response, JSON.stringify({ choices })))
+    const answer = await client.post('/v1/responses', { model: id, input: 'Hi', max_output_tokens: 99_999 })
+    expect(answer.body).toMatchObject({ object: 'response', status: 'incomplete', model: id })
+    expect(engine.last().path).toBe('/v1/chat/completions')
+    expect(JSON.parse(engine.last().body).max_tokens).toBe(await readContext())
+  })
 
   test('completions pass through, with the model’s name replaced and the usage metered', async () => {
     const { engine, client, id } = used
@@ -40,10 +145,10 @@ describe('llama-server', () => {
     const answer = { id: 'c', object: 'text_completion', created: 1, model: `dep-${id}`, choices, usage }
     engine.answer((response) => answerJson(response, JSON.stringify(answer)))
     const prompt = 'a '.repeat(20_000)
-    const answered = await client.post('/v1/completions', { model: id, prompt, echo: true, n: 1 })
+    const answered = await client.post('/v1/completions', { model: id, prompt, seed: 7, n: 1 })
     expect(answered).toMatchObject({ status: 200, body: { ...answer, model: id } })
     expect(engine.last().path).toBe('/v1/completions')
-    expect(JSON.parse(engine.last().body)).toEqual({ model: `dep-${id}`, prompt, echo: true, n: 1 })
+    expect(JSON.parse(engine.last().body)).toEqual({ model: `dep-${id}`, prompt, seed: 7, n: 1 })
     await expect
       .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body)
       .toMatchObject({ requests: 1, input_tokens: 5, output_tokens: 2 })
@@ -138,6 +243,35 @@ describe('llama-server', () => {
     expect(engine.requests).toHaveLength(received)
   })
 
+  test('a 502 if the engine answers no JSON, and an error of the engine stays as it is', async () => {
+    const { engine, client, id } = used
+    engine.answer((response) => answerJson(response, 'oops'))
+    expect((await client.post('/tokenize', { model: id, prompt: 'a' })).status).toBe(502)
+    engine.answer((response) => answerJson(response, '{"error":{"message":"no"}}', 400))
+    expect(await client.post('/tokenize', { model: id, prompt: 'a' })).toMatchObject({
+      status: 400,
+      body: { error: { message: 'no' } },
+    })
+  })
+})
+
+describe('vLLM', () => {
+  const { formats } = engines.llamaCpp
+  const used = useEngine({ ...engines.vllm, formats, version: '0.32.0' })
+
+  test('echo is forwarded, guided_json is refused', async () => {
+    const { engine, client, id } = used
+    engine.answer((response) => answerJson(response, '{}'))
+    const ask = { model: id, prompt: 'a', echo: true, suffix: 'b', structured_outputs: { regex: 'a+' } }
+    expect((await client.post('/v1/completions', ask)).status).toBe(200)
+    const refused = await client.post('/v1/chat/completions', {
+      model: id,
+      messages: [],
+      guided_json: { a: 1 },
+    })
+    expect(refused.body.error).toMatchObject({ param: 'guided_json', type: 'invalid_request_error' })
+  })
+
   test('responses pass through to an engine that serves them: name and usage in events, and no state', async () => {
     const { engine, client, id } = used
     const before = (await client.get(`/api/v1/model-deployments/${id}/usage`)).body
@@ -151,7 +285,7 @@ describe('llama-server', () => {
       event('response.completed', { response: { ...response, usage } }),
     ].join('')
     engine.answer((answer) => answer.writeHead(200, { 'content-type': 'text/event-stream' }).end(stream))
-    const body = { model: id, input: 'Hi', stream: true }
+    const body = { model: id, input: 'Hi', stream: true, max_output_tokens: 7 }
     expect((await client.post('/v1/responses', body)).body).toBe(stream.replaceAll(`dep-${id}`, id))
     expect(engine.last().path).toBe('/v1/responses')
     await expect
@@ -163,17 +297,6 @@ describe('llama-server', () => {
       body: { error: { message: expect.stringMatching(/`previous_response_id`/) } },
     })
     expect(engine.requests).toHaveLength(received)
-  })
-
-  test('a 502 if the engine answers no JSON, and an error of the engine stays as it is', async () => {
-    const { engine, client, id } = used
-    engine.answer((response) => answerJson(response, 'oops'))
-    expect((await client.post('/tokenize', { model: id, prompt: 'a' })).status).toBe(502)
-    engine.answer((response) => answerJson(response, '{"error":{"message":"no"}}', 400))
-    expect(await client.post('/tokenize', { model: id, prompt: 'a' })).toMatchObject({
-      status: 400,
-      body: { error: { message: 'no' } },
-    })
   })
 })
 

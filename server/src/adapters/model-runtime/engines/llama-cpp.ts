@@ -1,6 +1,6 @@
 import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
 import { llamaCppArchitectures } from './architectures.ts'
-import { engineRoutes } from './engine-routes.ts'
+import { engineRoutes, ignoredFields } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
 
 /** One process of `llama-server`. */
@@ -40,6 +40,7 @@ export const llamaCpp = {
     },
   },
   routes: engineRoutes.llamaCpp,
+  ignoredFields: ignoredFields.llamaCpp,
   saltsCache: false,
   version: null,
   versionPrefix: 'b',

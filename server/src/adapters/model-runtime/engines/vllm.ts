@@ -1,6 +1,6 @@
 import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
 import { vllmArchitectures } from './architectures.ts'
-import { engineRoutes } from './engine-routes.ts'
+import { engineRoutes, ignoredFields } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
 
 /** One process of `vllm serve`. */
@@ -39,6 +39,7 @@ export const vllm = {
     totals: { input: ['vllm:prompt_tokens_total'], output: ['vllm:generation_tokens_total'] },
   },
   routes: engineRoutes.vllm,
+  ignoredFields: ignoredFields.vllm,
   saltsCache: true,
   version: null,
   versionPrefix: '',

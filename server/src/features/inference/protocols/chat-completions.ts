@@ -110,6 +110,7 @@ export const chatCompletions: MainProtocol = {
   modelTypes: ['LLM'],
   members: streamMembers,
   messages: 'messages',
+  outputLimits: ['max_tokens', 'max_completion_tokens'],
   edit: askForUsage,
   countedAt: '/tokenize',
   bodies: {

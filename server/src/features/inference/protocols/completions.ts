@@ -75,6 +75,7 @@ export const completions: Protocol = {
   modelTypes: ['LLM'],
   members: streamMembers,
   unparsed: ['prompt'],
+  outputLimits: ['max_tokens'],
   edit: askForUsage,
   countedAt: '/tokenize',
   bodies: { modelAt, usageAt: ['usage'], readUsage: readOpenAiUsage, openRewriter: () => null },

@@ -29,6 +29,10 @@ export interface Protocol {
   readonly unparsed?: readonly string[]
   /** The top-level member with the messages of a conversation, from the first to the last; absent if requests are not conversations */
   readonly messages?: string
+  /** Top-level members with the most tokens of an answer, which are limited to the engine's context; absent for none */
+  readonly outputLimits?: readonly string[]
+  /** True for a request that engines with the route don't do in full; absent if they do all requests */
+  readonly prefersTranslation?: (body: ReadBody) => boolean
   /** Where requests have addresses of media; as in OpenAI's API if absent */
   readonly media?: MediaFormat
   /** Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The model's name is replaced in any case. */

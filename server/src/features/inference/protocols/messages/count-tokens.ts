@@ -5,6 +5,7 @@ import { tokenize } from '../tokenize.ts'
 import { anthropicErrors } from './anthropic.ts'
 import { countTokensBody, countTokensResponse } from './schemas.ts'
 import { toChatPrompt } from './to-chat.ts'
+import { hasHostedTools } from './tools-to-chat.ts'
 
 const asTokens: Translation = {
   via: tokenize,
@@ -37,6 +38,8 @@ export const countTokens: Protocol = {
   operation: 'count_tokens',
   modelTypes: ['LLM'],
   members: [],
+  unparsed: ['tools'],
+  prefersTranslation: hasHostedTools,
   media: anthropicMedia,
   edit: () => [],
   countedAt: null,

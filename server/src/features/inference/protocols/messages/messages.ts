@@ -1,4 +1,5 @@
 import type { TokenUsage } from '../../../metering/record-tokens.ts'
+import type { ReadBody } from '../../body-edits.ts'
 import { readUsageAt } from '../../usage.ts'
 import { anthropicMedia } from '../../media-formats.ts'
 import { chatCompletions } from '../chat-completions.ts'
@@ -10,6 +11,7 @@ import { MessageEvents } from './message-events.ts'
 import { messageBody, messageEvent, messageResponse } from './schemas.ts'
 import { toChat, wantsThoughts } from './to-chat.ts'
 import { toMessage } from './to-message.ts'
+import { hasHostedTools } from './tools-to-chat.ts'
 
 const asChat: Translation = {
   via: chatCompletions,
@@ -36,6 +38,14 @@ function readEventUsage(event: unknown): Partial<TokenUsage> | null {
   return { outputTokens: usage.outputTokens }
 }
 
+/** Whether a request has the schema of a structured answer, which some engines ignore. */
+function hasFormat({ bytes, members }: ReadBody): boolean {
+  return members.some(({ name, start, end }) => {
+    if (name === 'output_format') return bytes.toString('latin1', start, end) !== 'null'
+    return name === 'output_config' && bytes.subarray(start, end).includes('"format"')
+  })
+}
+
 /** Anthropic's messages. */
 export const messages: Protocol = {
   path: '/v1/messages',
@@ -52,7 +62,10 @@ export const messages: Protocol = {
   operation: 'chat',
   modelTypes: ['LLM'],
   members: [],
+  unparsed: ['tools', 'output_config', 'output_format'],
   messages: 'messages',
+  outputLimits: ['max_tokens'],
+  prefersTranslation: (body) => hasHostedTools(body) || hasFormat(body),
   media: anthropicMedia,
   edit: () => [],
   countedAt: '/v1/messages/count_tokens',

@@ -1,3 +1,4 @@
+import type { ReadBody } from '../../body-edits.ts'
 import { readList, readObject, readOptionalText, readText, refuseField } from '../fields.ts'
 import type { JsonObject } from '../protocol.ts'
 
@@ -26,6 +27,15 @@ export function toChatTools(request: JsonObject): JsonObject {
     ...(choice.type === undefined ? {} : { tool_choice: toChatChoice(choice) }),
     ...(choice.isSingle ? { parallel_tool_calls: false } : {}),
   }
+}
+
+/** The types of hosted tools have a date, such as `web_search_20250305`. */
+const hostedType = /"type"\s*:\s*"(?:[a-z_]+_20\d{6}|mcp_toolset)"/
+
+/** Whether a request has tools that Anthropic's servers run, which engines refuse. True for a few others, too. */
+export function hasHostedTools({ bytes, members }: ReadBody): boolean {
+  const tools = members.findLast(({ name }) => name === 'tools')
+  return tools !== undefined && hostedType.test(bytes.toString('latin1', tools.start, tools.end))
 }
 
 interface ReadTool {

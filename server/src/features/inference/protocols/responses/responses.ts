@@ -81,7 +81,7 @@ export const responses: Protocol = {
   modelTypes: ['LLM'],
   members: ['background', 'conversation', 'previous_response_id'],
   messages: 'input',
-
+  outputLimits: ['max_output_tokens'],
   edit: refuseState,
   countedAt: null,
   bodies: { modelAt, usageAt: ['usage'], readUsage: readResponseUsage, openRewriter: () => null },
