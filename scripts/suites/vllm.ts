@@ -7,9 +7,10 @@ import { installNewerCode, installVllm } from './vllm-environment.ts'
 
 await runSuite('vllm', async () => {
   const { values } = parseArgs({ options: { code: { type: 'string' } } })
-  const { environment, model } = await installVllm()
+  const { environment, model, reranker } = await installVllm()
   await runCommand('vitest', ['run', '--project', 'vllm'], {
     TEST_VLLM: values.code === undefined ? environment : await installNewerCode(environment, values.code),
     TEST_VLLM_MODEL: model,
+    TEST_VLLM_RERANKER: reranker,
   })
 })

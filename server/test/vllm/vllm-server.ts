@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ModelType } from '../../src/ports/model-runtime.ts'
 import { listen } from '../support/listen.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -12,11 +13,18 @@ import type { TestServer } from '../support/server.ts'
 export const environment = process.env['TEST_VLLM'] ?? ''
 /** The folder of the bundled model as a Hugging Face repository */
 const model = process.env['TEST_VLLM_MODEL'] ?? ''
+/** The folder of a reranking model with random weights */
+const reranker = process.env['TEST_VLLM_RERANKER'] ?? ''
 /** Loading takes minutes on a busy machine, in milliseconds */
 export const patience = 600_000
 
-/** A model of the catalog with the weights of the bundled one, as YAML. */
-export function describeModel(name: string, profile: string, type: 'LLM' | 'embedding' = 'LLM'): string {
+/** A model of the catalog with the weights of the bundled one, or of a repository of the tests, as YAML. */
+export function describeModel(
+  name: string,
+  profile: string,
+  type: ModelType = 'LLM',
+  repository = 'berth/tiny',
+): string {
   return `
   - id: ${name}
     model_name: ${name}
@@ -37,22 +45,25 @@ export function describeModel(name: string, profile: string, type: 'LLM' | 'embe
         variants:
           - format: pytorch
             quantizations: [none]
-            weights: { huggingface: berth/tiny }
+            weights: { huggingface: ${repository} }
     default: { format: pytorch, billions: 0.002, quantization: none }
 `
 }
 
-/** Answers as the Hub does for one repository with the converted model. */
+/** Answers as the Hub does for the repositories with the converted model and the reranking one. */
 async function startHub(): Promise<{ url: string; server: Server }> {
-  const read = (name: string) => readFileSync(join(model, name))
-  const siblings = readdirSync(model).map((name) => ({
-    rfilename: name,
-    size: read(name).length,
-    lfs: { sha256: createHash('sha256').update(read(name)).digest('hex') },
-  }))
   const server = createServer((request, response) => {
-    const file = /\/resolve\/[^/]+\/([\w.-]+)$/.exec(request.url ?? '')?.[1]
-    response.end(file === undefined ? JSON.stringify({ siblings }) : read(file))
+    const path = request.url ?? ''
+    const folder = path.includes('berth/reranker') ? reranker : model
+    const read = (name: string) => readFileSync(join(folder, name))
+    const file = /\/resolve\/[^/]+\/([\w.-]+)$/.exec(path)?.[1]
+    if (file !== undefined) return void response.end(read(file))
+    const siblings = readdirSync(folder).map((name) => ({
+      rfilename: name,
+      size: read(name).length,
+      lfs: { sha256: createHash('sha256').update(read(name)).digest('hex') },
+    }))
+    response.end(JSON.stringify({ siblings }))
   })
   return { url: `http://127.0.0.1:${await listen(server)}`, server }
 }
@@ -63,7 +74,11 @@ export async function startVllmServer(models: readonly string[]): Promise<TestSe
   writeFileSync(join(folder, 'models.yaml'), `models:${models.join('')}`)
   // Compiling for the CPU takes minutes.
   const command = join(folder, 'vllm')
-  writeFileSync(command, `#!/bin/sh\nexec "${environment}/bin/vllm" "$@" --enforce-eager\n`)
+  // Berth asks the Python in the first line for the version of vLLM.
+  writeFileSync(
+    command,
+    `#!${environment}/bin/python\nimport os, sys\nprogram = '${environment}/bin/vllm'\nos.execv(program, [program, *sys.argv[1:], '--enforce-eager'])\n`,
+  )
   chmodSync(command, 0o755)
   const hub = await startHub()
   const server = await startTestServer({

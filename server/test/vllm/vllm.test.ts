@@ -3,6 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { vllmReasoningParsers, vllmToolParsers } from '../../src/features/catalog/engine-profiles.ts'
+import { testAgentRoutes } from '../support/agent-routes.ts'
+import type { AgentDeployment } from '../support/agent-routes.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { waitForStatus } from '../support/deployments.ts'
@@ -16,6 +18,7 @@ const recording = join(import.meta.dirname, 'recording.json')
 const models = [
   describeModel('tiny', 'tool_parser: hermes'),
   describeModel('thinker', 'reasoning_parser: deepseek_r1'),
+  describeModel('ranker', '', 'rerank', 'berth/reranker'),
 ]
 
 test('vLLM knows every parser that a catalog may name', () => {
@@ -40,11 +43,13 @@ describe('a deployment on a real vLLM', () => {
   let server: TestServer
   let client: Client
   let deployment: { id: string }
+  const agents = { model: 'tiny', echoes: true } as AgentDeployment
 
   beforeAll(async () => {
     server = await startVllmServer(models)
     client = await registerClient(server.url)
     deployment = await deploy('tiny')
+    Object.assign(agents, { serverUrl: server.url, client, id: deployment.id })
   })
   afterAll(async () => {
     await server?.close()
@@ -140,6 +145,8 @@ describe('a deployment on a real vLLM', () => {
     expect(long.body.error).toMatchObject({ message: expect.stringMatching(/maximum context length/) })
   })
 
+  testAgentRoutes(agents)
+
   test('an aborted stream ends the generation', async () => {
     const { id } = deployment
     const before = await readMetric(id, 'generation_tokens_total')
@@ -182,6 +189,30 @@ describe('a deployment on a real vLLM', () => {
     await waitForStatus(client, deployment.id, 'terminated', 60_000)
     const lines = execFileSync('ps', ['-eo', 'args='], { encoding: 'utf8' })
     expect(lines).not.toContain(deployment.id)
+  })
+
+  test('ranks documents, and counts their tokens', async () => {
+    const { id } = await deploy('ranker')
+    const documents = ['a harbor', { text: 'the dog' }, 'a ship', 'my good friend']
+    const { status, body } = await client.post('/v1/rerank', {
+      model: id,
+      query: 'a ship',
+      documents,
+      top_n: 2,
+    })
+    expect(status, JSON.stringify(body)).toBe(200)
+    expect(body).toMatchObject({ model: id, usage: { prompt_tokens: 31, total_tokens: 31 } })
+    const [first, second] = body.results
+    expect(first.relevance_score).toBeGreaterThan(second.relevance_score)
+    expect(body.results).toHaveLength(2)
+    const texts = ['a harbor', 'the dog', 'a ship', 'my good friend']
+    for (const { index, document } of body.results) expect(document).toEqual({ text: texts[index] })
+    await expect
+      .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body)
+      .toMatchObject({ requests: 1, input_tokens: 31, output_tokens: 0 })
+    expect((await client.post('/tokenize', { model: id, prompt: 'a ship' })).body.count).toBeGreaterThan(0)
+    await client.delete(`/api/v1/model-deployments/${id}`)
+    await waitForStatus(client, id, 'terminated', 60_000)
   })
 
   test('thoughts are in the field that the double uses', async () => {

@@ -91,8 +91,15 @@ describe('llama-server', () => {
     const { engine, client, id } = used
     engine.answer((response) => answerJson(response, '{}'))
     const ask = {
-      ...{ logit_bias: { 1: 5 }, ignore_eos: true, echo: false, suffix: null, min_tokens: 0 },
-      ...{ modalities: ['text'], audio: {}, guided_choice: [], prompt: 'a' },
+      prompt: 'a',
+      logit_bias: { 1: 5 },
+      ignore_eos: true,
+      echo: false,
+      suffix: null,
+      min_tokens: 0,
+      modalities: ['text'],
+      audio: {},
+      guided_choice: [],
     }
     expect((await client.post('/v1/completions', { model: id, ...ask })).status).toBe(200)
     expect(JSON.parse(engine.last().body)).toEqual({ model: `dep-${id}`, ...ask })
