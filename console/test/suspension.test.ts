@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { runAdmin } from '../../server/test/support/admin.ts'
 import { useConsole } from './support/console.ts'
-import { startConsoleTestServer } from './support/test-server.ts'
+import { startConsoleServer } from './support/server.ts'
 import { createPerson, register, see, seeGone } from './support/steps.ts'
 
-const site = useConsole(() => startConsoleTestServer())
+const site = useConsole(() => startConsoleServer())
 
 test('members of a suspended organization learn why nothing works', async () => {
   const { page } = await site.visit()
