@@ -32,8 +32,9 @@ const scalarBytes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8] as const
 /** Reads a header. Throws InvalidFileError if it is not valid, and what the source throws. */
 export async function readGgufHeader(source: ByteSource): Promise<GgufHeader> {
   const cursor = new ByteCursor(source, maxHeaderBytes)
-  await cursor.fetch(24)
+  await cursor.fetch(4)
   if (cursor.takeInteger(4) !== magic) throw new InvalidFileError('The file is not a GGUF file.')
+  await cursor.fetch(20)
   const version = cursor.takeInteger(4)
   if (version !== 2 && version !== 3) {
     throw new InvalidFileError(`The file has GGUF version ${version}, but only 2 and 3 are supported.`)

@@ -80,7 +80,7 @@ export function assertFits(partEnd: number, end: number): void {
   throw new ApplicationError('body_too_large', 'The body is longer than the rest of the file.')
 }
 
-/** Passes a body to `write` in chunks. Afterwards the body is open, so that the server can still respond. */
+/** Passes a body to `write` in chunks. After a failure it drops the rest, so that the server can still respond. */
 export async function pour(
   body: Readable,
   signal: AbortSignal,
@@ -109,7 +109,8 @@ export async function pour(
     body.pipe(sink)
     await ended.promise
   } finally {
-    body.unpipe(sink).off('error', fail).off('close', leave)
+    // Many clients read the response only after they have sent everything.
+    body.unpipe(sink).off('error', fail).off('close', leave).resume()
     signal.removeEventListener('abort', stop)
     sink.destroy()
     await writing.catch(() => {})

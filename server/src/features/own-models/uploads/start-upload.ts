@@ -1,7 +1,8 @@
-import { statfs } from 'node:fs/promises'
+import { mkdir, statfs } from 'node:fs/promises'
 import { sql } from 'kysely'
 import { v7 as uuidv7 } from 'uuid'
 import { ApplicationError } from '../../../base/errors.ts'
+import { locateModelFolder } from '../../../base/model-files.ts'
 import { formatFileSize } from '../../../base/format-bytes.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
@@ -65,7 +66,9 @@ export async function startUpload(
 
 /** Counts what unfinished uploads still need, so that those that started do not fail later. */
 async function assertRoom(db: Database, dataDirectory: string, bytes: number): Promise<void> {
-  const { bavail, bsize } = await statfs(dataDirectory)
+  const folder = locateModelFolder(dataDirectory)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const { bavail, bsize } = await statfs(folder)
   const { missing } = await db
     .selectFrom('model_uploads')
     .select(sql<number>`coalesce(sum(bytes - received), 0)::bigint`.as('missing'))

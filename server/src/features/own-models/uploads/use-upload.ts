@@ -116,6 +116,6 @@ function toModelName(fileName: string): string {
     .replace(/\.gguf$/i, '')
     .toLowerCase()
     .replaceAll(/[^a-z0-9_.-]+/g, '-')
-    .replace(/^[^a-z0-9]+/, '')
+    .replaceAll(/^[^a-z0-9]+|-+$/g, '')
   return name.slice(0, 128) || 'uploaded-model'
 }

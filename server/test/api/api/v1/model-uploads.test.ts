@@ -387,7 +387,7 @@ describe('POST /api/v1/deployable-models {upload_id}', () => {
     const { status, body: model } = await admin.post(models, { upload_id: id })
     expect(status, JSON.stringify(model)).toBe(201)
     expect(model).toMatchObject({
-      model_name: 'my-tiny-q8_0-',
+      model_name: 'my-tiny-q8_0',
       display_name: 'My Tiny (Q8_0)',
       owner: 'organization',
       source: {
