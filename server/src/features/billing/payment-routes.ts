@@ -5,6 +5,7 @@ import { noContent } from '../../http/openapi/responses.ts'
 import { callProcessor } from './errors.ts'
 import { createPortalSession, createSetupSession } from './hosted-pages.ts'
 import { detachPaymentMethod, listPaymentMethods, setDefaultPaymentMethod } from './payment-methods.ts'
+import { assertReturnUrl } from './return-url.ts'
 import {
   checkoutSessionBody,
   defaultPaymentMethodBody,
@@ -108,12 +109,15 @@ function portalRoute(app: App, deps: Deps): void {
         operationId: 'createPortalSession',
         summary: 'Create a session of the payment processor’s portal for cards and invoices',
         tags,
-        body: portalSessionBody(returnOrigins(deps.config)),
+        body: portalSessionBody,
         response: { 200: portalUrlBody },
         errors: [...changeErrors],
       },
     },
-    async ({ body, viewer }) => ({ url: await createPortalSession(deps, viewer, body.return_url) }),
+    async ({ body, viewer }) => {
+      assertReturnUrl(deps.config, body.return_url)
+      return { url: await createPortalSession(deps, viewer, body.return_url) }
+    },
   )
 }
 
@@ -128,13 +132,14 @@ function setupRoute(app: App, deps: Deps): void {
         description:
           'With the purpose `postpaid_activation`, completing the checkout activates billing with the card. `activatePostpaid` may be called too.',
         tags,
-        body: setupSessionBody(returnOrigins(deps.config)),
+        body: setupSessionBody,
         response: { 200: checkoutSessionBody },
         errors: [...changeErrors],
       },
     },
     async ({ body, viewer }) => {
       const { purpose, return_url: returnUrl } = body
+      assertReturnUrl(deps.config, returnUrl)
       return toCheckoutSessionBody(await createSetupSession(deps, viewer, { purpose, returnUrl }))
     },
   )
@@ -165,8 +170,4 @@ function invoicesRoute(app: App, deps: Deps): void {
       return (await callProcessor(deps.log, () => deps.payments.listInvoices(customerId))).map(toInvoiceBody)
     },
   )
-}
-
-function returnOrigins({ publicUrl, csrfTrustedOrigins }: Deps['config']): string[] {
-  return [publicUrl.origin, ...csrfTrustedOrigins]
 }

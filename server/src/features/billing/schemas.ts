@@ -116,36 +116,25 @@ export const paymentMethodBody = z
 
 export const paymentMethodsBody = z.array(paymentMethodBody).describe('The saved cards')
 
-/** A return URL on our own origin or that of a console; others would allow open redirects. */
-function returnUrl(origins: readonly string[]) {
-  const address = text({ min: 1, max: 2048 })
-    .refine((url) => isOnOrigin(url, origins), `Use a URL that begins with ${origins.join(' or ')}.`)
+const returnUrl = optionalField(
+  text({ min: 1, max: 2048 })
+    .refine((url) => URL.canParse(url), 'Must be a URL.')
     .transform((url) => new URL(url).href)
-    .meta({ type: 'string', format: 'uri' })
-  return optionalField(address).describe(
-    'Where the page leads back to: a URL of this site, or of an origin in CSRF_TRUSTED_ORIGINS',
-  )
-}
+    .meta({ type: 'string', format: 'uri' }),
+).describe('Where the page leads back to: a URL of this site, or of an origin in CSRF_TRUSTED_ORIGINS')
 
-function isOnOrigin(address: string, origins: readonly string[]): boolean {
-  const url = URL.parse(address)
-  return url !== null && origins.includes(url.origin) && url.username === '' && url.password === ''
-}
+export const setupSessionBody = z
+  .object({
+    return_url: returnUrl,
+    purpose: optionalField(z.enum(['payment_method_setup', 'postpaid_activation']))
+      .transform((purpose) => purpose ?? 'payment_method_setup')
+      .meta({ description: 'What the card is for', default: 'payment_method_setup' }),
+  })
+  .meta({ id: 'SetupSessionRequest', examples: [{ purpose: 'payment_method_setup' }] })
 
-export function setupSessionBody(origins: readonly string[]) {
-  return z
-    .object({
-      return_url: returnUrl(origins),
-      purpose: optionalField(z.enum(['payment_method_setup', 'postpaid_activation']))
-        .transform((purpose) => purpose ?? 'payment_method_setup')
-        .meta({ description: 'What the card is for', default: 'payment_method_setup' }),
-    })
-    .meta({ id: 'SetupSessionRequest', examples: [{ purpose: 'payment_method_setup' }] })
-}
-
-export function portalSessionBody(origins: readonly string[]) {
-  return z.object({ return_url: returnUrl(origins) }).meta({ id: 'PortalSessionRequest', examples: [{}] })
-}
+export const portalSessionBody = z
+  .object({ return_url: returnUrl })
+  .meta({ id: 'PortalSessionRequest', examples: [{}] })
 
 export const portalUrlBody = z
   .object({ url: url.describe('Opens the portal') })
