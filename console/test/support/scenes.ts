@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { Page, Route } from 'playwright-core'
 import type { Actor, SeedData } from './seed.ts'
 import { heading, see } from './steps.ts'
@@ -27,6 +29,8 @@ const invoice = {
   created: '2026-11-01T01:02:03.000Z',
 }
 
+const tinyFile = resolve(import.meta.dirname, '../../../catalog/weights/berth-tiny.gguf')
+
 /** Shows a running deployment as one that sleeps. */
 async function showAsleep(route: Route): Promise<void> {
   const response = await route.fetch()
@@ -46,6 +50,12 @@ async function inspect(page: Page, repository: string): Promise<void> {
   await openAddModel(page)
   await dialog(page).getByLabel('Hugging Face repository').fill(repository)
   await dialog(page).getByRole('button', { name: 'Check' }).click()
+}
+
+async function chooseFile(page: Page, bytes: Buffer): Promise<void> {
+  await openAddModel(page)
+  const file = { name: 'pilot-Q4_K_M.gguf', mimeType: 'application/octet-stream', buffer: bytes }
+  await dialog(page).getByLabel('or choose one').setInputFiles(file)
 }
 
 async function openOwnModelMenu(page: Page, id: string): Promise<void> {
@@ -314,6 +324,20 @@ export const scenes: readonly Scene[] = [
     'catalog-add-plan': async (page) => {
       await inspect(page, 'harbour/Pilot-GGUF')
       await see(dialog(page).getByRole('button', { name: 'Add to catalog' }))
+    },
+    'catalog-add-file': async (page) => {
+      await chooseFile(page, await readFile(tinyFile))
+      await see(dialog(page).getByRole('button', { name: 'Add to catalog' }))
+    },
+    'catalog-add-uploads': async (page) => {
+      await chooseFile(page, await readFile(tinyFile))
+      await see(dialog(page).getByRole('button', { name: 'Add to catalog' }))
+      await openAddModel(page)
+      await see(dialog(page).getByRole('button', { name: 'Continue' }))
+    },
+    'catalog-add-refused': async (page) => {
+      await chooseFile(page, Buffer.from('PK an archive of several files'))
+      await see(dialog(page).getByRole('alert'))
     },
     'catalog-add-gated': async (page) => {
       await inspect(page, 'https://huggingface.co/harbour/Navigator')

@@ -7,9 +7,13 @@ import { Dialog } from '../../../components/dialog.tsx'
 import { TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form } from '../../../components/form.tsx'
 import { useToasts } from '../../../components/toast.tsx'
+import type { ModelImportInput } from '../../../contract.ts'
 import { text } from '../../../text/index.ts'
 import { InspectionResult } from './inspection-result.tsx'
-import { useImportModel, useInspectModel } from './queries.ts'
+import { useImportModel, useInspectModel, useUploads } from './queries.ts'
+import { UploadPicker } from './upload-picker.tsx'
+import { UploadProgress } from './upload-progress.tsx'
+import { useFileUpload } from './use-file-upload.ts'
 
 const words = text.ownModels
 /** Errors that a token may resolve */
@@ -17,38 +21,39 @@ const tokenCodes: readonly string[] = ['repository_gated', 'repository_not_found
 
 type Fields = 'huggingface' | 'token' | 'model_name'
 
-/** Shows what a repository would give, then adds it to the catalog. A change of the repository starts over. */
+/** Shows what a repository or a file would give, then adds it to the catalog. A change of the repository starts over. */
 export function AddModelDialog({ onClose }: { onClose: () => void }) {
   const formId = useId()
-  const navigate = useNavigate()
-  const toasts = useToasts()
   const mayImport = useCan()('manageModels')
   const inspect = useInspectModel()
-  const add = useImportModel()
-  const [wantsToken, setWantsToken] = useState(false)
-  const inspection = inspect.data
-  const error = add.error ?? inspect.error
+  const { add, addToCatalog } = useAdd()
+  const uploads = useUploads(mayImport)
   const startOver = () => {
     inspect.reset()
     add.reset()
   }
+  const { upload, ...controls } = useFileUpload((id) => inspect.mutate({ upload_id: id }))
+  const [wantsToken, setWantsToken] = useState(false)
+  const inspection = inspect.data
+  const error = add.error ?? inspect.error
   const submit = ({ huggingface, token, model_name }: Record<Fields, string>) => {
-    const request = { huggingface, ...(token ? { token } : {}) }
-    if (inspection === undefined) {
-      const onError = (reason: Error) =>
-        setWantsToken(wantsToken || (reason instanceof ApiError && tokenCodes.includes(reason.code)))
-      inspect.mutate(request, { onError })
+    const name = model_name?.trim()
+    if (upload?.id) {
+      if (inspection === undefined) inspect.mutate({ upload_id: upload.id })
+      else addToCatalog({ upload_id: upload.id, model_name: name })
       return
     }
-    const body = { ...request, revision: inspection.commit, model_name: model_name.trim() }
-    add.mutate(body, {
-      onSuccess: (model) => {
-        toasts.success(words.imported(model.display_name))
-        void navigate({ to: '/catalog/$modelId', params: { modelId: model.id } })
-      },
-    })
+    const request = { huggingface, ...(token ? { token } : {}) }
+    if (inspection !== undefined) {
+      addToCatalog({ ...request, revision: inspection.commit, model_name: name })
+      return
+    }
+    const onError = (reason: Error) =>
+      setWantsToken(wantsToken || (reason instanceof ApiError && tokenCodes.includes(reason.code)))
+    inspect.mutate(request, { onError })
   }
   const canAdd = inspection?.variants.some(({ runs, engine }) => runs || engine !== null) ?? false
+  const canSubmit = inspection === undefined ? upload === null || upload.id !== null : mayImport && canAdd
   return (
     <Dialog
       open
@@ -59,7 +64,7 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
       actions={
         <>
           <Button onClick={onClose}>{text.common.cancel}</Button>
-          {(inspection === undefined || (mayImport && canAdd)) && (
+          {canSubmit && (
             <Button type="submit" form={formId} variant="primary" busy={inspect.isPending || add.isPending}>
               {inspection === undefined ? words.check : words.import}
             </Button>
@@ -68,18 +73,30 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
       }
     >
       <Form<Fields> id={formId} error={error} onSubmit={submit}>
-        <TextField
-          label={words.field}
-          hint={words.fieldHint}
-          name="huggingface"
-          autoComplete="off"
-          autoCapitalize="off"
-          spellCheck={false}
-          required
-          onChange={startOver}
-          error={fieldErrors(error)['huggingface']}
-        />
-        {wantsToken && (
+        {upload === null ? (
+          <TextField
+            label={words.field}
+            hint={words.fieldHint}
+            name="huggingface"
+            autoComplete="off"
+            autoCapitalize="off"
+            spellCheck={false}
+            required
+            onChange={startOver}
+            error={fieldErrors(error)['huggingface']}
+          />
+        ) : (
+          <UploadProgress
+            upload={upload}
+            onPause={controls.pause}
+            onResume={controls.resume}
+            onCancel={() => {
+              startOver()
+              void controls.cancel().then(() => uploads.refetch())
+            }}
+          />
+        )}
+        {wantsToken && upload === null && (
           <TextField
             label={words.token}
             hint={mayImport ? words.tokenHint : words.tokenHintInspect}
@@ -88,6 +105,16 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
             autoComplete="off"
             onChange={startOver}
             error={fieldErrors(error)['token']}
+          />
+        )}
+        {mayImport && upload === null && inspection === undefined && (
+          <UploadPicker
+            uploads={uploads.data ?? []}
+            onFile={(file) => {
+              startOver()
+              void controls.start(file, uploads.data ?? [])
+            }}
+            onContinue={controls.take}
           />
         )}
         <p role="status" className="text-muted empty:hidden">
@@ -101,7 +128,7 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
             name="model_name"
             autoComplete="off"
             spellCheck={false}
-            defaultValue={inspection.repository?.split('/')[1]?.toLowerCase()}
+            defaultValue={suggestName(upload?.fileName ?? inspection.repository?.split('/')[1] ?? '')}
             error={fieldErrors(error)['model_name']}
           />
         )}
@@ -109,4 +136,29 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
       </Form>
     </Dialog>
   )
+}
+
+/** Adds a model and opens its page. */
+function useAdd() {
+  const navigate = useNavigate()
+  const toasts = useToasts()
+  const add = useImportModel()
+  const addToCatalog = (body: ModelImportInput) =>
+    add.mutate(body, {
+      onSuccess: (model) => {
+        toasts.success(words.imported(model.display_name))
+        void navigate({ to: '/catalog/$modelId', params: { modelId: model.id } })
+      },
+    })
+  return { add, addToCatalog }
+}
+
+/** A name in the letters that names may have. */
+function suggestName(given: string): string {
+  return given
+    .replace(/\.gguf$/i, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_.-]+/g, '-')
+    .replace(/^[^a-z0-9]+|-+$/g, '')
+    .slice(0, 128)
 }

@@ -9,12 +9,13 @@ const words = text.ownModels
 
 type InspectedVariant = ModelInspection['variants'][number]
 
-/** The variants of a repository: what each runs on and costs, or why it can't run. */
+/** The variants of a repository or a file: what each runs on and costs, or why it can't run. */
 export function InspectionResult({ inspection }: { inspection: ModelInspection }) {
   const { license, context_tokens: context, tags, model_type: type, variants, currency } = inspection
+  const isFile = inspection.repository === null
   const sorted = variants.toSorted((one, other) => Number(other.runs) - Number(one.runs))
   return (
-    <section aria-label={words.result} className="grid gap-3">
+    <section aria-label={isFile ? words.fileResult : words.result} className="grid gap-3">
       <p className="flex flex-wrap items-center gap-2 text-[0.8125rem] text-muted">
         <span>
           {words.facts(license ?? words.licenseUnknown, context === null ? null : formatNumber(context))}
@@ -32,6 +33,7 @@ export function InspectionResult({ inspection }: { inspection: ModelInspection }
           <VariantItem
             key={`${variant.model_format} ${variant.quantizations.join()}`}
             variant={variant}
+            isFile={isFile}
             currency={currency}
           />
         ))}
@@ -40,7 +42,13 @@ export function InspectionResult({ inspection }: { inspection: ModelInspection }
   )
 }
 
-function VariantItem({ variant, currency }: { variant: InspectedVariant; currency: string }) {
+interface VariantItemProps {
+  variant: InspectedVariant
+  isFile: boolean
+  currency: string
+}
+
+function VariantItem({ variant, isFile, currency }: VariantItemProps) {
   const { runs, reason, instance_type: instance, price_per_hour: price, weight_bytes: bytes } = variant
   const Icon = runs ? Check : X
   return (
@@ -52,7 +60,9 @@ function VariantItem({ variant, currency }: { variant: InspectedVariant; currenc
       <div className="grid min-w-0 gap-0.5">
         <span className="flex flex-wrap gap-x-2">
           <span className="font-medium">{nameInspected(variant)}</span>
-          <span className="tabular text-muted">{words.weights(formatBytes(bytes))}</span>
+          <span className="tabular text-muted">
+            {isFile ? formatBytes(bytes) : words.weights(formatBytes(bytes))}
+          </span>
         </span>
         <span className="text-[0.8125rem] break-words text-muted">
           {runs && instance !== null

@@ -1,13 +1,27 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { ModelChangeInput, ModelImportInput, ModelInspectionRequestInput } from '../../../contract.ts'
 import { callApi } from '../../../api/client.ts'
 
-/** Reads a repository; nothing is stored. */
+/** Reads a repository or an upload; nothing is stored. */
 export const useInspectModel = () =>
   useMutation({
     mutationFn: (body: ModelInspectionRequestInput) =>
       callApi('POST', '/api/v1/deployable-models/inspect', { body }),
   })
+
+const uploadsKey = ['model-uploads']
+
+/** The uploads of the organization that are no model yet, for those who may add models. */
+export const useUploads = (enabled: boolean) =>
+  useQuery({ queryKey: uploadsKey, queryFn: () => callApi('GET', '/api/v1/model-uploads'), enabled })
+
+export function useRemoveUpload() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: async (id: string) => (await import('./tus-client.ts')).removeUpload(id),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: uploadsKey }),
+  })
+}
 
 function useRefreshCatalog() {
   const queryClient = useQueryClient()

@@ -1,0 +1,81 @@
+import { useEffect, useEffectEvent, useRef, useState } from 'react'
+import { ApiError } from '../../../api/client.ts'
+import type { ModelUpload } from '../../../contract.ts'
+
+/** A file on its way to the server. */
+export interface FileUpload {
+  status: 'sending' | 'paused' | 'failed' | 'sent'
+  fileName: string
+  bytes: number
+  sent: number
+  /** Of the upload; null until the server has received everything */
+  id: string | null
+  error: Error | null
+}
+
+interface Running {
+  abort: (terminates?: boolean) => Promise<void>
+  start: () => void
+}
+
+/**
+ * Sends a file to the server, and goes on after a pause or a lost connection. Calls `onSent` with the id of a complete upload. Ends when
+ * the component is gone.
+ */
+export function useFileUpload(onSent: (id: string) => void) {
+  const running = useRef<Running | null>(null)
+  const [upload, setUpload] = useState<FileUpload | null>(null)
+  const change = (changes: Partial<FileUpload>) =>
+    setUpload((current) => (current === null ? null : { ...current, ...changes }))
+
+  const start = async (file: File, known: readonly ModelUpload[]) => {
+    const before = known.find(({ file_name, bytes }) => file_name === file.name && bytes === file.size)
+    const facts = { fileName: file.name, bytes: file.size, id: null, error: null }
+    setUpload({ ...facts, status: 'sending', sent: before?.received ?? 0 })
+    const { createUpload } = await import('./tus-client.ts')
+    const created = createUpload(file, before?.id ?? null, {
+      onProgress: (sent) => change({ sent }),
+      onDone: (id) => {
+        change({ status: 'sent', sent: file.size, id })
+        onSent(id)
+      },
+      onError: (error) => change({ status: 'failed', error }),
+    })
+    running.current = created
+    created.start()
+  }
+  const pause = () => {
+    change({ status: 'paused' })
+    void running.current?.abort()
+  }
+  const resume = () => {
+    change({ status: 'sending', error: null })
+    running.current?.start()
+  }
+  /** Removes what has arrived. A file that was refused is gone already. */
+  const cancel = async () => {
+    const { current } = running
+    running.current = null
+    setUpload(null)
+    if (current !== null) await current.abort(true).catch(() => {})
+    else if (upload?.id) await (await import('./tus-client.ts')).removeUpload(upload.id)
+  }
+  /** Goes on with an upload that is complete on the server. */
+  const take = ({ id, file_name: fileName, bytes }: ModelUpload) => {
+    setUpload({ status: 'sent', fileName, bytes, sent: bytes, id, error: null })
+    onSent(id)
+  }
+
+  const resumeIfOffline = useEffectEvent(() => {
+    if (upload?.error instanceof ApiError && upload.error.code === 'offline') resume()
+  })
+  useEffect(() => {
+    const onOnline = () => resumeIfOffline()
+    window.addEventListener('online', onOnline)
+    return () => {
+      window.removeEventListener('online', onOnline)
+      void running.current?.abort()
+    }
+  }, [])
+  return { upload, start, pause, resume, cancel, take }
+}
