@@ -85,7 +85,8 @@ describe('a deployment on a real vLLM', () => {
     })
 
   async function findEngine(id: string): Promise<string> {
-    const engine = await server.application.runtime.observeEngine(id)
+    const { instances } = (await client.get(`/api/v1/model-deployments/${id}`)).body
+    const engine = await server.application.runtime.observeEngine(instances[0].id)
     if (engine.phase !== 'ready') throw new Error(JSON.stringify(engine))
     return engine.endpoint.baseUrl
   }

@@ -102,7 +102,7 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
     expect(running).toMatchObject({
       selected_instance_type: 'l4-x1',
       cluster_id: `kubernetes/${testBed.cluster.namespace}`,
-      instance_id: expect.stringContaining(`dep-${id}-`),
+      instance_id: expect.stringContaining(`dep-${running.instances[0]!.id}-`),
     })
     const answered = await chat(running.inference_model_uid)
     expect(answered.status).toBe(200)

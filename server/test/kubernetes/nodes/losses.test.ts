@@ -71,8 +71,8 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
   }
 
   /** Makes the kubelet evict the pod: it fills a volume of the pod beyond its limit. */
-  async function overfill(id: string) {
-    const pod = await testBed.findPod(id)
+  async function overfill(engineId: string) {
+    const pod = await testBed.findPod(engineId)
     const volume = `/var/lib/kubelet/pods/${pod.metadata?.uid}/volumes/kubernetes.io~empty-dir/cache`
     await testBed.runOnNode(
       pod.spec?.nodeName ?? '',
@@ -83,11 +83,11 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
 
   test('the kubelet evicts a pod: its replacement serves, and the billing has a gap between both', async () => {
     const running = await deploy()
-    const evicted = await overfill(running.id)
+    const evicted = await overfill(running.instances[0]!.id)
     const replaced = await waitForReplacement(running.id, evicted.metadata?.name ?? '')
     const events = await readEvents(running.id)
     expect(events).toMatch(/evicted from node \S+: Usage of EmptyDir volume "cache" exceeds the limit "64Mi"/)
-    const successor = await testBed.findPod(running.id)
+    const successor = await testBed.findPod(running.instances[0]!.id)
     expect(replaced.instance_id).toBe(successor.metadata?.name)
     expect(replaced.gpu_allocation_id).toMatch(new RegExp(`^${successor.spec?.nodeName}: `))
     const [first, second] = await readSpans(running.id)
@@ -99,7 +99,7 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
 
   test('a pod that the kubelet evicts again and again: the deployment fails and names the eviction', async () => {
     const running = await deploy()
-    const filling = setInterval(() => void overfill(running.id).catch(() => {}), 2_000)
+    const filling = setInterval(() => void overfill(running.instances[0]!.id).catch(() => {}), 2_000)
     const failed = await waitForStatus(client, running.id, 'failed', 2 * waitOptions.timeout).finally(() =>
       clearInterval(filling),
     )
@@ -115,7 +115,7 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
 
   test('the cluster drains a node: the replacement serves, and the events name the reason', async () => {
     const running = await deploy()
-    const pod = await testBed.findPod(running.id)
+    const pod = await testBed.findPod(running.instances[0]!.id)
     const { name = '', namespace = '' } = pod.metadata ?? {}
     await testBed.cluster.admin.core.deleteNamespacedPod({ name, namespace })
     await waitForReplacement(running.id, name)
@@ -125,7 +125,7 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
 
   test('a kubelet that stops for less than a minute loses nothing', async () => {
     const running = await deploy()
-    const pod = await testBed.findPod(running.id)
+    const pod = await testBed.findPod(running.instances[0]!.id)
     const node = pod.spec?.nodeName ?? ''
     await testBed.runOnNode(node, 'pkill -STOP -x kubelet')
     await vi.waitFor(async () => expect(await isReady(node)).toBe(false), waitOptions)
@@ -138,7 +138,7 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
 
   test('a node dies: the engine moves to another, and the time without an engine is not billed', async () => {
     const running = await deploy()
-    const pod = await testBed.findPod(running.id)
+    const pod = await testBed.findPod(running.instances[0]!.id)
     const node = pod.spec?.nodeName ?? ''
     const frozenAt = Date.now()
     await testBed.runOnNode(node, freeze)
@@ -149,7 +149,7 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
     const [first, second] = spans
     // The kubelet renews its heartbeat every 10 seconds, and the cluster reports whole seconds.
     expect(first?.ended_at?.getTime()).toBeLessThan(frozenAt + 12_000)
-    const successor = await testBed.findPod(running.id)
+    const successor = await testBed.findPod(running.instances[0]!.id)
     expect(second?.started_at).toEqual(successor.status?.containerStatuses?.[0]?.state?.running?.startedAt)
     await testBed.runOnNode(node, thaw)
     await vi.waitFor(async () => expect(await isReady(node)).toBe(true), waitOptions)
