@@ -87,7 +87,8 @@ export function useRemoveMember() {
   return useMutation({
     mutationFn: ({ id, handOver }: { id: number; handOver: HandOver }) =>
       callApi('DELETE', '/v1/organization/members/{member_id}', { path: { member_id: id }, query: handOver }),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: membersQuery.queryKey }),
+    // Not awaited: the member's row takes the dialog with it, which says first that the member was removed.
+    onSuccess: () => void queryClient.invalidateQueries({ queryKey: membersQuery.queryKey }),
   })
 }
 
