@@ -112,7 +112,8 @@ async function follow(
   // A larger instance that was refused is not asked for again by itself.
   const isRefused = refusals > 0 && start === 0 && !isSmall
   if (desired === wished && !isRefused) return
-  const blocked = start > 0 ? await findBlock(deps, deployment) : null
+  const organizationId = deployment.organization_id
+  const blocked = start > 0 ? await findRefusal(assertCanStart(deps, organizationId)) : null
   await updateOwnDeployment(
     deps.db,
     { id, status, wished_instances: wished },
@@ -126,30 +127,18 @@ async function follow(
 
 /** Wakes a sleeping deployment, or records why that is refused, so that the next try waits. */
 async function wakeOnSchedule(deps: Deps, deployment: Deployment): Promise<void> {
+  const refusal = await findRefusal(wakeAsScheduled(deps, deployment))
+  if (refusal === null) return
   const { id, status, refusals } = deployment
-  try {
-    await wakeAsScheduled(deps, deployment)
-  } catch (error) {
-    if (!(error instanceof ApplicationError)) throw error
-    const refusal = `${error.code}: ${error.message}`
-    const at = deps.clock()
-    await updateOwnDeployment(
-      deps.db,
-      { id, status },
-      { refusals: refusals + 1, refused_at: at, refusal },
-      null,
-      at,
-    )
-  }
+  const at = deps.clock()
+  const changes = { refusals: refusals + 1, refused_at: at, refusal }
+  await updateOwnDeployment(deps.db, { id, status }, changes, null, at)
 }
 
-/** Why billing blocks a further instance, as `<code>: <sentence>`; null if it doesn't. */
-async function findBlock(
-  deps: Deps,
-  { organization_id: organizationId }: Deployment,
-): Promise<string | null> {
+/** Why an attempt is refused, as `<code>: <sentence>`; null if it succeeds. */
+async function findRefusal(attempt: Promise<void>): Promise<string | null> {
   try {
-    await assertCanStart(deps, organizationId)
+    await attempt
     return null
   } catch (error) {
     if (!(error instanceof ApplicationError)) throw error
