@@ -98,6 +98,7 @@ export function useCancelInvitation() {
   return useMutation({
     mutationFn: (id: number) =>
       callApi('DELETE', '/v1/organization/invitations/{invitation_id}', { path: { invitation_id: id } }),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
+    // Not awaited: the refreshed row has no button, which says first that the invitation was cancelled.
+    onSettled: () => void queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
   })
 }
