@@ -1,4 +1,5 @@
-const names: Readonly<Record<string, string>> = {
+/** Names of model formats for people. The console has the same (`text/variants.ts`). */
+export const formatNames: Readonly<Record<string, string>> = {
   ggufv2: 'GGUF',
   pytorch: 'PyTorch',
   awq: 'AWQ',
@@ -19,5 +20,5 @@ const names: Readonly<Record<string, string>> = {
 
 /** The name of a model format in sentences, such as GGUF for `ggufv2`; the format itself if it has no other. */
 export function nameFormat(format: string): string {
-  return names[format] ?? format
+  return formatNames[format] ?? format
 }
