@@ -26,6 +26,10 @@ export const catalog = {
   emptyTitle: 'The catalog is empty',
   empty: 'Your administrator can add models to the catalog file.',
   hardwareUnknown: 'The available hardware is unknown at the moment.',
+  add: 'Add a model',
+
+  onlyOrganization: 'Your organization',
+  source: 'Source',
 
   sizes: 'Sizes',
   formats: 'Formats',

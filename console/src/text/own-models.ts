@@ -1,6 +1,5 @@
 /** Models that an organization adds to its catalog. */
 export const ownModels = {
-  add: 'Add a model',
   addTitle: 'Add a model',
   addNote: 'Berth reads the model and shows what it needs before you deploy it.',
   field: 'Hugging Face repository',
@@ -47,8 +46,6 @@ export const ownModels = {
   imported: (name: string) => `${name} is in the catalog.`,
   askAdmin: 'An admin of your organization can add it.',
 
-  onlyOrganization: 'Your organization',
-  source: 'Source',
   actions: (name: string) => `Actions for ${name}`,
   edit: 'Edit',
   editTitle: (name: string) => `Edit ${name}`,

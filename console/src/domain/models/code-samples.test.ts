@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
-import { sampleLanguages, writeFirstBody, writeSample } from './code-samples.ts'
+import { sampleLanguages, writeSample } from './code-samples.ts'
+import { writeFirstBody } from './curl-sample.ts'
 
 const awkward = `It's "quoted" \\ $HOME \`date\`\nand é 😀`
 const request = {

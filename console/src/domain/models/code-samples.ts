@@ -1,38 +1,13 @@
-import type { ModelType } from '../../contract.ts'
-
-/** A request to an inference route. */
-export interface SampleRequest {
-  kind: (typeof sampleKinds)[ModelType]
-  /** The server's origin, such as `https://berth.example`. */
-  origin: string
-  body: Record<string, unknown>
-}
-
-/** What to ask a model of each type. */
-export const sampleKinds = { LLM: 'chat', embedding: 'embeddings', rerank: 'rerank' } as const
-
-const paths = { chat: '/chat/completions', embeddings: '/embeddings', rerank: '/rerank' } as const
+import { samplePaths, writeCurl } from './curl-sample.ts'
+import type { SampleRequest } from './curl-sample.ts'
+import { layOut, writeJson } from './write-json.ts'
 
 export const sampleLanguages = ['curl', 'python', 'javascript'] as const
 export type SampleLanguage = (typeof sampleLanguages)[number]
 
-/** The request body of a first example. */
-export function writeFirstBody(model: string, kind: SampleRequest['kind']): Record<string, unknown> {
-  if (kind === 'embeddings') return { model, input: ['a ship', 'a harbour'] }
-  if (kind === 'rerank') return { model, query: 'Where do ships go?', documents: ['a harbour', 'a desert'] }
-  return { model, messages: [{ role: 'user', content: 'Hello!' }], stream: true }
-}
-
 /** Writes a program that sends the request with the session in BERTH_COOKIE. */
 export function writeSample(language: SampleLanguage, request: SampleRequest): string {
   return { curl: writeCurl, python: writePython, javascript: writeJavaScript }[language](request)
-}
-
-function writeCurl({ kind, origin, body }: SampleRequest): string {
-  return `curl -N ${origin}/v1${paths[kind]} \\
-  -b "$BERTH_COOKIE" \\
-  -H 'content-type: application/json' \\
-  -d ${toShellText(writeJson(body, { depth: 1, indent: '  ', write: JSON.stringify }))}`
 }
 
 /** Parameters of OpenAI's Python client; other fields go into `extra_body`. */
@@ -57,7 +32,7 @@ for chunk in stream:
     embeddings: `answer = client.embeddings.create(\n${sent})
 for item in answer.data:
     print(item.index, item.embedding[:4])`,
-    rerank: `answer = client.post("${paths.rerank}", cast_to=object, body=${toPython(body)})
+    rerank: `answer = client.post("${samplePaths.rerank}", cast_to=object, body=${toPython(body)})
 for result in answer["results"]:
     print(result["index"], result["relevance_score"])`,
   }
@@ -80,7 +55,7 @@ function writeJavaScript({ kind, origin, body }: SampleRequest): string {
 for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '')`,
     embeddings: `const answer = await openai.embeddings.create(${sent})
 for (const { index, embedding } of answer.data) console.log(index, embedding.slice(0, 4))`,
-    rerank: `const answer = await openai.post('${paths.rerank}', { body: ${sent} })
+    rerank: `const answer = await openai.post('${samplePaths.rerank}', { body: ${sent} })
 for (const { index, relevance_score } of answer.results) console.log(index, relevance_score)`,
   }
   return `// Save as sample.mjs.
@@ -94,10 +69,6 @@ const openai = new OpenAI({
 ${uses[kind]}`
 }
 
-function toShellText(text = ''): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
-}
-
 /** Writes a JSON value as a Python literal. JSON strings are valid Python strings. */
 const toPython = (value: unknown, depth = 0) =>
   writeJson(value, { depth, indent: '    ', write: toPythonWord })
@@ -105,27 +76,6 @@ const toPython = (value: unknown, depth = 0) =>
 function toPythonWord(value: unknown): string {
   if (value === null || value === undefined) return 'None'
   return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value)
-}
-
-/** Writes arrays and objects as JSON, short ones on one line. `write` formats the other values. */
-function writeJson(
-  value: unknown,
-  { depth, indent, write }: { depth: number; indent: string; write: (value: unknown) => string },
-): string {
-  if (typeof value !== 'object' || value === null) return write(value)
-  const inner = { depth: depth + 1, indent, write }
-  if (Array.isArray(value)) {
-    return layOut(
-      value.map((item) => writeJson(item, inner)),
-      ['[', ']'],
-      depth,
-      indent,
-    )
-  }
-  const parts = Object.entries(value).map(
-    ([name, item]) => `${JSON.stringify(name)}: ${writeJson(item, inner)}`,
-  )
-  return layOut(parts, ['{', '}'], depth, indent)
 }
 
 /** Writes a JSON value as a JavaScript literal with single quotes and unquoted keys where possible. */
@@ -151,20 +101,4 @@ function toJavaScript(value: unknown, depth = 0): string {
     return `${key}: ${toJavaScript(item, depth + 1)}`
   })
   return layOut(parts, ['{', '}'], depth, '  ', ' ')
-}
-
-/** Joins the parts on one line if they fit, otherwise one per line. */
-function layOut(
-  parts: string[],
-  [open, close]: [string, string],
-  depth: number,
-  indent: string,
-  padding = '',
-): string {
-  if (parts.length === 0) return open + close
-  const line = parts.join(', ')
-  if (line.length <= 72 && !line.includes('\n')) return `${open}${padding}${line}${padding}${close}`
-  // JSON does not allow a trailing comma.
-  const inner = parts.map((part) => `${indent.repeat(depth + 1)}${part}`).join(',\n')
-  return `${open}\n${inner}\n${indent.repeat(depth)}${close}`
 }

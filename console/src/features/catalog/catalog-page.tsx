@@ -63,7 +63,7 @@ export function CatalogPage() {
   return (
     <Page
       {...text.pages.catalog}
-      actions={mayAdd && <Button onClick={() => setIsAdding(true)}>{text.ownModels.add}</Button>}
+      actions={mayAdd && <Button onClick={() => setIsAdding(true)}>{words.add}</Button>}
     >
       <Suspense>{isAdding && <AddModelDialog onClose={() => setIsAdding(false)} />}</Suspense>
       <div className="grid gap-3">

@@ -27,7 +27,7 @@ export function ModelFacts({ model }: { model: DeployableModel }) {
         <Fact name={words.sizes}>{listSizes(model).map(formatParameters).join(', ')}</Fact>
         <Fact name={words.formats}>{listFormats(model).map(nameFormat).join(', ')}</Fact>
         {model.source.repository !== null && (
-          <Fact name={text.ownModels.source}>
+          <Fact name={words.source}>
             <span className="break-all">
               {model.source.repository}{' '}
               <code className="font-mono text-[0.8125rem] text-muted">

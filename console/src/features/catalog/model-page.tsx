@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, Library } from 'lucide-react'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import type { DeployableModel } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
@@ -13,11 +13,11 @@ import { Page, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState } from '../../components/states.tsx'
 import { deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
-import { sampleKinds, writeFirstBody, writeSample } from '../../domain/models/code-samples.ts'
+import { sampleKinds, writeCurl, writeFirstBody } from '../../domain/models/curl-sample.ts'
 import { ModelDeployments } from './model-deployments.tsx'
-import { ModelMenu } from './own-models/model-menu.tsx'
 import { ModelFacts } from './model-facts.tsx'
 import { placementsQuery } from '../../domain/models/queries.ts'
 import { useModel } from './queries.ts'
@@ -26,6 +26,7 @@ import type { Variant } from '../../domain/models/variants.ts'
 
 const words = text.catalog
 const route = getRouteApi('/app/catalog/$modelId')
+const ModelMenu = lazyPart(() => import('./own-models/model-menu.tsx').then((module) => module.ModelMenu))
 
 /** A model with its properties, variants and deploy button. */
 export function ModelPage() {
@@ -89,7 +90,7 @@ function Model({ model }: { model: DeployableModel }) {
             <Badge className="tracking-normal">{words.types[model.model_type]}</Badge>
             {isOwn && (
               <Badge tone="accent" className="tracking-normal">
-                {text.ownModels.onlyOrganization}
+                {words.onlyOrganization}
               </Badge>
             )}
           </span>
@@ -98,7 +99,11 @@ function Model({ model }: { model: DeployableModel }) {
       description={model.description}
       actions={
         <>
-          {isOwn && can('manageModels') && <ModelMenu model={model} />}
+          {isOwn && can('manageModels') && (
+            <Suspense>
+              <ModelMenu model={model} />
+            </Suspense>
+          )}
           {mayDeploy && model.enabled && (
             <Button variant="primary" onClick={() => deploy()}>
               {words.deploy}
@@ -115,7 +120,7 @@ function Model({ model }: { model: DeployableModel }) {
         <Section title={words.call} description={words.callNote} actions={<ScriptSessionButton />}>
           <CodeBlock
             label={words.callCode(model.display_name)}
-            code={writeSample('curl', {
+            code={writeCurl({
               kind,
               origin: location.origin,
               body: writeFirstBody(model.model_name, kind),

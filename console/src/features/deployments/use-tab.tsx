@@ -7,13 +7,9 @@ import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { Notice } from '../../components/states.tsx'
 import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { text } from '../../text/index.ts'
-import {
-  sampleKinds,
-  sampleLanguages,
-  writeFirstBody,
-  writeSample,
-} from '../../domain/models/code-samples.ts'
+import { sampleLanguages, writeSample } from '../../domain/models/code-samples.ts'
 import type { SampleLanguage } from '../../domain/models/code-samples.ts'
+import { sampleKinds, writeFirstBody } from '../../domain/models/curl-sample.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment

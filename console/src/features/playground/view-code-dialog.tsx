@@ -5,7 +5,8 @@ import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { text } from '../../text/index.ts'
 import { sampleLanguages, writeSample } from '../../domain/models/code-samples.ts'
-import type { SampleLanguage, SampleRequest } from '../../domain/models/code-samples.ts'
+import type { SampleLanguage } from '../../domain/models/code-samples.ts'
+import type { SampleRequest } from '../../domain/models/curl-sample.ts'
 
 interface ViewCodeDialogProps {
   onClose: () => void
