@@ -41,6 +41,11 @@ export class EventRenaming {
 
   /** Renames the model in each of several complete server-sent events. */
   inEvents(events: string): string {
+    // A nested name is in few events of a stream.
+    if (this.renaming.parents.length > 0) {
+      this.addChunks(events)
+      return this.renaming.inEvents(events)
+    }
     // The events that lost a member have the caller's name already.
     if (this.renaming.find(events, 0) === -1) {
       this.addChunks(events)
@@ -96,10 +101,10 @@ export class EventRenaming {
    * strings, and the depth of a member follows from either end of the object. null if the line doesn't end with the object.
    */
   learnAnchor(line: string, at: number): Anchor | null {
-    const { sought, parents, prefix } = this.renaming
+    const { sought, prefix } = this.renaming
     const end = at + sought.length
     const innerObject = line.indexOf('{', line.indexOf('{') + 1)
-    if (innerObject === -1 || innerObject > at || parents.length > 0) {
+    if (innerObject === -1 || innerObject > at) {
       const mark = line.indexOf(this.chunkMark, end)
       const hasMark = mark !== -1 && mark < end + markReach
       return this.toAnchor(
