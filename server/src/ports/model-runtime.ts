@@ -335,10 +335,21 @@ export interface EngineErrorResponse {
   modelUid: string
 }
 
-/** What an error response means: the engine has lost the model or has no room for the request, or `message` for the caller. */
+/** The length of a request that doesn't fit in the engine's context. */
+export interface ContextOverflow {
+  contextTokens: number
+  /** null if the engine doesn't say */
+  requestTokens: number | null
+}
+
+/**
+ * What an error response means: the engine has lost the model or has no room for the request, the request is too long, or `message` for
+ * the caller.
+ */
 export type EngineError =
   | { isModelLost: true }
-  | { isModelLost: false; isOverloaded?: boolean | undefined; message: string }
+  | { isModelLost: false; overflow: ContextOverflow }
+  | { isModelLost: false; overflow?: undefined; isOverloaded?: boolean | undefined; message: string }
 
 export interface LogLine {
   at: Date

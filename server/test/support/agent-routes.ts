@@ -210,17 +210,26 @@ export function testAgentRoutes(used: AgentDeployment): void {
   test('errors have the shape of the route, and say that the context is too short', async () => {
     const { openai, anthropic } = connect()
     const long = 'word '.repeat(4000)
-    await expect(openai.responses.create({ model: used.model, input: long })).rejects.toMatchObject({
-      status: 400,
-      message: expect.stringMatching(/context/),
-    })
     const messages = [{ role: 'user' as const, content: long }]
-    await expect(
-      anthropic.messages.create({ model: used.model, max_tokens: 4, messages }),
-    ).rejects.toMatchObject({
-      status: 400,
-      error: { type: 'error', error: { message: expect.stringMatching(/context/) } },
-    })
+    const words = /maximum context length is \d+ tokens, but the messages have (\d+ tokens|more)\. Shorten/
+    const tooLong = { status: 400, code: 'context_length_exceeded', message: expect.stringMatching(words) }
+    const { model } = used
+    for (const stream of [false, true]) {
+      const chat = openai.chat.completions.create({ model, messages, stream })
+      await expect(chat).rejects.toMatchObject({ ...tooLong, param: 'messages' })
+      const response = openai.responses.create({ model, input: long, stream })
+      await expect(response).rejects.toMatchObject({ ...tooLong, param: expect.any(String) })
+      const completion = openai.completions.create({ model, prompt: long, stream })
+      await expect(completion).rejects.toMatchObject({
+        ...tooLong,
+        message: expect.stringMatching(/maximum context length is \d+ tokens, but the input has/),
+      })
+      const message = anthropic.messages.create({ model, max_tokens: 4, messages, stream })
+      await expect(message).rejects.toMatchObject({
+        status: 400,
+        error: { type: 'error', error: { message: expect.stringMatching(words) } },
+      })
+    }
   })
 
   test('/tokenize counts the tokens of a text', async () => {

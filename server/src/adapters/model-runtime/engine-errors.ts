@@ -1,10 +1,39 @@
-import type { EngineError, EngineErrorResponse } from '../../ports/model-runtime.ts'
+import type { ContextOverflow, EngineError, EngineErrorResponse } from '../../ports/model-runtime.ts'
 
-/** Reads an error in FastAPI's shape, `{"detail": …}`; null for other shapes. */
-export function readFastApiError({ body }: Pick<EngineErrorResponse, 'body'>): EngineError | null {
+/** What engines write about a request that is longer than their context. Some count no further than that. */
+const overflows = [
+  // vLLM
+  /maximum context length is (?<context>\d+) tokens\. However, your (?:prompt|request) (?:contains|has) (?:(?<request>\d+) (?:input )?tokens)?/,
+  /maximum context length is (?<context>\d+) tokens\. However, you requested \d+ tokens \((?<request>\d+) in the/,
+  /Input length \((?<request>\d+)\) exceeds model's maximum context length \((?<context>\d+)\)/,
+  /prompt \(length (?<request>\d+)\) .*longer than the maximum model length of (?<context>\d+)/,
+  // llama-server, which reads a text in one batch to embed or rank it
+  /request \((?<request>\d+) tokens\) exceeds the available context size \((?<context>\d+) tokens\)/,
+  /input \((?<request>\d+) tokens\) is larger than the max context size \((?<context>\d+) tokens\)/,
+  /input \((?<request>\d+) tokens\) is too large to process\..* \(current batch size: (?<context>\d+)\)/,
+  // SGLang
+  /input \((?<request>\d+) tokens\) is longer than the model's context length \((?<context>\d+) tokens\)/,
+  // Transformers in Xinference
+  /Prompt length (?<request>\d+) reaches or exceeds context_length (?<context>\d+)/,
+]
+
+/** Reads an error about the length of the request, or one in FastAPI's shape, `{"detail": …}`; null for others. */
+export function readEngineError({ body }: Pick<EngineErrorResponse, 'body'>): EngineError | null {
+  const overflow = readOverflow(body)
+  if (overflow !== null) return { isModelLost: false, overflow }
   const { detail, error } = parseObject(body)
   if (error !== undefined || detail === undefined) return null
   return { isModelLost: false, message: typeof detail === 'string' ? detail : JSON.stringify(detail) }
+}
+
+function readOverflow(body: string): ContextOverflow | null {
+  for (const pattern of overflows) {
+    const groups = pattern.exec(body)?.groups
+    if (groups === undefined) continue
+    const { context, request } = groups
+    return { contextTokens: Number(context), requestTokens: request === undefined ? null : Number(request) }
+  }
+  return null
 }
 
 function parseObject(text: string): Record<string, unknown> {

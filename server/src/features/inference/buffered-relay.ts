@@ -135,7 +135,7 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     const translated = translateEngineError(this.deps.runtime, head.status, bytes, {
       modelUid: owner.engine!.target.modelUid,
       requestId: arrival.caller.request.id,
-      errors: arrival.protocol.errors,
+      protocol: arrival.protocol,
     })
     if (translated === 'model_lost') return owner.onModelLost()
     const { status } = translated

@@ -3,7 +3,11 @@ import type { EngineError } from '../../ports/model-runtime.ts'
 import { translateEngineError } from './engine-errors.ts'
 import { openAiErrors } from './protocols/openai.ts'
 
-const request = { modelUid: 'dep-1', requestId: 'r-1', errors: openAiErrors }
+const request = {
+  modelUid: 'dep-1',
+  requestId: 'r-1',
+  protocol: { errors: openAiErrors, messages: 'messages' },
+}
 
 const translate = (status: number, error: EngineError | null) =>
   translateEngineError({ readEngineError: () => error }, status, Buffer.from('{}'), request)
@@ -31,6 +35,26 @@ test('an engine without room is a 429, whatever its status', () => {
     error: { message: 'Full.', type: 'rate_limit_error', param: null, code: 'rate_limited' },
   })
 })
+
+test.each([
+  ['messages', 9005, 'but the messages have 9005 tokens. Shorten the messages.', 'messages'],
+  ['messages', null, 'but the messages have more. Shorten the messages.', 'messages'],
+  [undefined, 9005, 'but the input has 9005 tokens. Shorten it.', null],
+])(
+  'a request that is too long is a 400 in the words that clients know (%j)',
+  (messages, requestTokens, words, param) => {
+    const runtime = {
+      readEngineError: () =>
+        ({ isModelLost: false, overflow: { contextTokens: 2048, requestTokens } }) as const,
+    }
+    const protocol = { errors: openAiErrors, ...(messages === undefined ? {} : { messages }) }
+    const error = translateEngineError(runtime, 500, Buffer.from('{}'), { ...request, protocol })
+    const message = `This model's maximum context length is 2048 tokens, ${words}`
+    const type = 'invalid_request_error'
+    expect(error).toMatchObject({ status: 400 })
+    expect(parse(error)).toEqual({ error: { message, type, param, code: 'context_length_exceeded' } })
+  },
+)
 
 test('any other body is forwarded unchanged', () => {
   expect(translate(500, null)).toEqual({ status: 500, body: Buffer.from('{}') })

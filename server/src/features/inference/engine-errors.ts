@@ -1,11 +1,11 @@
-import type { ModelRuntime } from '../../ports/model-runtime.ts'
-import type { ErrorFormat } from './protocols/protocol.ts'
+import type { ContextOverflow, ModelRuntime } from '../../ports/model-runtime.ts'
+import type { ErrorFacts, Protocol } from './protocols/protocol.ts'
 
 /** The facts about a request that the translation of an error needs. */
 interface FailedRequest {
   modelUid: string
   requestId: string
-  errors: ErrorFormat
+  protocol: Pick<Protocol, 'errors' | 'messages'>
 }
 
 /** An error response of an engine, as its caller gets it. */
@@ -19,8 +19,9 @@ export interface CallerError {
 function toOwnShape(
   bytes: Buffer,
   status: number,
-  { errors, requestId }: Pick<FailedRequest, 'errors' | 'requestId'>,
+  { protocol, requestId }: Omit<FailedRequest, 'modelUid'>,
 ): Buffer {
+  const { errors } = protocol
   if (errors.isOwn === undefined) return bytes
   const body = parseJson(bytes)
   if (errors.isOwn(body)) return bytes
@@ -29,7 +30,15 @@ function toOwnShape(
     detail: readMessage(body) ?? bytes.toString().slice(0, 1_000),
     code: 'engine_error',
   }
-  return Buffer.from(JSON.stringify(errors.compose(facts, requestId).body))
+  return composeError(facts, { protocol, requestId }).body
+}
+
+function composeError(
+  facts: ErrorFacts,
+  { protocol, requestId }: Omit<FailedRequest, 'modelUid'>,
+): CallerError {
+  const { status, body } = protocol.errors.compose(facts, requestId)
+  return { status, body: Buffer.from(JSON.stringify(body)) }
 }
 
 function parseJson(bytes: Buffer): unknown {
@@ -47,6 +56,22 @@ function readMessage(body: unknown): string | null {
   return typeof message === 'string' ? message : null
 }
 
+/** The words by which clients know that a request is too long, whatever the engine wrote. */
+function describeOverflow(
+  { contextTokens, requestTokens }: ContextOverflow,
+  { messages }: Pick<Protocol, 'messages'>,
+): ErrorFacts {
+  const [subject, verb, object] =
+    messages === undefined ? ['the input', 'has', 'it'] : ['the messages', 'have', 'the messages']
+  const length = requestTokens === null ? 'more' : `${requestTokens} tokens`
+  return {
+    status: 400,
+    code: 'context_length_exceeded',
+    detail: `This model's maximum context length is ${contextTokens} tokens, but ${subject} ${verb} ${length}. Shorten ${object}.`,
+    facts: { param: messages },
+  }
+}
+
 /**
  * Translates an error response of an engine: `model_lost` when the engine no longer has the model. A body that the runtime reads becomes
  * the protocol's shape, and a 429 if the engine has no room. Any other body is returned unchanged.
@@ -55,13 +80,15 @@ export function translateEngineError(
   runtime: Pick<ModelRuntime, 'readEngineError'>,
   status: number,
   bytes: Buffer,
-  { modelUid, requestId, errors }: FailedRequest,
+  { modelUid, ...request }: FailedRequest,
 ): CallerError | 'model_lost' {
   const error = runtime.readEngineError?.({ status, body: bytes.toString(), modelUid }) ?? null
-  if (error === null) return { status, body: toOwnShape(bytes, status, { errors, requestId }) }
+  if (error === null) return { status, body: toOwnShape(bytes, status, request) }
   if (error.isModelLost) return 'model_lost'
+  if (error.overflow !== undefined) {
+    return composeError(describeOverflow(error.overflow, request.protocol), request)
+  }
   const isOverloaded = error.isOverloaded === true || status === 429
   const code = isOverloaded ? 'rate_limited' : status < 500 ? 'invalid_request_error' : 'engine_error'
-  const facts = { status: isOverloaded ? 429 : status, detail: error.message, code }
-  return { status: facts.status, body: Buffer.from(JSON.stringify(errors.compose(facts, requestId).body)) }
+  return composeError({ status: isOverloaded ? 429 : status, detail: error.message, code }, request)
 }

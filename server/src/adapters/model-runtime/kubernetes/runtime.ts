@@ -6,7 +6,7 @@ import type {
   ModelRuntime,
   ProvisionResult,
 } from '../../../ports/model-runtime.ts'
-import { readFastApiError } from '../engine-errors.ts'
+import { readEngineError } from '../engine-errors.ts'
 import { mergeOffers } from '../merge-offers.ts'
 import { applyObjects, planObjects } from './apply-objects.ts'
 import { connectCluster } from './cluster.ts'
@@ -59,7 +59,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     stopEngine: (engineId) => stopEngine(context, engineId),
     release: (engineId) => release(context, engineId),
     listEngineIds: () => listEngineIds(context),
-    readEngineError: readFastApiError,
+    readEngineError,
     async close() {
       watched.close()
     },

@@ -3,7 +3,7 @@ import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../../ports/model-runtime.ts'
-import { readFastApiError } from '../engine-errors.ts'
+import { readEngineError } from '../engine-errors.ts'
 import { createSerialQueue } from '../serial-queue.ts'
 import { openEngines } from './engine/engine-choice.ts'
 import type { LocalEngines } from './engine/engine-choice.ts'
@@ -80,7 +80,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
         return true
       }),
     listEngineIds: () => folders.list(),
-    readEngineError: readFastApiError,
+    readEngineError,
     async close() {
       stopLogChecks()
       await weights.close()

@@ -1,5 +1,5 @@
 import type { EngineError, EngineErrorResponse, EngineFailure } from '../../../ports/model-runtime.ts'
-import { readFastApiError } from '../engine-errors.ts'
+import { readEngineError as readError } from '../engine-errors.ts'
 import { classifyReport } from '../engine-failures.ts'
 
 /** A supervisor is unreachable or sent an invalid response. Transient: retry later. `message` has no period at the end. */
@@ -34,8 +34,8 @@ export function readEngineError(response: EngineErrorResponse): EngineError | nu
   const { status, body, modelUid } = response
   const isNotFound = (status === 400 || status === 404) && /not found/i.test(body)
   if (isNotFound && body.includes(modelUid)) return { isModelLost: true }
-  const error = readFastApiError(response)
-  if (error === null || error.isModelLost) return error
+  const error = readError(response)
+  if (error === null || error.isModelLost || error.overflow !== undefined) return error
   // SGLang refuses requests beyond its queue.
   const isOverloaded = status === 503 && /queue is full/i.test(body)
   return { ...error, isOverloaded, message: withoutAddress(error.message) }
