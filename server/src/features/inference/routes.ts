@@ -153,8 +153,8 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller,
   const { request, reply } = arrived
   const { bodyHold, viewer } = request
   let caller = arrived
-  const { errors } = ways[0].protocol
-  const toErrorBody = (error: unknown) => errors.compose(toPublicError(error), request.id).body
+  const { protocol } = ways[0]
+  const toErrorBody = (error: unknown) => protocol.errors.compose(toPublicError(error), request.id).body
   if (bodyHold) reply.raw.once('close', () => bodyHold.release())
 
   const exchange = (
@@ -173,7 +173,7 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller,
     found: readonly EngineTarget[],
   ): void | Promise<void> => {
     const callable = requireCallable(viewer, found, () => modelNotFound(inferenceRequest.model))
-    requireModelType(callable[0]!, ways[0].protocol)
+    requireModelType(callable[0]!, protocol)
     refuseFields(inferenceRequest, callable)
     const honoring = findHonoring(inferenceRequest, callable)
     const { way, targets } = chooseWay(ways, inferenceRequest, honoring)
@@ -188,8 +188,10 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller,
     return loadTargets(deps, viewer, model)
       .catch((error: unknown) => {
         if (!(error instanceof AsleepError)) throw error
-        requireModelType(error.deployment, ways[0].protocol)
-        if (inferenceRequest.streams) caller = holdStream(caller, toErrorBody)
+        requireModelType(error.deployment, protocol)
+        if (inferenceRequest.streams) {
+          caller = holdStream(caller, { toProgress: chooseProgress(request, protocol, model), toErrorBody })
+        }
         return waitForTargets(deps, caller, model, error)
       })
       .then((targets) => start(inferenceRequest, targets))
@@ -198,6 +200,16 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller,
   const result = ways[0].read(body, deps.inference.slices)
   const started = result instanceof Promise ? result.then(findTargetsAndStart) : findTargetsAndStart(result)
   if (started instanceof Promise) started.catch((error: unknown) => caller.reply.send(error))
+}
+
+/** How a stream tells of its wait, if its caller asks for thoughts, which chat windows show; null for comments. */
+function chooseProgress(
+  { headers, id }: Caller['request'],
+  { composeThought }: Protocol,
+  model: string,
+): ((seconds: number) => unknown) | null {
+  if (headers['x-berth-progress'] !== 'reasoning' || composeThought === undefined) return null
+  return (seconds) => composeThought(`${model} is waking up: ${seconds} seconds so far.\n`, { id, model })
 }
 
 /** Outside `infer`, because a function inside keeps the variables of all others in memory, and a stream may be open for long. */

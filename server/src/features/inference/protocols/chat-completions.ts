@@ -120,6 +120,13 @@ export const chatCompletions: MainProtocol = {
     openRewriter: () => null,
   },
   events: { ...openAiChunks, chunkMark: 'delta"' },
+  composeThought: (text, { id, model }) => ({
+    id: `chatcmpl-${id}`,
+    object: 'chat.completion.chunk',
+    created: Math.floor(Date.now() / 1000),
+    model,
+    choices: [{ index: 0, delta: { role: 'assistant', reasoning_content: text }, finish_reason: null }],
+  }),
   errors: openAiErrors,
   modelKind: 'a chat model',
   warmUp: { input: { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 1 }, results: 'choices' },

@@ -42,6 +42,8 @@ export interface Protocol {
   readonly bodies: BodyFormat
   /** null if engines never respond with events */
   readonly events: EventFormat | null
+  /** Returns the data of an event with a part of the model's thoughts; absent if the format of streams has none */
+  readonly composeThought?: (text: string, facts: { id: string; model: string }) => JsonObject
   readonly errors: ErrorFormat
 }
 

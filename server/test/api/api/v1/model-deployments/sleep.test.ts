@@ -227,15 +227,15 @@ test('PATCH …/{id} idle_minutes: asleep after so many minutes without requests
   expect(await listMessages(id)).toContainEqual('Falls asleep after 1 minute without requests.')
 })
 
-test('a stream that waits for ten seconds gets comments, and then the events or an error event', async () => {
-  const [served, failing] = [await fallAsleep(), await fallAsleep()]
+test('a stream that waits for ten seconds gets comments or thoughts, and then the events or an error event', async () => {
+  const [served, failing, thinking] = [await fallAsleep(), await fallAsleep(), await fallAsleep()]
   const events = 'data: {"choices":[{"index":0,"delta":{"content":"Hello"}}]}\n\ndata: [DONE]\n\n'
   engine.answer((response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(events))
   let isOver = false
   runtime.answer({
     ensureEngine: ({ deploymentId }) => {
       if (!isOver) return { phase: 'starting', message: '…' }
-      return deploymentId === served
+      return deploymentId !== failing
         ? { phase: 'ready', endpoint: { baseUrl: engine.url } }
         : { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' }
     },
@@ -243,17 +243,36 @@ test('a stream that waits for ten seconds gets comments, and then the events or 
   const open = (model: string) =>
     fetch(`${server.url}/v1/chat/completions`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', cookie: client.cookie() },
+      headers: {
+        'content-type': 'application/json',
+        cookie: client.cookie(),
+        ...(model === thinking && { 'x-berth-progress': 'reasoning' }),
+      },
       body: JSON.stringify({ model, messages: [], stream: true }),
     })
-  const responses = await Promise.all([served, failing].map(open))
+  const responses = await Promise.all([served, failing, thinking].map(open))
   isOver = true
   for (const { status, headers } of responses) {
     expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
   }
-  const [whole, broken] = await Promise.all(responses.map((response) => response.text()))
+  const [whole, broken, thoughts] = await Promise.all(responses.map((response) => response.text()))
   expect(whole).toMatch(/^(: waiting .*\n\n)+data: .*Hello.*\n\ndata: \[DONE\]\n\n$/s)
   expect(broken).toMatch(/^(: waiting .*\n\n)+data: \{"error":.*"code":"deployment_failed".*\}\n\n$/s)
+  const [thought, answer] = thoughts!.split('\n\n').map((event) => event.replace('data: ', ''))
+  expect(JSON.parse(thought!)).toEqual({
+    id: expect.stringMatching(/^chatcmpl-/),
+    object: 'chat.completion.chunk',
+    created: expect.any(Number),
+    model: thinking,
+    choices: [
+      {
+        index: 0,
+        delta: { role: 'assistant', reasoning_content: `${thinking} is waking up: 10 seconds so far.\n` },
+        finish_reason: null,
+      },
+    ],
+  })
+  expect(answer).toContain('Hello')
 })
 
 test('a budget with at_limit sleep: its deployments fall asleep, and requests get 429 insufficient_quota', async () => {
