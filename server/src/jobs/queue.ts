@@ -28,7 +28,9 @@ export interface Jobs {
     payload: JobPayloads[Name],
     options?: { afterSeconds?: number | undefined },
   ): Promise<void>
-  /** Schedules these jobs and starts to run them. */
+  /** Creates the queues and schedules of these jobs that the database does not have. */
+  prepare(jobs: readonly Job[]): Promise<void>
+  /** Prepares these jobs and starts to run them. */
   work(jobs: readonly Job[]): Promise<void>
   /** Waits for the jobs that are running, then closes the queue. */
   close(): Promise<void>
@@ -56,16 +58,22 @@ export async function openQueue(
   })
   boss.on('error', onError)
   await boss.start()
-  return new Queue(boss, onError)
+  const queues = await boss.getQueues()
+  return new Queue(
+    boss,
+    queues.map(({ name }) => name),
+    onError,
+  )
 }
 
 class Queue implements Jobs {
   readonly #boss: PgBoss
   readonly #onError: (error: unknown) => void
-  readonly #created = new Map<JobName, Promise<void>>()
+  readonly #created: Map<string, Promise<void>>
 
-  constructor(boss: PgBoss, onError: (error: unknown) => void) {
+  constructor(boss: PgBoss, existing: string[], onError: (error: unknown) => void) {
     this.#boss = boss
+    this.#created = new Map(existing.map((name) => [name, Promise.resolve()]))
     this.#onError = onError
   }
 
@@ -79,7 +87,19 @@ class Queue implements Jobs {
     await this.#boss.send(name, payload, { db: fromKysely(db), startAfter: afterSeconds })
   }
 
+  async prepare(jobs: readonly Job[]): Promise<void> {
+    const schedules = await this.#boss.getSchedules()
+    const crons = new Map(schedules.map(({ name, cron }) => [name, cron]))
+    for (const { name, cron } of jobs) {
+      await this.#create(name)
+      if (cron !== undefined && cron !== crons.get(name)) {
+        await this.#boss.schedule(name, cron, null, { singletonKey: name })
+      }
+    }
+  }
+
   async work(jobs: readonly Job[]): Promise<void> {
+    await this.prepare(jobs)
     for (const job of jobs) await this.#start(job)
   }
 
@@ -100,8 +120,6 @@ class Queue implements Jobs {
 
   async #start(job: Job): Promise<void> {
     const { name, cron, concurrency = 1 } = job
-    await this.#create(name)
-    if (cron !== undefined) await this.#boss.schedule(name, cron, null, { singletonKey: name })
     const batches = { batchSize: concurrency, burstWhenBatchFull: true, perJobResults: true } as const
     // Notifications announce new jobs. Polling finds the delayed ones, which of a scheduled job are only its retries.
     const polling = { pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: cron === undefined ? 1 : 5 }

@@ -1,4 +1,5 @@
 import type { Application } from '../wiring/application.ts'
+import type { Job } from '../jobs/queue.ts'
 import { accountJobs } from '../features/accounts/jobs.ts'
 import { auditJobs } from '../features/audit/jobs.ts'
 import { composeBudgetMail } from '../features/billing/budgets/alert-mail.ts'
@@ -38,9 +39,8 @@ import { ssoJobs } from '../features/sso/jobs.ts'
 import { statisticsJobs } from '../features/statistics/jobs.ts'
 import { paymentSandboxJobs } from '../wiring/payment-sandbox-jobs.ts'
 
-/** Runs the background work of every feature until it is stopped. */
-export async function startWorker(application: Application): Promise<{ stop(): Promise<void> }> {
-  const { jobs, log } = application
+/** Lists the background jobs of every feature. */
+export function listJobs(application: Application): Job[] {
   const composers: MailComposers = {
     invitation: (invitationId, mailId) => composeInvitationMail(application, invitationId, mailId),
     password_reset: (resetId) => composePasswordResetMail(application, resetId),
@@ -53,7 +53,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     trial_exhausted: (organizationId) => composeTrialExhaustedMail(application, organizationId),
     budget_alert: (alertId) => composeBudgetMail(application, alertId),
   }
-  await jobs.work([
+  return [
     ...mailJobs(application, composers),
     ...alertJobs(application),
     ...auditJobs(application),
@@ -70,7 +70,13 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     ...operatorJobs(application),
     ...statisticsJobs(application),
     ...paymentSandboxJobs(application),
-  ])
+  ]
+}
+
+/** Runs the background work of every feature until it is stopped. */
+export async function startWorker(application: Application): Promise<{ stop(): Promise<void> }> {
+  const { jobs, log } = application
+  await jobs.work(listJobs(application))
   for (const sweep of [sweepMails, sweepOrphans, publishSandboxPrices, checkPrices]) {
     // The server starts even if a sweep fails: the schedule repeats it.
     await sweep(application).catch((error: unknown) => log.warn({ err: error }, 'the first sweep failed'))

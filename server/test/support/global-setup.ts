@@ -6,6 +6,7 @@ import { buildConsole } from '../../../scripts/build-console.ts'
 import { createLog } from '../../src/base/log.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
+import { listJobs } from '../../src/process/worker.ts'
 import { createApplication } from '../../src/wiring/create-application.ts'
 import { administer, endSessionsOf } from './administer-database.ts'
 
@@ -28,7 +29,9 @@ async function createMigratedDatabase(postgresUrl: string, dataDirectory: string
   url.pathname = `/${name}`
   const config = readConfig({ ROLE: 'migrate', DATABASE_URL: url.href, DATA_DIR: dataDirectory })
   const log = createLog({ level: 'silent' }, () => {})
-  await (await createApplication(config, { log, keepsCatalog: true })).close()
+  const application = await createApplication(config, { log, keepsCatalog: true })
+  await application.jobs.prepare(listJobs(application))
+  await application.close()
   // A database can be copied only while it has no session, and those of the job queue may outlive its end.
   await administer(postgresUrl, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`, endSessionsOf(name))
   return name
