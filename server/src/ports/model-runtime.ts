@@ -349,7 +349,14 @@ export interface ContextOverflow {
 export type EngineError =
   | { isModelLost: true }
   | { isModelLost: false; overflow: ContextOverflow }
-  | { isModelLost: false; overflow?: undefined; isOverloaded?: boolean | undefined; message: string }
+  | {
+      isModelLost: false
+      overflow?: undefined
+      isOverloaded?: boolean | undefined
+      /** The request is invalid, whatever the status says */
+      isRefused?: boolean | undefined
+      message: string
+    }
 
 export interface LogLine {
   at: Date

@@ -52,6 +52,7 @@ describe('launch request', () => {
       n_gpu: null,
       n_ctx: spec.contextTokens * spec.parallelSequences,
       n_parallel: spec.parallelSequences,
+      model_alias: [spec.modelUid],
     })
   })
 
@@ -100,6 +101,10 @@ describe('launch request', () => {
     const body = simulator.models.get(spec.modelUid)?.body
     expect(body).toMatchObject({ model_type: changes.modelType, model_engine: 'llama.cpp' })
     expect(body).not.toHaveProperty('model_size_in_billions')
+    const { contextTokens: batch, parallelSequences: slots } = spec
+    const options = { n_ctx: batch * slots, n_parallel: slots, n_batch: batch, n_ubatch: batch }
+    if (changes.modelType === 'rerank') expect(body).toMatchObject(options)
+    else expect(body).not.toHaveProperty('n_ctx')
   })
 
   test('several workers: worker_ip names the one with capacity', async () => {

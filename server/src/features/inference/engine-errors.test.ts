@@ -56,6 +56,12 @@ test.each([
   },
 )
 
+test('an invalid request is a 400, whatever its status', () => {
+  const invalid = translate(500, { isModelLost: false, isRefused: true, message: 'No text.' })
+  expect(invalid).toMatchObject({ status: 400 })
+  expect(parse(invalid)).toMatchObject({ error: { message: 'No text.', code: 'invalid_request_error' } })
+})
+
 test('any other body is forwarded unchanged', () => {
   expect(translate(500, null)).toEqual({ status: 500, body: Buffer.from('{}') })
   expect(translateEngineError({}, 500, Buffer.from('x'), request)).toEqual({

@@ -89,6 +89,7 @@ export function translateEngineError(
     return composeError(describeOverflow(error.overflow, request.protocol), request)
   }
   const isOverloaded = error.isOverloaded === true || status === 429
-  const code = isOverloaded ? 'rate_limited' : status < 500 ? 'invalid_request_error' : 'engine_error'
-  return composeError({ status: isOverloaded ? 429 : status, detail: error.message, code }, request)
+  const meant = isOverloaded ? 429 : error.isRefused === true ? 400 : status
+  const code = isOverloaded ? 'rate_limited' : meant < 500 ? 'invalid_request_error' : 'engine_error'
+  return composeError({ status: meant, detail: error.message, code }, request)
 }

@@ -22,7 +22,7 @@ export interface XinferenceCluster {
   killWorker(ip?: string): Promise<void>
   /** Reads the secret for the first sign-up, which the supervisor logs; null before 4.0 */
   readSetupToken(): Promise<string | null>
-  register(type: 'LLM' | 'embedding', model: Record<string, unknown>): Promise<void>
+  register(type: 'LLM' | 'embedding' | 'rerank', model: Record<string, unknown>): Promise<void>
   close(): Promise<void>
 }
 
@@ -171,6 +171,25 @@ export function describeEmbeddingModel(folder: string) {
         model_format: 'ggufv2',
         quantization: 'Q8_0',
         model_file_name_template: 'berth-tiny-embedding.gguf',
+        model_uri: `file://${folder}/weights`,
+      },
+    ],
+  }
+}
+
+/** A reranking model in Xinference's format for registrations; its weights are `weights/reranker.gguf`. */
+export function describeReranker(folder: string) {
+  return {
+    version: 2,
+    model_name: 'random-reranker',
+    max_tokens: 512,
+    language: ['en'],
+    type: 'normal',
+    model_specs: [
+      {
+        model_format: 'ggufv2',
+        quantization: 'Q8_0',
+        model_file_name_template: 'reranker.gguf',
         model_uri: `file://${folder}/weights`,
       },
     ],

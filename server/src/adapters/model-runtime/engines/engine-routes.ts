@@ -20,7 +20,7 @@ export const engineRoutes = {
     rerank: null,
     tokenize_content: null,
   },
-  xinference: { completions: null, responses: '4.1.0', messages: '3.0.0', rerank: null },
+  xinference: { completions: null, rerank: null },
   embedded: { completions: null, rerank: null, tokenize: null },
 } as const satisfies Record<string, EngineRoutes>
 

@@ -27,6 +27,16 @@ test('a FastAPI detail becomes a message, without the address at its start', () 
   })
 })
 
+test('a validation error is the caller’s fault, although its status is 500', () => {
+  const body =
+    'Internal Server Error: 1 validation error for CreateCompletionRequest\nprompt\n  str type expected (type=type_error.str)'
+  expect(read(500, body)).toEqual({
+    isModelLost: false,
+    isRefused: true,
+    message: 'prompt str type expected (type=type_error.str)',
+  })
+})
+
 test('a full queue of SGLang means that the engine has no room', () => {
   expect(read(503, '{"detail":"The request queue is full."}')).toMatchObject({ isOverloaded: true })
   expect(read(503, '{"detail":"No available worker"}')).toMatchObject({ isOverloaded: false })

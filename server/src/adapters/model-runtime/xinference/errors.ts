@@ -32,6 +32,8 @@ export function toEngineFailure(text: string, defaultCode: DefaultFailureCode): 
 /** Reads an error response of a model. A supervisor that has lost the model says so with its uid. */
 export function readEngineError(response: EngineErrorResponse): EngineError | null {
   const { status, body, modelUid } = response
+  const invalid = /^Internal Server Error: \d+ validation errors? for \w+\s+(.+)/s.exec(body)
+  if (invalid !== null) return { isModelLost: false, isRefused: true, message: cleanText(invalid[1]!) }
   const isNotFound = (status === 400 || status === 404) && /not found/i.test(body)
   if (isNotFound && body.includes(modelUid)) return { isModelLost: true }
   const error = readError(response)

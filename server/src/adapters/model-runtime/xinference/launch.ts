@@ -107,16 +107,17 @@ export function toLaunchBody(
     n_gpu: spec.gpuCount === 0 ? null : spec.gpuCount,
     ...(workerIp === null ? {} : { worker_ip: workerIp }),
     ...(isChat ? toEngineOptions(spec, engine, gpuMemoryShare) : {}),
+    ...(variant.modelType === 'rerank' && engine.toLowerCase() === 'llama.cpp' ? toRankOptions(spec) : {}),
     ...variant.engines.xinference?.options,
   }
 }
 
 /** The options of each engine. llama.cpp divides its context among its slots. */
 function toEngineOptions(
-  { variant, contextTokens, parallelSequences }: EngineSpec,
+  { variant, modelUid, contextTokens, parallelSequences }: EngineSpec,
   engine: string,
   gpuMemoryShare: number,
-): Record<string, number | boolean> {
+): Record<string, unknown> {
   // Without this option thoughts are part of the answer. Xinference fails on it for models whose tags it doesn't know.
   const reasoning = variant.engines.xinference?.separatesReasoning === true ? { reasoning_content: true } : {}
   switch (engine.toLowerCase()) {
@@ -130,8 +131,24 @@ function toEngineOptions(
     case 'sglang':
       return { context_length: contextTokens, ...reasoning }
     case 'llama.cpp':
-      return { n_ctx: contextTokens * parallelSequences, n_parallel: parallelSequences, ...reasoning }
+      return {
+        n_ctx: contextTokens * parallelSequences,
+        n_parallel: parallelSequences,
+        // Without this option answers name the model after the folder of its weights.
+        model_alias: [modelUid],
+        ...reasoning,
+      }
     default:
       return reasoning
+  }
+}
+
+/** llama.cpp reads a text in one batch to rank it, so a batch must hold a full context. */
+function toRankOptions({ contextTokens, parallelSequences }: EngineSpec): Record<string, number> {
+  return {
+    n_ctx: contextTokens * parallelSequences,
+    n_parallel: parallelSequences,
+    n_batch: contextTokens,
+    n_ubatch: contextTokens,
   }
 }
