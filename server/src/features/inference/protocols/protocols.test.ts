@@ -258,7 +258,7 @@ test('errors of an engine get the shape of the protocol', async () => {
   const { status, answer } = await run({ model: 'mine' }, (response) =>
     response.writeHead(400, { 'content-type': 'text/plain' }).end('too long'),
   )
-  expect([status, JSON.parse(answer)]).toEqual([400, { oops: 'too long', request: 'r-1' }])
+  expect([status, JSON.parse(answer)]).toEqual([401, { oops: 'too long', request: 'r-1' }])
 })
 
 test('each protocol has a path and an operation of its own, and each model type a protocol that serves it', () => {
