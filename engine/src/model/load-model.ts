@@ -60,14 +60,17 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
       },
     })
     log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu}`)
-    if (settings.requiresGpu && llama.gpu === false) throw noGpu(complaints)
+    if (settings.requiresGpu && !(await findsGpu(llama))) throw noGpu(complaints)
     const attention = llama.gpu === false ? chooseAttention(file, settings.type) : {}
-    const loaded = await load(llama, { ...settings, threads }, attention, log)
-    if (settings.requiresGpu && loaded.model.gpuLayers === 0) throw noGpu(complaints)
-    return loaded
+    return await load(llama, { ...settings, threads }, attention, log)
   } catch (error) {
     throw toLoadError(error, complaints)
   }
+}
+
+/** False also if CUDA loads but sees no GPU. */
+async function findsGpu(llama: Llama): Promise<boolean> {
+  return llama.gpu !== false && (await llama.getGpuDeviceNames()).length > 0
 }
 
 async function load(
@@ -119,21 +122,32 @@ export function describeModel({ typeDescription }: { typeDescription: string }):
 
 function readModel(
   llama: Llama,
-  { modelPath, gpuLayers, contextTokens, parallel }: Settings,
+  settings: Settings,
   attention: Partial<LlamaModelOptions>,
   log: Log,
 ): Promise<LlamaModel> {
   let told = 0
   return llama.loadModel({
-    modelPath,
+    modelPath: settings.modelPath,
     ...attention,
-    gpuLayers: gpuLayers === 'auto' ? { fitContext: { contextSize: contextTokens * parallel } } : gpuLayers,
+    gpuLayers: chooseGpuLayers(settings),
     onLoadProgress: (progress) => {
       if (progress < told) return
       log(`loading the model: ${Math.floor(progress * 100)} %`)
       told = Math.floor(progress * 10 + 1) / 10
     },
   })
+}
+
+/** Berth sizes an engine that requires a GPU to the GPU, so such an engine leaves no layer to the CPU. Too little memory fails its start. */
+function chooseGpuLayers({
+  gpuLayers,
+  requiresGpu,
+  contextTokens,
+  parallel,
+}: Settings): NonNullable<LlamaModelOptions['gpuLayers']> {
+  if (gpuLayers !== 'auto') return gpuLayers
+  return requiresGpu ? 'max' : { fitContext: { contextSize: contextTokens * parallel } }
 }
 
 async function createChat(
