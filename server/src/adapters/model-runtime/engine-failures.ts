@@ -103,6 +103,14 @@ const failureRules: FailureRule[] = [
     code: 'launch_rejected',
   },
   {
+    pattern: /compiled with an unsupported toolchain|no kernel image is available for execution/i,
+    appliesTo: 'log',
+    stage: 'engine_startup',
+    code: 'provider_error',
+    message:
+      'The engine was not built for this GPU and its driver. Update the driver, or use another build of the engine.',
+  },
+  {
     pattern:
       /cuda driver version is insufficient|no cuda-capable device|failed to infer device type|no usable gpu found|invalid device: |nvml.*(not found|can't communicate)/i,
     appliesTo: 'log',
