@@ -55,3 +55,15 @@ test.each([
     expect(offer?.offer.stateCacheBytes).toBe(mebibytes * 2 ** 20)
   }
 })
+
+test.each([
+  ['in DATA_DIR, which outlives a container', undefined, '/data/compile-cache/cuda'],
+  ['where CUDA_CACHE_PATH says', '/cache', '/cache'],
+])('an engine with GPUs sees only them, and keeps what CUDA compiles %s', async (_name, given, path) => {
+  const environment = { ...settings.environment, CUDA_CACHE_PATH: given }
+  const engines = await openEngines({ ...settings, environment })
+  const onGpus = await engines.build(spec, weights, { ...host, gpus: ['GPU-a', 'GPU-b'] })
+  expect(onGpus.variables).toMatchObject({ CUDA_VISIBLE_DEVICES: 'GPU-a,GPU-b', CUDA_CACHE_PATH: path })
+  const onHost = await engines.build(spec, weights, host)
+  expect(onHost.variables).not.toHaveProperty('CUDA_CACHE_PATH')
+})

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { EngineSpec, RuntimeEngine } from '../../../../ports/model-runtime.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import { openEmbedded } from './embedded.ts'
@@ -29,8 +30,21 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
       if (engine === undefined) throw new Error(`no engine of this host loads ${format}`)
       const start = await engine.build(spec, weights, place)
       const { gpus } = place
-      const visible = gpus === null ? {} : { CUDA_VISIBLE_DEVICES: gpus.join(',') }
-      return { ...start, apiKey: spec.apiKey, variables: { ...start.variables, ...visible } }
+      const onGpus = gpus === null ? {} : describeGpus(settings, gpus)
+      return { ...start, apiKey: spec.apiKey, variables: { ...start.variables, ...onGpus } }
     },
+  }
+}
+
+/** The variables of an engine with GPUs of its own. */
+function describeGpus(
+  { dataDirectory, environment }: LocalRuntimeSettings,
+  gpus: readonly string[],
+): Record<string, string> {
+  return {
+    CUDA_VISIBLE_DEVICES: gpus.join(','),
+    // llama.cpp has no machine code for some GPUs, such as the H100, so the driver compiles it. CUDA's own folder is in the user's home,
+    // which a container loses.
+    CUDA_CACHE_PATH: environment['CUDA_CACHE_PATH'] || join(dataDirectory, 'compile-cache', 'cuda'),
   }
 }
