@@ -30,21 +30,7 @@ export async function writeGguf(
   const unfinished = `${path}.${process.pid}`
   const file = await open(unfinished, 'w')
   try {
-    let offset = 0
-    const descriptions = tensors.map(({ name, shape, type, bytes }) => {
-      const at = offset
-      offset += Math.ceil(bytes / ALIGNMENT) * ALIGNMENT
-      return [text(name), int32(shape.length), ...shape.map(int64), int32(TENSOR[type]), int64(at)]
-    })
-    const head = Buffer.concat([
-      Buffer.from('GGUF'),
-      int32(3),
-      int64(tensors.length),
-      int64(fields.length),
-      ...fields.flatMap(([key, value]) => [text(key), value]),
-      ...descriptions.flat(),
-    ])
-    await file.write(pad(head))
+    await file.write(pad(encodeHead(fields, tensors)))
     for (const { write } of tensors) await file.write(pad(write()))
   } finally {
     await file.close()
@@ -52,10 +38,53 @@ export async function writeGguf(
   await rename(unfinished, path)
 }
 
+/** The bytes of a small file. */
+export function encodeGguf(fields: readonly GgufField[], tensors: readonly GgufTensor[]): Buffer {
+  return Buffer.concat([pad(encodeHead(fields, tensors)), ...tensors.map(({ write }) => pad(write()))])
+}
+
+/** The bytes of a file before its weights, without the padding in between. */
+export function encodeHead(
+  fields: readonly GgufField[],
+  tensors: readonly Omit<GgufTensor, 'write'>[],
+): Buffer {
+  let offset = 0
+  const descriptions = tensors.map(({ name, shape, type, bytes }) => {
+    const at = offset
+    offset += Math.ceil(bytes / ALIGNMENT) * ALIGNMENT
+    return [text(name), int32(shape.length), ...shape.map(int64), int32(TENSOR[type]), int64(at)]
+  })
+  return Buffer.concat([
+    Buffer.from('GGUF'),
+    int32(3),
+    int64(tensors.length),
+    int64(fields.length),
+    ...fields.flatMap(([key, value]) => [text(key), value]),
+    ...descriptions.flat(),
+  ])
+}
+
 /** A tensor in float32 whose values are all the same. */
 export function constantVector(name: string, length: number, value: number): GgufTensor {
   const write = () => Buffer.from(new Float32Array(length).fill(value).buffer)
   return { name, shape: [length], type: 'f32', bytes: length * 4, write }
+}
+
+/** A matrix in float32 with values between -`most` and `most`, the same pseudo-random ones for a seed every time. */
+export function randomFloats(
+  name: string,
+  { columns, rows, seed, most }: { columns: number; rows: number; seed: number; most: number },
+): GgufTensor {
+  const count = columns * rows
+  const write = () => {
+    const random = randomBytes(count * 4, seed)
+    const values = Float32Array.from(
+      { length: count },
+      (_, index) => (random.readInt32LE(index * 4) / 2 ** 31) * most,
+    )
+    return Buffer.from(values.buffer)
+  }
+  return { name, shape: [columns, rows], type: 'f32', bytes: count * 4, write }
 }
 
 /** A tensor in Q8_0, the same pseudo-random values for a seed every time. */
@@ -70,13 +99,15 @@ export function randomMatrix(
 
 /** Each block starts with its scale, a half-precision number. */
 function randomBlocks(blocks: number, seed: number): Buffer {
-  const key = Buffer.alloc(16, seed)
-  const bytes = createCipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(
-    Buffer.alloc(blocks * BLOCK.bytes),
-  )
+  const bytes = randomBytes(blocks * BLOCK.bytes, seed)
   // 2^-12: weights with a standard deviation of 0.018
   for (let block = 0; block < blocks; block++) bytes.writeUInt16LE(0x0c00, block * BLOCK.bytes)
   return bytes
+}
+
+function randomBytes(count: number, seed: number): Buffer {
+  const key = Buffer.alloc(16, seed)
+  return createCipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(Buffer.alloc(count))
 }
 
 /** A text as a value of the metadata. */

@@ -1,32 +1,78 @@
 /** Small files with the headers of published models, for tests of imports. */
 
+import {
+  encodeGguf,
+  encodeHead,
+  flag,
+  integers,
+  number,
+  randomFloats,
+  string,
+  strings,
+} from '../../../../bench/engine/gguf.ts'
+
 /** A value of a GGUF header */
 export type GgufEntry = number | boolean | string | readonly string[] | readonly number[]
 
 /** The bytes of a GGUF file with this metadata and tensors, without the weights themselves. */
 export function makeGguf(
   entries: Readonly<Record<string, GgufEntry>>,
-  tensors: readonly (readonly number[])[] = [[64, 64]],
+  shapes: readonly (readonly number[])[] = [[64, 64]],
 ): Buffer {
-  const parts = [Buffer.from('GGUF'), u32(3), u64(tensors.length), u64(Object.keys(entries).length)]
-  for (const [key, value] of Object.entries(entries)) parts.push(text(key), encode(value))
-  tensors.forEach((shape, index) => {
-    parts.push(text(`blk.${index}.weight`), u32(shape.length), ...shape.map(u64), u32(0), u64(0))
-  })
-  return Buffer.concat(parts)
+  const fields = Object.entries(entries).map(([key, value]) => [key, encode(value)] as const)
+  const tensors = shapes.map((shape, index) => ({
+    name: `blk.${index}.weight`,
+    shape,
+    type: 'f32' as const,
+    bytes: 0,
+  }))
+  return encodeHead(fields, tensors)
 }
 
 function encode(value: GgufEntry): Buffer {
-  if (typeof value === 'boolean') return Buffer.concat([u32(7), Buffer.from([Number(value)])])
-  if (typeof value === 'number') return Buffer.concat([u32(4), u32(value)])
-  if (typeof value === 'string') return Buffer.concat([u32(8), text(value)])
-  const items = value.map((item) => (typeof item === 'string' ? text(item) : u32(item)))
-  const type = typeof value[0] === 'string' ? 8 : 4
-  return Buffer.concat([u32(9), u32(type), u64(value.length), ...items])
+  if (typeof value === 'boolean') return flag(value)
+  if (typeof value === 'number') return number('uint32', value)
+  if (typeof value === 'string') return string(value)
+  return typeof value[0] === 'string' ? strings(value as string[]) : integers(value as number[])
 }
 
-/** The bytes of a safetensors file with tensors of these types and shapes, filled with zeros. */
-export function makeSafetensors(tensors: Readonly<Record<string, [type: string, shape: number[]]>>): Buffer {
+/** The shape of a model that an adapter changes. */
+export interface AdaptedShape {
+  layers: number
+  hiddenSize: number
+}
+
+/** The bytes of a GGUF adapter of the queries and values of a model of the architecture `llama`, with other random weights for each seed. */
+export function makeGgufAdapter({ layers, hiddenSize }: AdaptedShape, seed: number, base?: string): Buffer {
+  const rank = 4
+  const fields = [
+    ['general.architecture', string('llama')],
+    ['general.type', string('adapter')],
+    ['adapter.type', string('lora')],
+    ['adapter.lora.alpha', number('float32', 8)],
+    ...(base === undefined ? [] : [['general.base_model.0.repo_url', string(base)] as const]),
+  ] as const
+  const targets = Array.from({ length: layers }, (_, layer) => [
+    `blk.${layer}.attn_q`,
+    `blk.${layer}.attn_v`,
+  ]).flat()
+  const tensors = targets.flatMap((target, index) => [
+    randomFloats(`${target}.weight.lora_a`, { columns: hiddenSize, rows: rank, seed: seed + index, most: 1 }),
+    randomFloats(`${target}.weight.lora_b`, {
+      columns: rank,
+      rows: hiddenSize,
+      seed: seed + index + 100,
+      most: 1,
+    }),
+  ])
+  return encodeGguf(fields, tensors)
+}
+
+/** The bytes of a safetensors file with tensors of these types and shapes, filled with zeros, or with random floats for a seed. */
+export function makeSafetensors(
+  tensors: Readonly<Record<string, [type: string, shape: number[]]>>,
+  seed?: number,
+): Buffer {
   const sizes: Readonly<Record<string, number>> = { F32: 4, I32: 4, BF16: 2, F16: 2, U8: 1, F8_E4M3: 1 }
   let offset = 0
   const header = Object.fromEntries(
@@ -37,7 +83,11 @@ export function makeSafetensors(tensors: Readonly<Record<string, [type: string, 
     }),
   )
   const json = Buffer.from(JSON.stringify({ __metadata__: { format: 'pt' }, ...header }))
-  return Buffer.concat([u64(json.length), json, Buffer.alloc(offset)])
+  const content =
+    seed === undefined
+      ? Buffer.alloc(offset)
+      : randomFloats('', { columns: offset / sizes['F32']!, rows: 1, seed, most: 1 }).write()
+  return Buffer.concat([u64(json.length), json, content])
 }
 
 /** The metadata of a small Qwen3, with a chat template that knows tools. */
@@ -52,16 +102,6 @@ export const qwenMetadata: Readonly<Record<string, GgufEntry>> = {
   'qwen3.attention.value_length': 128,
   'tokenizer.ggml.tokens': Array.from({ length: 1000 }, (_, index) => `token ${index}`),
   'tokenizer.chat_template': '{% if tools %}{{ tools }}{% endif %}<think>{{ messages }}',
-}
-
-function text(value: string): Buffer {
-  return Buffer.concat([u64(Buffer.byteLength(value)), Buffer.from(value)])
-}
-
-function u32(value: number): Buffer {
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32LE(value)
-  return bytes
 }
 
 function u64(value: number): Buffer {

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { estimateMemory } from '../../placement/memory-estimate.ts'
 import { readConfigArchitecture } from './config-architecture.ts'
 import type { ConfigObject } from './config-object.ts'
+import { readWeightFormat } from './formats.ts'
 
 /** Layers with a cache, KV heads, head dimension; then layers with a window and its length; then bytes of state */
 type Cache = [layers: number, kvHeads: number, dimension: number, ...more: number[]]
@@ -349,39 +350,62 @@ test('at least 40 models, of which 10 are mixtures, hybrid or have a window', ()
 
 describe('memory for 4 requests of 8192 tokens in a shared cache on one GPU, in GiB', () => {
   const gib = 2 ** 30
-  // Parameters, then the need of bf16 weights in a published table
-  const needs: [repository: string, parameters: number, need: number][] = [
-    ['Qwen/Qwen2.5-0.5B-Instruct', 494_032_768, 2.8],
-    ['Qwen/Qwen2.5-7B-Instruct', 7_615_616_512, 18.2],
-    ['Qwen/Qwen2.5-14B-Instruct', 14_770_033_664, 36.4],
-    ['Qwen/Qwen2.5-32B-Instruct', 32_763_876_352, 73.6],
-    ['meta-llama/Llama-3.1-70B-Instruct', 70_553_706_496, 149.5],
-    ['Qwen/Qwen3-235B-A22B', 235_093_634_560, 467.2],
-  ]
-  test.each(needs)('%s with %d parameters: %d', (repository, parameters, need) => {
-    const config = published.find(([name]) => name === repository)![1]
-    const { totalBytes } = estimateMemory(
-      {
-        variant: {
-          modelName: 'a',
-          modelType: 'LLM',
-          format: 'pytorch',
-          sizeInBillions: parameters / 1e9,
-          quantization: 'none',
-          contextLength: 32_768,
-          architecture: readConfigArchitecture(config, parameters),
-          weightBytes: parameters * 2,
-          weights: { kind: 'huggingface', repo: repository, revision: 'main', files: [] },
-          engines: {},
-        },
-        engine: { sizing: 'shared-cache', images: 'none', profile: 'any' },
-      },
-      { contextTokens: 8192, parallelSequences: 4 },
-      { gpuCount: 1 },
-    )
-    expect(totalBytes / gib).toBeCloseTo(need, 0)
-    expect(Math.abs(totalBytes / gib - need)).toBeLessThan(0.01 * need + 0.1)
+  const method = (quant_method: string, bits?: number): ConfigObject => ({
+    quantization_config: { quant_method, bits },
   })
+  /** The `quantization_config` of the owners' repositories, or the quantization of a GGUF file */
+  const formats: [name: string, config: ConfigObject | null, engine: 'shared-cache' | 'per-slot'][] = [
+    ['bf16', {}, 'shared-cache'],
+    ['fp8', method('fp8'), 'shared-cache'],
+    ['awq', method('awq', 4), 'shared-cache'],
+    ['gptq', method('gptq', 4), 'shared-cache'],
+    ['Q8_0', null, 'per-slot'],
+    ['Q4_K_M', null, 'per-slot'],
+  ]
+  // Parameters, then the needs of bf16, fp8, 4-bit integers, Q8_0 and Q4_K_M
+  const needs: [repository: string, parameters: number, needs: number[]][] = [
+    ['Qwen/Qwen2.5-0.5B-Instruct', 494_032_768, [2.8, 2.5, 2.3, 2.4, 2.2]],
+    ['Qwen/Qwen2.5-7B-Instruct', 7_615_616_512, [18.2, 12.0, 8.8, 11.2, 7.8]],
+    ['Qwen/Qwen2.5-14B-Instruct', 14_770_033_664, [36.4, 23.9, 17.4, 22.8, 16.3]],
+    ['Qwen/Qwen2.5-32B-Instruct', 32_763_876_352, [73.6, 44.0, 28.8, 43.5, 29.1]],
+    ['meta-llama/Llama-3.1-70B-Instruct', 70_553_706_496, [149.5, 84.6, 51.2, 84.8, 53.7]],
+    ['Qwen/Qwen3-235B-A22B', 235_093_634_560, [467.2, 245.6, 131.3, 251.6, 147.9]],
+  ]
+  const rows = needs.flatMap(([repository, parameters, [bf16, fp8, int4, q8, q4]]) =>
+    [bf16!, fp8!, int4!, int4!, q8!, q4!].map(
+      (need, index) => [repository, formats[index]!, parameters, need] as const,
+    ),
+  )
+  test.each(rows.map((row) => [row[0], row[1][0], row[3], row] as const))(
+    '%s in %s: %d',
+    (repository, name, need, [, [, quantization, sizing], parameters]) => {
+      const config = published.find(([each]) => each === repository)![1]
+      const read =
+        quantization === null
+          ? { format: 'ggufv2', quantization: name }
+          : readWeightFormat(quantization, repository)
+      const { totalBytes } = estimateMemory(
+        {
+          variant: {
+            modelName: 'a',
+            modelType: 'LLM',
+            format: read.format,
+            sizeInBillions: parameters / 1e9,
+            quantization: read.quantization,
+            contextLength: 32_768,
+            architecture: readConfigArchitecture(config, parameters),
+            weightBytes: null,
+            weights: { kind: 'huggingface', repo: repository, revision: 'main', files: [] },
+            engines: {},
+          },
+          engine: { sizing, images: 'none', profile: 'any' },
+        },
+        { contextTokens: 8192, parallelSequences: 4 },
+        { gpuCount: 1 },
+      )
+      expect(Math.abs(totalBytes / gib - need)).toBeLessThan(0.01 * need + 0.1)
+    },
+  )
 })
 
 test.each<[string, ConfigObject]>([
