@@ -12,6 +12,7 @@ CREATE TABLE deployments (
   variant                jsonb NOT NULL,
   model_type             text GENERATED ALWAYS AS (variant ->> 'modelType') STORED,
   variant_reason         text,
+  adapters               jsonb NOT NULL DEFAULT '[]',
   wanted                 text NOT NULL DEFAULT 'awake' CHECK (wanted IN ('awake', 'asleep', 'ended')),
   status                 text NOT NULL CHECK (status IN
     ('requested', 'provisioning', 'deploying', 'running', 'sleeping', 'failed', 'terminating', 'terminated')),
@@ -61,6 +62,7 @@ COMMENT ON COLUMN deployments.shared_with IS
   'organization: every member whose current organization it is may call the deployment; NULL if only its owner may';
 COMMENT ON COLUMN deployments.alias IS 'A further name for requests, which several deployments may have';
 COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
+COMMENT ON COLUMN deployments.adapters IS 'The adapters that the deployment serves, copied from the catalog when they were added';
 COMMENT ON COLUMN deployments.wanted IS 'What the owner wants; status says how far it is';
 COMMENT ON COLUMN deployments.status IS 'Follows from wanted, failure_reason and the instances (derive-status.ts)';
 COMMENT ON COLUMN deployments.waiting_for IS
@@ -102,6 +104,7 @@ CREATE TABLE instances (
   memory_bytes        bigint,
   context_tokens      integer,
   parallel_sequences  integer,
+  adapters            jsonb NOT NULL DEFAULT '[]',
   region              text,
   cluster_id          text,
   instance_id         text,
@@ -123,6 +126,7 @@ CREATE INDEX instances_deployment_idx ON instances (deployment_id, id);
 CREATE INDEX instances_live_idx ON instances (deployment_id) WHERE status <> 'released';
 COMMENT ON TABLE instances IS 'The engines of deployments, each on its own hardware. Only who has the lease of the deployment changes them.';
 COMMENT ON COLUMN instances.instance_id IS 'The compute backend''s id of the hardware';
+COMMENT ON COLUMN instances.adapters IS 'The adapters that the engine has, in its order';
 COMMENT ON COLUMN instances.started_at IS 'When the compute backend handed the hardware over; NULL before that';
 COMMENT ON COLUMN instances.ready_at IS 'When the engine first answered; NULL before that';
 COMMENT ON COLUMN instances.lost_at IS 'When the hardware was lost. It is not billed from then on, until the engine runs again.';
@@ -163,8 +167,8 @@ $$;
 CREATE TRIGGER deployments_created AFTER INSERT OR DELETE ON deployments
   FOR EACH ROW EXECUTE FUNCTION notify_deployment_changed();
 CREATE TRIGGER deployments_changed AFTER UPDATE ON deployments FOR EACH ROW
-  WHEN ((OLD.status, OLD.failure_reason, OLD.model_name, OLD.alias, OLD.shared_with)
-    IS DISTINCT FROM (NEW.status, NEW.failure_reason, NEW.model_name, NEW.alias, NEW.shared_with))
+  WHEN ((OLD.status, OLD.failure_reason, OLD.model_name, OLD.alias, OLD.shared_with, OLD.adapters)
+    IS DISTINCT FROM (NEW.status, NEW.failure_reason, NEW.model_name, NEW.alias, NEW.shared_with, NEW.adapters))
   EXECUTE FUNCTION notify_deployment_changed();
 
 CREATE FUNCTION notify_instance_changed() RETURNS trigger LANGUAGE plpgsql AS $$

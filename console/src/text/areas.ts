@@ -1,3 +1,4 @@
+export { adapters } from './adapters.ts'
 export { alerts } from './alerts.ts'
 export { audit } from './audit.ts'
 export { auth } from './auth.ts'

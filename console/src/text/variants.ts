@@ -8,6 +8,8 @@ export const variants = {
     fp8: 'FP8',
     fp4: 'FP4',
     compressed: 'compressed-tensors',
+    'lora-gguf': 'GGUF adapter',
+    'lora-peft': 'PEFT adapter',
     mlx: 'MLX',
     pickle: 'Pickle',
     onnx: 'ONNX',

@@ -136,6 +136,15 @@ export const errorCodes = {
     kind: 'invalid',
     meaning: 'No engine of the server loads what the repository or the file has; `reasons` says why.',
   },
+  adapter_not_supported: {
+    kind: 'invalid',
+    meaning:
+      'The deployment can not serve the adapter: it is of another model, or the engine does not serve it.',
+  },
+  base_model_not_found: {
+    kind: 'invalid',
+    meaning: 'The model is an adapter, and the organization does not see its base model.',
+  },
   hub_unreachable: { kind: 'unavailable', meaning: 'The Hub is unreachable.' },
   model_name_taken: { kind: 'conflict', meaning: 'The organization sees a model of this name.' },
   model_in_use: {

@@ -7,6 +7,8 @@ export const formatNames: Readonly<Record<string, string>> = {
   fp8: 'FP8',
   fp4: 'FP4',
   compressed: 'compressed-tensors',
+  'lora-gguf': 'GGUF adapter',
+  'lora-peft': 'PEFT adapter',
   mlx: 'MLX',
   pickle: 'Pickle',
   onnx: 'ONNX',

@@ -124,6 +124,47 @@ export type MeaningfulField = (typeof meaningfulFields)[number]
 /** The fields that an engine ignores without a word, each with the oldest version that does; null for every version. */
 export type IgnoredFields = Readonly<Partial<Record<MeaningfulField, string | null>>>
 
+/**
+ * The formats of low-rank adapters (LoRA). `lora-gguf` is a GGUF file, and `lora-peft` a folder with safetensors and an
+ * `adapter_config.json`, as PEFT writes them.
+ */
+export const adapterFormats = ['lora-gguf', 'lora-peft'] as const
+export type AdapterFormat = (typeof adapterFormats)[number]
+
+/** A low-rank adapter, which an engine applies to single requests. */
+export interface ModelAdapter {
+  /** Id of the adapter in the catalog */
+  modelId: string
+  modelName: string
+  format: AdapterFormat
+  /** The largest rank of its matrices */
+  rank: number
+  weightBytes: number
+  weights: WeightSource
+}
+
+/** An adapter for a runtime. `hubToken` is like that of `EngineSpec`. */
+export interface EngineAdapter extends ModelAdapter {
+  hubToken?: string | null | undefined
+}
+
+/** How an engine serves adapters. */
+export interface AdapterServing {
+  format: AdapterFormat
+  /**
+   * How a request selects an adapter. `name`: by its id in place of the model's name, as in vLLM. `list`: by a member `lora` with the
+   * scale of each adapter of the engine, as in llama-server.
+   */
+  selectedBy: 'name' | 'list'
+  /** Routes on which requests can't select one; absent for none */
+  deafRoutes?: readonly EngineRoute[]
+  /**
+   * The ranks for which the engine has room, in order: every adapter takes as much as the one of the largest rank, rounded up to one of
+   * these. Absent if an adapter of any rank takes what its files have.
+   */
+  ranks?: readonly number[]
+}
+
 /** An engine that a runtime runs. */
 export interface RuntimeEngine {
   /** Names the engine in the API, such as `vllm`; null if the runtime doesn't say which engine serves a model */
@@ -143,6 +184,8 @@ export interface RuntimeEngine {
   routes: EngineRoutes
   /** Absent if the engine refuses what it doesn't honor, or if nobody knows */
   ignoredFields?: IgnoredFields
+  /** Absent if the engine serves no adapters on this runtime */
+  adapters?: AdapterServing
   /** Whether requests may have a `cache_salt`: only requests with the same one share cached prefixes */
   saltsCache: boolean
   /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown */
@@ -189,6 +232,8 @@ export interface EngineSpec extends ServingCapacity {
   variant: ModelVariant
   /** Reads the repository of the weights, or null to read it without a token; absent for the runtime's own token */
   hubToken?: string | null | undefined
+  /** What the engine serves besides, in this order; absent for none */
+  adapters?: readonly EngineAdapter[] | undefined
   instanceType: string
   gpuCount: number
   /** Estimated memory for weights, caches and overhead; the runtime reserves this amount */

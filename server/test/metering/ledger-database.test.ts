@@ -5,7 +5,7 @@ import { connectDatabase } from '../../src/database/connect.ts'
 import type { DatabaseConnection } from '../../src/database/connect.ts'
 import { migrateDatabase } from '../../src/database/migrate.ts'
 import { fromThousandths } from '../../src/features/metering/decimal.ts'
-import { makeInstance } from '../../src/features/deployments/instances/store.ts'
+import { insertInstance, makeInstance } from '../../src/features/deployments/instances/store.ts'
 import { recordTokens } from '../../src/features/metering/record-tokens.ts'
 import { settleOrganization } from '../../src/features/metering/settle.ts'
 import {
@@ -125,7 +125,7 @@ async function insertDeployment(id: string, organizationId: number, at: Date): P
     })
     .execute()
   const instance = { ...makeInstance(id, at), id }
-  await connection.db.insertInto('instances').values(instance).execute()
+  await insertInstance(connection.db, instance)
 }
 
 async function setStatus(

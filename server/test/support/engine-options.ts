@@ -35,6 +35,10 @@ export const vllmOptions: Record<string, RegExp> = {
   'enable-expert-parallel': bare,
   'enable-prompt-tokens-details': bare,
   'chat-template-content-format': /^string$/,
+  'enable-lora': bare,
+  'max-loras': count,
+  'max-lora-rank': count,
+  'lora-modules': /^\S+=\S+$/,
 }
 
 /** The options of `llama-server` that Berth and the catalog use, with their values, from build b10964. */
@@ -61,4 +65,6 @@ export const llamaServerOptions: Record<string, RegExp> = {
   'cache-ram': count,
   jinja: bare,
   'reasoning-format': /^deepseek$/,
+  lora: /\.gguf$/,
+  'lora-init-without-apply': bare,
 }

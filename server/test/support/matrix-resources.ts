@@ -71,7 +71,13 @@ export function newModelName(): string {
 /** Adds a model to the first tenant's organization and returns its id. */
 export async function addModel({ server, tenants }: Caller): Promise<string> {
   const owner = toViewer(tenants.members.super_admin)
-  const request = { name: 'acme/Small-GGUF', revision: 'main', token: undefined, modelName: newModelName() }
+  const request = {
+    name: 'acme/Small-GGUF',
+    revision: 'main',
+    token: undefined,
+    baseModel: undefined,
+    modelName: newModelName(),
+  }
   return (await importModel(server.application, owner, request)).id
 }
 

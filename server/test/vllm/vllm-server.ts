@@ -1,11 +1,9 @@
-import { createHash } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ModelType } from '../../src/ports/model-runtime.ts'
-import { listen } from '../support/listen.ts'
+import { startHubServer } from '../support/hub/hub-server.ts'
+import type { HubRepository } from '../support/hub/hub-server.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -50,26 +48,17 @@ export function describeModel(
 `
 }
 
-/** Answers as the Hub does for the repositories with the converted model and the reranking one. */
-async function startHub(): Promise<{ url: string; server: Server }> {
-  const server = createServer((request, response) => {
-    const path = request.url ?? ''
-    const folder = path.includes('berth/reranker') ? reranker : model
-    const read = (name: string) => readFileSync(join(folder, name))
-    const file = /\/resolve\/[^/]+\/([\w.-]+)$/.exec(path)?.[1]
-    if (file !== undefined) return void response.end(read(file))
-    const siblings = readdirSync(folder).map((name) => ({
-      rfilename: name,
-      size: read(name).length,
-      lfs: { sha256: createHash('sha256').update(read(name)).digest('hex') },
-    }))
-    response.end(JSON.stringify({ siblings }))
-  })
-  return { url: `http://127.0.0.1:${await listen(server)}`, server }
+/** A repository with the files of a folder. */
+function readRepository(folder: string): HubRepository {
+  const files = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))] as const)
+  return { commit: 'c'.repeat(40), files: Object.fromEntries(files) }
 }
 
-/** Starts a server whose deployments of these models run on a real vLLM on the CPU. */
-export async function startVllmServer(models: readonly string[]): Promise<TestServer> {
+/** Starts a server whose deployments of these models run on a real vLLM on the CPU. Its hub has `repositories` besides theirs. */
+export async function startVllmServer(
+  models: readonly string[],
+  repositories: Record<string, HubRepository> = {},
+): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-vllm-'))
   writeFileSync(join(folder, 'models.yaml'), `models:${models.join('')}`)
   // Compiling for the CPU takes minutes.
@@ -80,11 +69,15 @@ export async function startVllmServer(models: readonly string[]): Promise<TestSe
     `#!${environment}/bin/python\nimport os, sys\nprogram = '${environment}/bin/vllm'\nos.execv(program, [program, *sys.argv[1:], '--enforce-eager'])\n`,
   )
   chmodSync(command, 0o755)
-  const hub = await startHub()
+  const hub = await startHubServer({
+    'berth/tiny': readRepository(model),
+    'berth/reranker': readRepository(reranker),
+    ...repositories,
+  })
   const server = await startTestServer({
     settings: {
       CATALOG_FILE: join(folder, 'models.yaml'),
-      HF_ENDPOINT: hub.url,
+      HF_ENDPOINT: hub.origin,
       VLLM_COMMAND: command,
     },
   })
@@ -92,7 +85,7 @@ export async function startVllmServer(models: readonly string[]): Promise<TestSe
     ...server,
     async close() {
       await server.close()
-      hub.server.close()
+      await hub.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }

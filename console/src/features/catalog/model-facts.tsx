@@ -24,6 +24,14 @@ export function ModelFacts({ model }: { model: DeployableModel }) {
             </span>
           </span>
         </Fact>
+        {model.base_model !== null && (
+          <Fact name={text.adapters.adapterOf}>
+            {model.base_model}
+            <span className="block text-[0.8125rem] text-muted">
+              {text.adapters.adapterNote(model.base_model)}
+            </span>
+          </Fact>
+        )}
         <Fact name={words.sizes}>{listSizes(model).map(formatParameters).join(', ')}</Fact>
         <Fact name={words.formats}>{listFormats(model).map(nameFormat).join(', ')}</Fact>
         {model.source.repository !== null && (

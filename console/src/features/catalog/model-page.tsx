@@ -67,7 +67,7 @@ function Model({ model }: { model: DeployableModel }) {
   const [isDeploying, setIsDeploying] = useState(false)
   const [initial, setInitial] = useState<Variant>()
   const isOwn = model.owner === 'organization'
-  const mayDeploy = can('createDeployments')
+  const mayDeploy = can('createDeployments') && model.base_model === null
   const kind = sampleKinds[model.model_type]
   const deploy = (choice?: Variant) => {
     setInitial(choice)
@@ -114,7 +114,9 @@ function Model({ model }: { model: DeployableModel }) {
     >
       <ModelFacts model={model} />
       <ModelDeployments modelName={model.model_name} />
-      <VariantsTable model={model} placements={placements} onDeploy={mayDeploy ? deploy : undefined} />
+      {model.base_model === null && (
+        <VariantsTable model={model} placements={placements} onDeploy={mayDeploy ? deploy : undefined} />
+      )}
       {/* Wait for the table above, which would shift this section. */}
       {can('useOwnDeployments') && !placements.isPending && (
         <Section title={words.call} description={words.callNote} actions={<ScriptSessionButton />}>

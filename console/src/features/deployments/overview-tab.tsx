@@ -1,4 +1,5 @@
 import type { Deployment } from '../../contract.ts'
+import { lazy, Suspense } from 'react'
 import { Link } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
 import { Disclosure } from '../../components/disclosure.tsx'
@@ -13,6 +14,9 @@ import { Instances } from './instances.tsx'
 import { SleepNotice } from './sleep-notice.tsx'
 import { Timeline } from './timeline.tsx'
 
+/** Most deployments have none. */
+const Adapters = lazy(async () => ({ default: (await import('./adapters.tsx')).Adapters }))
+
 /** Failure, timeline, reason for the instance type, and details of a deployment. */
 export function OverviewTab({ deployment }: { deployment: Deployment }) {
   return (
@@ -24,6 +28,11 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
         <Instances deployment={deployment} />
         <Timeline deployment={deployment} />
         <Capacity deployment={deployment} />
+        {deployment.model_type === 'LLM' && (
+          <Suspense fallback={null}>
+            <Adapters deployment={deployment} />
+          </Suspense>
+        )}
         {deployment.selected_instance_type !== null && (
           <Disclosure summary={text.deployment.whyInstance} className="rounded-xl bg-surface">
             <p className="max-w-prose px-5 py-4">{deployment.selection_reason}</p>

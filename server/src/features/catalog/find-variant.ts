@@ -2,7 +2,7 @@ import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import { listMatchingVariants } from './model.ts'
 import type { CatalogModel, VariantChoice } from './model.ts'
-import { findModelByName, listEnabledEntries } from './store.ts'
+import { findModelById, findModelByName, listEnabledEntries } from './store.ts'
 
 /** Finds the enabled model of a request among those that the organization sees. Throws `model_not_deployable` if it doesn't exist or has no such variant. */
 export async function findRequestedModel(
@@ -17,6 +17,13 @@ export async function findRequestedModel(
       `The catalog has no model called ${JSON.stringify(modelName.slice(0, 200))}. List the models with GET /api/v1/deployable-models.`,
     )
   }
+  const { adapter } = model.entry
+  if (adapter !== undefined) {
+    throw new ApplicationError(
+      'model_not_deployable',
+      `${model.model_name} is an adapter of ${adapter.baseModelName}. Deploy ${adapter.baseModelName}, then add the adapter to the deployment.`,
+    )
+  }
   if (listMatchingVariants(model.entry, choice).length === 0) {
     throw new ApplicationError(
       'model_not_deployable',
@@ -24,6 +31,15 @@ export async function findRequestedModel(
     )
   }
   return model.entry
+}
+
+/** Resolves to the enabled model with this id, if the organization sees it; otherwise to null. */
+export async function findVisibleModel(
+  { db }: Pick<Services, 'db'>,
+  organizationId: number,
+  id: string,
+): Promise<CatalogModel | null> {
+  return (await findModelById(db, organizationId, id, true))?.entry ?? null
 }
 
 /** Resolves to how the catalog spells the name or id of a model, enabled or not; null for an unknown one. */
@@ -35,10 +51,14 @@ export async function findCatalogName(
   return (await findModelByName(db, organizationId, modelName, false))?.model_name ?? null
 }
 
-/** The enabled models that an organization sees, or that the installation has (`null`), with their variants, in catalog order. */
-export function listDeployableModels(
+/**
+ * The enabled models that an organization sees, or that the installation has (`null`), with their variants, in catalog order. Adapters
+ * are not among them, because they are not deployed themselves.
+ */
+export async function listDeployableModels(
   { db }: Pick<Services, 'db'>,
   organizationId: number | null,
 ): Promise<CatalogModel[]> {
-  return listEnabledEntries(db, organizationId)
+  const models = await listEnabledEntries(db, organizationId)
+  return models.filter(({ adapter }) => adapter === undefined)
 }

@@ -16,6 +16,17 @@ export interface CatalogVariant extends ModelVariant {
   gated: boolean
 }
 
+/** What makes a model an adapter: it changes the answers of its base model, and a deployment of the base serves it. */
+export interface AdapterFacts {
+  /** Name of the base model in the catalog */
+  baseModelName: string
+  /** The sizes of the base model that the adapter fits, in billions of parameters */
+  baseSizes: number[]
+  rank: number
+  /** The matrices that it changes, as its files name them */
+  targetModules: string[]
+}
+
 /** A deployable model with all its variants, in the order of their source. `default` is one of `variants`. */
 export interface CatalogModel {
   id: string
@@ -25,6 +36,8 @@ export interface CatalogModel {
   provider: string
   family: string
   modelType: ModelType
+  /** Absent for a model that is deployed itself */
+  adapter?: AdapterFacts | undefined
   description: string
   license: string
   tags: string[]

@@ -10,7 +10,7 @@ import type {
   ModelVariant,
   WeightSource,
 } from '../../ports/model-runtime.ts'
-import type { CatalogModel, CatalogVariant, ModelSource } from './model.ts'
+import type { AdapterFacts, CatalogModel, CatalogVariant, ModelSource } from './model.ts'
 
 /** The version of the JSON that this server writes, and the newest that it reads. */
 const storedVersion = 1
@@ -96,6 +96,13 @@ const sourceSchema: z.ZodType<ModelSource> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('upload'), fileName: z.string(), bytes: z.number() }),
 ])
 
+const adapterSchema = z.object({
+  baseModelName: z.string(),
+  baseSizes: z.array(z.number()),
+  rank: z.number(),
+  targetModules: z.array(z.string()),
+} satisfies FieldsOf<AdapterFacts>)
+
 const modelSchema: z.ZodType<CatalogModel> = z.object({
   id: z.string(),
   source: sourceSchema,
@@ -104,6 +111,7 @@ const modelSchema: z.ZodType<CatalogModel> = z.object({
   provider: z.string(),
   family: z.string(),
   modelType: modelTypeSchema,
+  adapter: adapterSchema.optional(),
   description: z.string(),
   license: z.string(),
   tags: z.array(z.string()),

@@ -7,12 +7,12 @@ import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { updateOwnDeployment } from './change-store.ts'
-import { parseStoredVariant } from '../catalog/stored-model.ts'
-import { chooseInstance } from '../placement/choose-instance.ts'
+import type { ModelAdapter } from '../../ports/model-runtime.ts'
+import { chooseAdapters } from './choose-adapters.ts'
 import { accessDeployment } from './access-deployment.ts'
 import { queryRuntime } from '../placement/query-runtime.ts'
 import { listLiveInstances } from './instances/store.ts'
-import { needsResize, toMinimums } from './resize.ts'
+import { chooseHardware, needsResize, toMinimums } from './resize.ts'
 import type { CapacityMinimums } from '../placement/serving-capacity.ts'
 import { describeTarget } from './audit-target.ts'
 import type { Deployment } from './store.ts'
@@ -26,12 +26,15 @@ export type DeploymentWishes = {
 } & {
   sharedWith?: SharedWith | null | undefined
   alias?: string | null | undefined
+  /** Ids of models */
+  adapters?: readonly string[] | undefined
   policy?: { [Name in keyof Policy]?: Policy[Name] | undefined }
 }
 
 /**
  * Changes what a deployment must be able to serve, its alias, its policy, and whether it is shared. A deployment that doesn't serve yet moves
- * to hardware that is large enough; a running one starts a larger instance first. Throws `deployment_ended` and `no_feasible_instance`.
+ * to hardware that is large enough; a running one starts a larger instance first. Throws `deployment_ended`, `no_feasible_instance` and
+ * `adapter_not_supported`.
  */
 export async function changeDeployment(
   deps: Deps,
@@ -43,12 +46,13 @@ export async function changeDeployment(
     const deployment = await accessDeployment(deps, viewer, 'change', id)
     const { status } = deployment
     requireActive(deployment)
-    const change = toChange(deployment, wishes)
+    const adapters =
+      wishes.adapters === undefined ? undefined : await chooseAdapters(deps, deployment, wishes.adapters)
+    const change = toChange(deployment, { ...wishes, adapters })
     if (change === null) return deployment
-    const { columns, minimums } = change
-    if (minimums !== null && (await mustBeFeasible(deps, { ...deployment, ...columns }))) {
-      await assertFeasible(deps, deployment, minimums)
-    }
+    const { columns, asksForMore } = change
+    const next = { ...deployment, ...columns }
+    if (asksForMore && (await mustBeFeasible(deps, next))) await assertFeasible(deps, next)
     const more = (columns.max_instances ?? 0) - deployment.max_instances
     const changed = await updateOwnDeployment(
       deps.db,
@@ -56,9 +60,10 @@ export async function changeDeployment(
       {
         ...columns,
         schedules: columns.schedules && JSON.stringify(columns.schedules),
+        adapters: columns.adapters && JSON.stringify(columns.adapters),
         wished_instances: keepWithin(deployment.wished_instances, { ...deployment, ...columns }),
-        // New minimums may find hardware where the old ones didn't.
-        ...(minimums === null ? {} : { refusals: 0, refusal: null }),
+        // New wishes may find hardware where the old ones didn't.
+        ...(asksForMore ? { refusals: 0, refusal: null } : {}),
       },
       change.event,
       deps.clock(),
@@ -68,7 +73,7 @@ export async function changeDeployment(
         await recordAction(transaction, viewer, 'deployment.changed', {
           target,
           organizationId,
-          details: { ...details, ...columns },
+          details: { ...details, ...columns, adapters: columns.adapters?.map(({ modelName }) => modelName) },
         })
       },
     )
@@ -77,13 +82,24 @@ export async function changeDeployment(
 }
 
 type ChangedColumns = Partial<
-  Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences' | 'shared_with' | 'alias' | keyof Policy>
+  Pick<
+    Deployment,
+    'min_context_tokens' | 'min_parallel_sequences' | 'shared_with' | 'alias' | 'adapters' | keyof Policy
+  >
 >
 
-/** The columns and the event of a change; null if nothing changes. `minimums` is null if they stay. */
-function toChange(deployment: Deployment, wishes: DeploymentWishes) {
+/** The columns and the event of a change; null if nothing changes. `asksForMore` is true if other hardware may be needed. */
+function toChange(
+  deployment: Deployment,
+  wishes: Omit<DeploymentWishes, 'adapters'> & { adapters: ModelAdapter[] | undefined },
+) {
   const minimums = changeMinimums(toMinimums(deployment), wishes)
-  const { sharedWith = deployment.shared_with, alias = deployment.alias } = wishes
+  const {
+    sharedWith = deployment.shared_with,
+    alias = deployment.alias,
+    adapters = deployment.adapters,
+  } = wishes
+  const setsAdapters = listNames(adapters) !== listNames(deployment.adapters)
   const policy = changePolicy(deployment, wishes.policy ?? {})
   const changes = [
     minimums !== null && {
@@ -98,11 +114,12 @@ function toChange(deployment: Deployment, wishes: DeploymentWishes) {
       message: describeSharing(sharedWith),
     },
     alias !== deployment.alias && { columns: { alias }, message: describeAlias(alias) },
+    setsAdapters && { columns: { adapters }, message: describeAdapters(adapters) },
     policy !== null && { columns: policy, message: describePolicy({ ...deployment, ...policy }) },
   ].filter((change) => change !== false)
   if (changes.length === 0) return null
   return {
-    minimums,
+    asksForMore: minimums !== null || setsAdapters,
     columns: Object.assign({}, ...changes.map(({ columns }) => columns)) as ChangedColumns,
     event: {
       stage: minimums === null ? null : 'instance_selection',
@@ -112,10 +129,23 @@ function toChange(deployment: Deployment, wishes: DeploymentWishes) {
 }
 
 /** The changed minimums; null if they stay. */
-function changeMinimums(current: CapacityMinimums, wishes: DeploymentWishes): CapacityMinimums | null {
+function changeMinimums(
+  current: CapacityMinimums,
+  wishes: Omit<DeploymentWishes, 'adapters'>,
+): CapacityMinimums | null {
   const { contextTokens = current.contextTokens, parallelSequences = current.parallelSequences } = wishes
   const isSame = contextTokens === current.contextTokens && parallelSequences === current.parallelSequences
   return isSame ? null : { contextTokens, parallelSequences }
+}
+
+function listNames(adapters: readonly ModelAdapter[]): string {
+  return adapters.map(({ modelName }) => modelName).join(', ')
+}
+
+function describeAdapters(adapters: readonly ModelAdapter[]): string {
+  return adapters.length === 0
+    ? 'The deployment serves no adapters anymore.'
+    : `The deployment is to serve the adapters ${listNames(adapters)}.`
 }
 
 function describeSharing(sharedWith: SharedWith | null): string {
@@ -130,7 +160,7 @@ function describeAlias(alias: string | null): string {
     : `Requests reach the model by the alias ${alias} from now on.`
 }
 
-/** True if an instance has less than the minimums, or none has been chosen yet. */
+/** True if an instance has less than the owner asks for, or none has been chosen yet. */
 async function mustBeFeasible({ db }: Deps, deployment: Deployment): Promise<boolean> {
   const instances = (await listLiveInstances(db, [deployment.id])).get(deployment.id) ?? []
   return (
@@ -139,9 +169,8 @@ async function mustBeFeasible({ db }: Deps, deployment: Deployment): Promise<boo
   )
 }
 
-async function assertFeasible(deps: Deps, deployment: Deployment, minimums: CapacityMinimums): Promise<void> {
-  const variant = parseStoredVariant(deployment)
-  const result = await queryRuntime(deps, 'instance types', () => chooseInstance(deps, variant, minimums, []))
+async function assertFeasible(deps: Deps, deployment: Deployment): Promise<void> {
+  const result = await queryRuntime(deps, 'instance types', () => chooseHardware(deps, deployment, []))
   if (result.outcome === 'infeasible') {
     throw new ApplicationError('no_feasible_instance', result.reason)
   }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Services } from '../../services.ts'
-import type { EngineSpec } from '../../ports/model-runtime.ts'
+import type { EngineSpec, WeightSource } from '../../ports/model-runtime.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
 import { findHubToken } from '../own-models/hub-tokens.ts'
 import type { Instance } from './instances/store.ts'
@@ -33,8 +33,15 @@ export async function readEngineSpec(
     throw new Error(`instance ${instance.id} has no type selected`)
   }
   const variant = parseStoredVariant(deployment)
-  const { weights } = variant
-  const isOwn = weights.kind === 'huggingface' && weights.access === 'organization'
+  const tokenOf = async (weights: WeightSource) =>
+    // Never the installation's token, with which an organization could read the operator's repositories.
+    weights.kind === 'huggingface' && weights.access === 'organization'
+      ? { hubToken: await findHubToken(deps, deployment.organization_id) }
+      : {}
+  const adapters = instance.adapters.map(async (adapter) => ({
+    ...adapter,
+    ...(await tokenOf(adapter.weights)),
+  }))
   return {
     engineId: instance.id,
     deploymentId: deployment.id,
@@ -42,8 +49,8 @@ export async function readEngineSpec(
     apiKey: deriveEngineKey(deps.secretKey, deployment.id),
     clusterId: instance.cluster_id,
     variant,
-    // Never the installation's token, with which an organization could read the operator's repositories.
-    ...(isOwn ? { hubToken: await findHubToken(deps, deployment.organization_id) } : {}),
+    ...(await tokenOf(variant.weights)),
+    adapters: await Promise.all(adapters),
     instanceType: instance_type,
     gpuCount: gpu_count,
     memoryBytes: memory_bytes,

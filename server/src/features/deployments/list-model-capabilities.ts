@@ -10,9 +10,9 @@ export async function listModelCapabilities(
   deps: Pick<Services, 'db' | 'runtime'>,
   deployments: readonly ServingDeployment[],
 ): Promise<ModelCapability[]> {
-  const { modelName, modelType, organizationId } = deployments[0]!
+  const { baseModelName, modelType, organizationId } = deployments[0]!
   if (modelType === 'embedding') return ['embeddings']
   if (modelType === 'rerank') return ['rerank']
   const formats = new Set(deployments.map(({ format }) => format))
-  return ['chat', ...(await listCapabilities(deps, organizationId, modelName, [...formats]))]
+  return ['chat', ...(await listCapabilities(deps, organizationId, baseModelName, [...formats]))]
 }

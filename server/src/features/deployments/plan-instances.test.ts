@@ -2,14 +2,17 @@ import { expect, test } from 'vitest'
 import type { InstanceStatus } from './instances/lifecycle.ts'
 import { planInstances } from './plan-instances.ts'
 
+type Wish = Parameters<typeof planInstances>[0]
+
 const awake = {
   wanted: 'awake',
   failure_reason: null,
   refusals: 0,
   min_context_tokens: 8_192,
   min_parallel_sequences: null,
-} as const
-const asleep = { ...awake, wanted: 'asleep' } as const
+  adapters: [],
+} satisfies Wish
+const asleep = { ...awake, wanted: 'asleep' } satisfies Wish
 const nothing = { start: 0, keep: [], drain: [], release: [] }
 
 /** Instances with these statuses, whose ids are their places */
@@ -19,6 +22,7 @@ const members = (...statuses: InstanceStatus[]) =>
     status,
     context_tokens: 8_192,
     parallel_sequences: 4,
+    adapters: [],
   }))
 
 test.each([

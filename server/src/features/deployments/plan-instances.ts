@@ -16,12 +16,12 @@ export interface InstancePlan {
 
 type Wish = Pick<
   Deployment,
-  'wanted' | 'failure_reason' | 'refusals' | 'min_context_tokens' | 'min_parallel_sequences'
+  'wanted' | 'failure_reason' | 'refusals' | 'min_context_tokens' | 'min_parallel_sequences' | 'adapters'
 >
-type Member = Pick<Instance, 'id' | 'status' | 'context_tokens' | 'parallel_sequences'>
+type Member = Pick<Instance, 'id' | 'status' | 'context_tokens' | 'parallel_sequences' | 'adapters'>
 
 /**
- * Plans the instances of a deployment that should have `count` of them while it is awake. Those with less than the owner's minimums leave
+ * Plans the instances of a deployment that should have `count` of them while it is awake. Those with less than the owner asks for leave
  * first, then the newest. One at a time is replaced before it leaves, unless the hardware was refused. `instances` has the oldest first.
  */
 export function planInstances(deployment: Wish, count: number, instances: readonly Member[]): InstancePlan {

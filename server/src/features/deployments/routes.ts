@@ -103,7 +103,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       config: { permission: 'createDeployments', anyOrganization: true },
       schema: {
         operationId: 'changeDeployment',
-        summary: 'Change what a deployment must be able to serve, its policy, who may call it, and its alias',
+        summary:
+          'Change what a deployment must be able to serve, its adapters, its policy, who may call it, and its alias',
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
           'serves until a larger instance takes over, and says so in `waiting_for`; without room for both, it moves when its engine starts ' +
@@ -116,6 +117,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'not_found',
           'deployment_ended',
           'no_feasible_instance',
+          'adapter_not_supported',
           'resource_limit_reached',
           'runtime_unavailable',
         ],

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { modelTypes } from '../../ports/model-runtime.ts'
-import { count, page, pageQuery, queryBoolean, timestamp } from '../../http/schemas.ts'
+import type { ModelAdapter } from '../../ports/model-runtime.ts'
+import { hasAdapter } from './resize.ts'
+import { count, page, pageQuery, queryBoolean, text, timestamp } from '../../http/schemas.ts'
 import { contextTokens, minimums, parallelSequences } from '../placement/schemas.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import { listScopes } from './list-scope.ts'
@@ -101,6 +103,13 @@ export const changeDeploymentBody = z
     ...z.object(policyFields).partial().shape,
     shared_with: sharedWith.optional(),
     alias: alias.optional(),
+    adapters: z
+      .array(text({ min: 1, max: 128 }))
+      .max(32)
+      .optional()
+      .describe(
+        'Ids of the low-rank adapters (LoRA) in the catalog that the deployment serves from now on. Requests name one by its model name, or as `base:adapter`',
+      ),
   })
   .meta({
     id: 'DeploymentChange',
@@ -109,6 +118,7 @@ export const changeDeploymentBody = z
       { idle_minutes: 30 },
       { shared_with: 'organization' },
       { alias: 'team-chat' },
+      { adapters: [] },
     ],
   })
 
@@ -119,6 +129,7 @@ export function toWishes(body: z.infer<typeof changeDeploymentBody>): Deployment
     parallelSequences: body.min_parallel_sequences,
     sharedWith: body.shared_with,
     alias: body.alias,
+    adapters: body.adapters,
     policy: {
       min_instances: body.min_instances,
       max_instances: body.max_instances,
@@ -214,6 +225,17 @@ export const deploymentBody = z
     model_format: z.string().describe('Format of the weights'),
     model_size_in_billions: z.number().describe('Parameters in billions'),
     quantization: z.string().describe('Quantization of the weights'),
+    adapters: z
+      .array(
+        z.object({
+          model_id: z.string().describe('Id of the adapter in the catalog'),
+          model_name: z.string().describe('A value for `model` in inference requests'),
+          rank: count.describe('The largest rank of its matrices'),
+          weight_bytes: count.describe('Size of its files'),
+          ready: z.boolean().describe('true if a running instance has it; requests wait for one with a 503'),
+        }),
+      )
+      .describe('The low-rank adapters (LoRA) that the deployment serves besides its model'),
     inference_model_uid: z.string().describe('Identifier of the model inside the engine'),
     status: z
       .enum(deploymentStatuses)
@@ -227,8 +249,8 @@ export const deploymentBody = z
       .describe(
         'What the deployment is waiting for: `instance`: the compute backend provides one; `engine`: it starts, or downloads the ' +
           'model; `stop`: a lost engine stops before its restart; `release`: an instance is released; `drain`: requests in flight are finished before that; `runtime`: ' +
-          'the compute backend answers again; `retry`: the compute backend returned an error; `resize`: the model serves, and a larger ' +
-          'instance is to take over',
+          'the compute backend answers again; `retry`: the compute backend returned an error; `resize`: the model serves, and an ' +
+          'instance that is larger, or has further adapters, is to take over',
       ),
     status_message: z
       .string()
@@ -302,6 +324,7 @@ export function toDeploymentBody(
       target_concurrency: deployment.target_concurrency,
       schedules: deployment.schedules,
     },
+    adapters: deployment.adapters.map((adapter) => toAdapterBody(adapter, instances)),
     instances: instances.filter(isLive).map((each) => toInstanceBody(each, loads)),
     owner: { user_id: String(deployment.user_id), ...owner },
     user_id: String(deployment.user_id),
@@ -321,6 +344,17 @@ function findShownInstance({ status }: DeploymentSummary, instances: readonly In
   // A worker may have chosen hardware since the row of the deployment was read.
   if (status === 'requested') return null
   return instances.find((instance) => isLive(instance) || !isActive(status)) ?? null
+}
+
+function toAdapterBody(
+  { modelId, modelName, rank, weightBytes }: ModelAdapter,
+  instances: readonly Instance[],
+): z.infer<typeof deploymentBody>['adapters'][number] {
+  const ready = instances.some(
+    (instance) =>
+      instance.engine_url !== null && instance.status === 'running' && hasAdapter(instance, modelId),
+  )
+  return { model_id: modelId, model_name: modelName, rank, weight_bytes: weightBytes, ready }
 }
 
 function toHardware(instance: Instance | null) {

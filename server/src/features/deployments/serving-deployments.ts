@@ -1,5 +1,5 @@
 import type { Database } from '../../database/tables.ts'
-import type { ModelType } from '../../ports/model-runtime.ts'
+import type { ModelAdapter, ModelType } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import type { Person, Viewer } from '../../base/viewer.ts'
 import { findCatalogName } from '../catalog/find-variant.ts'
@@ -7,6 +7,7 @@ import { parseStoredVariant } from '../catalog/stored-model.ts'
 import { listShownInstances } from './instances/store.ts'
 import type { Instance } from './instances/store.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
+import { hasAdapter } from './resize.ts'
 import { judgeAccess } from './judge-access.ts'
 import type { DeploymentOwnership } from './judge-access.ts'
 import { toAccessError, toOwnership } from './access-deployment.ts'
@@ -16,7 +17,12 @@ import type { Deployment, ServingScope } from './store.ts'
 /** The facts about a deployment that routing a request needs. */
 export interface ServingDeployment extends DeploymentOwnership {
   deploymentId: string
+  /** The model that answers: that of the deployment, or the adapter that the request names */
   modelName: string
+  /** Id of the adapter that the request names; null for none */
+  adapterId: string | null
+  /** The model of the deployment */
+  baseModelName: string
   /** A further name for requests; null for none */
   alias: string | null
   modelType: ModelType
@@ -30,7 +36,7 @@ export interface ServingDeployment extends DeploymentOwnership {
   createdAt: Date
   /** The longest request that its oldest instance takes, or took before it slept, in tokens; null before one is chosen */
   contextTokens: number | null
-  /** Those whose engine is ready, oldest first */
+  /** Those whose engine is ready and has the adapter, oldest first */
   instances: readonly ServingInstance[]
 }
 
@@ -43,13 +49,15 @@ export interface ServingInstance {
   contextTokens: number | null
   /** Requests that the engine processes at the same time; null if it is unknown */
   parallelSequences: number | null
+  /** Ids of the adapters of the engine, in its order */
+  engineAdapters: readonly string[]
 }
 
 /**
  * Resolves the `model` of a request among the viewer's deployments that aren't terminating, then among those that others share with the
  * viewer's current organization: the one with this id or `inference_model_uid`, otherwise all with this alias, otherwise
- * all with this model name, newest first. A name
- * that none has may be another spelling of one in the catalog, or the catalog's id.
+ * all with this model name or an adapter of this name, newest first, otherwise for `base:adapter` those that `base` names and that have the
+ * adapter. A name that none has may be another spelling of one in the catalog, or the catalog's id.
  */
 export async function resolveDeployments(
   { db }: Pick<Services, 'db'>,
@@ -58,19 +66,61 @@ export async function resolveDeployments(
 ): Promise<ServingDeployment[]> {
   if (name.includes('\0') || !name.isWellFormed()) return []
   const catalogName = lazily(() => findCatalogName({ db }, viewer.organizationId, name))
+  const colon = name.lastIndexOf(':')
   for (const scope of servingScopes(viewer)) {
-    const rows = await listDeploymentsByName(db, scope, name)
-    const exact = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)
-    if (exact !== undefined) return toServing(db, [exact])
-    const aliased = rows.filter(({ alias }) => alias === name)
-    if (aliased.length > 0) return toServing(db, aliased)
-    if (rows.length > 0) return toServing(db, rows)
+    const named = await resolveName(db, scope, name)
+    if (named.length > 0) return named
+    if (colon > 0) {
+      const adapted = await resolveAdapter(db, scope, name.slice(0, colon), name.slice(colon + 1))
+      if (adapted.length > 0) return adapted
+    }
     const modelName = await catalogName()
     if (modelName === null || modelName === name) continue
-    const spelled = await listDeploymentsByName(db, scope, modelName)
-    if (spelled.length > 0) return toServing(db, spelled)
+    const spelled = await resolveName(db, scope, modelName)
+    if (spelled.length > 0) return spelled
   }
   return []
+}
+
+async function resolveName(db: Database, scope: ServingScope, name: string): Promise<ServingDeployment[]> {
+  const rows = await selectNamed(db, scope, name)
+  return toServing(
+    db,
+    rows.map((row) => ({ row, adapter: isNamedItself(row, name) ? null : findAdapter(row, name) })),
+  )
+}
+
+/** The deployments that `base` names with one of their adapters. */
+async function resolveAdapter(
+  db: Database,
+  scope: ServingScope,
+  base: string,
+  adapterName: string,
+): Promise<ServingDeployment[]> {
+  const rows = await selectNamed(db, scope, base)
+  const adapted = rows.flatMap((row) => {
+    const adapter = isNamedItself(row, base) ? findAdapter(row, adapterName) : null
+    return adapter === null ? [] : [{ row, adapter }]
+  })
+  return toServing(db, adapted)
+}
+
+/** The deployments that a name reaches, in the order of precedence of `resolveDeployments`. */
+async function selectNamed(db: Database, scope: ServingScope, name: string): Promise<Deployment[]> {
+  const rows = await listDeploymentsByName(db, scope, name)
+  const exact = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)
+  if (exact !== undefined) return [exact]
+  const aliased = rows.filter(({ alias }) => alias === name)
+  return aliased.length > 0 ? aliased : rows
+}
+
+/** False if only an adapter of the deployment has the name. */
+function isNamedItself(row: Deployment, name: string): boolean {
+  return [row.id, row.inference_model_uid, row.alias, row.model_name].includes(name)
+}
+
+function findAdapter({ adapters }: Deployment, name: string): ModelAdapter | null {
+  return adapters.find(({ modelName }) => modelName === name) ?? null
 }
 
 /** The viewer's own deployments, and those that others share with their current organization. */
@@ -100,14 +150,21 @@ export function requireCallable<Each extends DeploymentOwnership>(
   throw refusal.code === 'not_found' ? toUnknown() : toAccessError(refusal)
 }
 
-/** The running and sleeping deployments that the viewer may call now, newest first: their own, and those that others share. */
+/**
+ * The running and sleeping deployments that the viewer may call now, newest first: their own, and those that others share. A deployment is
+ * followed by the same one with each of its adapters.
+ */
 export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,
   viewer: Viewer,
 ): Promise<{ own: ServingDeployment[]; shared: ServingDeployment[] }> {
   const [own, shared] = await Promise.all(
     servingScopes(viewer).map(async (scope) => {
-      const serving = await toServing(db, await listCallableDeployments(db, scope))
+      const rows = await listCallableDeployments(db, scope)
+      const serving = await toServing(
+        db,
+        rows.flatMap((row) => [null, ...row.adapters].map((adapter) => ({ row, adapter }))),
+      )
       return serving.filter((deployment) => judgeAccess({ act: 'call', person: viewer, deployment }) === null)
     }),
   )
@@ -122,18 +179,26 @@ export function reportUnresponsiveEngine(
   return requeueNow(db, instanceId)
 }
 
-async function toServing(db: Database, rows: readonly Deployment[]): Promise<ServingDeployment[]> {
+interface NamedDeployment {
+  row: Deployment
+  /** The adapter that the request names; null for none */
+  adapter: ModelAdapter | null
+}
+
+async function toServing(db: Database, named: readonly NamedDeployment[]): Promise<ServingDeployment[]> {
   const instances = await listShownInstances(
     db,
-    rows.map(({ id }) => id),
+    named.map(({ row }) => row.id),
   )
-  return rows.map((row) => {
+  return named.map(({ row, adapter }) => {
     const { modelType, format } = parseStoredVariant(row)
     const shown = instances.get(row.id) ?? []
     return {
       deploymentId: row.id,
       ...toOwnership(row),
-      modelName: row.model_name,
+      modelName: adapter?.modelName ?? row.model_name,
+      adapterId: adapter?.modelId ?? null,
+      baseModelName: row.model_name,
       alias: row.alias,
       modelType,
       format,
@@ -143,7 +208,9 @@ async function toServing(db: Database, rows: readonly Deployment[]): Promise<Ser
       isWaking: isWaking(row),
       createdAt: row.created_at,
       contextTokens: shown[0]?.context_tokens ?? null,
-      instances: shown.flatMap(toServingInstance),
+      instances: shown
+        .filter((instance) => adapter === null || hasAdapter(instance, adapter.modelId))
+        .flatMap(toServingInstance),
     }
   })
 }
@@ -158,5 +225,6 @@ function toServingInstance(instance: Instance): ServingInstance[] {
   const { id, status, engine_url: engineUrl } = instance
   if (status !== 'running' || engineUrl === null) return []
   const { context_tokens: contextTokens, parallel_sequences: parallelSequences } = instance
-  return [{ instanceId: id, engineUrl, contextTokens, parallelSequences }]
+  const engineAdapters = instance.adapters.map(({ modelId }) => modelId)
+  return [{ instanceId: id, engineUrl, contextTokens, parallelSequences, engineAdapters }]
 }

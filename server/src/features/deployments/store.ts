@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Insertable, Selectable } from 'kysely'
 import { notify } from '../../database/notifications.ts'
 import type { Database } from '../../database/tables.ts'
-import { makeInstance } from './instances/store.ts'
+import { insertInstance, makeInstance } from './instances/store.ts'
 import type { DeploymentEventsTable, DeploymentsTable } from './tables.ts'
 
 export type Deployment = Selectable<DeploymentsTable>
@@ -20,6 +20,7 @@ const summaryColumns = [
   'model_format',
   'model_size_in_billions',
   'quantization',
+  'adapters',
   'inference_model_uid',
   'status',
   'waiting_for',
@@ -54,7 +55,7 @@ export async function insertDeployment(
     .values({ ...row, reconcile_at: sql<Date>`now()` })
     .returningAll()
     .executeTakeFirstOrThrow()
-  await db.insertInto('instances').values(makeInstance(inserted.id, row.created_at)).execute()
+  await insertInstance(db, makeInstance(inserted.id, row.created_at))
   await db
     .insertInto('deployment_events')
     .values({ deployment_id: inserted.id, at: row.created_at, status: inserted.status, stage: null, message })
@@ -160,7 +161,7 @@ function selectServing(db: Database, scope: ServingScope) {
     .where('user_id', '<>', scope.exceptOwnerId)
 }
 
-/** Deployments whose id, engine uid or model name is `name`, newest first, without those that are terminating. */
+/** Deployments whose id, engine uid, alias or model name is `name`, or that serve an adapter of this name, newest first, without those that are terminating. */
 export function listDeploymentsByName(
   db: Database,
   scope: ServingScope,
@@ -174,12 +175,16 @@ export function listDeploymentsByName(
         where('inference_model_uid', '=', name),
         where('alias', '=', name),
         where('model_name', '=', name),
+        servesAdapter(name),
       ]),
     )
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .execute()
 }
+
+const servesAdapter = (name: string) =>
+  sql<boolean>`adapters @> ${JSON.stringify([{ modelName: name }])}::jsonb`
 
 /** Deployments that answer requests: the running and the sleeping ones, newest first. */
 export function listCallableDeployments(db: Database, scope: ServingScope): Promise<Deployment[]> {

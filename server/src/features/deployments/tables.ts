@@ -1,5 +1,5 @@
 import type { ColumnType, Generated, GeneratedAlways, JSONColumnType } from 'kysely'
-import type { FailureStage, ModelType } from '../../ports/model-runtime.ts'
+import type { FailureStage, ModelAdapter, ModelType } from '../../ports/model-runtime.ts'
 import type { InstanceStatus } from './instances/lifecycle.ts'
 import type { DeploymentStatus, WaitingState, WantedState } from './lifecycle.ts'
 
@@ -46,6 +46,7 @@ export interface DeploymentsTable {
   /** A member of `variant` */
   model_type: GeneratedAlways<ModelType>
   variant_reason: string | null
+  adapters: ColumnType<ModelAdapter[], string | undefined, string>
   wanted: Generated<WantedState>
   status: DeploymentStatus
   waiting_for: WaitingState | null
@@ -92,6 +93,7 @@ export interface InstancesTable {
   memory_bytes: number | null
   context_tokens: number | null
   parallel_sequences: number | null
+  adapters: ColumnType<ModelAdapter[], string | undefined, string>
   region: string | null
   cluster_id: string | null
   instance_id: string | null

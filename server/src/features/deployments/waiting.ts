@@ -7,7 +7,8 @@ const sentences = {
   release: 'The instance is being released.',
   drain: 'The requests in flight are being finished before the instance is released.',
   retry: 'The compute backend returned an error. Retrying.',
-  resize: 'A larger instance starts and takes over. Until then the model serves with its present capacity.',
+  resize:
+    'A larger instance, or one with further adapters, starts and takes over. Until then the model serves as before.',
 } as const satisfies Partial<Record<WaitingFor, string>>
 
 /** What a step waits for. `message` is a sentence for a person, `progress` goes from 0 to 1. */
@@ -31,11 +32,17 @@ export function describeWaiting(waiting: Waiting): string {
 
 type WaitingDeployment = Pick<
   Deployment,
-  'status' | 'waiting_for' | 'status_message' | 'refusal' | 'min_context_tokens' | 'min_parallel_sequences'
+  | 'status'
+  | 'waiting_for'
+  | 'status_message'
+  | 'refusal'
+  | 'min_context_tokens'
+  | 'min_parallel_sequences'
+  | 'adapters'
 >
 type Capacity = Parameters<typeof needsResize>[1]
 
-/** What a deployment waits for, including a larger instance if one serves with less than the owner's minimum. */
+/** What a deployment waits for, including another instance if one serves with less than the owner asks for. */
 export function findWaitingFor(deployment: WaitingDeployment, instance: Capacity | null): WaitingFor | null {
   if (deployment.waiting_for !== null) return deployment.waiting_for
   if (deployment.status !== 'running') return null
@@ -48,7 +55,7 @@ export function toStatusMessage(deployment: WaitingDeployment, instance: Capacit
   if (deployment.status === 'sleeping') return refusal
   const waitingFor = findWaitingFor(deployment, instance)
   if (refusal !== null && waitingFor === 'resize') {
-    return `No larger instance starts beside the present one: ${refusal} The new minimum takes effect when the engine starts next.`
+    return `No other instance starts beside the present one: ${refusal} The change takes effect when the engine starts next.`
   }
   if (refusal !== null && waitingFor === null && deployment.status === 'running') {
     return `There is no further instance yet. ${refusal}`

@@ -45,6 +45,7 @@ async function count(
     counts: { inEvents: 'none', afterAbort },
     sharedWith: null,
     cacheSalt: null,
+    lora: null,
   } as EngineTarget
   const body = Buffer.from('{"model":"mine","messages":[]}')
   const request = createRequestReader(protocol)(body, createTimeSlices(1))

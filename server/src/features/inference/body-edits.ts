@@ -20,6 +20,8 @@ export interface EditTarget {
   readonly sharedWith: string | null
   /** The `cache_salt` of requests; null if the engine knows none */
   readonly cacheSalt: string | null
+  /** The `lora` of requests; null if callers may set it */
+  readonly lora: string | null
   /** The longest request of the engine, in tokens; null when unknown */
   readonly contextTokens: number | null
 }

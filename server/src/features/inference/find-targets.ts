@@ -28,11 +28,12 @@ export async function findTargets(deps: Deps, viewer: Viewer, model: string): Pr
     const message = `The deployment of ${newest.modelName} has failed: ${newest.failureReason}`
     throw new ApplicationError('deployment_failed', message)
   }
-  throw new ApplicationError(
-    'deployment_not_ready',
-    `The deployment of ${newest.modelName} is ${newest.status} and not ready for requests. Retry in a few seconds.`,
-    retryAfterSeconds,
-  )
+  const { modelName, baseModelName, status, adapterId } = newest
+  const message =
+    adapterId !== null && status === 'running'
+      ? `The deployment of ${baseModelName} does not have the adapter ${modelName} yet. Retry in a few seconds.`
+      : `The deployment of ${modelName} is ${status} and not ready for requests. Retry in a few seconds.`
+  throw new ApplicationError('deployment_not_ready', message, retryAfterSeconds)
 }
 
 function isReady({ instances }: ServingDeployment): boolean {

@@ -11,6 +11,7 @@ const target: EditTarget = {
   counts: { inEvents: 'none', afterAbort: 'none' },
   sharedWith: null,
   cacheSalt: null,
+  lora: null,
   contextTokens: null,
 }
 const slices = createTimeSlices(0)

@@ -31,7 +31,7 @@ export interface InferenceRequest {
   messagesAt: number
 }
 
-/** Members that no caller of a shared engine may set, because they change the engine for others and the answer */
+/** Members that no caller of a shared engine, or of one with adapters, may set, because they change the engine for others and the answer */
 const refusedFields = ['lora']
 const noFields: readonly string[] = []
 
@@ -233,8 +233,10 @@ function toEdits(
   rules: RequestRules,
 ): readonly Edit[] {
   const edits: Edit[] = []
-  if (!body.members.some(({ name }) => name === 'cache_salt')) edits.push(saltCache(body))
+  if (!body.members.some(({ name }) => name === 'cache_salt')) edits.push(addMember(body, writeSalt))
+  if (!body.members.some(({ name }) => name === 'lora')) edits.push(addMember(body, writeNewLora))
   for (const { name, start, end } of body.members) {
+    if (name === 'lora') edits.push({ start, end, text: writeLora })
     if (name === 'model') edits.push({ start, end, text: writeModel })
     if (outputLimits.includes(name)) edits.push({ start, end, text: limitTo(body.values[name]) })
     const neutral = neutralValues[name]
@@ -246,12 +248,14 @@ function toEdits(
   return others.length === 0 ? edits : [...edits, ...others].toSorted((one, other) => one.start - other.start)
 }
 
-/** Adds the organization's salt to a request without one. */
-function saltCache({ bytes }: ReadBody): Edit {
+function addMember({ bytes }: ReadBody, text: Edit['text']): Edit {
   const at = startOfMembers(bytes)
-  return { start: at, end: at, text: writeSalt }
+  return { start: at, end: at, text }
 }
 
+const writeLora = ({ lora }: EditTarget) => lora
+const writeNewLora = ({ lora }: EditTarget) => (lora === null ? null : `"lora":${lora},`)
+/** The organization's salt for a request without one */
 const writeSalt = ({ cacheSalt }: EditTarget) => (cacheSalt === null ? null : `"cache_salt":"${cacheSalt}",`)
 
 /** Agents ask for more tokens than a context has, which some engines refuse. */

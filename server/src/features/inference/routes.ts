@@ -217,9 +217,16 @@ function closeWithResponse(exchange: Exchange, response: ServerResponse): void {
   response.on('close', () => exchange.close())
 }
 
-/** Throws a 400 if the request has a member that no caller of a shared engine may set. */
+/** Throws a 400 if the request has a member that no caller of a shared engine, or of one with adapters, may set. */
 function refuseFields({ refusedFields: [field] }: InferenceRequest, targets: readonly EngineTarget[]): void {
-  if (field === undefined || targets.every(({ sharedWith }) => sharedWith === null)) return
+  if (field === undefined) return
+  if (targets.some(({ lora }) => lora !== null)) {
+    throw new ApplicationError(
+      'invalid_request_error',
+      `\`${field}\` is not available. Name an adapter of the deployment in \`model\` instead.`,
+    )
+  }
+  if (targets.every(({ sharedWith }) => sharedWith === null)) return
   throw new ApplicationError(
     'invalid_request_error',
     `\`${field}\` is not available: the deployment is shared with the organization, and the field would affect the requests of others.`,

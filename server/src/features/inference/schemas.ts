@@ -6,6 +6,10 @@ export const modelBody = z
     object: z.literal('model').describe('Always `model`'),
     created: z.int().describe('Unix time in seconds'),
     type: z.enum(['chat', 'embedding', 'rerank']).describe('What the model does'),
+    base_model: z
+      .string()
+      .nullable()
+      .describe('For a low-rank adapter (LoRA), the model that it changes; null for another model'),
     max_model_len: z
       .int()
       .nullable()
@@ -28,5 +32,7 @@ export const modelsBody = z
   .meta({ id: 'Models', description: 'The models that you can use now' })
 
 export const modelParams = z.object({
-  model: z.string().describe('A model name, an alias, a deployment id or an `inference_model_uid`'),
+  model: z
+    .string()
+    .describe('A model name, an alias, a deployment id, an `inference_model_uid`, or `base:adapter`'),
 })

@@ -5,6 +5,7 @@ import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { deriveCacheSalt, deriveEngineKey } from '../deployments/engine-spec.ts'
 import type {
+  AdapterServing,
   EngineRoute,
   MeaningfulField,
   ModelRuntime,
@@ -32,6 +33,8 @@ export interface EngineTarget
   ignoredFields: ReadonlySet<MeaningfulField>
   /** For requests to an engine that salts its cache; null for others */
   cacheSalt: string | null
+  /** The member `lora` of requests; null if the engine has no adapters, or selects them by name */
+  lora: string | null
 }
 
 /** The targets of each session, current organization and model name, in memory. */
@@ -100,13 +103,15 @@ async function toTarget(
   const { engineUrl, deploymentId, instanceId } = instance
   const { origin, pathname } = new URL(engineUrl)
   const engine = findEngine(runtime, instance)
+  const selected = selectAdapter(engine?.adapters, instance)
   return {
     ...instance,
-    modelUid: runtime.nameModel?.(instanceId) ?? instance.modelUid,
+    modelUid: selected.modelUid ?? runtime.nameModel?.(instanceId) ?? instance.modelUid,
+    lora: selected.lora,
     origin,
     counts: engine?.counts ?? noCounts,
     engineTitle: engine?.title ?? 'The engine',
-    routes: engine === undefined ? noRoutes : listEngineRoutes(engine),
+    routes: engine === undefined ? noRoutes : listRoutes(engine, instance),
     ignoredFields: engine === undefined ? noFields : listIgnoredFields(engine),
     cacheSalt:
       engine?.saltsCache === true && instance.modelType === 'LLM'
@@ -118,6 +123,28 @@ async function toTarget(
         ? `Bearer ${deriveEngineKey(secretKey, deploymentId)}`
         : await runtime.authorizeEngine(engineUrl),
   }
+}
+
+/** How a request to an engine selects an adapter, or none. */
+function selectAdapter(
+  serving: AdapterServing | undefined,
+  { adapterId, engineAdapters }: Pick<ServingDeployment, 'adapterId'> & ServingInstance,
+): { modelUid: string | null; lora: string | null } {
+  if (engineAdapters.length === 0 || serving === undefined) return { modelUid: null, lora: null }
+  if (serving.selectedBy === 'name') return { modelUid: adapterId, lora: null }
+  // Without a scale for each, the engine would apply all of them.
+  const scales = engineAdapters.map((each, id) => ({ id, scale: each === adapterId ? 1 : 0 }))
+  return { modelUid: null, lora: JSON.stringify(scales) }
+}
+
+/** The routes of an engine, without those on which a request can't say which of its adapters it wants. */
+function listRoutes(
+  engine: RuntimeEngine,
+  { engineAdapters }: Pick<ServingInstance, 'engineAdapters'>,
+): ReadonlySet<EngineRoute> {
+  const routes = listEngineRoutes(engine)
+  const deaf = engineAdapters.length === 0 ? undefined : engine.adapters?.deafRoutes
+  return deaf === undefined ? routes : new Set([...routes].filter((route) => !deaf.includes(route)))
 }
 
 const noCounts: TokenCounts = { inEvents: 'none', afterAbort: 'none' }

@@ -56,15 +56,15 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
     )
     INSERT INTO token_usage AS tokens (deployment_id, organization_id, user_id, model_name, hour, before_charging, late_for,
       requests, input_tokens, output_tokens, cached_tokens, processing_milliseconds)
-    SELECT deployment_id, organization_id, user_id, min(model_name), open_hour,
+    SELECT deployment_id, organization_id, user_id, model_name, open_hour,
       coalesce(at < charged_since AND date_trunc('hour', charged_since, 'UTC') = open_hour, false) AS is_before,
       nullif(date_trunc('hour', at, 'UTC'), open_hour) AS used_hour, sum(requests), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
       sum(processing_milliseconds)
     FROM given LEFT JOIN cursors USING (organization_id)
       CROSS JOIN LATERAL (SELECT greatest(date_trunc('hour', at, 'UTC'), sealed_through)) AS open (open_hour)
-    GROUP BY deployment_id, organization_id, user_id, open_hour, is_before, used_hour
-    ORDER BY deployment_id, open_hour, is_before, used_hour, user_id
-    ON CONFLICT (deployment_id, hour, before_charging, late_for, user_id) DO UPDATE SET
+    GROUP BY deployment_id, organization_id, user_id, model_name, open_hour, is_before, used_hour
+    ORDER BY deployment_id, open_hour, is_before, used_hour, user_id, model_name
+    ON CONFLICT (deployment_id, hour, before_charging, late_for, user_id, model_name) DO UPDATE SET
       requests = tokens.requests + excluded.requests,
       input_tokens = tokens.input_tokens + excluded.input_tokens,
       output_tokens = tokens.output_tokens + excluded.output_tokens,

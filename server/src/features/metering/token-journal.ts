@@ -38,7 +38,7 @@ interface Batch {
   id: string
   openedAt: number
   totals: TokenTotal[]
-  /** The totals of the current second, by deployment and caller */
+  /** The totals of the current second, by deployment, caller and model */
   second: { at: number; totals: Map<string, TokenTotal & { head: string }> }
   /** null when the file could not be created: the batch is only in memory */
   file: JournalFile | null
@@ -157,7 +157,7 @@ export function openTokenJournal(
       open ??= begin()
       if (open.second.at !== at) open.second = { at, totals: new Map() }
       const { totals } = open.second
-      const key = `${deploymentId} ${userId}`
+      const key = `${deploymentId} ${userId} ${modelName}`
       let total = totals.get(key)
       if (total === undefined) {
         const entry = { deploymentId, organizationId, userId, modelName, at: new Date(at) }

@@ -48,12 +48,12 @@ export async function importCatalogModel(
   const modelName = given.name ?? defaultModelName(address.name)
   const revision = given.revision ?? address.revision ?? 'main'
   await requireFreeName(deps.db, null, modelName)
-  const model = await buildModel(deps, {
+  const model = await buildModel(deps, null, {
     name: address.name,
     revision,
     token,
     modelName,
-    access: 'installation',
+    baseModel: undefined,
   })
   await deps.db.transaction().execute(async (transaction) => {
     await addInstallationModel(transaction, model)

@@ -1,11 +1,12 @@
-import { v7 as uuidv7 } from 'uuid'
 import { ApplicationError } from '../../base/errors.ts'
 import { nameFormat } from '../../base/format-names.ts'
 import type { Services } from '../../services.ts'
 import type { CatalogModel } from '../catalog/model.ts'
 import { findObstacle, readContents } from './inspect.ts'
-import { toRepositoryModel } from './to-model.ts'
-import type { HubAccess } from './to-model.ts'
+import { findBase } from './find-base.ts'
+import type { AdapterBase } from './find-base.ts'
+import type { RepositoryVariant } from './repository-reader.ts'
+import { fromRepository, toOwnModel, toRepositoryHead } from './to-model.ts'
 
 export interface ModelRequest {
   /** `owner/name` of the repository */
@@ -14,12 +15,17 @@ export interface ModelRequest {
   /** Reads the repository; null for none */
   token: string | null
   modelName: string
-  access: HubAccess
+  /** Name or id of the base model of an adapter; undefined for the one that its files name */
+  baseModel: string | undefined
 }
 
-/** Reads a repository and resolves to its model with the variants that an engine can load. Throws like `readContents`. */
+/**
+ * Reads a repository and resolves to its model with the variants that an engine can load, for an organization or the installation (`null`).
+ * Throws like `readContents`, and `base_model_not_found`.
+ */
 export async function buildModel(
-  deps: Pick<Services, 'hub' | 'runtime'>,
+  deps: Pick<Services, 'db' | 'hub' | 'runtime'>,
+  organizationId: number | null,
   request: ModelRequest,
 ): Promise<CatalogModel> {
   const { engines } = deps.runtime
@@ -27,7 +33,24 @@ export async function buildModel(
   const obstacles = variants.map((variant) => ({ variant, obstacle: findObstacle(variant, engines) }))
   const loadable = obstacles.flatMap(({ variant, obstacle }) => (obstacle === null ? [variant] : []))
   if (loadable.length === 0) throw toNoWeights(repository.name, obstacles)
-  return toRepositoryModel(uuidv7(), request.modelName, repository, loadable, engines, request.access)
+  const base = await requireBase(deps, organizationId, loadable, request.baseModel)
+  const origin = fromRepository(repository, organizationId === null ? 'installation' : 'organization')
+  const head = toRepositoryHead(request.modelName, repository, loadable)
+  return toOwnModel(head, loadable, engines, origin, base)
+}
+
+/** Resolves to the base model of variants that are an adapter, otherwise to null. Throws `base_model_not_found`. */
+export async function requireBase(
+  deps: Pick<Services, 'db'>,
+  organizationId: number | null,
+  variants: readonly RepositoryVariant[],
+  given: string | undefined,
+): Promise<AdapterBase | null> {
+  const contents = variants.find(({ adapter }) => adapter !== null)?.adapter ?? null
+  if (contents === null) return null
+  const base = await findBase(deps, organizationId, contents, given)
+  if (!('reason' in base)) return base
+  throw new ApplicationError('base_model_not_found', `${base.reason}.`)
 }
 
 /** The name of a model that the request leaves open. */

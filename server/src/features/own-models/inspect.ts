@@ -9,6 +9,8 @@ import { placeVariants } from '../placement/plan.ts'
 import type { SelectionResult } from '../placement/instance-selection.ts'
 import { findHubToken } from './hub-tokens.ts'
 import { readRepository } from './read-repository.ts'
+import { findBase } from './find-base.ts'
+import type { AdapterBase } from './find-base.ts'
 import type { RepositoryContents } from './read-repository.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
 import { fromRepository, toModelVariant } from './to-model.ts'
@@ -24,6 +26,8 @@ export interface RepositoryRequest {
   revision: string
   /** Used instead of the organization's token; undefined for that */
   token: string | undefined
+  /** Name or id of the model that an adapter changes; undefined for the one that its files name */
+  baseModel: string | undefined
 }
 
 /** A variant with the engine that would serve it, and the instance that it would get. */
@@ -41,6 +45,8 @@ export interface Inspection {
   /** null for an uploaded file */
   repository: HubRepository | null
   variants: InspectedVariant[]
+  /** null for a model that is no adapter, and for an adapter without a base model */
+  base: AdapterBase | null
 }
 
 /** Reads a repository and plans its variants, without storing anything. Throws the errors of `readContents` and `runtime_unavailable`. */
@@ -52,11 +58,48 @@ export async function inspectRepository(
   const token = request.token ?? (await findHubToken(deps, organizationId))
   const { repository, variants } = await readContents(deps, { ...request, token })
   const origin = fromRepository(repository, 'organization')
-  return { repository, variants: await planVariants(deps, repository.name, variants, origin) }
+  const plan = await planVariants(deps, organizationId, {
+    modelName: repository.name,
+    variants,
+    origin,
+    baseModel: request.baseModel,
+  })
+  return { repository, ...plan }
 }
 
-/** Finds the engine and the instance that each variant would get. Throws `runtime_unavailable`. */
+/** Finds the engine and the instance that each variant would get, and the base model of an adapter. Throws `runtime_unavailable`. */
 export async function planVariants(
+  deps: InspectDeps,
+  organizationId: number,
+  {
+    modelName,
+    variants,
+    origin,
+    baseModel,
+  }: {
+    modelName: string
+    variants: readonly RepositoryVariant[]
+    origin: VariantOrigin
+    baseModel: string | undefined
+  },
+): Promise<Omit<Inspection, 'repository'>> {
+  const contents = variants.find(({ adapter }) => adapter !== null)?.adapter
+  if (contents !== undefined && contents !== null) {
+    const base = await findBase(deps, organizationId, contents, baseModel)
+    return {
+      base: 'reason' in base ? null : base,
+      variants: variants.map((variant) => ({
+        variant,
+        engine: findServingEngine(variant, deps.runtime.engines) ?? null,
+        obstacle: findObstacle(variant, deps.runtime.engines) ?? ('reason' in base ? base.reason : null),
+        placement: null,
+      })),
+    }
+  }
+  return { base: null, variants: await placeAll(deps, modelName, variants, origin) }
+}
+
+async function placeAll(
   deps: InspectDeps,
   modelName: string,
   variants: readonly RepositoryVariant[],
@@ -71,7 +114,7 @@ export async function planVariants(
   const placements = new Map(loadable.map((variant, index) => [variant, results[index]!]))
   return variants.map((variant) => ({
     variant,
-    engine: findEngine(variant, engines) ?? null,
+    engine: findServingEngine(variant, engines) ?? null,
     obstacle: findObstacle(variant, engines),
     placement: placements.get(variant) ?? null,
   }))
@@ -80,7 +123,7 @@ export async function planVariants(
 /** Throws `repository_not_found`, `repository_gated`, `no_runnable_weights` and `hub_unreachable`. */
 export async function readContents(
   { hub }: Pick<Services, 'hub'>,
-  { name, revision, token }: Omit<RepositoryRequest, 'token'> & { token: string | null },
+  { name, revision, token }: Pick<RepositoryRequest, 'name' | 'revision'> & { token: string | null },
 ): Promise<RepositoryContents> {
   try {
     return await readRepository(hub.open(token), name, revision)
@@ -100,12 +143,30 @@ function toApplicationError({ failure, message }: ModelHubError): ApplicationErr
   return new ApplicationError(codes[failure], message)
 }
 
+/** The engine of this server that loads a variant, or serves it as an adapter; undefined if there is none. */
+export function findServingEngine(
+  variant: Pick<RepositoryVariant, 'format' | 'adapter'>,
+  engines: readonly RuntimeEngine[],
+): RuntimeEngine | undefined {
+  if (variant.adapter === null) return findEngine(variant, engines)
+  return engines.find(({ adapters }) => adapters?.format === variant.format)
+}
+
 /** Why no engine of this server can load a variant, as a clause; null if one can. */
 export function findObstacle(variant: RepositoryVariant, engines: readonly RuntimeEngine[]): string | null {
   if (variant.reason !== null) return variant.reason
-  const { format, architectureName: name } = variant
-  const engine = findEngine(variant, engines)
-  if (engine === undefined) return `No engine of this server loads ${nameFormat(format)}`
+  const { format, architectureName: name, adapter } = variant
+  if (adapter !== null && adapter.rank === 0) return 'The files have no matrices of a LoRA adapter'
+  const engine = findServingEngine(variant, engines)
+  if (engine === undefined) {
+    return adapter === null
+      ? `No engine of this server loads ${nameFormat(format)}`
+      : `No engine of this server serves adapters in the format ${nameFormat(format)}`
+  }
+  const largestRank = engine.adapters?.ranks?.at(-1) ?? Infinity
+  if (adapter !== null && adapter.rank > largestRank) {
+    return `${engine.title} serves adapters up to rank ${largestRank}, and this one has ${adapter.rank}`
+  }
   if (!variant.needsArchitecture || engine.architectures === undefined) return null
   if (name === null) return 'The files name no architecture'
   if (engine.architectures.includes(name)) return null

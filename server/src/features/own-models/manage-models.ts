@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { ApplicationError } from '../../base/errors.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { Database } from '../../database/tables.ts'
@@ -28,8 +29,7 @@ export async function importModel(
   const modelName = request.modelName ?? defaultModelName(request.name)
   await requireFreeName(db, organizationId, modelName)
   const token = request.token ?? (await findHubToken(deps, organizationId))
-  const { name, revision } = request
-  const model = await buildModel(deps, { name, revision, token, modelName, access: 'organization' })
+  const model = await buildModel(deps, organizationId, { ...request, token, modelName })
   return db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     if (request.token !== undefined) {
@@ -93,7 +93,12 @@ async function listActiveDeployments(
     .selectFrom('deployments')
     .select('id')
     .where('organization_id', '=', organizationId)
-    .where('model_name', '=', modelName)
+    .where((where) =>
+      where.or([
+        where('model_name', '=', modelName),
+        sql<boolean>`adapters @> ${JSON.stringify([{ modelName }])}::jsonb`,
+      ]),
+    )
     .where('status', 'not in', ['failed', 'terminated'])
     .orderBy('created_at')
     .execute()

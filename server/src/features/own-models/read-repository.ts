@@ -1,5 +1,6 @@
 import type { HubRepository, HubSession } from '../../ports/model-hub.ts'
 import { refusedFiles } from './facts/formats.ts'
+import { readAdapterVariant } from './read-adapter.ts'
 import { readGgufVariants } from './read-gguf.ts'
 import { readSafetensorsVariant } from './read-safetensors.ts'
 import { openReader, sumBytes, toRefusedVariant } from './repository-reader.ts'
@@ -19,7 +20,11 @@ export async function readRepository(
 ): Promise<RepositoryContents> {
   const repository = await session.describe(name, revision)
   const reader = openReader(session, repository)
-  const groups = await Promise.all([readGgufVariants(reader), readSafetensorsVariant(reader)])
+  const groups = await Promise.all([
+    readGgufVariants(reader),
+    readSafetensorsVariant(reader),
+    readAdapterVariant(reader),
+  ])
   return { repository, variants: [...groups.flat(), ...listRefused(repository)] }
 }
 

@@ -8,6 +8,7 @@ import { readConfigArchitecture, readContextLength } from './facts/config-archit
 import { isObject } from './facts/config-object.ts'
 import type { ConfigObject } from './facts/config-object.ts'
 import { readWeightFormat } from './facts/formats.ts'
+import { adapterConfig } from './read-adapter.ts'
 import { catchInvalid, sumBytes, toRefusedVariant } from './repository-reader.ts'
 import type { RepositoryReader, RepositoryVariant } from './repository-reader.ts'
 
@@ -22,7 +23,7 @@ const usualLabels = 2
 /** Reads the safetensors in the top folder of a repository, which are one variant; none if it has none. */
 export async function readSafetensorsVariant(reader: RepositoryReader): Promise<RepositoryVariant[]> {
   const files = listWeightFiles(reader.repository.files)
-  if (files.length === 0) return []
+  if (files.length === 0 || isAdapter(reader)) return []
   const refuse = (reason: string, format = 'pytorch', quantization = 'none') => [
     toRefusedVariant(format, quantization, sumBytes(files), reason),
   ]
@@ -52,6 +53,7 @@ export async function readSafetensorsVariant(reader: RepositoryReader): Promise<
       projector: null,
       seesImages: isObject(config.value['vision_config']),
       chatTemplate: await readChatTemplate(reader),
+      adapter: null,
       reason: null,
     },
   ]
@@ -64,9 +66,12 @@ function listWeightFiles(files: readonly HubFile[]): HubFile[] {
   return usual.length > 0 ? usual : found
 }
 
+/** Some owners add the configuration of the base model to an adapter. */
+function isAdapter(reader: RepositoryReader): boolean {
+  return reader.find(adapterConfig) !== undefined
+}
+
 function explainMissingConfig(reader: RepositoryReader): string {
-  if (reader.find('adapter_config.json') !== undefined)
-    return 'The repository has an adapter without its base model'
   if (reader.find('model_index.json') !== undefined)
     return 'The repository has a diffusion model, which makes no text'
   return 'The repository has no config.json'

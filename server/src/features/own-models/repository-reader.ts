@@ -4,6 +4,7 @@ import type { ModelArchitecture, ModelType } from '../../ports/model-runtime.ts'
 import { InvalidFileError } from './files/byte-cursor.ts'
 import type { ByteSource } from './files/byte-cursor.ts'
 import { parseJson } from './files/parse-json.ts'
+import type { AdapterContents } from './facts/adapter-facts.ts'
 import { isObject } from './facts/config-object.ts'
 import type { ConfigObject } from './facts/config-object.ts'
 
@@ -28,6 +29,8 @@ export interface RepositoryVariant {
   /** True if the model sees images without one */
   seesImages: boolean
   chatTemplate: string | null
+  /** null for a model that is no adapter */
+  adapter: AdapterContents | null
   /** Why no engine can load the variant, as a clause; null if an engine may */
   reason: string | null
 }
@@ -94,6 +97,7 @@ export function toRefusedVariant(
     projector: null,
     seesImages: false,
     chatTemplate: null,
+    adapter: null,
     reason,
   }
 }

@@ -85,7 +85,7 @@ function inspectRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
       const source = toSource(body)
       const inspection = await runRead(() =>
         'uploadId' in source
-          ? inspectUpload(deps, organizationId, source.uploadId)
+          ? inspectUpload(deps, organizationId, source)
           : inspectRepository(deps, organizationId, source.repository),
       )
       return toInspectionBody(inspection, deps.config.billing.currency)
@@ -107,7 +107,7 @@ function importRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
         tags,
         body: importModelBody,
         response: { 201: deployableModelBody },
-        errors: ['model_name_taken', ...hubErrors, ...uploadErrors],
+        errors: ['model_name_taken', 'base_model_not_found', ...hubErrors, ...uploadErrors],
       },
     },
     async ({ body, viewer }, reply) => {

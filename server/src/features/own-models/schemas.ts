@@ -31,6 +31,9 @@ const inspected = {
   huggingface: repository.optional(),
   revision,
   upload_id: optionalField(uploadId).describe('An upload, instead of a repository'),
+  base_model: optionalField(text({ min: 1, max: 128 })).describe(
+    'For an adapter, the name or id of the model in the catalog that it changes; by default the one that its files name',
+  ),
 }
 
 interface Source {
@@ -127,22 +130,39 @@ export const inspectionBody = z
     context_tokens: count.nullable().describe('The context that the model was trained with'),
     tags: z.array(z.string()).describe('What the model can do, as far as the files say'),
     currency: z.string().describe('Currency of the prices'),
+    adapter: z
+      .object({
+        base_repository: z
+          .string()
+          .nullable()
+          .describe('The repository of the base model, as the files name it'),
+        base_model: z
+          .string()
+          .nullable()
+          .describe('Name of the base model in the catalog; null if the organization does not see it'),
+        rank: count.describe('The largest rank of its matrices'),
+        target_modules: z.array(z.string()).describe('The matrices of the base model that it changes'),
+      })
+      .nullable()
+      .describe('What a low-rank adapter (LoRA) is; null for another model'),
     variants: z.array(inspectedVariantBody).describe('What the repository or file contains, largest first'),
   })
   .meta({ id: 'ModelInspection', description: 'What an import would give' })
 
 /** What a request names: a repository or an upload. */
-export type RequestedSource = { repository: RepositoryRequest } | { uploadId: string }
+export type RequestedSource =
+  | { repository: RepositoryRequest }
+  | { uploadId: string; baseModel: string | undefined }
 
 export function toSource(body: z.output<typeof inspectModelBody>): RequestedSource {
-  const { huggingface, upload_id: upload, revision: given } = body
-  if (huggingface === undefined) return { uploadId: upload! }
+  const { huggingface, upload_id: upload, revision: given, base_model: baseModel } = body
+  if (huggingface === undefined) return { uploadId: upload!, baseModel }
   const { name, revision: ofUrl } = huggingface
-  return { repository: { name, revision: given ?? ofUrl ?? 'main', token: body.token } }
+  return { repository: { name, revision: given ?? ofUrl ?? 'main', token: body.token, baseModel } }
 }
 
 export function toInspectionBody(
-  { repository: read, variants }: Inspection,
+  { repository: read, variants, base }: Inspection,
   currency: string,
 ): z.infer<typeof inspectionBody> {
   const loadable = variants.filter(({ obstacle }) => obstacle === null).map(({ variant }) => variant)
@@ -155,8 +175,21 @@ export function toInspectionBody(
     context_tokens: loadable[0]?.contextTokens ?? null,
     tags: listTags(loadable),
     currency,
+    adapter: toAdapterBody(variants, base),
     variants: variants.map(toVariantBody),
   }
+}
+
+function toAdapterBody(variants: readonly InspectedVariant[], base: Inspection['base']) {
+  const adapter = variants.find(({ variant }) => variant.adapter !== null)?.variant.adapter ?? null
+  return (
+    adapter && {
+      base_repository: adapter.baseRepository,
+      base_model: base?.adapter.baseModelName ?? null,
+      rank: adapter.rank,
+      target_modules: adapter.targetModules,
+    }
+  )
 }
 
 function toVariantBody({ variant, engine, obstacle, placement }: InspectedVariant) {
@@ -168,7 +201,7 @@ function toVariantBody({ variant, engine, obstacle, placement }: InspectedVarian
     quantizations: [variant.quantization],
     weight_bytes: variant.weightBytes,
     engine: obstacle === null ? (engine?.name ?? null) : null,
-    runs: selection !== null,
+    runs: variant.adapter === null ? selection !== null : obstacle === null,
     reason: obstacle === null ? refusal : `${obstacle}.`,
     instance_type: selection?.offer.instanceType ?? null,
     gpu_count: selection?.offer.gpuCount ?? null,

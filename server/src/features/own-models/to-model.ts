@@ -1,8 +1,10 @@
+import { v7 as uuidv7 } from 'uuid'
 import type { HubRepository } from '../../ports/model-hub.ts'
 import type { EngineProfiles, RuntimeEngine } from '../../ports/model-runtime.ts'
 import { findEngine } from '../catalog/engine-choice.ts'
 import type { CatalogModel, CatalogVariant } from '../catalog/model.ts'
 import { ggufFormat } from './facts/formats.ts'
+import type { AdapterBase } from './find-base.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
 
 /** What most models without a stated context were trained with */
@@ -14,7 +16,7 @@ const usualQuantizations = ['Q4_K_M', 'UD-Q4_K_XL', 'Q4_K_S', 'Q4_0', 'Q5_K_M', 
 export type HubAccess = 'installation' | 'organization'
 
 /** What a model has besides its variants. */
-type ModelHead = Pick<
+export type ModelHead = Pick<
   CatalogModel,
   'id' | 'source' | 'modelName' | 'displayName' | 'provider' | 'description' | 'license'
 >
@@ -29,18 +31,15 @@ export function fromRepository({ name, commit, isGated }: HubRepository, access:
   })
 }
 
-/** The catalog model of a repository. `variants`, at least one, are those that an engine can load. */
-export function toRepositoryModel(
-  id: string,
+/** What a repository has besides its variants. */
+export function toRepositoryHead(
   modelName: string,
   repository: HubRepository,
   variants: readonly RepositoryVariant[],
-  engines: readonly RuntimeEngine[],
-  access: HubAccess,
-): CatalogModel {
+): ModelHead {
   const [owner = '', name = ''] = repository.name.split('/')
-  const head = {
-    id,
+  return {
+    id: uuidv7(),
     source: {
       kind: 'huggingface',
       repository: repository.name,
@@ -52,16 +51,16 @@ export function toRepositoryModel(
     provider: owner,
     description: `${repository.name} on the Hub, as of commit ${repository.commit.slice(0, 7)}.`,
     license: repository.license ?? 'unknown',
-  } as const
-  return toOwnModel(head, variants, engines, fromRepository(repository, access))
+  }
 }
 
-/** A catalog model of at least one variant. */
+/** A catalog model of at least one variant, which an engine can load. `base` is null for a model that is no adapter. */
 export function toOwnModel(
   head: ModelHead,
   variants: readonly RepositoryVariant[],
   engines: readonly RuntimeEngine[],
   origin: VariantOrigin,
+  base: AdapterBase | null,
 ): CatalogModel {
   const converted = variants.map((variant) => toModelVariant(head.modelName, variant, engines, origin))
   const [first] = variants
@@ -75,7 +74,17 @@ export function toOwnModel(
     sortOrder: 0,
     variants: converted,
     default: chooseDefault(converted),
+    ...(base === null ? {} : inherit(base)),
   }
+}
+
+/** What an adapter has from its base model. */
+function inherit({
+  model,
+  adapter,
+}: AdapterBase): Pick<CatalogModel, 'adapter' | 'family' | 'modelType' | 'tags'> {
+  const { family, modelType, tags } = model
+  return { adapter, family, modelType, tags: [...new Set([...tags, 'adapter'])] }
 }
 
 /** The deployable variant of what a repository or a file contains. */

@@ -1,4 +1,4 @@
-import type { ModelVariant, ServingCapacity } from '../../ports/model-runtime.ts'
+import type { ModelAdapter, ModelVariant, ServingCapacity } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import { findHourlyPrice } from '../metering/instance-prices.ts'
 import { selectInstance } from './instance-selection.ts'
@@ -12,7 +12,7 @@ type Deps = Pick<Services, 'runtime' | 'clock' | 'config' | 'prices'>
 const defaultSharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSequences: 4 }
 
 /**
- * Chooses the instance type for a variant from the runtime's current offers and prices. `refused` names instance types that
+ * Chooses the instance type for a variant with its adapters from the runtime's current offers and prices. `refused` names instance types that
  * lacked capacity. Throws if the runtime throws.
  */
 export async function chooseInstance(
@@ -20,8 +20,10 @@ export async function chooseInstance(
   variant: ModelVariant,
   minimums: CapacityMinimums,
   refused: readonly string[],
+  adapters: readonly ModelAdapter[],
 ): Promise<SelectionResult> {
-  return selectInstance(variant, await listPricedOffers(deps), await readRules(deps, minimums), refused)
+  const rules = { ...(await readRules(deps, minimums)), adapters }
+  return selectInstance(variant, await listPricedOffers(deps), rules, refused)
 }
 
 /** The runtime's offers with their current prices. Throws if the runtime throws. */

@@ -1,6 +1,7 @@
 import { formatMemory } from '../../base/format-bytes.ts'
 import type {
   InstanceOffer,
+  ModelAdapter,
   ModelAvailability,
   ModelVariant,
   RuntimeEngine,
@@ -27,6 +28,8 @@ export interface SelectionRules {
   /** The capacity of engines that share the memory of a host with others */
   shared: ServingCapacity
   minimums: CapacityMinimums
+  /** The adapters that the engine serves; omitted for none */
+  adapters?: readonly ModelAdapter[] | undefined
   /** Why the runtime can't load a variant; omitted where it loads every variant of its formats */
   availability?: ModelAvailability | undefined
 }
@@ -110,9 +113,9 @@ export function sizeOffer(variant: ModelVariant, offer: InstanceOffer, rules: Se
 }
 
 /** The variant with its engine. A format that no engine loads is estimated like vLLM's. */
-export function toServedModel(variant: ModelVariant, { engines }: SelectionRules): ServedModel {
+export function toServedModel(variant: ModelVariant, { engines, adapters }: SelectionRules): ServedModel {
   const engine = findEngine(variant, engines)
-  return { variant, engine: engine ?? { sizing: 'shared-cache', images: 'none', profile: '' } }
+  return { variant, engine: engine ?? { sizing: 'shared-cache', images: 'none', profile: '' }, adapters }
 }
 
 /** True if engines share the memory of this offer with those of other deployments: on a CPU, and on Apple's GPUs. */

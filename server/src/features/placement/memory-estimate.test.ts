@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type {
+  AdapterServing,
+  ModelAdapter,
   EngineProfiles,
   ModelArchitecture,
   ModelVariant,
@@ -214,4 +216,32 @@ test('a projector takes memory in llama.cpp; in vLLM it is part of the weights, 
   expect(projectorOf(engines.llamaCpp)).toBe(1.5 * GiB)
   expect(projectorOf(engines.vllm)).toBe(0)
   expect(projectorOf(engines.embedded)).toBe(0)
+})
+
+describe('adapters', () => {
+  const adapter = (rank: number, weightBytes: number): ModelAdapter => ({
+    modelId: 'a',
+    modelName: 'a',
+    format: 'lora-peft',
+    rank,
+    weightBytes,
+    weights: { kind: 'file', path: 'a' },
+  })
+  const adapters = [adapter(8, 10 * MiB), adapter(12, 30 * MiB)]
+  const addedBy = (serving: AdapterServing, variant = llama) => {
+    const served = { variant, engine: { ...engines.vllm, adapters: serving } }
+    const without = estimateMemory(served, capacity, oneGpu).totalBytes
+    return estimateMemory({ ...served, adapters }, capacity, oneGpu).totalBytes - without
+  }
+
+  test('take what their files have', () => {
+    const files: AdapterServing = { format: 'lora-gguf', selectedBy: 'list' }
+    expect(addedBy(files)).toBe(40 * MiB)
+    expect(addedBy(files, { ...llama, architecture: null })).toBe(40 * MiB)
+  })
+
+  test('take as much as the largest one at the next rank that the engine has room for', () => {
+    const ranks = [8, 16, 32]
+    expect(addedBy({ format: 'lora-peft', selectedBy: 'name', ranks })).toBe((2 * (30 * MiB * 16)) / 12)
+  })
 })

@@ -1,5 +1,6 @@
 import type {
   InstanceOffer,
+  ModelAdapter,
   ModelArchitecture,
   ModelVariant,
   RuntimeEngine,
@@ -84,7 +85,9 @@ export interface MemoryEstimate {
 /** A variant and the engine that serves it. */
 export interface ServedModel {
   variant: ModelVariant
-  engine: Pick<RuntimeEngine, 'sizing' | 'images' | 'profile'>
+  engine: Pick<RuntimeEngine, 'sizing' | 'images' | 'profile' | 'adapters'>
+  /** Omitted for none */
+  adapters?: readonly ModelAdapter[] | undefined
 }
 
 /** Where an engine runs. */
@@ -96,14 +99,14 @@ export type EngineHost = Pick<InstanceOffer, 'gpuCount' | 'stateCacheBytes'>
  * weights × 1.2 + 2 GiB.
  */
 export function estimateMemory(
-  { variant, engine }: ServedModel,
+  { variant, engine, adapters = [] }: ServedModel,
   capacity: ServingCapacity,
   { gpuCount, stateCacheBytes = 0 }: EngineHost,
 ): MemoryEstimate {
   const { architecture } = variant
   const weights = estimateWeightBytes(variant)
   if (architecture === null) {
-    return sum(weights, weights * 0.2, 2 * 2 ** 30)
+    return sum(weights, weights * 0.2, 2 * 2 ** 30 + estimateAdapters(engine, adapters))
   }
   const batch =
     variant.modelType === 'LLM'
@@ -118,7 +121,25 @@ export function estimateMemory(
     engine.images === 'projector' && variant.engines[engine.profile]?.projector !== undefined
   const projector = usesProjector ? projectorBytes : 0
   const cache = (hasSlots ? estimateSlots : estimateSharedCache)(architecture, capacity, gpuCount)
-  return sum(weights, cache, weights * 0.05 + overhead + projector)
+  return sum(weights, cache, weights * 0.05 + overhead + projector + estimateAdapters(engine, adapters))
+}
+
+/** Bytes of adapters. An engine with room for some ranks gives every adapter as much as that of the largest rank. */
+function estimateAdapters(
+  { adapters: serving }: ServedModel['engine'],
+  adapters: readonly ModelAdapter[],
+): number {
+  const rank = toReservedRank(serving?.ranks ?? [], adapters)
+  const sizes = adapters.map((adapter) => adapter.weightBytes * Math.max(1, rank / adapter.rank))
+  return serving?.ranks === undefined
+    ? sizes.reduce((total, size) => total + size, 0)
+    : adapters.length * Math.max(0, ...sizes)
+}
+
+/** The least of an engine's ranks that all adapters fit in; 0 without one. */
+export function toReservedRank(ranks: readonly number[], adapters: readonly ModelAdapter[]): number {
+  const largest = Math.max(0, ...adapters.map((adapter) => adapter.rank))
+  return ranks.find((rank) => rank >= largest) ?? 0
 }
 
 /**

@@ -11,7 +11,7 @@ type InspectedVariant = ModelInspection['variants'][number]
 
 /** The variants of a repository or a file: what each runs on and costs, or why it can't run. */
 export function InspectionResult({ inspection }: { inspection: ModelInspection }) {
-  const { license, context_tokens: context, tags, model_type: type, variants, currency } = inspection
+  const { license, context_tokens: context, tags, model_type: type, variants, currency, adapter } = inspection
   const isFile = inspection.repository === null
   const sorted = variants.toSorted((one, other) => Number(other.runs) - Number(one.runs))
   return (
@@ -20,7 +20,13 @@ export function InspectionResult({ inspection }: { inspection: ModelInspection }
         <span>
           {words.facts(license ?? words.licenseUnknown, context === null ? null : formatNumber(context))}
         </span>
-        <Badge>{text.catalog.types[type]}</Badge>
+        {adapter === null ? (
+          <Badge>{text.catalog.types[type]}</Badge>
+        ) : (
+          <Badge tone="accent">
+            {text.adapters.inspected(adapter.base_model ?? adapter.base_repository ?? '?', adapter.rank)}
+          </Badge>
+        )}
         {tags
           .filter((tag) => !['chat', 'embedding', 'rerank'].includes(tag))
           .map((tag) => (
@@ -33,6 +39,7 @@ export function InspectionResult({ inspection }: { inspection: ModelInspection }
           <VariantItem
             key={`${variant.model_format} ${variant.quantizations.join()}`}
             variant={variant}
+            base={adapter?.base_model ?? null}
             isFile={isFile}
             currency={currency}
           />
@@ -44,11 +51,13 @@ export function InspectionResult({ inspection }: { inspection: ModelInspection }
 
 interface VariantItemProps {
   variant: InspectedVariant
+  /** The base model of an adapter; null for another model */
+  base: string | null
   isFile: boolean
   currency: string
 }
 
-function VariantItem({ variant, isFile, currency }: VariantItemProps) {
+function VariantItem({ variant, base, isFile, currency }: VariantItemProps) {
   const { runs, reason, instance_type: instance, price_per_hour: price, weight_bytes: bytes } = variant
   const Icon = runs ? Check : X
   return (
@@ -72,7 +81,9 @@ function VariantItem({ variant, isFile, currency }: VariantItemProps) {
                   ? text.catalog.priceUnknown
                   : text.catalog.perHour(formatMoney(price, currency)),
               )
-            : reason}
+            : runs && base !== null
+              ? text.adapters.servedBy(base)
+              : reason}
         </span>
       </div>
     </li>

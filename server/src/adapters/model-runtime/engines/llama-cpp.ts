@@ -1,4 +1,4 @@
-import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
+import type { AdapterServing, EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
 import { llamaCppArchitectures } from './architectures.ts'
 import { engineRoutes, ignoredFields } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
@@ -10,6 +10,8 @@ export interface LlamaServerLaunch {
   source: Record<string, string>
   /** The options that name the projector, such as `{ mmproj: '/path/mmproj.gguf' }`; null for none */
   projector: Record<string, string> | null
+  /** Paths of the adapters; none where the runtime serves none */
+  adapters?: readonly string[] | undefined
   host: string
   port: number
   /** Layers on the GPU; 0 runs on the CPU */
@@ -21,6 +23,14 @@ export interface LlamaServerLaunch {
   /** Host memory for states of idle conversations, in MiB */
   promptCacheMebibytes: number
 }
+
+/** Adapters of llama-server, where the runtime gives them to it. Requests with different ones are batched apart. */
+export const llamaCppAdapters = {
+  format: 'lora-gguf',
+  selectedBy: 'list',
+  // Build 11669 drops `lora` from messages.
+  deafRoutes: ['messages'],
+} as const satisfies AdapterServing
 
 /** llama.cpp of unknown version. */
 export const llamaCpp = {
@@ -48,7 +58,7 @@ export const llamaCpp = {
 
 /** Builds the arguments of `llama-server`, for build b9128 and later. The key comes from `LLAMA_API_KEY`. */
 export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
-  const { spec, projector } = launch
+  const { spec, projector, adapters = [] } = launch
   const { modelType } = spec.variant
   const isChat = modelType === 'LLM'
   const { chatTemplate, options } = spec.variant.engines.llamaCpp ?? {}
@@ -57,6 +67,7 @@ export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
   return toArguments({
     ...launch.source,
     ...(projector ?? { 'no-mmproj': true }),
+    ...(adapters.length === 0 ? {} : { lora: adapters.join(','), 'lora-init-without-apply': true }),
     alias: spec.modelUid,
     // llama.cpp divides the context among its slots.
     'ctx-size': spec.contextTokens * spec.parallelSequences,
@@ -71,7 +82,8 @@ export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
     pooling: modelType === 'rerank' ? 'rank' : undefined,
     'batch-size': batch,
     'ubatch-size': batch,
-    'cache-ram': launch.promptCacheMebibytes,
+    // Build 11669 gives a request the states that another adapter computed for the same prompt.
+    'cache-ram': adapters.length === 0 ? launch.promptCacheMebibytes : 0,
     jinja: isChat,
     'reasoning-format': isChat ? 'deepseek' : undefined,
     'chat-template': isChat ? chatTemplate : undefined,

@@ -1,4 +1,9 @@
-import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
+import type {
+  AdapterServing,
+  EngineAdapter,
+  EngineSpec,
+  RuntimeEngine,
+} from '../../../ports/model-runtime.ts'
 import { vllmArchitectures } from './architectures.ts'
 import { engineRoutes, ignoredFields } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
@@ -10,6 +15,8 @@ export interface VllmLaunch {
   model: string
   /** Revision of the repository; undefined for a folder */
   revision?: string | undefined
+  /** Folders of the adapters of the spec, in its order; none where the runtime serves none */
+  adapters?: readonly string[] | undefined
   host: string
   port: number
   /** GPUs of this node */
@@ -23,6 +30,13 @@ export interface VllmLaunch {
   /** This process's place among several nodes; the one with rank 0 serves. Undefined for a single node. */
   node?: { count: number; rank: string; leaderAddress: string; isWorker: boolean } | undefined
 }
+
+/** Adapters of vLLM, where the runtime gives them to it. */
+export const vllmAdapters = {
+  format: 'lora-peft',
+  selectedBy: 'name',
+  ranks: [8, 16, 32, 64, 128, 256, 320, 512],
+} as const satisfies AdapterServing
 
 /** vLLM of unknown version. */
 export const vllm = {
@@ -86,12 +100,25 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
     'gpu-memory-utilization': launch.memoryShare,
     // Without a domain vLLM would allow all of them.
     'allowed-media-domains': launch.mediaDomains.length === 0 ? ['none.invalid'] : launch.mediaDomains,
+    ...toAdapterOptions(spec.adapters ?? [], launch.adapters ?? []),
     dtype: isOldGpu ? 'half' : undefined,
     quantization: quantizesOnLoad(spec, model) ? 'fp8' : undefined,
     ...ofType,
     ...options,
   })
   return [model, ...arguments_]
+}
+
+/** vLLM has room for all adapters in one batch. Requests name them by their ids. */
+function toAdapterOptions(adapters: readonly EngineAdapter[], folders: readonly string[]) {
+  if (folders.length === 0) return {}
+  const largest = Math.max(...adapters.map(({ rank }) => rank))
+  return {
+    'enable-lora': true,
+    'max-loras': folders.length,
+    'max-lora-rank': vllmAdapters.ranks.find((rank) => rank >= largest),
+    'lora-modules': adapters.map(({ modelId }, index) => `${modelId}=${folders[index]}`),
+  }
 }
 
 /** vLLM detects the method of a quantized checkpoint itself, and rejects a different one. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../../ports/model-runtime.ts'
 import { readEngineError } from '../engine-errors.ts'
@@ -10,6 +10,7 @@ import type { LocalEngines } from './engine/engine-choice.ts'
 import { createEngineControl } from './engine/engine-control.ts'
 import type { EngineControl, EngineStart } from './engine/engine-control.ts'
 import { followLog, hideFolder, limitLog, readLog } from './engine/engine-log.ts'
+import type { LocalWeights } from './engine/local-engine.ts'
 import { engineFiles } from './engine/engine-record.ts'
 import { hasErrorCode } from './files.ts'
 import { describeHost } from './host.ts'
@@ -133,7 +134,7 @@ async function observeEngine(
 }
 
 async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<EngineObservation> {
-  const { settings, folders, engines, reservations, weights } = context
+  const { settings, folders, engines, reservations } = context
   const { engineId } = spec
   const directory = folders.of(engineId)
   // A restored DATA_DIR has no reservations.
@@ -147,7 +148,7 @@ async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<En
   // A hanging engine may outlive its launch record. Two engines would use twice the memory.
   if (!(await engines.stop(directory)))
     return { phase: 'starting', message: 'Waiting for the previous engine to stop.' }
-  const model = await weights.ensure(engineId, spec.variant, spec.hubToken)
+  const model = await ensureWeights(context, spec)
   if (model !== null) {
     try {
       await engines.launch(directory, await buildStart(context, spec, model))
@@ -157,16 +158,32 @@ async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<En
         'The engine could not be started because the disk of DATA_DIR is full. Free up disk space and deploy again.'
       return { phase: 'failed', stage: 'engine_startup', code: 'disk_full', message }
     }
-    settings.logger.info({ engineId, model: basename(model) }, 'started an engine')
+    settings.logger.info({ engineId, model: basename(model.model) }, 'started an engine')
   }
   const after = await observeEngine(context, engineId)
   return after.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : after
 }
 
+/** The weights of an engine and its adapters; null while they are downloaded, one after the other. */
+async function ensureWeights(
+  { settings, weights }: LocalContext,
+  { engineId, variant, hubToken, adapters = [] }: EngineSpec,
+): Promise<LocalWeights | null> {
+  const model = await weights.ensure(engineId, variant, hubToken)
+  if (model === null) return null
+  const paths: string[] = []
+  for (const adapter of adapters) {
+    const path = await weights.ensure(engineId, adapter, adapter.hubToken)
+    if (path === null) return null
+    paths.push(adapter.format === 'lora-peft' ? dirname(path) : path)
+  }
+  return { model, projector: locateProjector(variant, settings), adapters: paths }
+}
+
 async function buildStart(
-  { settings, programs, offers, reservations }: LocalContext,
+  { programs, offers, reservations }: LocalContext,
   spec: EngineSpec,
-  model: string,
+  weights: LocalWeights,
 ): Promise<EngineStart> {
   const reservation = await reservations.find(spec.engineId)
   const found = offers.find(({ offer }) => offer.instanceType === spec.instanceType)
@@ -175,7 +192,7 @@ async function buildStart(
     gpuModel: found?.offer.gpuModel ?? null,
     computeCapability: found?.offer.computeCapability ?? null,
   }
-  return programs.build(spec, { model, projector: locateProjector(spec.variant, settings) }, place)
+  return programs.build(spec, weights, place)
 }
 
 async function stopEngine({ engines, weights, folders }: LocalContext, engineId: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { EngineObservation, FailureStage, LossTime } from '../../../ports/model-runtime.ts'
 import { confirmInstanceSpan } from '../../metering/spans.ts'
-import { needsResize } from '../resize.ts'
+import { needsOtherEngine } from '../resize.ts'
 import { failInstance } from './fail.ts'
 import type { InstanceFailure } from './fail.ts'
 import { resizeEngine } from './provision.ts'
@@ -21,7 +21,7 @@ const unreachableTimeout = 10 * 60_000
 /** The step for `deploying`: starts the engine and waits until it is ready. */
 export async function ensureReady(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
-  if (needsResize(deployment, instance)) return resizeEngine(context)
+  if (needsOtherEngine(deployment, instance)) return resizeEngine(context)
   const engine = await startEngine(context)
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const at = deps.clock()
@@ -209,7 +209,7 @@ async function restartEngine(context: StepContext, failure: InstanceFailure): Pr
   if (next === undefined) return { next }
   if (!hasStopped) return { waitMilliseconds: pollDelay.stopping }
   const restarted = toContext(pass, next)
-  if (needsResize(restarted.deployment, next)) return resizeEngine(restarted)
+  if (needsOtherEngine(restarted.deployment, next)) return resizeEngine(restarted)
   await startEngine(restarted)
   return { waitMilliseconds: pollDelay.starting }
 }

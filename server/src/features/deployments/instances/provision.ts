@@ -2,15 +2,13 @@ import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { FailureCode } from '../../../ports/model-runtime.ts'
 import { findBudgetBlock } from '../../billing/budgets/budget-limits.ts'
 import type { Start } from '../../billing/budgets/budget-limits.ts'
-import { parseStoredVariant } from '../../catalog/stored-model.ts'
 import { queueAlert } from '../../mail/alerts/queue-alert.ts'
 import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
 import type { EventContent } from '../change-store.ts'
-import { chooseInstance } from '../../placement/choose-instance.ts'
 import { readEngineSpec } from '../engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
-import { needsResize, toMinimums } from '../resize.ts'
+import { chooseHardware, needsOtherEngine } from '../resize.ts'
 import type { Deployment } from '../store.ts'
 import { askForHardware } from '../yielding.ts'
 import { failInstance, toAlerted } from './fail.ts'
@@ -24,12 +22,7 @@ const pendingTimeout = 60 * 60_000
 /** The step for `requested`: chooses an instance type, or fails if none fits. */
 export async function selectInstanceType(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
-  const result = await chooseInstance(
-    deps,
-    parseStoredVariant(deployment),
-    toMinimums(deployment),
-    instance.offers_refused,
-  )
+  const result = await chooseHardware(deps, deployment, instance.offers_refused)
   if (result.outcome === 'infeasible') {
     return failInstance(context, {
       stage: 'instance_selection',
@@ -71,13 +64,14 @@ function toColumns(deployment: Deployment, selection: Selection): Selected {
     memory_bytes: memoryBytes,
     context_tokens: capacity.contextTokens,
     parallel_sequences: capacity.parallelSequences,
+    adapters: deployment.adapters,
   }
 }
 
 /** The step for `provisioning`: allocates the instance, or switches to the next type that fits if it is refused. */
 export async function provisionInstance(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
-  if (needsResize(deployment, instance)) return resizeEngine(context)
+  if (needsOtherEngine(deployment, instance)) return resizeEngine(context)
   const exhausted = isStart(context) ? await findBudgetBlock(deps, toStart(context)) : null
   if (exhausted !== null) {
     return failInstance(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
@@ -146,10 +140,7 @@ async function tryNextOffer(
 ): Promise<StepResult> {
   const { deployment, instance, deps } = context
   const refused = [...instance.offers_refused, instance.instance_type ?? '']
-  const result =
-    refusal.code === 'no_capacity'
-      ? await chooseInstance(deps, parseStoredVariant(deployment), toMinimums(deployment), refused)
-      : null
+  const result = refusal.code === 'no_capacity' ? await chooseHardware(deps, deployment, refused) : null
   const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
   if (result?.outcome !== 'selected' && refusal.code === 'no_capacity' && (await mayGetHardware(context))) {
     return waitForInstance(context, 'Waiting until another deployment has given up its hardware.')
@@ -188,7 +179,7 @@ async function alertRefusal(
 }
 
 /**
- * Releases the hardware of an instance whose owner asks for more than it can serve, and chooses larger hardware. The instance must not
+ * Releases the hardware of an instance whose owner asks for something else than it can serve, and chooses other hardware. The instance must not
  * be serving.
  */
 export async function resizeEngine(context: StepContext): Promise<StepResult> {
@@ -197,12 +188,7 @@ export async function resizeEngine(context: StepContext): Promise<StepResult> {
   if (status !== 'provisioning' && status !== 'deploying' && status !== 'running') {
     throw new Error(`an instance that is ${status} has no engine to resize`)
   }
-  const result = await chooseInstance(
-    deps,
-    parseStoredVariant(deployment),
-    toMinimums(deployment),
-    instance.offers_refused,
-  )
+  const result = await chooseHardware(deps, deployment, instance.offers_refused)
   if (!(await deps.runtime.release(instance.id, instance.cluster_id))) {
     await reportWaiting(context, 'provisioning', { for: 'release' })
     return { waitMilliseconds: pollDelay.stopping }

@@ -8,7 +8,7 @@ import type { Deployment } from '../store.ts'
 import { toWaitingColumns } from '../waiting.ts'
 import type { Waiting } from '../waiting.ts'
 import type { InstanceStatus, NextInstanceStatus } from './lifecycle.ts'
-import { makeInstance } from './store.ts'
+import { insertInstance, makeInstance } from './store.ts'
 import type { Instance } from './store.ts'
 
 export type Deps = Pick<
@@ -135,8 +135,12 @@ async function writeNow(
   }
   const next: Instance = { ...current, ...set }
   const instances = pass.instances.flatMap((each) => (each.id !== id ? each : to === 'released' ? [] : next))
-  const { engine, ...plain } = set
-  const write = { id, set: engine === undefined ? plain : { ...plain, engine: JSON.stringify(engine) } }
+  const { engine, adapters, ...plain } = set
+  const json = {
+    ...(engine === undefined ? {} : { engine: JSON.stringify(engine) }),
+    ...(adapters === undefined ? {} : { adapters: JSON.stringify(adapters) }),
+  }
+  const write = { id, set: { ...plain, ...json } }
   const isWritten = await writePass(pass, instances, { write, deployment, isDue: moves, event, at, hook })
   return isWritten ? next : undefined
 }
@@ -192,7 +196,7 @@ export async function startInstance(pass: Pass): Promise<void> {
     event: null,
     at,
     async hook(transaction) {
-      await transaction.insertInto('instances').values(row).execute()
+      await insertInstance(transaction, row)
     },
   })
 }

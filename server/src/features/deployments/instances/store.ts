@@ -24,6 +24,7 @@ export function makeInstance(deploymentId: string, at: Date) {
     memory_bytes: null,
     context_tokens: null,
     parallel_sequences: null,
+    adapters: [],
     region: null,
     cluster_id: null,
     instance_id: null,
@@ -41,6 +42,12 @@ export function makeInstance(deploymentId: string, at: Date) {
     status_changed_at: at,
     due_at: null,
   } satisfies Instance
+}
+
+export async function insertInstance(db: Database, instance: Instance): Promise<void> {
+  const { adapters } = instance
+  const row = { ...instance, engine: null, adapters: JSON.stringify(adapters) }
+  await db.insertInto('instances').values(row).execute()
 }
 
 export function findInstance(db: Database, id: string): Promise<Instance | undefined> {

@@ -88,7 +88,12 @@ test.each<[repository: string, config: ConfigObject, refusal: RegExp]>([
 })
 
 test('packed weights count as often as they hold weights, and scales not at all', () => {
-  const tensor = (name: string, type: string, elements: number): Tensor => ({ name, type, elements })
+  const tensor = (name: string, type: string, elements: number): Tensor => ({
+    name,
+    type,
+    shape: [elements],
+    elements,
+  })
   const gptq = [tensor('a.qweight', 'I32', 1000), tensor('a.qzeros', 'I32', 8), tensor('a.scales', 'F16', 64)]
   expect(countParameters([...gptq, tensor('a.g_idx', 'I32', 99)], 4)).toBe(8000)
   const mxfp4 = [tensor('a_blocks', 'U8', 500), tensor('a_scales', 'U8', 31), tensor('b.weight', 'BF16', 10)]

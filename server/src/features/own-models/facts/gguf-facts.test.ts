@@ -10,6 +10,7 @@ const header = (name: string, values: Record<string, GgufValue>): GgufHeader => 
   ]),
   lengths: new Map([['tokenizer.ggml.tokens', 151_936]]),
   parameters: 8e9,
+  matrices: null,
 })
 const attention = (heads: number, kvHeads: GgufValue, dimension: number) => ({
   'attention.head_count': heads,

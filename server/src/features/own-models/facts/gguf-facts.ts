@@ -2,6 +2,8 @@
 
 import type { ModelArchitecture, ModelType } from '../../../ports/model-runtime.ts'
 import type { GgufHeader, GgufValue } from '../files/gguf-header.ts'
+import { toBaseRepository } from './adapter-facts.ts'
+import type { AdapterContents } from './adapter-facts.ts'
 
 export interface GgufFacts {
   /** The architecture's name, such as `qwen3`; null if the header has none */
@@ -10,6 +12,8 @@ export interface GgufFacts {
   modelType: ModelType
   chatTemplate: string | null
   architecture: ModelArchitecture | null
+  /** null for a model that is no adapter */
+  adapter: AdapterContents | null
 }
 
 const rankPooling = 4
@@ -26,7 +30,7 @@ const windowPeriods: ReadonlyMap<string, number> = new Map([
 ])
 
 /** Reads the facts of a header. `parameters` counts the weights of all files of the model. */
-export function readGgufFacts({ values, lengths }: GgufHeader, parameters: number): GgufFacts {
+export function readGgufFacts({ values, lengths, matrices }: GgufHeader, parameters: number): GgufFacts {
   const name = text(values.get('general.architecture'))
   const of = (key: string) => values.get(`${name}.${key}`)
   const pooling = integer(of('pooling_type'))
@@ -37,6 +41,7 @@ export function readGgufFacts({ values, lengths }: GgufHeader, parameters: numbe
     modelType: pooling === rankPooling ? 'rerank' : isPooled ? 'embedding' : 'LLM',
     chatTemplate: text(values.get('tokenizer.chat_template')),
     architecture: readArchitecture(name ?? '', of, parameters, lengths.get('tokenizer.ggml.tokens') ?? null),
+    adapter: matrices?.toContents(toBaseRepository(values.get('general.base_model.0.repo_url'))) ?? null,
   }
 }
 

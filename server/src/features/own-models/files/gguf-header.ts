@@ -2,6 +2,7 @@
 
 import { ByteCursor, InvalidFileError } from './byte-cursor.ts'
 import type { ByteSource } from './byte-cursor.ts'
+import { AdapterMatrices } from '../facts/adapter-facts.ts'
 
 export type GgufValue = number | boolean | string | readonly number[]
 
@@ -12,6 +13,8 @@ export interface GgufHeader {
   lengths: ReadonlyMap<string, number>
   /** Number of weights in the tensors of this file */
   parameters: number
+  /** The matrices of an adapter; null for another file */
+  matrices: AdapterMatrices | null
 }
 
 const magic = 0x46554747
@@ -44,7 +47,8 @@ export async function readGgufHeader(source: ByteSource): Promise<GgufHeader> {
   const values = new Map<string, GgufValue>()
   const lengths = new Map<string, number>()
   for (let index = 0; index < entries; index++) await readEntry(cursor, values, lengths)
-  return { values, lengths, parameters: await countParameters(cursor, tensors) }
+  const matrices = values.get('general.type') === 'adapter' ? new AdapterMatrices() : null
+  return { values, lengths, parameters: await readTensors(cursor, tensors, matrices), matrices }
 }
 
 async function readEntry(
@@ -103,6 +107,10 @@ async function readText(cursor: ByteCursor, most: number): Promise<string | null
     cursor.skip(bytes)
     return null
   }
+  return readString(cursor, bytes)
+}
+
+async function readString(cursor: ByteCursor, bytes: number): Promise<string> {
   if (bytes === 0) return ''
   await cursor.fetch(bytes)
   return new TextDecoder().decode(cursor.takeBytes(bytes))
@@ -123,18 +131,24 @@ function takeScalar(cursor: ByteCursor, type: number): number | boolean {
   return cursor.takeInteger(bytesOf(type), isSigned)
 }
 
-async function countParameters(cursor: ByteCursor, tensors: number): Promise<number> {
+/** Counts the weights of the tensors, and notes the matrices of an adapter. */
+async function readTensors(
+  cursor: ByteCursor,
+  tensors: number,
+  matrices: AdapterMatrices | null,
+): Promise<number> {
   let parameters = 0
   for (let index = 0; index < tensors; index++) {
     await cursor.fetch(8)
-    cursor.skip(requireAtMost(cursor.takeInteger(8), maxKeyBytes, 'letters in the name of a tensor'))
+    const length = requireAtMost(cursor.takeInteger(8), maxKeyBytes, 'letters in the name of a tensor')
+    const name = matrices === null ? cursor.skip(length) : await readString(cursor, length)
     await cursor.fetch(4)
     const dimensions = requireAtMost(cursor.takeInteger(4), maxDimensions, 'dimensions')
     await cursor.fetch(dimensions * 8 + 12)
-    let size = 1
-    for (let dimension = 0; dimension < dimensions; dimension++) size *= cursor.takeInteger(8)
+    const shape = Array.from({ length: dimensions }, () => cursor.takeInteger(8))
     cursor.skip(12)
-    parameters += size
+    if (name !== undefined) matrices?.add(name, shape[0] ?? 0, shape[1] ?? 0)
+    parameters += shape.reduce((size, dimension) => size * dimension, 1)
   }
   if (!Number.isSafeInteger(parameters)) throw new InvalidFileError('The tensors have impossible sizes.')
   return parameters

@@ -202,7 +202,7 @@ describe('a safetensors file', () => {
   test('a tensor with the name of a prototype is a tensor', async () => {
     const header = '{"__proto__":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
     expect(await readSafetensorsHeader(withHeader(header, 4))).toEqual([
-      { name: '__proto__', type: 'F32', elements: 1 },
+      { name: '__proto__', type: 'F32', shape: [1], elements: 1 },
     ])
   })
 })

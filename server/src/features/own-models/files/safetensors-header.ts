@@ -9,6 +9,7 @@ export interface Tensor {
   name: string
   /** Such as `BF16`, `F8_E4M3` or `U8` */
   type: string
+  shape: readonly number[]
   /** Number of stored elements; packed weights have several in one */
   elements: number
 }
@@ -58,5 +59,5 @@ function readTensor(name: string, described: unknown, available: number): Tensor
   // Every type takes at least half a byte.
   if (elements > (to - from) * 2)
     throw new InvalidFileError('The header claims a tensor larger than its bytes.')
-  return { name, type: dtype, elements }
+  return { name, type: dtype, shape, elements }
 }

@@ -4,10 +4,10 @@ import type { RuntimeEngine } from '../../../ports/model-runtime.ts'
 import { InvalidFileError, TruncatedFileError } from '../files/byte-cursor.ts'
 import { readGgufHeader } from '../files/gguf-header.ts'
 import type { GgufHeader } from '../files/gguf-header.ts'
-import { ggufFormat } from '../facts/formats.ts'
+import { ggufAdapterFormat, ggufFormat } from '../facts/formats.ts'
 import { readGgufFacts } from '../facts/gguf-facts.ts'
 import { nameQuantization } from '../facts/gguf-variants.ts'
-import { findObstacle } from '../inspect.ts'
+import { findObstacle, findServingEngine } from '../inspect.ts'
 import type { RepositoryVariant } from '../repository-reader.ts'
 
 /** An uploaded file, of which the first `received` bytes have arrived. */
@@ -31,7 +31,7 @@ export async function readUploadedVariant(
   const variant = toVariant(header, arriving)
   const obstacle = findObstacle(variant, engines)
   if (obstacle === null) return variant
-  const isOther = variant.reason !== null || !engines.some(({ formats }) => formats.includes(ggufFormat))
+  const isOther = variant.reason !== null || findServingEngine(variant, engines) === undefined
   throw new ApplicationError(isOther ? 'no_runnable_weights' : 'unsupported_architecture', `${obstacle}.`)
 }
 
@@ -57,7 +57,7 @@ function toVariant(header: GgufHeader, { fileName, bytes }: ArrivingFile): Repos
   const facts = readGgufFacts(header, parameters)
   const isPart = Number(values.get('split.count') ?? 1) > 1
   return {
-    format: ggufFormat,
+    format: facts.adapter === null ? ggufFormat : ggufAdapterFormat,
     quantization: nameQuantization(fileName),
     modelType: facts.modelType,
     weightBytes: bytes,
@@ -70,6 +70,7 @@ function toVariant(header: GgufHeader, { fileName, bytes }: ArrivingFile): Repos
     projector: null,
     seesImages: false,
     chatTemplate: facts.chatTemplate,
+    adapter: facts.adapter,
     reason: isPart
       ? 'The file is one part of a model. Merge the parts with llama-gguf-split --merge, then upload the result'
       : null,

@@ -8,6 +8,7 @@ import { recordAction } from '../../audit/record-action.ts'
 import { addOwnModel, requireFreeName } from '../../catalog/own-model-changes.ts'
 import type { StoredModel } from '../../catalog/own-model-changes.ts'
 import { holdMembership } from '../../organizations/memberships.ts'
+import { requireBase } from '../build-model.ts'
 import { planVariants } from '../inspect.ts'
 import type { InspectDeps, Inspection } from '../inspect.ts'
 import type { RepositoryVariant } from '../repository-reader.ts'
@@ -27,21 +28,29 @@ interface CompleteUpload {
   origin: VariantOrigin
 }
 
+interface UploadRequest {
+  uploadId: string
+  modelName: string | undefined
+  /** Name or id of the base model of an adapter; undefined for the one that the file names */
+  baseModel: string | undefined
+}
+
 /** Plans the model of an upload without storing it. Throws `upload_incomplete` and `runtime_unavailable`. */
 export async function inspectUpload(
   deps: InspectDeps,
   organizationId: number,
-  id: string,
+  { uploadId, baseModel }: Pick<UploadRequest, 'uploadId' | 'baseModel'>,
 ): Promise<Inspection> {
-  const { upload, variant, origin } = await readUpload(deps, organizationId, id)
-  return { repository: null, variants: await planVariants(deps, upload.file_name, [variant], origin) }
+  const { upload, variant, origin } = await readUpload(deps, organizationId, uploadId)
+  const plan = { modelName: upload.file_name, variants: [variant], origin, baseModel }
+  return { repository: null, ...(await planVariants(deps, organizationId, plan)) }
 }
 
-/** Makes an upload a model of the viewer's organization. Throws `not_found`, `upload_incomplete` and `model_name_taken`. */
+/** Makes an upload a model of the viewer's organization. Throws `not_found`, `upload_incomplete`, `model_name_taken` and `base_model_not_found`. */
 export async function addUploadedModel(
   deps: UseDeps,
   viewer: Viewer,
-  { uploadId, modelName: given }: { uploadId: string; modelName: string | undefined },
+  { uploadId, modelName: given, baseModel }: UploadRequest,
 ): Promise<StoredModel> {
   const { db, runtime } = deps
   const { organizationId } = viewer
@@ -49,6 +58,7 @@ export async function addUploadedModel(
   const { file_name: fileName, bytes } = upload
   const modelName = given ?? toModelName(fileName)
   await requireFreeName(db, organizationId, modelName)
+  const base = await requireBase(deps, organizationId, [variant], baseModel)
   const head = {
     id: uuidv7(),
     source: { kind: 'upload', fileName, bytes },
@@ -58,7 +68,7 @@ export async function addUploadedModel(
     description: `Uploaded as ${fileName}.`,
     license: 'unknown',
   } as const
-  const model = toOwnModel(head, [variant], runtime.engines, origin)
+  const model = toOwnModel(head, [variant], runtime.engines, origin, base)
   return db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     const stored = await addOwnModel(transaction, organizationId, model)

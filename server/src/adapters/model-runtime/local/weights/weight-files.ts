@@ -25,7 +25,8 @@ export interface WeightFolder {
 }
 
 type HubWeights = Extract<WeightSource, { kind: 'huggingface' }>
-type Model = Pick<ModelVariant, 'weights' | 'engines' | 'format'>
+/** A model, or an adapter, which has no settings of engines. */
+export type LocatedModel = Pick<ModelVariant, 'weights' | 'format'> & Partial<Pick<ModelVariant, 'engines'>>
 type WeightLocations = Pick<
   LocalRuntimeSettings,
   'dataDirectory' | 'catalogDirectory' | 'huggingFace' | 'llamaServerCommand'
@@ -33,7 +34,7 @@ type WeightLocations = Pick<
 
 /** Returns the repository of a model whose weights are a whole repository; null for a model of named files. */
 export function locateRepository(
-  { weights, format }: Model,
+  { weights, format }: LocatedModel,
   locations: WeightLocations,
 ): WeightFolder | null {
   if (weights.kind !== 'huggingface' || weights.files.length > 0 || format === 'ggufv2') return null
@@ -51,7 +52,7 @@ export function locateRepository(
 }
 
 /** Lists the weight files of a model. The first one is passed to the engine. Throws DownloadError for invalid names. */
-export function locateWeights({ weights, engines }: Model, locations: WeightLocations): WeightFile[] {
+export function locateWeights({ weights, engines }: LocatedModel, locations: WeightLocations): WeightFile[] {
   if (weights.kind === 'file') {
     const path = isAbsolute(weights.path) ? weights.path : resolve(locations.catalogDirectory, weights.path)
     return [{ path, name: weights.path, source: null, bytes: null }]
@@ -79,7 +80,7 @@ export function locateWeights({ weights, engines }: Model, locations: WeightLoca
     return [{ path: join(cacheFolder(locations), 'url', folder, name), name, source, bytes: null }]
   }
   if (weights.files.length === 0) throw invalidName(weights.repo)
-  const projector = engines.llamaCpp?.projector
+  const projector = engines?.llamaCpp?.projector
   // Berth's own engine can't see images, so it needs no projector.
   const withProjector = projector !== undefined && (locations.llamaServerCommand ?? null) !== null
   return [...weights.files, ...(withProjector ? [projector] : [])].map((file) =>
@@ -88,13 +89,14 @@ export function locateWeights({ weights, engines }: Model, locations: WeightLoca
 }
 
 /** The path of a model's projector; null if the model or the engine has none. */
-export function locateProjector(variant: Model, locations: WeightLocations): string | null {
-  if (variant.weights.kind !== 'huggingface' || variant.engines.llamaCpp?.projector === undefined) return null
+export function locateProjector(variant: LocatedModel, locations: WeightLocations): string | null {
+  if (variant.weights.kind !== 'huggingface' || variant.engines?.llamaCpp?.projector === undefined)
+    return null
   return locateWeights(variant, locations)[variant.weights.files.length]?.path ?? null
 }
 
 /** The paths of a model's weight files or of their folder; none for invalid names, which fail the download. */
-export function listWeightPaths(variant: Model, locations: WeightLocations): string[] {
+export function listWeightPaths(variant: LocatedModel, locations: WeightLocations): string[] {
   try {
     const repository = locateRepository(variant, locations)
     return repository === null
@@ -130,7 +132,7 @@ function locateHubFile(weights: HubWeights, file: string, locations: WeightLocat
     .concat(encodeURIComponent(weights.revision), segments.map(encodeURIComponent))
     .join('/')
   const name = segments.at(-1) ?? file
-  const source = { name, url, sha256: null, isGguf: true, hub }
+  const source = { name, url, sha256: null, isGguf: /\.gguf$/i.test(name), hub }
   return { path: join(folder, ...segments), name, source, bytes: null }
 }
 

@@ -1,6 +1,6 @@
 import { utimes } from 'node:fs/promises'
 import { EnvHttpProxyAgent } from 'undici'
-import type { EngineObservation, ModelVariant } from '../../../../ports/model-runtime.ts'
+import type { EngineObservation } from '../../../../ports/model-runtime.ts'
 import { hasErrorCode } from '../files.ts'
 import type { LocalRuntimeSettings, RetrySettings } from '../settings.ts'
 import { isPresent } from './file-downloads.ts'
@@ -10,15 +10,18 @@ import type { WeightCache } from './weight-cache.ts'
 import { describeFetch, runFetch, toDownloadError } from './weight-fetch.ts'
 import type { FetchContext, WeightFetch } from './weight-fetch.ts'
 import { locateRepository, locateWeights } from './weight-files.ts'
-import type { WeightFile, WeightFolder } from './weight-files.ts'
+import type { LocatedModel, WeightFile, WeightFolder } from './weight-files.ts'
+
+/** A model or an adapter, with the size of its weights in bytes; null when unknown. */
+export type StoredWeights = LocatedModel & { weightBytes: number | null }
 
 /** The cache of model weights and its downloads. */
 export interface WeightStore {
   /**
-   * Returns the path of cached weights. Otherwise makes sure that a download is running and returns null. `hubToken` replaces the token of
+   * Returns the path of cached weights: a file, or the folder of several. Otherwise makes sure that a download is running and returns null. `hubToken` replaces the token of
    * the settings.
    */
-  ensure(engineId: string, variant: ModelVariant, hubToken?: string | null): Promise<string | null>
+  ensure(engineId: string, model: StoredWeights, hubToken?: string | null): Promise<string | null>
   /** The state of an engine's download; null if there is none or it has succeeded. */
   observe(engineId: string): EngineObservation | null
   /** Cancels the download for an engine, or clears its failure. Partial files are kept. */
@@ -54,7 +57,7 @@ export function createWeightStore(
     fetches: new Map(),
   }
   return {
-    ensure: (engineId, variant, hubToken) => ensureWeights(withToken(context, hubToken), engineId, variant),
+    ensure: (engineId, model, hubToken) => ensureWeights(withToken(context, hubToken), engineId, model),
     observe(engineId) {
       const fetch = context.fetches.get(engineId)
       return fetch === undefined ? null : describeFetch(fetch)
@@ -95,14 +98,14 @@ function createDispatcher({ proxy }: LocalRuntimeSettings, retry: RetrySettings)
 async function ensureWeights(
   context: StoreContext,
   engineId: string,
-  variant: ModelVariant,
+  model: StoredWeights,
 ): Promise<string | null> {
   const { settings, fetches } = context
   if (fetches.has(engineId)) return null
-  const fetch = openFetch(variant)
+  const fetch = openFetch(model)
   try {
-    const repository = locateRepository(variant, settings)
-    const files = await listKnownFiles(settings, repository, variant)
+    const repository = locateRepository(model, settings)
+    const files = await listKnownFiles(settings, repository, model)
     const present = await Promise.all(files.map(isPresent))
     if (files.length > 0 && present.every(Boolean) && (await markAsUsed(files))) {
       return repository?.folder ?? files[0]?.path ?? null
@@ -118,7 +121,7 @@ async function ensureWeights(
   return null
 }
 
-function openFetch({ weightBytes }: ModelVariant): WeightFetch {
+function openFetch({ weightBytes }: StoredWeights): WeightFetch {
   return {
     repository: null,
     files: [],
@@ -135,9 +138,9 @@ function openFetch({ weightBytes }: ModelVariant): WeightFetch {
 async function listKnownFiles(
   settings: LocalRuntimeSettings,
   repository: WeightFolder | null,
-  variant: ModelVariant,
+  model: StoredWeights,
 ): Promise<WeightFile[]> {
-  if (repository === null) return locateWeights(variant, settings)
+  if (repository === null) return locateWeights(model, settings)
   return ((await readSnapshot(repository.folder)) ?? []).map(repository.toFile)
 }
 

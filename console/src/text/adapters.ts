@@ -1,0 +1,18 @@
+/** Low-rank adapters of a model. */
+export const adapters = {
+  title: 'Adapters',
+  note: (model: string) =>
+    `Low-rank adapters (LoRA) change the answers of ${model} for the requests that name them. A new one needs an engine that starts with it; until then the model serves as before.`,
+  served: 'Adapters that the deployment serves',
+  available: 'Adapters that you can add',
+  facts: (rank: number, size: string, state: string) => `Rank ${rank} · ${size} · ${state}`,
+  ready: 'Ready',
+  starting: 'Ready after the next start of the engine',
+  add: 'Add',
+  remove: 'Remove',
+  of: (action: string, name: string) => `${action} ${name}`,
+  adapterOf: 'Adapter of',
+  adapterNote: (base: string) => `A deployment of ${base} serves it: add it on the page of the deployment.`,
+  inspected: (base: string, rank: number) => `Adapter of ${base} · Rank ${rank}`,
+  servedBy: (base: string) => `A deployment of ${base} can serve it`,
+}

@@ -1,0 +1,79 @@
+import type { Services } from '../../services.ts'
+import { listDeployableModels } from '../catalog/find-variant.ts'
+import type { AdapterFacts, CatalogModel } from '../catalog/model.ts'
+import type { AdapterContents } from './facts/adapter-facts.ts'
+
+/** The model that an adapter changes. */
+export interface AdapterBase {
+  model: CatalogModel
+  adapter: AdapterFacts
+}
+
+/** What owners of quantized copies add to the name of a repository */
+const copySuffix =
+  /[-_](gguf|awq|gptq|gptq-int[348]|fp8|fp8-dynamic|nvfp4|mxfp4|int[48]|bnb-4bit|unsloth|w\d+a\d+)$/
+
+/**
+ * Finds the base model of an adapter among those that an organization sees, or that the installation has (`null`): the one with the name or
+ * id `given`, otherwise one from the repository that the adapter names, otherwise one from a copy of it. Resolves to a reason, as a clause, if there is none.
+ */
+export async function findBase(
+  deps: Pick<Services, 'db'>,
+  organizationId: number | null,
+  contents: AdapterContents,
+  given: string | undefined,
+): Promise<AdapterBase | { reason: string }> {
+  const { baseRepository, hiddenSize } = contents
+  if (given === undefined && baseRepository === null) {
+    return { reason: 'The adapter does not name its base model. Name it with base_model' }
+  }
+  const models = await listDeployableModels(deps, organizationId)
+  const found = given === undefined ? findByRepository(models, baseRepository!) : findByName(models, given)
+  if (found === undefined) {
+    const name = given ?? baseRepository!
+    return { reason: `It is an adapter of ${name}, which the catalog does not have. Add ${name} first` }
+  }
+  const baseSizes = listSizes(found, hiddenSize)
+  if (baseSizes.length === 0) {
+    return { reason: `It fits a hidden size of ${hiddenSize}, which no variant of ${found.modelName} has` }
+  }
+  const { rank, targetModules } = contents
+  return { model: found, adapter: { baseModelName: found.modelName, baseSizes, rank, targetModules } }
+}
+
+function findByName(models: readonly CatalogModel[], given: string): CatalogModel | undefined {
+  const name = given.toLowerCase()
+  return (
+    models.find(({ modelName }) => modelName.toLowerCase() === name) ??
+    models.find(({ id }) => id.toLowerCase() === name)
+  )
+}
+
+function findByRepository(models: readonly CatalogModel[], repository: string): CatalogModel | undefined {
+  const name = repository.toLowerCase()
+  const copied = toOriginalName(repository)
+  return (
+    models.find((model) => listRepositories(model).some((each) => each.toLowerCase() === name)) ??
+    models.find((model) => listRepositories(model).some((each) => toOriginalName(each) === copied))
+  )
+}
+
+function listRepositories({ variants }: CatalogModel): string[] {
+  return variants.flatMap(({ weights }) => (weights.kind === 'huggingface' ? [weights.repo] : []))
+}
+
+/** The name of the repository that another one is a copy of, without its owner. */
+function toOriginalName(repository: string): string {
+  const name = repository.toLowerCase().split('/').at(-1) ?? ''
+  const shorter = name.replace(copySuffix, '')
+  return shorter === name ? name : toOriginalName(shorter)
+}
+
+/** The sizes of a model that have this hidden size, as far as it is known. */
+function listSizes({ variants }: CatalogModel, hiddenSize: number | null): number[] {
+  const fitting = variants.filter(
+    ({ architecture }) =>
+      architecture === null || hiddenSize === null || architecture.hiddenSize === hiddenSize,
+  )
+  return [...new Set(fitting.map(({ sizeInBillions }) => sizeInBillions))]
+}

@@ -1,0 +1,278 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { EngineObservation } from '../../../../../src/ports/model-runtime.ts'
+import { llamaCppAdapters } from '../../../../../src/adapters/model-runtime/engines/llama-cpp.ts'
+import { vllmAdapters } from '../../../../../src/adapters/model-runtime/engines/vllm.ts'
+import { registerClient } from '../../../../support/client.ts'
+import type { Client } from '../../../../support/client.ts'
+import { waitForStatus } from '../../../../support/deployments.ts'
+import { engines } from '../../../../support/engines.ts'
+import { startHubServer } from '../../../../support/hub/hub-server.ts'
+import type { HubServer } from '../../../../support/hub/hub-server.ts'
+import { makeAdapterRepositories } from '../../../../support/hub/adapter-repositories.ts'
+import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
+import type { RecordingEngine } from '../../../../support/recording-engine.ts'
+import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../../support/server.ts'
+import type { TestServer } from '../../../../support/server.ts'
+
+const models = '/api/v1/deployable-models'
+const deployments = '/api/v1/model-deployments'
+const patience = { timeout: 30_000, interval: 50 }
+const scripted = createScriptedRuntime()
+const runtime = {
+  ...scripted,
+  engines: [
+    { ...engines.llamaCpp, adapters: llamaCppAdapters },
+    { ...engines.vllm, adapters: vllmAdapters },
+  ],
+}
+
+let hub: HubServer
+let engine: RecordingEngine
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  hub = await startHubServer(makeAdapterRepositories(), { tokens: ['hf_of_acme'] })
+  engine = await startRecordingEngine()
+  server = await startTestServer({
+    runtime,
+    settings: { HF_ENDPOINT: hub.origin, BILLING_TRIAL_MAX_ACTIVE: '50' },
+  })
+  client = await registerClient(server.url)
+})
+beforeEach(() => {
+  const ready: EngineObservation = { phase: 'ready', endpoint: { baseUrl: engine.url } }
+  scripted.answer({
+    listOffers: () => [makeOffer('small', { formats: ['ggufv2', 'pytorch'] })],
+    ensureEngine: () => ready,
+    observeEngine: () => ready,
+  })
+  engine.answer((response, { body }) => {
+    const { model } = JSON.parse(body)
+    const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }
+    answerJson(response, JSON.stringify({ model, choices: [{ message: { content: 'x' } }], usage }))
+  })
+  engine.requests.length = 0
+})
+afterEach(() => scripted.reset())
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+  await hub.close()
+})
+
+async function addModel(
+  repository: string,
+  model_name: string,
+  body: object = {},
+  by = client,
+): Promise<string> {
+  const answer = await by.post(models, { huggingface: repository, model_name, ...body })
+  expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+  return answer.body.id
+}
+
+async function deploy(model: object, by = client): Promise<string> {
+  const { status, body } = await by.post(deployments, model)
+  expect(status, JSON.stringify(body)).toBe(201)
+  await waitForStatus(by, body.id, 'running')
+  return body.id
+}
+
+const read = async (id: string) => (await client.get(`${deployments}/${id}`)).body
+const setAdapters = (id: string, adapters: string[]) => client.patch(`${deployments}/${id}`, { adapters })
+
+async function serveAdapters(id: string, adapters: string[]): Promise<void> {
+  const { status, body } = await setAdapters(id, adapters)
+  expect(status, JSON.stringify(body)).toBe(200)
+  await vi.waitFor(async () => {
+    const served = (await read(id)).adapters as { ready: boolean }[]
+    expect(served).toHaveLength(adapters.length)
+    expect(served.every(({ ready }) => ready)).toBe(true)
+  }, patience)
+}
+
+const chat = (model: string, more: object = {}) =>
+  client.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'a' }], ...more })
+const lastBody = () => JSON.parse(engine.requests.at(-1)!.body)
+
+describe('an import', () => {
+  test('POST …/inspect: an adapter, its base model in the catalog, its rank and its matrices', async () => {
+    const { body } = await client.post(`${models}/inspect`, {
+      huggingface: 'acme/Tiny-LoRA-GGUF',
+      base_model: 'berth-tiny',
+    })
+    expect(body.adapter).toEqual({
+      base_repository: 'acme/Tiny',
+      base_model: 'berth-tiny',
+      rank: 4,
+      target_modules: ['attn_q', 'attn_v'],
+    })
+    expect(body.variants).toMatchObject([{ model_format: 'lora-gguf', engine: 'llama.cpp', runs: true }])
+  })
+
+  test('the base model is found by its repository, or by that of a copy', async () => {
+    const inspect = async () =>
+      (await client.post(`${models}/inspect`, { huggingface: 'acme/Small-LoRA' })).body
+    const before = await inspect()
+    expect(before.adapter).toMatchObject({ base_repository: 'acme/Small', base_model: null, rank: 16 })
+    expect(before.variants).toMatchObject([
+      {
+        model_format: 'lora-peft',
+        runs: false,
+        reason: expect.stringMatching(/^It is an adapter of acme\/Small/),
+      },
+    ])
+    const refused = await client.post(models, { huggingface: 'acme/Small-LoRA' })
+    expect(refused).toMatchObject({ status: 422, body: { code: 'base_model_not_found' } })
+    await addModel('other/Small-GGUF', 'small-copy')
+    expect((await inspect()).adapter.base_model).toBe('small-copy')
+    await addModel('acme/Small', 'small')
+    expect((await inspect()).adapter.base_model).toBe('small')
+  })
+
+  test.each([
+    ['acme/DoRA', /^PEFT adapter: Adapters with use_dora are not supported\.$/],
+    ['acme/Prompt-Tuning', /no LoRA adapter, but PROMPT_TUNING/],
+    ['acme/Pickled-LoRA', /no adapter_model\.safetensors/],
+    ['acme/Large-LoRA', /vLLM serves adapters up to rank 512, and this one has 1024/],
+    ['acme/Empty-LoRA', /no matrices of a LoRA adapter/],
+  ])('%s: %s', async (huggingface, reason) => {
+    const { status, body } = await client.post(models, { huggingface })
+    expect([status, body.code]).toEqual([422, 'no_runnable_weights'])
+    expect(body.reasons.join(' ')).toMatch(reason)
+  })
+
+  test('an adapter of another hidden size does not fit', async () => {
+    const body = { huggingface: 'acme/Small-LoRA', base_model: 'berth-tiny' }
+    const answer = await client.post(models, body)
+    expect(answer.body).toMatchObject({ code: 'base_model_not_found' })
+    expect(answer.body.detail).toMatch(/hidden size of 1024, which no variant of berth-tiny has/)
+  })
+
+  test('an adapter is not deployed itself, and has no placement', async () => {
+    const id = await addModel('acme/Tiny-LoRA-GGUF', 'not-alone', { base_model: 'berth-tiny' })
+    const refused = await client.post(deployments, { model_name: 'not-alone' })
+    expect(refused.body).toMatchObject({ code: 'model_not_deployable' })
+    expect(refused.body.detail).toMatch(/adapter of berth-tiny\. Deploy berth-tiny, then add the adapter/)
+    const { items } = (await client.get('/api/v1/placements')).body
+    expect(items.filter((item: { model_id: string }) => item.model_id === id)).toEqual([])
+  })
+})
+
+describe('PATCH …/{id} {adapters}', () => {
+  test('a running deployment serves until an instance with the adapters takes over', async () => {
+    const [one, two] = [
+      await addModel('acme/Tiny-LoRA-GGUF', 'one', { base_model: 'berth-tiny' }),
+      await addModel('acme/Tiny-LoRA-GGUF', 'two', { base_model: 'berth-tiny' }),
+    ]
+    const id = await deploy({ model_name: 'berth-tiny' })
+    const [{ id: firstInstance }] = (await read(id)).instances
+    await serveAdapters(id, [one, two])
+    await vi.waitFor(async () => {
+      const { instances } = await read(id)
+      expect(instances).toHaveLength(1)
+      expect(instances[0].id).not.toBe(firstInstance)
+    }, patience)
+    const spec = scripted.specs.findLast(({ deploymentId }) => deploymentId === id)!
+    expect(spec.adapters).toMatchObject([
+      { modelId: one, modelName: 'one', rank: 4, weights: { repo: 'acme/Tiny-LoRA-GGUF' }, hubToken: null },
+      { modelId: two },
+    ])
+    const events = (await client.get(`${deployments}/${id}/events`)).body.items
+    expect(events.map(({ message }: { message: string }) => message)).toContain(
+      'The deployment is to serve the adapters one, two.',
+    )
+
+    await chat('one')
+    expect(lastBody()).toMatchObject({
+      model: `dep-${id}`,
+      lora: [
+        { id: 0, scale: 1 },
+        { id: 1, scale: 0 },
+      ],
+    })
+    for (const model of ['berth-tiny:two', `${id}:two`, `dep-${id}:two`]) {
+      expect((await chat(model)).body.model).toBe(model)
+      expect(lastBody().lora).toMatchObject([{ scale: 0 }, { scale: 1 }])
+    }
+    await chat('berth-tiny', { lora: null })
+    expect(lastBody().lora).toMatchObject([{ scale: 0 }, { scale: 0 }])
+    const own = await chat('berth-tiny', { lora: [{ id: 0, scale: 1 }] })
+    expect(own.status).toBe(400)
+    expect(own.body.error.message).toMatch(/Name an adapter of the deployment in `model`/)
+
+    const { data } = (await client.get('/v1/models')).body
+    const listed = new Map(data.map((each: { id: string }) => [each.id, each]))
+    expect(listed.get('one')).toMatchObject({ base_model: 'berth-tiny', deployments: [id] })
+    expect(listed.get('berth-tiny')).toMatchObject({ base_model: null })
+    expect((await client.get('/v1/models/two')).body).toMatchObject({ base_model: 'berth-tiny' })
+
+    await server.application.tokens.flush()
+    const totals = (await client.get('/v1/billing/usage-summary')).body.usage_totals
+    const outputs = totals.filter(({ meter }: { meter: string }) => meter === 'inference_output_tokens')
+    expect(
+      outputs.map((total: { dimensions: { model_name: string }; total_quantity: string }) => [
+        total.dimensions.model_name,
+        Number(total.total_quantity),
+      ]),
+    ).toEqual(
+      expect.arrayContaining([
+        ['one', 2],
+        ['two', 6],
+        ['berth-tiny', 2],
+      ]),
+    )
+
+    expect((await client.delete(`${models}/${one}`)).body).toMatchObject({ code: 'model_in_use' })
+    await setAdapters(id, [two])
+    await vi.waitFor(async () => expect((await chat('one')).status).toBe(404), patience)
+    expect((await client.delete(`${models}/${one}`)).status).toBe(204)
+    await client.delete(`${deployments}/${id}`)
+  }, 60_000)
+
+  test('an engine that selects adapters by name gets the id of the adapter as the model', async () => {
+    const adapter = await addModel('acme/Small-LoRA', 'polite', { base_model: 'small' })
+    const id = await deploy({ model_name: 'small' })
+    await serveAdapters(id, [adapter])
+    expect((await chat('small:polite')).body.model).toBe('small:polite')
+    expect(lastBody().model).toBe(adapter)
+    expect(lastBody()).not.toHaveProperty('lora')
+    await chat('small')
+    expect(lastBody().model).toBe(`dep-${id}`)
+    await client.delete(`${deployments}/${id}`)
+  })
+
+  test('a request for an adapter that no instance has yet is a 503', async () => {
+    const adapter = await addModel('acme/Tiny-LoRA-GGUF', 'late', { base_model: 'berth-tiny' })
+    const id = await deploy({ model_name: 'berth-tiny' })
+    scripted.answer({ ensureEngine: () => ({ phase: 'starting', message: 'It starts.' }) })
+    await setAdapters(id, [adapter])
+    const answer = await chat('late')
+    expect(answer.status).toBe(503)
+    expect(answer.body.error).toMatchObject({ code: 'deployment_not_ready' })
+    expect((await chat('berth-tiny')).status).toBe(200)
+    await client.delete(`${deployments}/${id}`)
+  })
+
+  test('refused: an unknown adapter, another organization’s, a whole model, another base, another format', async () => {
+    const stranger = await registerClient(server.url)
+    const foreign = await addModel('acme/Tiny-LoRA-GGUF', 'foreign', { base_model: 'berth-tiny' }, stranger)
+    const peft = await addModel('acme/Small-LoRA', 'other-base', { base_model: 'small' })
+    const wrongFormat = await addModel('acme/Tiny-LoRA', 'wrong-format', { base_model: 'berth-tiny' })
+    const id = await deploy({ model_name: 'berth-tiny' })
+    const refuse = async (adapter: string) => {
+      const { status, body } = await setAdapters(id, [adapter])
+      expect([status, body.code]).toEqual([422, 'adapter_not_supported'])
+      return body.detail as string
+    }
+    expect(await refuse('no-such-model')).toBe('The catalog has no adapter with the id "no-such-model".')
+    expect(await refuse(foreign)).toBe(`The catalog has no adapter with the id "${foreign}".`)
+    expect(await refuse('berth-tiny-embedding')).toMatch(/is no adapter/)
+    expect(await refuse(peft)).toMatch(/is an adapter of small, not of berth-tiny/)
+    expect(await refuse(wrongFormat)).toMatch(/needs a GGUF adapter, which wrong-format does not have/)
+    expect((await read(id)).adapters).toEqual([])
+    expect((await stranger.patch(`${deployments}/${id}`, { adapters: [foreign] })).status).toBe(404)
+    await client.delete(`${deployments}/${id}`)
+  })
+})
