@@ -38,6 +38,35 @@ async function showAsleep(route: Route): Promise<void> {
   await route.fulfill({ response, json: { ...deployment, status: 'sleeping', instances: [] } })
 }
 
+/** The engine of the tests serves no adapters: shows two in use, the second before its engine starts. */
+async function showAdapters(route: Route): Promise<void> {
+  const response = await route.fetch()
+  const deployment = await response.json()
+  const adapter = {
+    model_id: 'harbour-slang',
+    model_name: 'harbour-slang',
+    rank: 16,
+    weight_bytes: 9_175_040,
+  }
+  const next = { ...adapter, model_id: 'tide-tables', model_name: 'tide-tables', rank: 8, ready: false }
+  await route.fulfill({ response, json: { ...deployment, adapters: [{ ...adapter, ready: true }, next] } })
+}
+
+/** Shows a third adapter in the catalog. */
+async function showAdapterModel(route: Route): Promise<void> {
+  const response = await route.fetch()
+  const list = await response.json()
+  const base = list.items.find(({ model_name }: { model_name: string }) => model_name === 'berth-tiny')
+  const model = {
+    ...base,
+    id: 'ship-names',
+    model_name: 'ship-names',
+    description: 'A low-rank adapter that knows the name of each ship',
+    base_model: 'berth-tiny',
+  }
+  await route.fulfill({ response, json: { ...list, items: [...list.items, model] } })
+}
+
 const dialog = (page: Page) => page.getByRole('dialog')
 
 async function openAddModel(page: Page): Promise<void> {
@@ -304,6 +333,16 @@ export const scenes: readonly Scene[] = [
       await see(page.getByText('None now: nothing is billed.'))
       await see(page.getByText(/The last start took/))
       await page.unroute(`**/model-deployments/${chat}`, showAsleep)
+    },
+    'deployment-adapters': async (page, { deployments: { chat } }) => {
+      const list = '**/deployable-models?model_type=LLM'
+      await page.route(`**/model-deployments/${chat}`, showAdapters)
+      await page.route(list, showAdapterModel)
+      await page.goto(`/deployments/${chat}`)
+      await see(page.getByText(/^Rank 8 .* Ready after the next start/))
+      await see(page.getByRole('button', { name: 'Add ship-names' }))
+      await page.unroute(list, showAdapterModel)
+      await page.unroute(`**/model-deployments/${chat}`, showAdapters)
     },
     'deployment-terminate': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)

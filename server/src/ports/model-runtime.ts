@@ -160,7 +160,7 @@ export interface AdapterServing {
   deafRoutes?: readonly EngineRoute[]
   /**
    * The ranks for which the engine has room, in order: every adapter takes as much as the one of the largest rank, rounded up to one of
-   * these. Absent if an adapter of any rank takes what its files have.
+   * these. Without a GPU there is an empty place besides. Absent if an adapter of any rank takes what its files have.
    */
   ranks?: readonly number[]
 }

@@ -228,10 +228,10 @@ describe('adapters', () => {
     weights: { kind: 'file', path: 'a' },
   })
   const adapters = [adapter(8, 10 * MiB), adapter(12, 30 * MiB)]
-  const addedBy = (serving: AdapterServing, variant = llama) => {
+  const addedBy = (serving: AdapterServing, variant = llama, host: EngineHost = oneGpu) => {
     const served = { variant, engine: { ...engines.vllm, adapters: serving } }
-    const without = estimateMemory(served, capacity, oneGpu).totalBytes
-    return estimateMemory({ ...served, adapters }, capacity, oneGpu).totalBytes - without
+    const without = estimateMemory(served, capacity, host).totalBytes
+    return estimateMemory({ ...served, adapters }, capacity, host).totalBytes - without
   }
 
   test('take what their files have', () => {
@@ -241,7 +241,9 @@ describe('adapters', () => {
   })
 
   test('take as much as the largest one at the next rank that the engine has room for', () => {
-    const ranks = [8, 16, 32]
-    expect(addedBy({ format: 'lora-peft', selectedBy: 'name', ranks })).toBe((2 * (30 * MiB * 16)) / 12)
+    const places: AdapterServing = { format: 'lora-peft', selectedBy: 'name', ranks: [8, 16, 32] }
+    const place = (30 * MiB * 16) / 12
+    expect(addedBy(places)).toBe(2 * place)
+    expect(addedBy(places, llama, { gpuCount: 0 }), 'with the empty place').toBe(3 * place)
   })
 })

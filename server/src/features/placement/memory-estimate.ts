@@ -106,7 +106,7 @@ export function estimateMemory(
   const { architecture } = variant
   const weights = estimateWeightBytes(variant)
   if (architecture === null) {
-    return sum(weights, weights * 0.2, 2 * 2 ** 30 + estimateAdapters(engine, adapters))
+    return sum(weights, weights * 0.2, 2 * 2 ** 30 + estimateAdapters(engine, adapters, gpuCount))
   }
   const batch =
     variant.modelType === 'LLM'
@@ -121,23 +121,29 @@ export function estimateMemory(
     engine.images === 'projector' && variant.engines[engine.profile]?.projector !== undefined
   const projector = usesProjector ? projectorBytes : 0
   const cache = (hasSlots ? estimateSlots : estimateSharedCache)(architecture, capacity, gpuCount)
-  return sum(weights, cache, weights * 0.05 + overhead + projector + estimateAdapters(engine, adapters))
+  const besides = projector + estimateAdapters(engine, adapters, gpuCount)
+  return sum(weights, cache, weights * 0.05 + overhead + besides)
 }
 
-/** Bytes of adapters. An engine with room for some ranks gives every adapter as much as that of the largest rank. */
+/**
+ * Bytes of adapters. An engine with room for some ranks gives every adapter as much as that of the largest rank, and on the host has one
+ * place more.
+ */
 function estimateAdapters(
   { adapters: serving }: ServedModel['engine'],
   adapters: readonly ModelAdapter[],
+  gpuCount: number,
 ): number {
+  if (adapters.length === 0) return 0
   const rank = toReservedRank(serving?.ranks ?? [], adapters)
   const sizes = adapters.map((adapter) => adapter.weightBytes * Math.max(1, rank / adapter.rank))
   return serving?.ranks === undefined
     ? sizes.reduce((total, size) => total + size, 0)
-    : adapters.length * Math.max(0, ...sizes)
+    : (gpuCount > 0 ? adapters.length : adapters.length + 1) * Math.max(...sizes)
 }
 
 /** The least of an engine's ranks that all adapters fit in; 0 without one. */
-export function toReservedRank(ranks: readonly number[], adapters: readonly ModelAdapter[]): number {
+function toReservedRank(ranks: readonly number[], adapters: readonly ModelAdapter[]): number {
   const largest = Math.max(0, ...adapters.map((adapter) => adapter.rank))
   return ranks.find((rank) => rank >= largest) ?? 0
 }

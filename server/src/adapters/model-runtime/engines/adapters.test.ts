@@ -74,7 +74,9 @@ test('vLLM gets adapters by their ids, and room for all of them at the next rank
   }
   const args = buildVllmArguments({ ...launch, adapters: ['/a/1', '/a/2'] })
   expect(args.slice(args.indexOf('--lora-modules') + 1).slice(0, 2)).toEqual(['one=/a/1', 'two=/a/2'])
-  expect(valueOf(args, 'max-loras')).toBe('2')
+  expect(valueOf(args, 'max-loras'), 'with an empty place on the CPU').toBe('3')
+  const onGpu = buildVllmArguments({ ...launch, spec: { ...spec, gpuCount: 1 }, adapters: ['/a/1', '/a/2'] })
+  expect(valueOf(onGpu, 'max-loras')).toBe('2')
   expect(valueOf(args, 'max-lora-rank')).toBe('64')
   expect(buildVllmArguments(launch)).not.toContain('--enable-lora')
 })

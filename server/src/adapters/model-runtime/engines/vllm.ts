@@ -1,9 +1,4 @@
-import type {
-  AdapterServing,
-  EngineAdapter,
-  EngineSpec,
-  RuntimeEngine,
-} from '../../../ports/model-runtime.ts'
+import type { AdapterServing, EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
 import { vllmArchitectures } from './architectures.ts'
 import { engineRoutes, ignoredFields } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
@@ -100,7 +95,7 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
     'gpu-memory-utilization': launch.memoryShare,
     // Without a domain vLLM would allow all of them.
     'allowed-media-domains': launch.mediaDomains.length === 0 ? ['none.invalid'] : launch.mediaDomains,
-    ...toAdapterOptions(spec.adapters ?? [], launch.adapters ?? []),
+    ...toAdapterOptions(spec, launch.adapters ?? []),
     dtype: isOldGpu ? 'half' : undefined,
     quantization: quantizesOnLoad(spec, model) ? 'fp8' : undefined,
     ...ofType,
@@ -110,12 +105,14 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
 }
 
 /** vLLM has room for all adapters in one batch. Requests name them by their ids. */
-function toAdapterOptions(adapters: readonly EngineAdapter[], folders: readonly string[]) {
+function toAdapterOptions({ adapters = [], gpuCount }: EngineSpec, folders: readonly string[]) {
   if (folders.length === 0) return {}
+  // On the CPU, 0.32.0 takes the adapter in the last place for a request without one in a batch with others: that place stays empty.
+  const places = gpuCount > 0 ? folders.length : folders.length + 1
   const largest = Math.max(...adapters.map(({ rank }) => rank))
   return {
     'enable-lora': true,
-    'max-loras': folders.length,
+    'max-loras': places,
     'max-lora-rank': vllmAdapters.ranks.find((rank) => rank >= largest),
     'lora-modules': adapters.map(({ modelId }, index) => `${modelId}=${folders[index]}`),
   }

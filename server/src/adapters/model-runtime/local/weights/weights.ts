@@ -18,8 +18,8 @@ export type StoredWeights = LocatedModel & { weightBytes: number | null }
 /** The cache of model weights and its downloads. */
 export interface WeightStore {
   /**
-   * Returns the path of cached weights: a file, or the folder of several. Otherwise makes sure that a download is running and returns null. `hubToken` replaces the token of
-   * the settings.
+   * Returns the path of cached weights: a file, or the folder of several. Otherwise makes sure that a download is running and returns
+   * null. `hubToken` replaces the token of the settings.
    */
   ensure(engineId: string, model: StoredWeights, hubToken?: string | null): Promise<string | null>
   /** The state of an engine's download; null if there is none or it has succeeded. */
