@@ -179,6 +179,21 @@ export function reportUnresponsiveEngine(
   return requeueNow(db, instanceId)
 }
 
+/** The ids of the instances whose engine does not serve at this address anymore. */
+export async function findLostEngines(
+  db: Database,
+  engines: readonly Pick<ServingInstance, 'instanceId' | 'engineUrl'>[],
+): Promise<Set<string>> {
+  if (engines.length === 0) return new Set()
+  const urls = new Map(engines.map(({ instanceId, engineUrl }) => [instanceId, engineUrl]))
+  const rows = await db
+    .selectFrom('instances')
+    .select(['id', 'engine_url'])
+    .where('id', 'in', [...urls.keys()])
+    .execute()
+  return new Set(rows.flatMap(({ id, engine_url: url }) => (url === urls.get(id) ? [] : [id])))
+}
+
 interface NamedDeployment {
   row: Deployment
   /** The adapter that the request names; null for none */

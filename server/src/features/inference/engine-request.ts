@@ -34,7 +34,8 @@ export interface EngineRequestOwner {
 
 /**
  * A request at an engine. It is repeated where no engine can have processed it: after a stale connection, an expired authorization,
- * and at another deployment after a refused connection.
+ * and at another instance after a refused connection. If an engine breaks off or is lost before it answers, another instance gets the
+ * request, but only once: the request itself may have broken the engine.
  */
 export class EngineRequest implements ResponseHandler {
   readonly deps: EngineRequestDeps
@@ -46,6 +47,8 @@ export class EngineRequest implements ResponseHandler {
   retried = false
   /** The authorization was renewed */
   renewed = false
+  /** An engine was lost before it answered */
+  moved = false
   /** The engine rejected the authorization. The rest of its response is dropped. */
   rejected = false
   aborted = false
@@ -146,8 +149,29 @@ export class EngineRequest implements ResponseHandler {
     }
     this.deps.inference.breakers.onFailure(this.target.instanceId)
     this.requeueDeployment()
-    const other = error.kind === 'refused' ? this.owner.pickOther(this.target) : null
+    const other = this.mayMove(error) ? this.owner.pickOther(this.target) : null
     if (other === null) return this.owner.onBroken(error)
+    this.moveTo(other, error.kind !== 'refused')
+  }
+
+  /** An engine that only takes long goes on with the request. */
+  mayMove({ kind }: UpstreamError): boolean {
+    if (kind === 'refused') return true
+    return kind !== 'timeout' && this.status === 0 && !this.moved
+  }
+
+  /** The instance is lost, so that no answer may ever come. Without another one, the request goes on waiting. */
+  leaveLostEngine(): void {
+    if (this.moved || this.call === null) return
+    const other = this.owner.pickOther(this.target)
+    if (other === null) return
+    this.call.abort()
+    this.moveTo(other, true)
+  }
+
+  moveTo(other: EngineTarget, counts: boolean): void {
+    this.moved ||= counts
+    this.retried = false
     this.target = other
     this.send()
   }

@@ -191,6 +191,14 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     return other
   }
 
+  get silentTarget(): EngineTarget | null {
+    return this.state === 'sent' ? this.engine!.target : null
+  }
+
+  leaveLostEngine(): void {
+    if (this.state === 'sent') this.engine!.leaveLostEngine()
+  }
+
   onResponse(head: ResponseHead): Buffer | null {
     this.move('sent', 'body')
     this.firstByteAt = performance.now()

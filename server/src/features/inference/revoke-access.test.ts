@@ -46,6 +46,8 @@ test('an unreachable database ends requests only after five minutes, with its ow
     arrivedAt: 0,
     revoke,
     loseDeployments: () => {},
+    silentTarget: null,
+    leaveLostEngine: () => {},
   }
   requests.add(request)
   try {

@@ -5,9 +5,11 @@ import type { Database } from '../../database/tables.ts'
 import type { ApplicationError } from '../../base/errors.ts'
 import { findLostAccess } from '../deployments/lost-access.ts'
 import type { Access } from '../deployments/lost-access.ts'
+import { leaveLostEngines } from './lost-engines.ts'
+import type { MovableRequest } from './lost-engines.ts'
 
-/** A request in flight that ends when its caller loses access. */
-export interface Revocable extends Access {
+/** A request in flight that ends when its caller loses access, and moves when its engine is lost. */
+export interface Revocable extends Access, MovableRequest {
   /** Its index among the requests in flight, or -1 */
   openIndex: number
   /** When the request arrived, before its caller was looked up, on the clock of `performance.now()` */
@@ -29,7 +31,10 @@ export interface OpenRequests {
 const outageMilliseconds = 300_000
 const retryMilliseconds = 500
 
-/** Ends requests whose caller's session was revoked, or whose caller may not call the deployment anymore. */
+/**
+ * Ends requests whose caller's session was revoked, or whose caller may not call the deployment anymore. Moves those whose engine is lost
+ * to another one.
+ */
 export function trackOpenRequests(
   db: Database,
   notifications: Notifications,
@@ -40,19 +45,23 @@ export function trackOpenRequests(
   const open: Revocable[] = []
   const checks = new AccessChecks(db, log)
   let changedAt = -Infinity
-  function checkUser(payload: string): void {
+  const listOf = (payload: string) =>
+    open.filter(({ userId }) => payload === '' || userId === Number(payload))
+  function checkAccess(requests: readonly Revocable[]): void {
     changedAt = performance.now()
-    const userId = Number(payload)
-    checks.begin(open.filter((request) => payload === '' || request.userId === userId))
+    checks.begin(requests)
+  }
+  function checkAll(requests: readonly Revocable[]): void {
+    checkAccess(requests)
+    leaveLostEngines(db, requests).catch((error: unknown) =>
+      log.warn({ err: error }, 'could not move requests of lost engines'),
+    )
   }
   const stops = [
-    notifications.subscribe('session_revoked', checkUser),
-    // A deployment may not be shared anymore, or have another owner.
-    notifications.subscribe('deployment_changed', checkUser),
-    notifications.onReconnected(() => {
-      changedAt = performance.now()
-      checks.begin(open)
-    }),
+    notifications.subscribe('session_revoked', (payload) => checkAccess(listOf(payload))),
+    // A deployment may not be shared anymore, or have another owner, or an engine less.
+    notifications.subscribe('deployment_changed', (payload) => checkAll(listOf(payload))),
+    notifications.onReconnected(() => checkAll([...open])),
   ]
   return {
     add(request) {
