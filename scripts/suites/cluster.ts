@@ -34,10 +34,16 @@ export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Pro
   for (let count = 1; count < nodes; count += 1) await runCommand(tool, ['node'])
   const folder = findCacheFolder('llama-server')
   await runCommand(tool, ['suite', folder, 'sid', 'llama.cpp'])
-  const config = JSON.stringify({ Entrypoint: ['/usr/bin/llama-server'], Env: ['PATH=/usr/bin:/bin'] })
-  // The tests of several nodes run this as vLLM.
-  await copyFile(join(nodeTests, 'vllm-stand-in.sh'), join(folder, 'usr/bin/vllm'))
-  await chmod(join(folder, 'usr/bin/vllm'), 0o755)
+  const entrypoint = '/usr/bin/llama-server-cpu'
+  // The tests of several nodes run the second one as vLLM.
+  for (const [script, program] of [
+    ['llama-server-cpu.sh', entrypoint],
+    ['vllm-stand-in.sh', '/usr/bin/vllm'],
+  ] as const) {
+    await copyFile(join(nodeTests, script), join(folder, program))
+    await chmod(join(folder, program), 0o755)
+  }
+  const config = JSON.stringify({ Entrypoint: [entrypoint], Env: ['PATH=/usr/bin:/bin'] })
   await ask('image', 'load', await ask('image', 'make', folder, engineImage, config))
   const archive = process.env['TEST_SERVER_ARCHIVE']
   if (archive !== undefined) await ask('image', 'load', archive)

@@ -103,8 +103,7 @@ export function makeSpec(changes: Partial<EngineSpec> = {}): EngineSpec {
       architecture: null,
       weightBytes: 1_100_000,
       weights: { kind: 'huggingface', repo: 'berth/tiny', revision: 'main', files: ['tiny.gguf'] },
-      // The images of the tests have no CUDA.
-      engines: { llamaCpp: { options: { device: 'none' } } },
+      engines: {},
     },
     instanceType: 'test-x1',
     gpuCount: 1,

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,8 +8,8 @@ import { registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { createTestDatabase } from '../../support/database.ts'
 import { waitForStatus } from '../../support/deployments.ts'
-import { listen } from '../../support/listen.ts'
 import { waitOptions } from '../cluster/support.ts'
+import { sharePort } from './share-port.ts'
 import { startServiceProxy } from './service-proxy.ts'
 import { engineImage, nodeCommand, openNodeTestBed } from './support.ts'
 import type { NodeTestBed } from './support.ts'
@@ -99,17 +98,13 @@ describe.skipIf(nodeCommand === undefined || serverImage === undefined)(
     /** Makes the PostgreSQL of the tests reachable for pods, and returns a URL of an empty database. */
     async function shareDatabase(): Promise<string> {
       const database = await createTestDatabase()
-      const { port, hostname } = new URL(database.url)
-      const server = createServer((incoming) => {
-        const upstream = connect(Number(port), hostname)
-        incoming.pipe(upstream).pipe(incoming)
-        incoming.on('error', () => upstream.destroy())
-        upstream.on('error', () => incoming.destroy())
-      })
-      const host = new URL(testBed.weights.url).hostname
-      const shared = await listen(server, 0, host)
-      cleanUps.push(() => database.drop())
-      return Object.assign(new URL(database.url), { host: `${host}:${shared}` }).href
+      const { port } = new URL(database.url)
+      const shared = await sharePort(new URL(testBed.weights.url).hostname, () => Number(port))
+      cleanUps.push(
+        () => database.drop(),
+        () => shared.close(),
+      )
+      return Object.assign(new URL(database.url), { host: shared.address }).href
     }
 
     async function listPods() {

@@ -1,60 +1,23 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { registerClient } from '../../support/client.ts'
-import type { Client } from '../../support/client.ts'
 import { waitForStatus } from '../../support/deployments.ts'
-import { startTestServer } from '../../support/server.ts'
-import type { TestServer } from '../../support/server.ts'
 import { waitOptions } from '../cluster/support.ts'
-import { configureServer, nodeCommand, openNodeTestBed } from './support.ts'
+import { startNodeServer } from './server.ts'
+import type { NodeServer } from './server.ts'
+import { freeze, nodeCommand, openNodeTestBed, thaw } from './support.ts'
 import type { NodeTestBed } from './support.ts'
-
-/** Stops a node without a word to the cluster: its kubelet, its container runtime, and every engine on it. */
-const freeze = 'pkill -STOP -x kubelet; pkill -STOP containerd; pkill -STOP -x llama-server'
-const thaw = 'pkill -CONT -x llama-server; pkill -CONT containerd; pkill -CONT -x kubelet'
 
 describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
   let testBed: NodeTestBed
-  let server: TestServer
-  let client: Client
-  let folder: string
+  let server: NodeServer
   beforeAll(async () => {
     testBed = await openNodeTestBed()
-    folder = await mkdtemp(join(tmpdir(), 'berth-nodes-'))
-    server = await startTestServer({ settings: await configureServer(testBed, folder) })
-    client = await registerClient(server.url)
+    server = await startNodeServer(testBed)
   })
   afterAll(async () => {
     for (const node of testBed?.nodes ?? []) await testBed.runOnNode(node, thaw).catch(() => {})
     await server?.close()
     await testBed?.close()
-    await rm(folder, { recursive: true, force: true })
   })
-
-  async function deploy() {
-    const created = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
-    expect(created.status).toBe(201)
-    return waitForStatus(client, created.body.id, 'running', waitOptions.timeout)
-  }
-
-  const chat = (model: string) =>
-    client.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 8 })
-
-  async function readEvents(id: string): Promise<string> {
-    const { body } = await client.get(`/api/v1/model-deployments/${id}/events`)
-    return body.items.map(({ status, stage, message }: any) => `${status} ${stage}: ${message}`).join('\n')
-  }
-
-  async function waitForReplacement(id: string, oldInstance: string) {
-    return vi.waitFor(async () => {
-      const { body } = await client.get(`/api/v1/model-deployments/${id}`)
-      expect(body.instance_id).not.toBe(oldInstance)
-      expect((await chat(body.inference_model_uid)).status).toBe(200)
-      return body
-    }, waitOptions)
-  }
 
   const readSpans = (id: string) =>
     server.application.db
@@ -64,11 +27,6 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
       .where('voided_at', 'is', null)
       .orderBy('started_at')
       .execute()
-
-  async function terminate(id: string) {
-    expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBe(200)
-    await waitForStatus(client, id, 'terminated', waitOptions.timeout)
-  }
 
   /** Makes the kubelet evict the pod: it fills a volume of the pod beyond its limit. */
   async function overfill(engineId: string) {
@@ -82,10 +40,10 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
   }
 
   test('the kubelet evicts a pod: its replacement serves, and the billing has a gap between both', async () => {
-    const running = await deploy()
+    const running = await server.deploy()
     const evicted = await overfill(running.instances[0]!.id)
-    const replaced = await waitForReplacement(running.id, evicted.metadata?.name ?? '')
-    const events = await readEvents(running.id)
+    const replaced = await server.waitForReplacement(running.id, evicted.metadata?.name ?? '')
+    const events = await server.readEvents(running.id)
     expect(events).toMatch(/evicted from node \S+: Usage of EmptyDir volume "cache" exceeds the limit "64Mi"/)
     const successor = await testBed.findPod(running.instances[0]!.id)
     expect(replaced.instance_id).toBe(successor.metadata?.name)
@@ -94,14 +52,14 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
     const containerStart = successor.status?.containerStatuses?.[0]?.state?.running?.startedAt
     expect(second).toMatchObject({ started_at: containerStart, ended_at: null })
     expect(first?.ended_at?.getTime()).toBeLessThan(containerStart?.getTime() ?? 0)
-    await terminate(running.id)
+    await server.terminate(running.id)
   })
 
   test('a pod that the kubelet evicts again and again: the deployment fails and names the eviction', async () => {
-    const running = await deploy()
+    const running = await server.deploy()
     const filling = setInterval(() => void overfill(running.instances[0]!.id).catch(() => {}), 2_000)
-    const failed = await waitForStatus(client, running.id, 'failed', 2 * waitOptions.timeout).finally(() =>
-      clearInterval(filling),
+    const failed = await waitForStatus(server.client, running.id, 'failed', 2 * waitOptions.timeout).finally(
+      () => clearInterval(filling),
     )
     expect(failed).toMatchObject({
       failure_stage: 'runtime',
@@ -114,37 +72,56 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
   })
 
   test('the cluster drains a node: the replacement serves, and the events name the reason', async () => {
-    const running = await deploy()
+    const running = await server.deploy()
     const pod = await testBed.findPod(running.instances[0]!.id)
     const { name = '', namespace = '' } = pod.metadata ?? {}
     await testBed.cluster.admin.core.deleteNamespacedPod({ name, namespace })
-    await waitForReplacement(running.id, name)
-    expect(await readEvents(running.id)).toContain(`replaced ${name}`)
-    await terminate(running.id)
+    await server.waitForReplacement(running.id, name)
+    expect(await server.readEvents(running.id)).toContain(`replaced ${name}`)
+    await server.terminate(running.id)
+  })
+
+  test('a deleted pod is noticed within two seconds', async () => {
+    const running = await server.deploy()
+    const noticed: number[] = []
+    for (let round = 0; round < 3; round += 1) {
+      const pod = await testBed.findPod(running.instances[0]!.id)
+      const { name = '', namespace = '' } = pod.metadata ?? {}
+      const count = async () => (await server.readEvents(running.id)).split('\n').length
+      const before = await count()
+      await testBed.cluster.admin.core.deleteNamespacedPod({ name, namespace, gracePeriodSeconds: 0 })
+      const deletedAt = performance.now()
+      await vi.waitFor(async () => expect(await count()).toBeGreaterThan(before), waitOptions)
+      noticed.push(Math.round(performance.now() - deletedAt))
+      await server.waitForReplacement(running.id, name)
+    }
+    console.log(`deleted pods were noticed after ${noticed.join(', ')} ms`)
+    expect(Math.max(...noticed)).toBeLessThan(2_000)
+    await server.terminate(running.id)
   })
 
   test('a kubelet that stops for less than a minute loses nothing', async () => {
-    const running = await deploy()
+    const running = await server.deploy()
     const pod = await testBed.findPod(running.instances[0]!.id)
     const node = pod.spec?.nodeName ?? ''
     await testBed.runOnNode(node, 'pkill -STOP -x kubelet')
     await vi.waitFor(async () => expect(await isReady(node)).toBe(false), waitOptions)
     await testBed.runOnNode(node, 'pkill -CONT -x kubelet')
     await vi.waitFor(async () => expect(await isReady(node)).toBe(true), waitOptions)
-    const same = await waitForReplacement(running.id, '')
+    const same = await server.waitForReplacement(running.id, '')
     expect(same.instance_id).toBe(pod.metadata?.name)
-    await terminate(running.id)
+    await server.terminate(running.id)
   })
 
   test('a node dies: the engine moves to another, and the time without an engine is not billed', async () => {
-    const running = await deploy()
+    const running = await server.deploy()
     const pod = await testBed.findPod(running.instances[0]!.id)
     const node = pod.spec?.nodeName ?? ''
     const frozenAt = Date.now()
     await testBed.runOnNode(node, freeze)
-    const replaced = await waitForReplacement(running.id, pod.metadata?.name ?? '')
+    const replaced = await server.waitForReplacement(running.id, pod.metadata?.name ?? '')
     expect(replaced.gpu_allocation_id).not.toContain(node)
-    expect(await readEvents(running.id)).toMatch(new RegExp(`because node ${node} stopped responding`))
+    expect(await server.readEvents(running.id)).toMatch(new RegExp(`because node ${node} stopped responding`))
     const spans = await readSpans(running.id)
     const [first, second] = spans
     // The kubelet renews its heartbeat every 10 seconds, and the cluster reports whole seconds.
@@ -153,7 +130,7 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
     expect(second?.started_at).toEqual(successor.status?.containerStatuses?.[0]?.state?.running?.startedAt)
     await testBed.runOnNode(node, thaw)
     await vi.waitFor(async () => expect(await isReady(node)).toBe(true), waitOptions)
-    await terminate(running.id)
+    await server.terminate(running.id)
     expect(await server.application.runtime.listEngineIds()).toEqual([])
   })
 

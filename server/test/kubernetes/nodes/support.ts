@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { KubeConfig, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node'
 import type { V1Pod } from '@kubernetes/client-node'
@@ -41,35 +40,6 @@ export interface NodeTestBed {
   /** The deployment's newest pod that is not being deleted */
   findPod(engineId: string): Promise<V1Pod>
   close(): Promise<void>
-}
-
-const instanceTypes = (namespace: string) => `
-currency: usd
-gpus:
-  - model: NVIDIA L4
-    vendor: nvidia
-    usable_gib: 22.5
-    compute_capability: 8.9
-    node_selector: { "berth.dev/test": ${namespace} }
-    types: [{ name: l4-x1, gpu_count: 1, region: here, price_per_hour: "0.80" }]
-`
-
-/** The settings of a Berth on this test bed. Writes the file with its instance type into `folder`. */
-export async function configureServer(
-  { cluster, proxy }: NodeTestBed,
-  folder: string,
-): Promise<Record<string, string>> {
-  const typesFile = join(folder, 'types.yaml')
-  await writeFile(typesFile, instanceTypes(cluster.namespace))
-  return {
-    INSTANCE_TYPES_FILE: typesFile,
-    RUNTIME: 'kubernetes',
-    KUBECONFIG: cluster.kubeconfig,
-    KUBERNETES_NAMESPACE: cluster.namespace,
-    KUBERNETES_ENGINE_ADDRESS: proxy.serviceUrl,
-    KUBERNETES_LLAMACPP_IMAGE: engineImage,
-    KUBERNETES_MODEL_CACHE: 'emptydir:64Mi',
-  }
 }
 
 export async function openNodeTestBed(): Promise<NodeTestBed> {
@@ -149,6 +119,10 @@ export async function setGpus(core: TestCluster['admin']['core'], name: string):
   const gpus = { 'nvidia.com/gpu': '8' }
   await core.patchNodeStatus({ name, body: { status: { capacity: gpus, allocatable: gpus } } }, asMergePatch)
 }
+
+/** Stops a node without a word to the cluster: its kubelet, its container runtime, and every engine on it. */
+export const freeze = 'pkill -STOP -x kubelet; pkill -STOP containerd; pkill -STOP -x llama-server'
+export const thaw = 'pkill -CONT -x llama-server; pkill -CONT containerd; pkill -CONT -x kubelet'
 
 /** A spec whose weights are the bundled model, copied to the pod. */
 export function makeFileSpec(changes: Partial<EngineSpec['variant']> = {}): EngineSpec {

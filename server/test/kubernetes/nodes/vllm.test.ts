@@ -1,21 +1,12 @@
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { EngineSpec, ModelRuntime } from '../../../src/ports/model-runtime.ts'
 import { makeInstanceTypes, makeSpec, provision, waitForRelease, waitOptions } from '../cluster/support.ts'
 import { nodeCommand, openNodeTestBed, sendChat } from './support.ts'
 import type { NodeTestBed } from './support.ts'
-import { startWeightServer } from './weight-server.ts'
+import { openVllm, vllmImage, vllmPatience } from './vllm-pods.ts'
 import type { WeightServer } from './weight-server.ts'
 
-/** An image on at least one node with `vllm` for the CPU */
-const image = process.env['TEST_VLLM_IMAGE'] ?? ''
-/** The folder of the bundled model as a Hugging Face repository */
-const model = process.env['TEST_VLLM_MODEL'] ?? ''
-/** vLLM needs minutes to start on a busy machine. */
-const patience = { timeout: 840_000, interval: 500 }
-
-describe.skipIf(nodeCommand === undefined || image === '')('vLLM in a pod', () => {
+describe.skipIf(nodeCommand === undefined || vllmImage === '')('vLLM in a pod', () => {
   let testBed: NodeTestBed
   let weights: WeightServer
   let runtime: ModelRuntime
@@ -24,18 +15,12 @@ describe.skipIf(nodeCommand === undefined || image === '')('vLLM in a pod', () =
 
   beforeAll(async () => {
     testBed = await openNodeTestBed()
-    const { namespace, admin } = testBed.cluster
-    const files = Object.fromEntries(readdirSync(model).map((name) => [name, join(model, name)]))
-    weights = await startWeightServer(new URL(testBed.weights.url).hostname, files)
-    const { items } = await admin.core.listNode()
-    const node = items.find(({ status }) => status?.images?.some(({ names }) => names?.includes(image)))
-    const nodeSelector = {
-      'kubernetes.io/hostname': node?.metadata?.labels?.['kubernetes.io/hostname'] ?? '',
-    }
+    const { hub, nodeSelector } = await openVllm(testBed)
+    weights = hub
     runtime = await testBed.open({
-      images: { vllm: image, llamaCpp: '' },
-      instanceTypes: makeInstanceTypes(namespace).map((type) => Object.assign(type, { nodeSelector })),
-      huggingFace: { endpoint: weights.url, token: null },
+      images: { vllm: vllmImage, llamaCpp: '' },
+      instanceTypes: makeInstanceTypes('').map((type) => Object.assign(type, { nodeSelector })),
+      huggingFace: { endpoint: hub.url, token: null },
       modelCache: { kind: 'empty_dir', sizeLimit: '1Gi' },
     })
     spec = makeSpec()
@@ -53,7 +38,7 @@ describe.skipIf(nodeCommand === undefined || image === '')('vLLM in a pod', () =
         expect.fail(`${engine.message}\n${lines.map(({ line }) => line).join('\n')}`)
       }
       return engine.phase === 'ready' && engine.endpoint.baseUrl
-    }, patience)
+    }, vllmPatience)
   }, 900_000)
   afterAll(async () => {
     if (spec !== undefined) await waitForRelease(runtime, spec.engineId)
