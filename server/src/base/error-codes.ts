@@ -12,6 +12,7 @@ export type ErrorKind =
   | 'precondition_failed'
   | 'too_large'
   | 'unsupported_media_type'
+  | 'range_not_satisfiable'
   | 'misdirected'
   | 'locked'
   | 'checksum_mismatch'
@@ -50,6 +51,10 @@ export const errorCodes = {
   internal_error: { kind: 'internal', meaning: 'The server failed to process the request.' },
 
   // Accounts
+  invalid_engine_key: {
+    kind: 'unauthenticated',
+    meaning: 'The key belongs to no active deployment of an uploaded model.',
+  },
   not_authenticated: { kind: 'unauthenticated', meaning: 'The session is missing or has ended.' },
   invalid_credentials: { kind: 'unauthenticated', meaning: 'The email or the password is wrong.' },
   second_factor_required: {
@@ -152,6 +157,7 @@ export const errorCodes = {
     meaning: 'The model has active deployments; `deployment_ids` lists them.',
   },
   catalog_model: { kind: 'forbidden', meaning: 'The model belongs to the installation.' },
+  range_not_satisfiable: { kind: 'range_not_satisfiable', meaning: 'The file is shorter than the range.' },
   uploads_not_supported: { kind: 'invalid', meaning: 'The compute backend can not load uploaded files.' },
   upload_too_large: { kind: 'too_large', meaning: 'The file is larger than uploads may be.' },
   upload_quota_exceeded: {

@@ -1,5 +1,8 @@
 import { join } from 'node:path'
 
+/** The route where engines on other machines download uploaded model files. */
+export const modelFilesRoute = '/api/v1/model-files'
+
 /** The folder of uploaded model files in `DATA_DIR`. */
 export function locateModelFolder(dataDirectory: string): string {
   return join(dataDirectory, 'models')

@@ -109,6 +109,7 @@ const badValues: Record<string, string[]> = {
   WEIGHTS_MAX_BYTES: ['10G', '0', '-1', '1024'],
   UPLOAD_MAX_BYTES: ['10G', '0', '-1', '1024'],
   UPLOAD_QUOTA_BYTES: ['10G', '0', '-1', '1024'],
+  ENGINE_SERVER_URL: ['berth.berth.svc', 'ftp://berth.svc', 'http://berth.svc?a'],
   XINFERENCE_URLS: ['10.0.0.5:9997', 'ftp://a.example', 'http://a.example/path', 'http://a.example, b'],
   KUBERNETES_NAMESPACE: ['Berth', 'a.b', '-a', 'x'.repeat(64)],
   KUBERNETES_INSTANCE_TYPES: [','],

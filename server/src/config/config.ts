@@ -23,7 +23,7 @@ import {
 import type { EngineLimitsConfig, KubernetesConfig, LocalEngineConfig, XinferenceConfig } from './runtimes.ts'
 import { readSso, ssoSettings } from './sso.ts'
 import type { SsoConfig } from './sso.ts'
-import { uploadsSettings } from './uploads.ts'
+import { readUploads, uploadsSettings } from './uploads.ts'
 import type { UploadsConfig } from './uploads.ts'
 import { commaList, flag, oneOf, optionalText, webAddress, wholeNumber } from './values.ts'
 
@@ -309,7 +309,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
         ? shippedInstanceTypes
         : resolve(settings.INSTANCE_TYPES_FILE),
     huggingFace: { endpoint: settings.HF_ENDPOINT.href.replace(/\/$/, ''), token: settings.HF_TOKEN ?? null },
-    uploads: { maxBytes: settings.UPLOAD_MAX_BYTES, quotaBytes: settings.UPLOAD_QUOTA_BYTES },
+    uploads: readUploads(settings),
     mail: readMail(settings, publicUrl),
     alerts,
     localEngine: readLocalEngine(settings),

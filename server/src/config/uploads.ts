@@ -1,4 +1,5 @@
-import { wholeNumber } from './values.ts'
+import type { z } from 'zod'
+import { webAddress, wholeNumber } from './values.ts'
 
 /** The limits of uploaded model files. */
 export interface UploadsConfig {
@@ -6,6 +7,8 @@ export interface UploadsConfig {
   maxBytes: number
   /** Most bytes of all files of an organization */
   quotaBytes: number
+  /** Address of this server for engines that download uploaded files; null if they load none */
+  engineServerUrl: string | null
 }
 
 const gibibyte = 2 ** 30
@@ -14,4 +17,15 @@ const bytes = wholeNumber(1024 * 1024, Number.MAX_SAFE_INTEGER)
 export const uploadsSettings = {
   UPLOAD_MAX_BYTES: bytes.default(50 * gibibyte),
   UPLOAD_QUOTA_BYTES: bytes.default(200 * gibibyte),
+  ENGINE_SERVER_URL: webAddress('http://berth.berth.svc').optional(),
+}
+
+type Settings = z.output<z.ZodObject<typeof uploadsSettings>>
+
+export function readUploads(settings: Settings): UploadsConfig {
+  return {
+    maxBytes: settings.UPLOAD_MAX_BYTES,
+    quotaBytes: settings.UPLOAD_QUOTA_BYTES,
+    engineServerUrl: settings.ENGINE_SERVER_URL?.href.replace(/\/$/, '') ?? null,
+  }
 }

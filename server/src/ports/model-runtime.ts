@@ -232,6 +232,8 @@ export interface EngineSpec extends ServingCapacity {
   variant: ModelVariant
   /** Reads the repository of the weights, or null to read it without a token; absent for the runtime's own token */
   hubToken?: string | null | undefined
+  /** The password of the deployment for its uploaded file on the server; absent for other weights */
+  fileKey?: string | undefined
   /** What the engine serves besides, in this order; absent for none */
   adapters?: readonly EngineAdapter[] | undefined
   instanceType: string

@@ -22,6 +22,7 @@ import { ownInvitationRoutes, publicInvitationRoutes } from '../features/invitat
 import { invitationRoutes } from '../features/invitations/routes.ts'
 import { installationRoutes } from '../features/installation/routes.ts'
 import { ownModelRoutes } from '../features/own-models/routes.ts'
+import { modelFileRoutes } from '../features/own-models/uploads/file-routes.ts'
 import { uploadRoutes } from '../features/own-models/uploads/routes.ts'
 import { ownDataRoutes } from '../features/members/account-routes.ts'
 import { measureOperations } from '../features/operators/operations-metrics.ts'
@@ -80,6 +81,7 @@ const accountBodyLimit = 64 * 1024
  * | `open`      | without a session          | 64 KiB                 | no caching                                     |
  * | `webhook`   | the payment processor      | its route's            | its route checks the signature of the raw body |
  * | `logout`    | the identity provider      | 64 KiB                 | its route checks the signature of the token    |
+ * | `engines`   | engines                    | 1 MiB                  | its routes check the key of a deployment       |
  * | `own`       | signed in                  | 64 KiB                 | session, entity tag, no caching                |
  * | `account`   | signed in                  | 64 KiB                 | session, entity tag                            |
  * | `signedIn`  | signed in                  | 1 MiB                  | session, entity tag                            |
@@ -119,6 +121,7 @@ export async function buildServer(application: Application): Promise<App> {
   await app.register(async (open: App) => addPublicRoutes(open, application))
   await app.register(async (webhook: App) => billingWebhookRoute(webhook, application))
   await app.register(async (logout: App) => backChannelLogoutRoute(logout, application))
+  await app.register(async (engines: App) => modelFileRoutes(engines, application))
   await app.register(async (signedIn: App) => addProtectedRoutes(signedIn, application))
   const { paymentSandbox } = application
   if (paymentSandbox) await app.register(paymentSandbox.pages)

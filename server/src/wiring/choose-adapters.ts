@@ -106,7 +106,7 @@ function openRuntime(
 }
 
 async function openKubernetes(
-  { catalogFile, huggingFace, proxy, mediaDomains, engineLimits: { gpuMemoryShare } }: Config,
+  { catalogFile, huggingFace, proxy, mediaDomains, port, uploads, engineLimits: { gpuMemoryShare } }: Config,
   kubernetes: KubernetesConfig,
   instanceTypes: readonly InstanceType[],
   logger: Logger,
@@ -122,6 +122,7 @@ async function openKubernetes(
     catalogDirectory,
     huggingFace,
     proxy,
+    server: uploads.engineServerUrl === null ? null : { url: uploads.engineServerUrl, port },
     mediaDomains: [...mediaDomains],
     logger,
   }

@@ -25,6 +25,7 @@ const settings = {
   gpuMemoryShare: 0.9,
   huggingFace: { endpoint: 'https://hf.co', token: null },
   mediaDomains: [],
+  server: null,
 }
 const formats = ['pytorch', 'awq', 'gptq', 'fp8', 'ggufv2']
 const offers = mergeOffers(

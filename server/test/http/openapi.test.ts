@@ -34,6 +34,7 @@ const name = ({ method, path }: Operation) => `${method} ${path}`
 
 /** Public operations: section 5.7 of the contract, and additions of the service. */
 const publicOperations = new Set([
+  'GET /api/v1/model-files/{file_name}',
   'GET /health',
   'GET /healthz',
   'GET /readyz',

@@ -34,6 +34,7 @@ export function openRuntime(api: KubernetesApi): Promise<ModelRuntime> {
     proxy: { http: null, https: null, exceptions: null },
     mediaDomains: [],
     privateNetworks: [],
+    server: { url: 'http://berth.berth.svc', port: 8080 },
     logger: { info() {}, warn() {} },
   })
 }

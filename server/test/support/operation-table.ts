@@ -136,6 +136,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /api/v1/model-uploads                                  401        403     403     201    201          201       model.upload_started
   PATCH  /api/v1/model-uploads/{upload_id}                      401        403     403     204    204          404       -
   DELETE /api/v1/model-uploads/{upload_id}                      401        403     403     204    204          404       model.upload_removed
+  GET    /api/v1/model-files/{file_name}                        401        401     401     401    401          401       -
   GET    /api/v1/placements                                     401        200     200     200    200          200       -
   GET    /api/v1/model-deployments                              401        200     200     200    200          200       -
   POST   /api/v1/model-deployments                              401        403     201     201    201          201       deployment.created
@@ -420,6 +421,7 @@ const requests: Record<string, MakeRequest> = {
   'DELETE /api/v1/deployable-models/{model_id}': async (caller) => ({
     parameters: { model_id: await addModel(caller) },
   }),
+  'GET /api/v1/model-files/{file_name}': () => ({ parameters: { file_name: `${'0'.repeat(64)}.gguf` } }),
   'POST /api/v1/model-uploads': () => ({ headers: { ...tusHeaders, 'upload-length': '100' } }),
   'PATCH /api/v1/model-uploads/{upload_id}': async (caller) => ({
     parameters: { upload_id: await addUpload(caller) },

@@ -2,6 +2,7 @@ export interface Operation {
   method: string
   /** With parameters in braces */
   path: string
+  /** true if it needs no session */
   isPublic: boolean
   queryParameters: string[]
   /** Top-level fields of the body; null if the operation takes no body */
@@ -23,7 +24,7 @@ export function listOperations(document: any): Operation[] {
       return {
         method: method.toUpperCase(),
         path,
-        isPublic: description.security?.length === 0,
+        isPublic: description.security?.every((scheme: object) => !('session' in scheme)) ?? false,
         queryParameters: (description.parameters ?? [])
           .filter((parameter: any) => parameter.in === 'query')
           .map((parameter: any) => parameter.name),

@@ -3,6 +3,7 @@ import type { Services } from '../../services.ts'
 import type { EngineSpec, WeightSource } from '../../ports/model-runtime.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
 import { findHubToken } from '../own-models/hub-tokens.ts'
+import { deriveFileKey } from '../own-models/uploads/file-key.ts'
 import type { Instance } from './instances/store.ts'
 import type { Deployment } from './store.ts'
 
@@ -50,6 +51,7 @@ export async function readEngineSpec(
     clusterId: instance.cluster_id,
     variant,
     ...(await tokenOf(variant.weights)),
+    ...(variant.weights.kind === 'upload' ? { fileKey: deriveFileKey(deps.secretKey, deployment.id) } : {}),
     adapters: await Promise.all(adapters),
     instanceType: instance_type,
     gpuCount: gpu_count,

@@ -70,6 +70,11 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
             name: settings.cookieName,
             description: 'Set by registration and sign-in',
           },
+          engine: {
+            type: 'http',
+            scheme: 'basic',
+            description: 'The id of a deployment, and a key that its engines get',
+          },
         },
       },
     },

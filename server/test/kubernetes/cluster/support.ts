@@ -53,6 +53,7 @@ export async function openTestBed(): Promise<TestBed> {
       proxy: { http: null, https: null, exceptions: null },
       mediaDomains: [],
       privateNetworks: [],
+      server: null,
       logger: { info() {}, warn() {} },
       ...changes,
     })

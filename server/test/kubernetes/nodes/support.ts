@@ -76,6 +76,7 @@ export async function openNodeTestBed(): Promise<NodeTestBed> {
     proxy: { http: null, https: null, exceptions: null },
     mediaDomains: [],
     privateNetworks: [],
+    server: null,
     logger: { info() {}, warn() {} },
   }
   const open: NodeTestBed['open'] = async (changes = {}) =>

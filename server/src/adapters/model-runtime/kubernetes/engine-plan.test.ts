@@ -13,6 +13,7 @@ const settings = {
   proxy: { http: null, https: 'http://u:p@proxy:3128', exceptions: 'svc' },
   mediaDomains: ['images.example'],
   privateNetworks: [],
+  server: { url: 'http://berth.berth.svc', port: 8080 },
 }
 const l4: InstanceType = {
   name: 'l4-x1',
@@ -70,6 +71,11 @@ const gguf = (more: Partial<Extract<ModelVariant['weights'], { kind: 'huggingfac
     ...more,
   },
 })
+
+const upload = {
+  format: 'ggufv2',
+  weights: { kind: 'upload' as const, sha256: 'ab12', fileName: 'tuned.gguf' },
+}
 
 const localFile = { format: 'ggufv2', weights: { kind: 'file' as const, path: 'a.gguf' } }
 
@@ -207,6 +213,11 @@ test.each<[string, Partial<ModelVariant>, number]>([
   expect(plan(variant, gpuCount)).toMatchObject({ refusal: expect.stringMatching(/^\w.*\.$/) })
 })
 
+test('refused with a reason: an uploaded file without ENGINE_SERVER_URL', () => {
+  const result = planEngine(makeSpec(upload), l4, { ...settings, server: null }, null)
+  expect(result).toMatchObject({ refusal: expect.stringContaining('ENGINE_SERVER_URL') })
+})
+
 test.each([
   ['vllm/vllm-openai:v0.28.0-cu129', 'ghcr.io/ggml-org/llama.cpp:server-cuda-b10964', ['0.28.0', '10964']],
   ['vllm/vllm-openai:nightly', 'llama.cpp@sha256:b1', [null, null]],
@@ -274,6 +285,28 @@ describe('objects', () => {
     expect(pod.initContainers).toMatchObject([
       { image: 'llama.cpp:1', command: ['sh', '-c', 'cat /weight-parts/* > /tmp/model.gguf'] },
     ])
+  })
+
+  test('an uploaded file is downloaded from the server, with a key that only the Secret has', () => {
+    const spec = { ...makeSpec(upload), fileKey: 'file-secret' }
+    const planned = planEngine(spec, l4, settings, null)
+    if (!('plan' in planned)) throw new Error(planned.refusal)
+    const { workload, buildDependents } = buildObjects(spec, l4, planned.plan, settings)
+    const [secret, ...others] = JSON.parse(JSON.stringify(buildDependents(owner)))
+    expect(JSON.stringify([workload, others])).not.toContain('file-secret')
+    expect(Object.keys(secret.data)).toEqual(['engine-key', 'model-url'])
+    expect(Buffer.from(secret.data['model-url'], 'base64').toString()).toBe(
+      `http://${spec.deploymentId}:file-secret@berth.berth.svc/api/v1/model-files/ab12.gguf`,
+    )
+    const [container] = JSON.parse(JSON.stringify(workload)).spec.template.spec.containers
+    expect(container.args.slice(0, 2)).toEqual(['--model', '/cache/uploads/ab12.gguf'])
+    expect(container.env).toContainEqual({
+      name: 'LLAMA_ARG_MODEL_URL',
+      valueFrom: { secretKeyRef: { name: `dep-${spec.engineId}`, key: 'model-url' } },
+    })
+    // The file of a stranger gets neither the operator's token nor a way out.
+    const names = container.env.map(({ name }: any) => name)
+    for (const name of ['HF_TOKEN', 'HTTPS_PROXY', 'NO_PROXY']) expect(names).not.toContain(name)
   })
 
   test('secrets appear only in the Secret', () => {

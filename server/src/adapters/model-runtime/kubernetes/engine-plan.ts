@@ -103,7 +103,7 @@ export function planEngine(
 
 type PlanSettings = Pick<
   KubernetesRuntimeSettings,
-  'images' | 'gpusPerNode' | 'gpuMemoryShare' | 'huggingFace' | 'mediaDomains'
+  'images' | 'gpusPerNode' | 'gpuMemoryShare' | 'huggingFace' | 'mediaDomains' | 'server'
 >
 
 /** A spec on an instance type, with the part of its plan that is the same for all engines. */
@@ -160,8 +160,8 @@ function planLlamaCpp({ spec, settings, localFileBytes, shape }: PlacedEngine): 
     const refusal = refuseLocalFile(weights.path, localFileBytes)
     if (refusal !== null) return { refusal }
   }
-  if (weights.kind === 'upload') {
-    return { refusal: "Engines on this cluster can't load the uploaded files of the server." }
+  if (weights.kind === 'upload' && settings.server === null) {
+    return { refusal: 'Pods do not know where to download the uploaded file. Set ENGINE_SERVER_URL.' }
   }
   const source = locateWeights(weights, endpoint)
   if (source === null) return { refusal: 'The catalog entry lists no GGUF file.' }
@@ -197,11 +197,10 @@ const lwsNode = { rank: '$(LWS_WORKER_INDEX)', leaderAddress: '$(LWS_LEADER_ADDR
  * llama.cpp finds the other parts of a split file from the first. `--model-url` alone starts a server without a model, so
  * `--model` names the file to download to. The folder keeps files of different URLs apart on a shared volume.
  */
-function locateWeights(
-  weights: Exclude<WeightSource, { kind: 'upload' }>,
-  endpoint: string,
-): Record<string, string> | null {
+function locateWeights(weights: WeightSource, endpoint: string): Record<string, string> | null {
   if (weights.kind === 'file') return { model: localFilePath }
+  // The URL has a password, so it is in the environment.
+  if (weights.kind === 'upload') return { model: `${cacheFolder}/uploads/${weights.sha256}.gguf` }
   if (weights.kind === 'url') return downloadFrom(weights.url)
   const [file] = weights.files.toSorted()
   if (file === undefined) return null

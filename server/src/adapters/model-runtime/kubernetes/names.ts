@@ -9,6 +9,8 @@ export const gpuResource = 'nvidia.com/gpu'
 export const cacheFolder = '/cache'
 /** Where a pod joins the parts of a local weights file. */
 export const localFilePath = `/tmp/model.gguf`
+/** Key of the address of an uploaded file in the Secret of an engine. */
+export const modelUrlKey = 'model-url'
 
 export const labels = {
   managedBy: 'app.kubernetes.io/managed-by',

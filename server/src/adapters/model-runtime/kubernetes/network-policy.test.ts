@@ -1,5 +1,5 @@
 import { BlockList } from 'node:net'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { EngineSpec } from '../../../ports/model-runtime.ts'
 import { buildPolicySpec } from './network-policy.ts'
 
@@ -9,8 +9,12 @@ const settings: Settings = {
   huggingFace: { endpoint: 'https://huggingface.co', token: null },
   proxy: { http: null, https: null, exceptions: null },
   privateNetworks: [],
+  server: { url: 'http://berth.berth.svc', port: 8080 },
 }
-const spec = { engineId: '01a1f829-f5d2-744f-b788-baaa79e8fa26' } as EngineSpec
+const spec = {
+  engineId: '01a1f829-f5d2-744f-b788-baaa79e8fa26',
+  variant: { weights: { kind: 'url', url: 'https://example.com/m.gguf' } },
+} as EngineSpec
 
 /** True if the policy lets an engine open a connection. */
 function isReachable(address: string, port: number, changes: Partial<Settings> = {}): boolean {
@@ -65,6 +69,35 @@ test('a network of the operator, and a hub or proxy with an IP address', () => {
   const proxy = { http: null, https: 'http://[fd12::3]:3128', exceptions: null }
   expect(isReachable('fd12::3', 3128, { proxy })).toBe(true)
   expect(isReachable('fd12::4', 3128, { proxy })).toBe(false)
+})
+
+describe('an engine that loads an uploaded file', () => {
+  const upload = {
+    ...spec,
+    variant: { weights: { kind: 'upload', sha256: 'a', fileName: 'm.gguf' } },
+  } as EngineSpec
+  const listEgress = (url: string, changes: Partial<Settings> = {}) =>
+    buildPolicySpec(upload, 1, { ...settings, server: { url, port: 8080 }, ...changes }).egress?.slice(1)
+
+  test.each(['http://berth', 'http://berth.berth.svc', 'https://berth.berth.svc.cluster.local:8443'])(
+    'reaches only DNS and the pods of the server at %s',
+    (url) => {
+      const to = [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'berth' } } }]
+      expect(listEgress(url)).toEqual([{ to, ports: [{ port: 8080, protocol: 'TCP' }] }])
+    },
+  )
+
+  test('reaches only the address of a server outside of the cluster', () => {
+    const to = [{ ipBlock: { cidr: '10.0.0.9/32' } }]
+    expect(listEgress('http://10.0.0.9:9000')).toEqual([{ to, ports: [{ port: 9000, protocol: 'TCP' }] }])
+  })
+
+  test('reaches public servers and the operator’s networks at the port of a name', () => {
+    const [rule] = listEgress('https://berth.example.com', { privateNetworks: ['10.20.0.0/16'] })!
+    expect(rule!.ports).toEqual([{ port: 443, protocol: 'TCP' }])
+    expect(rule!.to).toContainEqual({ ipBlock: { cidr: '10.20.0.0/16' } })
+    expect(rule!.to).toContainEqual({ ipBlock: expect.objectContaining({ cidr: '0.0.0.0/0' }) })
+  })
 })
 
 test('names are resolved anywhere, and several pods of one engine reach each other', () => {

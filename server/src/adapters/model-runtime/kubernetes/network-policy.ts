@@ -2,13 +2,14 @@ import { isIP } from 'node:net'
 import type {
   V1NetworkPolicyEgressRule,
   V1NetworkPolicyPeer,
+  V1NetworkPolicyPort,
   V1NetworkPolicySpec,
 } from '@kubernetes/client-node'
 import type { EngineSpec } from '../../../ports/model-runtime.ts'
 import { enginePort, labels, podLabels } from './names.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
-type Settings = Pick<KubernetesRuntimeSettings, 'huggingFace' | 'proxy' | 'privateNetworks'>
+type Settings = Pick<KubernetesRuntimeSettings, 'huggingFace' | 'proxy' | 'privateNetworks' | 'server'>
 
 /** Networks that no public server is in: private, link-local (with the metadata of clouds), shared and reserved ones (RFC 6890) */
 const privateV4 = [
@@ -27,7 +28,7 @@ const privateV6 = ['::1/128', 'fc00::/7', 'fe80::/10']
 /**
  * Allows traffic from Berth's pods to the engine, and from the engine to DNS, to public servers for downloads, and to the private
  * networks that the operator lists. A hub or proxy whose URL has an IP address is also allowed. An engine that spans nodes may reach
- * its own pods.
+ * its own pods. An engine that loads an uploaded file reaches this server instead of others.
  */
 export function buildPolicySpec(spec: EngineSpec, nodes: number, settings: Settings): V1NetworkPolicySpec {
   const own = { podSelector: { matchLabels: podLabels(spec) } }
@@ -36,7 +37,7 @@ export function buildPolicySpec(spec: EngineSpec, nodes: number, settings: Setti
     policyTypes: ['Ingress', 'Egress'],
     ingress: [
       {
-        _from: [{ podSelector: { matchLabels: { [labels.name]: 'berth' } } }],
+        _from: [berthPods],
         ports: [{ port: enginePort, protocol: 'TCP' }],
       },
       ...(nodes > 1 ? [{ _from: [own] }] : []),
@@ -48,7 +49,9 @@ export function buildPolicySpec(spec: EngineSpec, nodes: number, settings: Setti
           { port: 53, protocol: 'TCP' },
         ],
       },
-      allowDownloads(settings),
+      spec.variant.weights.kind === 'upload' && settings.server !== null
+        ? allowServer(settings.server, settings)
+        : allowDownloads(settings),
       ...(nodes > 1 ? [{ to: [own] }] : []),
     ],
   }
@@ -59,24 +62,44 @@ function allowDownloads({ huggingFace, proxy, privateNetworks }: Settings): V1Ne
     address === null ? [] : [new URL(address)],
   )
   const ports = [...new Set([443, ...urls.map(portOf)])]
-  const addresses = urls.flatMap(({ hostname }) => toNetwork(hostname.replace(/^\[|\]$/g, '')))
-  const networks = [...new Set([...privateNetworks, ...addresses])]
-  return {
-    to: [
-      { ipBlock: { cidr: '0.0.0.0/0', except: privateV4 } },
-      { ipBlock: { cidr: '::/0', except: privateV6 } },
-      ...networks.map((cidr): V1NetworkPolicyPeer => ({ ipBlock: { cidr } })),
-    ],
-    ports: ports.map((port) => ({ port, protocol: 'TCP' })),
-  }
+  const networks = [...new Set([...privateNetworks, ...urls.flatMap(toNetwork)])]
+  return { to: [...publicServers, ...networks.map(toPeer)], ports: ports.map(toPort) }
+}
+
+/** A policy holds for the addresses of pods, not for that of their Service. */
+function allowServer(
+  { url, port }: NonNullable<Settings['server']>,
+  { privateNetworks }: Settings,
+): V1NetworkPolicyEgressRule {
+  const address = new URL(url)
+  if (/^[^.:]+$|\.svc(\.|$)/.test(address.hostname)) return { to: [berthPods], ports: [toPort(port)] }
+  const own = toNetwork(address).map(toPeer)
+  const to = own.length > 0 ? own : [...publicServers, ...privateNetworks.map(toPeer)]
+  return { to, ports: [toPort(portOf(address))] }
+}
+
+const berthPods: V1NetworkPolicyPeer = { podSelector: { matchLabels: { [labels.name]: 'berth' } } }
+
+const publicServers: V1NetworkPolicyPeer[] = [
+  { ipBlock: { cidr: '0.0.0.0/0', except: privateV4 } },
+  { ipBlock: { cidr: '::/0', except: privateV6 } },
+]
+
+function toPeer(cidr: string): V1NetworkPolicyPeer {
+  return { ipBlock: { cidr } }
+}
+
+function toPort(port: number): V1NetworkPolicyPort {
+  return { port, protocol: 'TCP' }
 }
 
 function portOf({ port, protocol }: URL): number {
   return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
 }
 
-/** The network of one address; nothing for a name. */
-function toNetwork(host: string): string[] {
+/** The network of a URL's address; nothing for a name. */
+function toNetwork({ hostname }: URL): string[] {
+  const host = hostname.replace(/^\[|\]$/g, '')
   const version = isIP(host)
   return version === 0 ? [] : [`${host}/${version === 4 ? 32 : 128}`]
 }

@@ -11,14 +11,15 @@ import type {
 import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
 import { weightPartBytes } from './engine-plan.ts'
 import type { EnginePlan } from './engine-plan.ts'
-import { enginePort, labels, objectNameOf, podLabels, weightPartName } from './names.ts'
+import { toUploadUrl } from '../upload-url.ts'
+import { enginePort, labels, modelUrlKey, objectNameOf, podLabels, weightPartName } from './names.ts'
 import { buildPolicySpec } from './network-policy.ts'
 import { buildPodTemplate } from './pod-template.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
 type Settings = Pick<
   KubernetesRuntimeSettings,
-  'namespace' | 'modelCache' | 'huggingFace' | 'proxy' | 'privateNetworks'
+  'namespace' | 'modelCache' | 'huggingFace' | 'proxy' | 'privateNetworks' | 'server'
 >
 
 export const workloadKinds = {
@@ -56,8 +57,8 @@ export function buildObjects(
   plan: EnginePlan,
   given: Settings,
 ): EngineObjects {
-  const { hubToken: token = given.huggingFace.token } = spec
-  const settings = { ...given, huggingFace: { ...given.huggingFace, token } }
+  const modelUrl = given.server === null ? null : toUploadUrl(spec, given.server.url)
+  const settings = modelUrl === null ? withToken(given, spec) : withoutInternet(given)
   const template = buildPodTemplate(spec, type, plan, settings)
   const metadata: V1ObjectMeta = {
     name: objectNameOf(spec.engineId),
@@ -73,7 +74,7 @@ export function buildObjects(
       const owned = Object.assign({ ownerReferences: [owner] }, metadata)
       return [
         ...(weights === undefined ? [] : buildWeightParts(spec, owned, weights)),
-        buildSecret(spec, owned, settings),
+        buildSecret(spec, owned, settings, modelUrl),
         buildService(spec, owned, plan),
         {
           apiVersion: 'networking.k8s.io/v1',
@@ -83,6 +84,22 @@ export function buildObjects(
         },
       ]
     },
+  }
+}
+
+function withToken(
+  settings: Settings,
+  { hubToken: token = settings.huggingFace.token }: EngineSpec,
+): Settings {
+  return { ...settings, huggingFace: { ...settings.huggingFace, token } }
+}
+
+/** An engine that loads an uploaded file needs only this server. */
+function withoutInternet(settings: Settings): Settings {
+  return {
+    ...settings,
+    huggingFace: { ...settings.huggingFace, token: null },
+    proxy: { http: null, https: null, exceptions: null },
   }
 }
 
@@ -144,12 +161,14 @@ function buildSecret(
   { apiKey }: EngineSpec,
   metadata: V1ObjectMeta,
   { huggingFace, proxy }: Settings,
+  modelUrl: string | null,
 ): V1Secret {
   const values = {
     'engine-key': apiKey,
     'hf-token': huggingFace.token,
     'http-proxy': proxy.http,
     'https-proxy': proxy.https,
+    [modelUrlKey]: modelUrl,
   }
   const data = Object.entries(values).flatMap(([name, value]) =>
     value === null ? [] : [[name, Buffer.from(value).toString('base64')]],

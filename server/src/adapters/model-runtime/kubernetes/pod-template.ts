@@ -9,12 +9,13 @@ import {
   gpuResource,
   labels,
   localFilePath,
+  modelUrlKey,
   objectNameOf,
   weightPartName,
 } from './names.ts'
 import type { KubernetesRuntimeSettings, ModelCache } from './settings.ts'
 
-type Settings = Pick<KubernetesRuntimeSettings, 'modelCache' | 'huggingFace' | 'proxy'>
+type Settings = Pick<KubernetesRuntimeSettings, 'modelCache' | 'huggingFace' | 'proxy' | 'server'>
 
 /** Unprivileged uid and gid of engines; no image or node defines this user */
 const engineUser = 2000
@@ -150,6 +151,7 @@ function buildContainer(
 
 function buildEnvironment(spec: EngineSpec, plan: EnginePlan, settings: Settings): V1EnvVar[] {
   const { huggingFace, proxy } = settings
+  const isUpload = spec.variant.weights.kind === 'upload'
   const fromSecret = (name: string, key: string): V1EnvVar => ({
     name,
     valueFrom: { secretKeyRef: { name: objectNameOf(spec.engineId), key } },
@@ -174,6 +176,7 @@ function buildEnvironment(spec: EngineSpec, plan: EnginePlan, settings: Settings
       : [
           fromSecret('LLAMA_API_KEY', 'engine-key'),
           { name: 'LLAMA_CACHE', value: `${cacheFolder}/llama.cpp` },
+          ...(isUpload ? [fromSecret('LLAMA_ARG_MODEL_URL', modelUrlKey)] : []),
           // The option has different names in different versions. A version that doesn't know the variable ignores it.
           { name: 'LLAMA_ARG_UI', value: '0' },
         ]

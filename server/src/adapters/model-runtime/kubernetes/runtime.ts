@@ -47,6 +47,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     engines: listEngines(settings.images),
     sharedCapacity: null,
     usesCatalogWeights: true,
+    loadsUploads: settings.server !== null,
     logs: {
       read: (engineId, limit) => readEngineLog(cluster, engineId, limit),
       follow: (engineId, tail, signal) => followEngineLog(cluster, engineId, tail, signal),

@@ -1,0 +1,48 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { sql } from 'kysely'
+import { ApplicationError } from '../../../base/errors.ts'
+import type { Services } from '../../../services.ts'
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The key of a deployment for the uploaded file that its engines load, derived from the secret key and never stored. */
+export function deriveFileKey(secretKey: string, deploymentId: string): string {
+  return createHmac('sha256', secretKey).update(`model-file:${deploymentId}`).digest('base64url')
+}
+
+/**
+ * Resolves to the SHA-256 of the file of the deployment that `Authorization` names. Throws `invalid_engine_key` unless the key is right and
+ * the deployment needs the file.
+ */
+export async function authorizeEngine(
+  { db, secretKey }: Pick<Services, 'db' | 'secretKey'>,
+  authorization: string | undefined,
+): Promise<string> {
+  const [deploymentId = '', key = ''] = readBasic(authorization ?? '')
+  if (!uuid.test(deploymentId) || !isEqual(key, deriveFileKey(secretKey, deploymentId))) throw invalidKey()
+  const deployment = await db
+    .selectFrom('deployments')
+    .select(sql<string | null>`variant #>> '{weights,sha256}'`.as('sha256'))
+    .where('id', '=', deploymentId)
+    .where(sql`variant #>> '{weights,kind}'`, '=', 'upload')
+    .where('status', 'not in', ['failed', 'terminating', 'terminated'])
+    .executeTakeFirst()
+  if (!deployment?.sha256) throw invalidKey()
+  return deployment.sha256
+}
+
+/** The name and password of Basic authentication (RFC 7617). */
+function readBasic(authorization: string): string[] {
+  const [, credentials = ''] = /^Basic +([\w+/=-]+)$/i.exec(authorization) ?? []
+  return Buffer.from(credentials, 'base64').toString().split(':')
+}
+
+function isEqual(given: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+function invalidKey(): ApplicationError {
+  const message = 'Send the id of a deployment of the file and its key, which ends with the deployment.'
+  return new ApplicationError('invalid_engine_key', message)
+}

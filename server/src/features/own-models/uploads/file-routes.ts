@@ -1,0 +1,111 @@
+import { createReadStream } from 'node:fs'
+import type { ReadStream } from 'node:fs'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
+import { locateModelFile, modelFilesRoute } from '../../../base/model-files.ts'
+import type { App } from '../../../http/app.ts'
+import { readByteRange } from '../../../http/byte-range.ts'
+import type { ByteRange } from '../../../http/byte-range.ts'
+import type { Services } from '../../../services.ts'
+import { authorizeEngine } from './file-key.ts'
+import { measureFile } from './upload-files.ts'
+
+type Deps = Pick<Services, 'db' | 'config' | 'secretKey' | 'log'>
+
+const url = `${modelFilesRoute}/:file_name`
+// Engines know the server by an address of their network.
+const config = { anyHost: true }
+const chunkBytes = 512 * 1024
+const params = z.object({
+  file_name: z
+    .string()
+    .describe('SHA-256 of the file in hexadecimal, and `.gguf`')
+    .meta({ examples: [`${'0'.repeat(64)}.gguf`] }),
+})
+
+const fileBody = {
+  description: 'The bytes of the file',
+  content: {
+    'application/octet-stream': { schema: z.string().meta({ contentMediaType: 'application/octet-stream' }) },
+  },
+} as unknown as z.ZodType<ReadStream>
+
+/** Uploaded files for engines that share no disk with the server. */
+export function modelFileRoutes(app: App, deps: Deps): void {
+  app.head(
+    url,
+    { config, schema: { hide: true, params } },
+    async ({ headers, params: { file_name } }, reply) => {
+      const { size } = await findFile(deps, headers, file_name)
+      return describeFile(reply, file_name).header('content-length', size).send(null)
+    },
+  )
+  app.get(
+    url,
+    {
+      config,
+      schema: {
+        operationId: 'downloadModelFile',
+        summary: 'Download the uploaded file of a deployment',
+        description:
+          'For engines. Basic authentication takes the id of a deployment and its key for the file, which ends with the deployment. ' +
+          'HEAD tells the size. One `Range` of bytes, also with `If-Range`, resumes a download with a 206.',
+        tags: ['Catalog'],
+        security: [{ engine: [] }],
+        params,
+        response: { 200: fileBody },
+        responseHeaders: { ETag: 'The SHA-256 of the file', 'Accept-Ranges': '`bytes`' },
+        errors: ['invalid_engine_key', 'not_found', 'range_not_satisfiable'],
+      },
+    },
+    async ({ headers, params: { file_name } }, reply) => {
+      const { path, size } = await findFile(deps, headers, file_name)
+      const range = readByteRange(headers, { size, entityTag: toEntityTag(file_name) })
+      describeFile(reply, file_name)
+      const { start, end } = describeRange(reply, range, size)
+      return reply
+        .header('content-length', end - start)
+        .send(createReadStream(path, { start, end: end - 1, highWaterMark: chunkBytes }))
+    },
+  )
+}
+
+/** Throws `invalid_engine_key`, and `not_found` for another file than that of the deployment. */
+async function findFile(
+  deps: Deps,
+  { authorization }: FastifyRequest['headers'],
+  fileName: string,
+): Promise<{ path: string; size: number }> {
+  const sha256 = await authorizeEngine(deps, authorization)
+  if (fileName !== `${sha256}.gguf`) throw new NotFoundError('The deployment has another file.')
+  const path = locateModelFile(deps.config.dataDirectory, sha256)
+  const size = await measureFile(path)
+  if (size !== null) return { path, size }
+  deps.log.error({ path }, 'an uploaded file of a deployment is missing on this server')
+  throw new NotFoundError('This server does not have the file. All servers need the same folder of models.')
+}
+
+function toEntityTag(fileName: string): string {
+  return `"${fileName.replace('.gguf', '')}"`
+}
+
+function describeFile(reply: FastifyReply, fileName: string): FastifyReply {
+  return reply
+    .type('application/octet-stream')
+    .headers({ etag: toEntityTag(fileName), 'accept-ranges': 'bytes' })
+}
+
+/** Sets the status and `Content-Range`. Throws `range_not_satisfiable`. */
+function describeRange(reply: FastifyReply, range: ByteRange, size: number): { start: number; end: number } {
+  switch (range.kind) {
+    case 'whole':
+      return { start: 0, end: size }
+    case 'unsatisfiable':
+      reply.header('content-range', `bytes */${size}`)
+      throw new ApplicationError('range_not_satisfiable', `The file has ${size} bytes.`)
+    case 'part':
+      reply.code(206).header('content-range', `bytes ${range.start}-${range.end - 1}/${size}`)
+      return range
+  }
+}
