@@ -1,3 +1,4 @@
+import type { Viewer } from '../server/src/base/viewer.ts'
 import { createCircuitBreakers } from '../server/src/gateway/circuit-breakers.ts'
 import { Admission } from '../server/src/features/inference/admission.ts'
 import type { AdmissionRequest } from '../server/src/features/inference/admission.ts'
@@ -99,6 +100,8 @@ export async function simulateTurns(
     let startedAt = Infinity
     const request: Waiting = {
       userId,
+      viewer: null as unknown as Viewer,
+      model: '',
       targets: [{ ...target, parallelSequences: sequences }],
       refusedBy: new Set(),
       promptTokens,

@@ -120,9 +120,13 @@ CREATE TABLE instances (
   created_at          timestamptz NOT NULL,
   updated_at          timestamptz NOT NULL,
   status_changed_at   timestamptz NOT NULL,
-  due_at              timestamptz
+  due_at              timestamptz,
+  hardware_asked_at   timestamptz
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 CREATE INDEX instances_deployment_idx ON instances (deployment_id, id);
+-- Few instances wait, and whether one does is asked often.
+CREATE INDEX instances_asking_idx ON instances (instance_type, hardware_asked_at)
+  WHERE hardware_asked_at IS NOT NULL AND status = 'provisioning';
 CREATE INDEX instances_live_idx ON instances (deployment_id) WHERE status <> 'released';
 COMMENT ON TABLE instances IS 'The engines of deployments, each on its own hardware. Only who has the lease of the deployment changes them.';
 COMMENT ON COLUMN instances.instance_id IS 'The compute backend''s id of the hardware';
@@ -138,6 +142,8 @@ COMMENT ON COLUMN instances.waiting_for IS
   'What the next step waits for: an instance; an engine that starts; stop: a lost engine that must stop, whose restart is counted already; release: hardware; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
 COMMENT ON COLUMN instances.status_message IS
   'The sentence that a person reads while the instance waits, if waiting_for alone does not tell. Nothing may depend on its words.';
+COMMENT ON COLUMN instances.hardware_asked_at IS
+  'Since when the instance waits for hardware that other deployments give up. Instances of a type get theirs in this order.';
 COMMENT ON COLUMN instances.due_at IS 'When the next step is due, if the deployment has several instances; NULL: with the deployment';
 
 CREATE TABLE instance_loads (

@@ -79,7 +79,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => tokens.close())
     // Closes before the journal, in which it records what aborted requests used.
     const inference = await openInference(
-      { db, clock, config, log, notifications, prices, secretKey },
+      { db, clock, config, log, notifications, prices, runtime, secretKey },
       config.inference,
     )
     opened.defer(() => inference.close())

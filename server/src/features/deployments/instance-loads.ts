@@ -7,6 +7,12 @@ export interface ReportedLoad {
   inFlight: number
 }
 
+/** Requests of one server process that wait until a deployment is awake. */
+export interface HeldLoad {
+  deploymentId: string
+  requests: number
+}
+
 /** What all server processes have in flight at an instance. */
 export interface InstanceLoad {
   inFlight: number
@@ -17,19 +23,30 @@ export interface InstanceLoad {
 /** A process that has stopped reports nothing anymore. */
 const reportSeconds = 15
 
-/** Records the load of a process at these instances, which it has used since its last report. */
+/**
+ * Records the load of a process at these instances, which it has used since its last report. Requests that wait for a deployment are load of
+ * its oldest instance, which starts.
+ */
 export async function reportLoads(
   db: Database,
   processId: string,
   loads: readonly ReportedLoad[],
+  held: readonly HeldLoad[],
 ): Promise<void> {
-  if (loads.length === 0) return
+  if (loads.length === 0 && held.length === 0) return
   await sql`
     INSERT INTO instance_loads AS load (instance_id, process_id, in_flight, used_at, reported_at)
-    SELECT id, ${processId}::uuid, "inFlight", now(), now()
-    FROM jsonb_to_recordset(${JSON.stringify(loads)}::jsonb) AS reported ("instanceId" uuid, "inFlight" integer)
-      JOIN instances ON id = "instanceId"
+    SELECT id, ${processId}::uuid, sum(requests), now(), now()
+    FROM (
+      SELECT "instanceId" AS id, "inFlight" AS requests
+      FROM jsonb_to_recordset(${JSON.stringify(loads)}::jsonb) AS load ("instanceId" uuid, "inFlight" integer)
+      UNION ALL
+      SELECT (SELECT id FROM instances WHERE deployment_id = "deploymentId" AND status NOT IN ('releasing', 'released')
+        ORDER BY id LIMIT 1), requests
+      FROM jsonb_to_recordset(${JSON.stringify(held)}::jsonb) AS held ("deploymentId" uuid, requests integer)
+    ) AS reported JOIN instances USING (id)
     WHERE status <> 'released'
+    GROUP BY id
     ON CONFLICT (instance_id, process_id)
       DO UPDATE SET in_flight = excluded.in_flight, used_at = excluded.used_at, reported_at = excluded.reported_at`.execute(
     db,

@@ -5,9 +5,14 @@ import { listLiveInstances } from './instances/store.ts'
 import type { ScheduledInstance } from './instances/store.ts'
 import { findDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
+import { isHardwareAwaited } from './yielding.ts'
 
 /** A deployment whose lease a worker has, and its live instances, oldest first. */
-export type LeasedDeployment = Deployment & { instances: readonly ScheduledInstance[] }
+export type LeasedDeployment = Deployment & {
+  instances: readonly ScheduledInstance[]
+  /** An instance of some deployment may wait for hardware that others give up. */
+  isHardwareAwaited: boolean
+}
 
 /** Leases up to `limit` due deployments, the longest overdue first. */
 export async function leaseDueDeployments(
@@ -29,7 +34,11 @@ export async function leaseDueDeployments(
 export async function readLeased(db: Database, id: string): Promise<LeasedDeployment | undefined> {
   const deployment = await findDeployment(db, id)
   if (deployment === undefined) return undefined
-  return { ...deployment, instances: (await listLiveInstances(db, [id])).get(id) ?? [] }
+  return {
+    ...deployment,
+    isHardwareAwaited: true,
+    instances: (await listLiveInstances(db, [id])).get(id) ?? [],
+  }
 }
 
 function takeLeases(
@@ -37,7 +46,7 @@ function takeLeases(
   worker: string,
   leaseSeconds: number,
   limit: number,
-): Promise<Deployment[]> {
+): Promise<Omit<LeasedDeployment, 'instances'>[]> {
   const due = db
     .selectFrom('deployments')
     .select('id')
@@ -58,6 +67,7 @@ function takeLeases(
     })
     .where('id', 'in', due)
     .returningAll()
+    .returning(isHardwareAwaited.as('isHardwareAwaited'))
     .execute()
 }
 

@@ -40,9 +40,17 @@ export async function reconcileDeployment(
   const lease = { deploymentId: leased.id, number: leased.lease_number }
   let current: LeasedDeployment | undefined = leased
   while (current !== undefined && current.lease_number === lease.number) {
-    const { instances, ...deployment } = current
-    const writing = Promise.resolve()
-    const pass: Pass = { deps, lease, checkInterval, deployment, instances, isOutdated: false, writing }
+    const { instances, isHardwareAwaited, ...deployment } = current
+    const pass: Pass = {
+      deps,
+      lease,
+      checkInterval,
+      isHardwareAwaited,
+      deployment,
+      instances,
+      isOutdated: false,
+      writing: Promise.resolve(),
+    }
     const steps = await runPass(pass, instances)
     if (!pass.isOutdated) {
       const { status, reconcile_at: reconcileAt } = pass.deployment

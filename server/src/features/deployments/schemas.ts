@@ -190,7 +190,7 @@ export const instanceBody = z
     started_at: timestamp
       .nullable()
       .describe('When the compute backend handed the hardware over; null before'),
-    in_flight: count.describe('Requests at the engine, about a second ago'),
+    in_flight: count.describe('Requests at the engine, and those that wait for it, about a second ago'),
   })
   .meta({ id: 'DeploymentInstance', description: 'One engine of a deployment on its hardware' })
 

@@ -110,6 +110,7 @@ export interface InstancesTable {
   updated_at: Date
   status_changed_at: Date
   due_at: Date | null
+  hardware_asked_at: Date | null
 }
 
 export interface InstanceLoadsTable {

@@ -1,12 +1,18 @@
 import { sql } from 'kysely'
+import { notify } from '../../database/notifications.ts'
 import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
+import type { Instance } from './instances/store.ts'
 import { putToSleepFor } from './sleep.ts'
 
 /** A deployment that was used so recently keeps its hardware. */
 const idleSeconds = 10
 /** One that just woke keeps it at least as long. */
 const holdSeconds = 30
+
+/** True if an instance waits for hardware that others give up. */
+export const isHardwareAwaited = sql<boolean>`EXISTS (
+  SELECT FROM instances AS asking WHERE asking.hardware_asked_at IS NOT NULL AND asking.status = 'provisioning')`
 
 interface YieldingDeployment {
   id: string
@@ -33,6 +39,31 @@ export async function askForHardware(
 }
 
 /** The other deployments with `yields` that hold hardware of this type, the longest idle first. */
+/** The instance that waits longest for hardware of a type */
+const selectAsking = (instanceType: string) => sql`
+  SELECT instances.id, deployment_id FROM instances JOIN deployments ON deployments.id = deployment_id
+  WHERE hardware_asked_at IS NOT NULL AND instances.status = 'provisioning' AND wanted = 'awake'
+    AND instance_type = ${instanceType}
+  ORDER BY hardware_asked_at, instances.id LIMIT 1`
+
+/** True if another instance waits longer for hardware of this type. */
+export async function isOvertaking(
+  db: Database,
+  { id, instance_type: instanceType }: Pick<Instance, 'id' | 'instance_type'>,
+): Promise<boolean> {
+  if (instanceType === null) return false
+  const { rows } = await sql<{ id: string }>`${selectAsking(instanceType)}`.execute(db)
+  return rows.length > 0 && rows[0]!.id !== id
+}
+
+/** Makes the deployment due that waits longest for hardware of this type, because some is free. */
+export async function callNext(db: Database, instanceType: string): Promise<void> {
+  const { rows } = await sql<{ id: string }>`
+    UPDATE deployments SET reconcile_at = now() FROM (${selectAsking(instanceType)}) AS asking
+    WHERE deployments.id = asking.deployment_id RETURNING deployments.id`.execute(db)
+  for (const { id } of rows) await notify(db, 'deployment_due', id)
+}
+
 async function listYielding(
   db: Database,
   instanceType: string,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Viewer } from '../../base/viewer.ts'
 import { createCircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import { Admission } from './admission.ts'
 import type { AdmissionRequest } from './admission.ts'
@@ -53,6 +54,8 @@ function makeRequest(
 ): AdmissionRequest {
   return {
     userId,
+    viewer: null as unknown as Viewer,
+    model: 'm',
     targets: [target],
     refusedBy: new Set(),
     promptTokens: 10,
@@ -123,5 +126,20 @@ test('a request that waits for its turn leaves the queue when its caller leaves'
   admission.release(first!, target)
   await Promise.resolve()
   expect(admitted).toEqual([1, 3])
+  admission.close()
+})
+
+test('requests in the queue go to a target that was added while they wait', () => {
+  const admission = new Admission({ ...limits, perDeployment: 2 }, createCircuitBreakers())
+  const target = makeTarget(null)
+  const admitted: string[] = []
+  for (let count = 0; count < 5; count += 1) {
+    admission.request(makeRequest(target, 1, ({ instanceId }) => void admitted.push(instanceId)))
+  }
+  expect(admitted).toEqual(['a1', 'a1'])
+  for (const request of admission.waiting) request.targets = [target, { ...target, instanceId: 'a2' }]
+  admission.retry()
+  expect(admitted).toEqual(['a1', 'a1', 'a2', 'a2'])
+  expect(admission.queued).toBe(1)
   admission.close()
 })

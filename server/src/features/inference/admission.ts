@@ -1,4 +1,5 @@
 import { RateLimitedError } from '../../base/errors.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import { pickByHash } from './prefix-routing.ts'
 import type { EngineTarget } from './targets.ts'
@@ -22,6 +23,9 @@ export interface AdmissionLimits {
 const requestsPerSequence = 32
 
 export interface AdmissionRequest extends TargetedRequest, TurnRequest {
+  readonly viewer: Viewer
+  /** As the request names it */
+  readonly model: string
   /** A hash that all requests of a conversation have; null for others. Called only if there is a choice. */
   hashPrefix(): number | null
   /** Called once, immediately or later. The request must call `release` when it ends. */
@@ -76,6 +80,16 @@ export class Admission {
   /** Requests in the queue */
   get queued(): number {
     return this.#waiting.size
+  }
+
+  /** The requests in the queue */
+  get waiting(): readonly AdmissionRequest[] {
+    return this.#waiting.list()
+  }
+
+  /** Admits requests in the queue whose targets have changed. */
+  retry(): void {
+    for (const userId of this.#waiting.userIds()) this.#admitOwn(userId)
   }
 
   /** Admits a request, lets it wait, or rejects it. */
@@ -219,6 +233,7 @@ export class Admission {
   #admitOwn(userId: number): void {
     const shared = new Set<string>()
     for (const request of this.#waiting.listOf(userId)) {
+      if (!this.#mayStart(userId)) break
       if (isShared(request)) {
         for (const { deploymentId } of request.targets) shared.add(deploymentId)
         continue

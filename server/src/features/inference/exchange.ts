@@ -1,4 +1,5 @@
 import { freeBuffer } from '../../base/free-buffer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { TokenJournal } from '../metering/token-journal.ts'
@@ -36,7 +37,7 @@ export interface ExchangeDeps extends EngineRequestDeps {
 export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwner, Revocable {
   readonly deps: ExchangeDeps
   readonly arrival: Arrival
-  readonly targets: readonly EngineTarget[]
+  targets: readonly EngineTarget[]
   readonly userId: number
   /** About four bytes of text are a token; what is not text, such as an image, is never longer than the context. */
   readonly promptTokens: number
@@ -79,8 +80,16 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     caller.request.hasOwnAccessLog = true
   }
 
+  get viewer(): Viewer {
+    return this.arrival.caller.request.viewer
+  }
+
   get sessionId(): number {
-    return this.arrival.caller.request.viewer.session.id
+    return this.viewer.session.id
+  }
+
+  get model(): string {
+    return this.arrival.request.model
   }
 
   get arrivedAt(): number {

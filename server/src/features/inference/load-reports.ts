@@ -3,16 +3,19 @@ import type { Database } from '../../database/tables.ts'
 import type { Logger } from 'pino'
 import { reportLoads } from '../deployments/instance-loads.ts'
 import type { Admission } from './admission.ts'
+import type { Waking } from './waking.ts'
 
 const intervalMilliseconds = 1_000
 
 /**
- * Tells the workers every second what this process has in flight at each instance, so that they know which deployments are idle, and when a
- * draining instance has finished. Says nothing about instances that nobody uses.
+ * Tells the workers every second what this process has in flight at each instance, and what waits for a deployment to wake up, so that they
+ * know which deployments are idle, how many instances they need, and when a draining instance has finished. Says nothing about those that
+ * nobody uses.
  */
 export function reportInFlight(
   { db, log }: { db: Database; log: Pick<Logger, 'warn'> },
   admission: Pick<Admission, 'takeUsed'>,
+  waking: Pick<Waking, 'takeHeld'>,
 ): { close(): Promise<void> } {
   const processId = randomUUID()
   let reporting: Promise<void> = Promise.resolve()
@@ -20,7 +23,8 @@ export function reportInFlight(
 
   async function report(): Promise<void> {
     const loads = [...admission.takeUsed()].map(([instanceId, inFlight]) => ({ instanceId, inFlight }))
-    await reportLoads(db, processId, loads)
+    const held = [...waking.takeHeld()].map(([deploymentId, requests]) => ({ deploymentId, requests }))
+    await reportLoads(db, processId, loads, held)
   }
 
   const timer = setInterval(() => {

@@ -17,6 +17,7 @@ import type { AbortedRequests } from './aborted-requests.ts'
 import { Admission } from './admission.ts'
 import type { AdmissionLimits } from './admission.ts'
 import { EngineTotals } from './engine-totals.ts'
+import { followTargets } from './follow-targets.ts'
 import { derivePrefixKey } from './prefix-key.ts'
 import { trackOpenRequests } from './revoke-access.ts'
 import type { OpenRequests } from './revoke-access.ts'
@@ -64,7 +65,10 @@ const bufferBytes = 256 * 1024
 /** Time that reading long request bodies may take in each turn of the event loop */
 const sliceMilliseconds = 2
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'prices' | 'secretKey'>
+type Deps = Pick<
+  Services,
+  'db' | 'clock' | 'config' | 'log' | 'notifications' | 'prices' | 'runtime' | 'secretKey'
+>
 
 /** Connects to no engine until the first request. */
 export async function openInference(
@@ -82,7 +86,8 @@ export async function openInference(
   const engineTotals = new EngineTotals(deps.log)
   const statistics = openStatistics(deps)
   const waking = new Waking(deps, limits.queued)
-  const reports = reportInFlight(deps, admission)
+  const following = followTargets({ ...deps, inference: { targets } }, admission)
+  const reports = reportInFlight(deps, admission, waking)
   return {
     client,
     buffers: createBufferPool(bufferBytes),
@@ -101,6 +106,7 @@ export async function openInference(
     inFlight: admission.inFlightByDeployment,
     async close() {
       waking.close()
+      following.close()
       admission.close()
       await reports.close()
       targets.close()

@@ -1,7 +1,7 @@
 import type { Services } from '../../services.ts'
 import type { Caller } from './caller.ts'
 import { AsleepError } from './find-targets.ts'
-import { loadTargets } from './targets.ts'
+import { loadTargets, recallTargets } from './targets.ts'
 import type { EngineTarget, TargetDeps } from './targets.ts'
 import type { Waking } from './waking.ts'
 
@@ -33,7 +33,9 @@ export async function waitForTargets(
       })
       if (leaving.signal.aborted) return []
       try {
-        return await loadTargets(deps, viewer, model)
+        return (
+          recallTargets(deps.inference.targets, viewer, model) ?? (await loadTargets(deps, viewer, model))
+        )
       } catch (error) {
         // It may have fallen asleep again, or lost its instance.
         if (!(error instanceof AsleepError)) throw error

@@ -10,6 +10,8 @@ export interface TargetedRequest {
 
 interface Waiter<Request> {
   request: Request
+  /** To a deployment with several callers when it began to wait */
+  isShared: boolean
   timer: NodeJS.Timeout
 }
 
@@ -39,9 +41,10 @@ export class WaitingRequests<Request extends TargetedRequest> {
       onTimeout()
     }, milliseconds)
     const queue = this.#queues.get(request.userId) ?? []
-    queue.push({ request, timer })
+    const waiter = { request, isShared: isShared(request), timer }
+    queue.push(waiter)
     this.#queues.set(request.userId, queue)
-    if (isShared(request)) this.#shared += 1
+    if (waiter.isShared) this.#shared += 1
   }
 
   /** Removes a request if it waits. */
@@ -49,15 +52,24 @@ export class WaitingRequests<Request extends TargetedRequest> {
     const queue = this.#queues.get(request.userId)
     const index = queue?.findIndex((waiter) => waiter.request === request) ?? -1
     if (queue === undefined || index === -1) return
-    clearTimeout(queue[index]!.timer)
-    queue.splice(index, 1)
-    if (isShared(request)) this.#shared -= 1
+    const [waiter] = queue.splice(index, 1)
+    clearTimeout(waiter!.timer)
+    if (waiter!.isShared) this.#shared -= 1
     if (queue.length === 0) this.#queues.delete(request.userId)
   }
 
   /** The first target of each request */
   *firstTargets(): Generator<EngineTarget> {
     for (const queue of this.#queues.values()) for (const { request } of queue) yield request.targets[0]!
+  }
+
+  userIds(): number[] {
+    return [...this.#queues.keys()]
+  }
+
+  /** All requests, those of a user in the order of their arrival */
+  list(): Request[] {
+    return this.userIds().flatMap((userId) => this.listOf(userId))
   }
 
   /** A copy of a user's queue */

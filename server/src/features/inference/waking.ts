@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ApplicationError, RateLimitedError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import { findLostAccess } from '../deployments/lost-access.ts'
@@ -10,6 +11,8 @@ import type { WakeState } from '../deployments/wake-state.ts'
 const pollMilliseconds = 500
 /** The start of a deployment that has never started */
 const usualStartSeconds = 60
+/** So many requests go on in one turn of the event loop, so that the first ones are sent before the last ones go on. */
+const batch = 64
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'prices'>
 
@@ -29,11 +32,50 @@ interface Waiter extends HeldRequest {
   reject(error: unknown): void
 }
 
+/** The requests that wait for one deployment, in the order of their arrival. */
+class Line {
+  readonly deployment: ServingDeployment
+  readonly #waiters = new Set<Waiter>()
+  readonly #counts = new Map<number, number>()
+
+  constructor(deployment: ServingDeployment) {
+    this.deployment = deployment
+  }
+
+  get size(): number {
+    return this.#waiters.size
+  }
+
+  get waiters(): readonly Waiter[] {
+    return [...this.#waiters]
+  }
+
+  countOf(userId: number): number {
+    return this.#counts.get(userId) ?? 0
+  }
+
+  add(waiter: Waiter): void {
+    this.#waiters.add(waiter)
+    this.#counts.set(waiter.userId, this.countOf(waiter.userId) + 1)
+  }
+
+  /** Returns false if the request doesn't wait anymore. */
+  remove(waiter: Waiter): boolean {
+    if (!this.#waiters.delete(waiter)) return false
+    const count = this.countOf(waiter.userId) - 1
+    if (count > 0) this.#counts.set(waiter.userId, count)
+    else this.#counts.delete(waiter.userId)
+    return true
+  }
+}
+
 /** The deployments that requests of this process wait for. Whoever waits first wakes the deployment; the database lets one process do so. */
 export class Waking {
   readonly #deps: Deps
   readonly #limit: number
-  readonly #waiting = new Map<string, { deployment: ServingDeployment; waiters: Set<Waiter> }>()
+  readonly #waiting = new Map<string, Line>()
+  /** Deployments that were waited for since `takeHeld` */
+  #awaited = new Set<string>()
   readonly #stops: readonly (() => void)[]
   #timer: NodeJS.Timeout | undefined
   #isChecking = false
@@ -52,24 +94,31 @@ export class Waking {
 
   /** Requests that wait */
   get held(): number {
-    return this.#waiting.values().reduce((sum, { waiters }) => sum + waiters.size, 0)
+    return this.#waiting.values().reduce((sum, { size }) => sum + size, 0)
+  }
+
+  /** The deployments that requests wait for or waited for since the last call, with how many wait. */
+  takeHeld(): Map<string, number> {
+    const held = new Map([...this.#awaited].map((id) => [id, this.#waiting.get(id)?.size ?? 0]))
+    this.#awaited = new Set(this.#waiting.keys())
+    return held
   }
 
   /** Wakes the deployment, and resolves when it may serve the request. Rejects with the error for the caller. */
   wait(deployment: ServingDeployment, request: HeldRequest): Promise<void> {
     const { deploymentId: id } = deployment
     const known = this.#waiting.get(id)
-    const waiters = known?.waiters ?? new Set<Waiter>()
-    const own = [...waiters].filter(({ userId }) => userId === request.userId).length
-    if (own >= this.#limit) {
+    const line = known ?? new Line(deployment)
+    if (line.countOf(request.userId) >= this.#limit) {
       throw new RateLimitedError(5, `Too many of your requests wait for ${deployment.modelName}.`)
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiter: Waiter = { ...request, since: performance.now(), resolve, reject }
-    waiters.add(waiter)
+    line.add(waiter)
     request.signal.addEventListener('abort', () => this.#settle(id, waiter, resolve))
     if (known === undefined) {
-      this.#waiting.set(id, { deployment, waiters })
+      this.#waiting.set(id, line)
+      this.#awaited.add(id)
       void this.#wake(deployment)
     }
     return promise
@@ -121,7 +170,7 @@ export class Waking {
     const error = await this.#findError(id, deployment, state)
     if (error !== null) return this.#rejectAll(id, error)
     const now = performance.now()
-    const late = [...this.#waiting.get(id)!.waiters].filter(({ since, patience }) => now - since >= patience)
+    const late = this.#waiting.get(id)!.waiters.filter(({ since, patience }) => now - since >= patience)
     if (late.length === 0) return
     const waking = await this.#explainWait(id, deployment)
     for (const waiter of late) this.#settle(id, waiter, () => waiter.reject(waking))
@@ -129,12 +178,15 @@ export class Waking {
 
   /** Lets the requests go on in the order of their arrival, except those whose caller has lost access meanwhile. */
   async #admitAll(id: string): Promise<void> {
-    const waiters = [...this.#waiting.get(id)!.waiters]
+    const { waiters } = this.#waiting.get(id)!
     const accesses = waiters.map((waiter) => ({ ...pickCaller(waiter), deploymentIds: [id], waiter }))
     for (const { access, error } of await findLostAccess(this.#deps.db, accesses)) {
       this.#settle(id, access.waiter, () => access.waiter.reject(error))
     }
-    for (const waiter of waiters) this.#settle(id, waiter, () => waiter.resolve())
+    for (const [index, waiter] of waiters.entries()) {
+      if (index % batch === batch - 1) await nextTurn()
+      this.#settle(id, waiter, () => waiter.resolve())
+    }
   }
 
   async #findError(
@@ -172,9 +224,9 @@ export class Waking {
   }
 
   #settle(id: string, waiter: Waiter, settle: () => void): void {
-    const waiters = this.#waiting.get(id)?.waiters
-    if (!waiters?.delete(waiter)) return
-    if (waiters.size === 0) this.#waiting.delete(id)
+    const line = this.#waiting.get(id)
+    if (!line?.remove(waiter)) return
+    if (line.size === 0) this.#waiting.delete(id)
     settle()
   }
 }

@@ -10,10 +10,10 @@ import { readEngineSpec } from '../engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
 import { chooseHardware, needsOtherEngine } from '../resize.ts'
 import type { Deployment } from '../store.ts'
-import { askForHardware } from '../yielding.ts'
+import { askForHardware, isOvertaking } from '../yielding.ts'
 import { failInstance, toAlerted } from './fail.ts'
 import { reportWaiting } from './report-waiting.ts'
-import { changeInstance, moveInstance, pollDelay, timeInStatus, toMetered } from './step.ts'
+import { changeInstance, moveInstance, pollDelay, timeInStatus, toContext, toMetered } from './step.ts'
 import type { InstanceChange, StepContext, StepResult } from './step.ts'
 import type { Instance } from './store.ts'
 
@@ -76,6 +76,7 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
   if (exhausted !== null) {
     return failInstance(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
   }
+  if (await mustWaitForTurn(context)) return waitForHardware(context)
   const result = await deps.runtime.provision(await readEngineSpec(deps, deployment, instance))
   if (result.outcome === 'refused') return tryNextOffer(context, result)
   if (result.outcome === 'pending') return waitForInstance(context, result.message)
@@ -92,6 +93,7 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
         gpu_allocation_id: provided.gpuAllocationId,
         region: provided.region,
         started_at: provided.startedAt,
+        hardware_asked_at: null,
       },
       event: {
         stage: 'provisioning',
@@ -143,7 +145,7 @@ async function tryNextOffer(
   const result = refusal.code === 'no_capacity' ? await chooseHardware(deps, deployment, refused) : null
   const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
   if (result?.outcome !== 'selected' && refusal.code === 'no_capacity' && (await mayGetHardware(context))) {
-    return waitForInstance(context, 'Waiting until another deployment has given up its hardware.')
+    return waitForHardware(context)
   }
   if (result?.outcome !== 'selected') {
     const { code, message } = refusal
@@ -154,6 +156,22 @@ async function tryNextOffer(
   const columns = { ...toColumns(deployment, selection), offers_refused: refused }
   const event = { stage: 'provisioning', message }
   return { next: await changeInstance(context, { columns, event, hook: alert }) }
+}
+
+/** True if other instances wait longer for hardware that this one could get. */
+async function mustWaitForTurn({ pass, deps, instance }: StepContext): Promise<boolean> {
+  if (instance.hardware_asked_at === null && !pass.isHardwareAwaited) return false
+  return isOvertaking(deps.db, instance)
+}
+
+/** The deployment gets hardware that others give up in the order in which the deployments asked. */
+async function waitForHardware(context: StepContext): Promise<StepResult> {
+  const { instance, deps, pass } = context
+  if (instance.hardware_asked_at !== null) {
+    return waitForInstance(context, 'Waiting until another deployment has given up its hardware.')
+  }
+  const asked = await changeInstance(context, { columns: { hardware_asked_at: deps.clock() } })
+  return asked === undefined ? { next: undefined } : waitForHardware(toContext(pass, asked))
 }
 
 /** True if another deployment gives up its hardware for this one, which has none yet. */

@@ -1,6 +1,8 @@
+import type { DatabaseTransaction } from '../../../database/tables.ts'
 import { closeInstanceSpan } from '../../metering/spans.ts'
 import { saveEngineLog } from '../engine-log.ts'
 import type { EventContent } from '../change-store.ts'
+import { callNext } from '../yielding.ts'
 import { allReleased, moveInstance, pollDelay, timeInStatus, toMetered } from './step.ts'
 import type { InstanceChange, StepContext, StepResult } from './step.ts'
 import { holdsHardware } from './store.ts'
@@ -15,8 +17,13 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
   if (instance.started_at !== null) await saveEngineLog(deps, instance.id)
   if (!(await deps.runtime.release(instance.id, instance.cluster_id)))
     return { waitMilliseconds: getReleaseDelay(context) }
-  const metered = toMetered(context)
   const at = deps.clock()
+  const { yields } = context.pass.deployment
+  const giveBack = async (transaction: DatabaseTransaction) => {
+    // In this order: who gets the hardware has locked its own deployment before it locks the ledger.
+    if (yields && instance.instance_type !== null) await callNext(transaction, instance.instance_type)
+    await closeInstanceSpan(transaction, toMetered(context), at)
+  }
   const next = await moveInstance(
     context,
     { from: 'releasing', to: 'released' },
@@ -24,10 +31,7 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
       columns: { engine_url: null },
       event: describeRelease(context),
       deployment: clearCleanupFailure(context),
-      hook:
-        instance.started_at === null
-          ? undefined
-          : (transaction) => closeInstanceSpan(transaction, metered, at),
+      hook: instance.started_at === null ? undefined : giveBack,
     },
   )
   return { next }

@@ -25,6 +25,8 @@ export interface Pass {
   readonly lease: Lease
   /** Milliseconds between two checks of a running instance */
   readonly checkInterval: number
+  /** An instance of some deployment may wait for hardware that others give up. */
+  readonly isHardwareAwaited: boolean
   deployment: Deployment
   /** Those that are not released, oldest first */
   instances: readonly Instance[]

@@ -41,6 +41,7 @@ export function makeInstance(deploymentId: string, at: Date) {
     updated_at: at,
     status_changed_at: at,
     due_at: null,
+    hardware_asked_at: null,
   } satisfies Instance
 }
 

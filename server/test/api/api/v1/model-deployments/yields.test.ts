@@ -96,6 +96,28 @@ test('two deployments with yields take turns on hardware for one, and no request
   expect((await read(owner, first.id)).status).toBe('running')
 })
 
+test('waiting deployments get hardware in the order of their arrival', async () => {
+  const { id } = await deploy(owner)
+  await owner.patch(`${path}/${id}`, { yields: true })
+  const waitForHardware = (client: Client, each: string) =>
+    vi.waitFor(
+      async () => expect(await read(client, each)).toMatchObject({ waiting_for: 'instance' }),
+      patience,
+    )
+  const second = await deploy(other, 'berth-tiny', 'provisioning')
+  await waitForHardware(other, second.id)
+  // By now it asks less often than one that has just begun to wait.
+  await delay(12_000)
+  const third = await deploy(owner, 'berth-tiny', 'provisioning')
+  await waitForHardware(owner, third.id)
+  await makeIdle(id)
+  await waitForStatus(other, second.id, 'running')
+  expect((await read(owner, third.id)).status).toBe('provisioning')
+  await other.patch(`${path}/${second.id}`, { yields: true })
+  await makeIdle(second.id)
+  await waitForStatus(owner, third.id, 'running')
+})
+
 test('a deployment with a request in flight does not yield', async () => {
   const { id } = await deploy(owner)
   await owner.patch(`${path}/${id}`, { yields: true })
