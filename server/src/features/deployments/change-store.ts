@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Updateable, UpdateObject } from 'kysely'
 import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
-import type { DeploymentStatus } from './lifecycle.ts'
+import type { DeploymentStatus, WantedState } from './lifecycle.ts'
 import type { Deployment } from './store.ts'
 import type { DeploymentsTable, InstancesTable } from './tables.ts'
 
@@ -43,6 +43,8 @@ interface Change {
   status: DeploymentStatus
   /** The required current number of wished instances, if it matters */
   wished_instances?: number | undefined
+  /** What the owner must want so far, if it matters: a deployment that falls asleep has the same status as before */
+  wanted?: WantedState | undefined
   /** null for a change by people, which notifies the workers; a lease holder continues by itself. */
   lease: Lease | null
   changes: DeploymentChanges
@@ -70,18 +72,16 @@ export function writeDeployment(
   })
 }
 
-/** Updates a deployment for a person and notifies the workers. Returns undefined if it has left `status` or the number of instances. */
+/** Updates a deployment for a person and notifies the workers. Returns undefined if it is not as `current` says. */
 export async function updateOwnDeployment(
   db: Database,
-  current: Pick<Change, 'id' | 'status' | 'wished_instances'>,
+  current: Pick<Change, 'id' | 'status' | 'wished_instances' | 'wanted'>,
   changes: DeploymentChanges,
   event: EventContent | null,
   at: Date,
   hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
-  const { id, status, wished_instances: wished } = current
-  const change = { id, status, wished_instances: wished, lease: null, changes, isDue: true, event, at }
-  return writeDeployment(db, change, hook)
+  return writeDeployment(db, { ...current, lease: null, changes, isDue: true, event, at }, hook)
 }
 
 /** Updates the rows, inserts the event and sends the notifications in one statement, to save round trips. */
@@ -96,6 +96,7 @@ async function writeChange(db: Database, change: Change): Promise<Deployment | u
       .$if(change.wished_instances !== undefined, (each) =>
         each.where('wished_instances', '=', change.wished_instances!),
       )
+      .$if(change.wanted !== undefined, (each) => each.where('wanted', '=', change.wanted!))
     return (lease === null ? update : update.where('lease_number', '=', lease.number)).returningAll()
   })
   const changed = await withInstance(updated, change.instance)

@@ -30,7 +30,7 @@ export async function putToSleep(
     const event = { stage: 'sleep', message: `Put to sleep by ${viewer.name}.` }
     const changed = await updateOwnDeployment(
       deps.db,
-      { id: deployment.id, status },
+      { id: deployment.id, status, wanted },
       { wanted: 'asleep', refusal: null },
       event,
       deps.clock(),
@@ -62,7 +62,7 @@ export async function putToSleepFor(
   if (deployment?.status !== 'running' || deployment.wanted !== 'awake') return
   await updateOwnDeployment(
     db,
-    { id: deployment.id, status: deployment.status },
+    { id: deployment.id, status: deployment.status, wanted: deployment.wanted },
     { wanted: 'asleep', refusal: null },
     { stage: 'sleep', message: reason },
     clock(),

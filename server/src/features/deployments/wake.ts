@@ -66,7 +66,7 @@ async function wake(
   const isAsleep = deployment.status === 'sleeping'
   return updateOwnDeployment(
     deps.db,
-    { id: deployment.id, status: deployment.status },
+    { id, status: deployment.status, wanted: deployment.wanted },
     {
       wanted: 'awake',
       woken_at: at,

@@ -38,7 +38,6 @@ export async function askForHardware(
   return yielding.length > 0
 }
 
-/** The other deployments with `yields` that hold hardware of this type, the longest idle first. */
 /** The instance that waits longest for hardware of a type */
 const selectAsking = (instanceType: string) => sql`
   SELECT instances.id, deployment_id FROM instances JOIN deployments ON deployments.id = deployment_id
@@ -64,6 +63,7 @@ export async function callNext(db: Database, instanceType: string): Promise<void
   for (const { id } of rows) await notify(db, 'deployment_due', id)
 }
 
+/** The other deployments with `yields` that hold hardware of this type, the longest idle first. */
 async function listYielding(
   db: Database,
   instanceType: string,

@@ -192,6 +192,14 @@ test('a request that arrives before the release keeps the deployment awake', asy
   expect(countStarts(id)).toBe(1)
 })
 
+test('people who wake a deployment at the same time while it falls asleep wake it once', async () => {
+  const { id } = await deploy(client)
+  await sleep(id)
+  const woken = await Promise.all(Array.from({ length: 10 }, () => wake(id)))
+  expect(new Set(woken.map(({ status }) => status))).toEqual(new Set([200]))
+  expect((await listMessages(id)).filter((message) => message.startsWith('Woken by'))).toHaveLength(1)
+})
+
 test('PATCH …/{id} idle_minutes: asleep after so many minutes without requests, unless one is in flight', async () => {
   const { id } = await deploy(client)
   const { body } = await client.patch(`${path}/${id}`, { idle_minutes: 1 })
