@@ -490,6 +490,11 @@ export interface ModelRuntime {
    * asked may tell sooner. Ends with `close`.
    */
   onEngineLost?(listener: (engineId: string) => void): void
+  /**
+   * Calls `listener` soon after an engine that starts has become ready or failed. Defined only for runtimes that learn of it without being
+   * asked. Ends with `close`.
+   */
+  onEngineStarted?(listener: (engineId: string) => void): void
   /** Stops the engine and its download but keeps the instance. Returns true once the engine has exited. */
   stopEngine(engineId: string, clusterId?: string | null): Promise<boolean>
   /** Stops the engine and releases the instance. Returns true once both are confirmed; always true for unknown ids. */

@@ -11,7 +11,7 @@ import { hasAdapter } from './resize.ts'
 import { judgeAccess } from './judge-access.ts'
 import type { DeploymentOwnership } from './judge-access.ts'
 import { toAccessError, toOwnership } from './access-deployment.ts'
-import { listDeploymentsByName, listCallableDeployments, requeueNow } from './store.ts'
+import { listDeploymentsByName, listCallableDeployments, requeueNow, requeueStart } from './store.ts'
 import type { Deployment, ServingScope } from './store.ts'
 
 /** The facts about a deployment that routing a request needs. */
@@ -192,6 +192,14 @@ export async function findLostEngines(
     .where('id', 'in', [...urls.keys()])
     .execute()
   return new Set(rows.flatMap(({ id, engine_url: url }) => (url === urls.get(id) ? [] : [id])))
+}
+
+/** Reports that an engine is ready or has failed to start, so that a worker looks immediately. */
+export function reportStartedEngine(
+  { db }: Pick<Services, 'db'>,
+  { instanceId }: { instanceId: string },
+): Promise<void> {
+  return requeueStart(db, instanceId)
 }
 
 interface NamedDeployment {

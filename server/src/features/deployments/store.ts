@@ -299,3 +299,23 @@ export async function requeueNow(db: Database, instanceId: string): Promise<void
     .executeTakeFirst()
   if (requeued !== undefined) await notify(db, 'deployment_due', requeued.id)
 }
+
+/** Makes an instance due immediately whose engine starts. */
+export async function requeueStart(db: Database, instanceId: string): Promise<void> {
+  const requeued = await db
+    .with('due', (query) =>
+      query
+        .updateTable('instances')
+        .set({ due_at: null })
+        .where('id', '=', instanceId)
+        .where('status', '=', 'deploying')
+        .returning('deployment_id'),
+    )
+    .updateTable('deployments')
+    .from('due')
+    .set({ reconcile_at: sql`now()` })
+    .whereRef('deployments.id', '=', 'due.deployment_id')
+    .returning('deployments.id')
+    .executeTakeFirst()
+  if (requeued !== undefined) await notify(db, 'deployment_due', requeued.id)
+}

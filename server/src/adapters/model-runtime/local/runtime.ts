@@ -73,6 +73,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     provision: (spec) => runExclusive(spec.engineId, () => reservations.reserve(spec)),
     ensureEngine: (spec) => runExclusive(spec.engineId, () => ensureEngine(context, spec)),
     observeEngine: (engineId) => observeEngine(context, engineId),
+    onEngineStarted: (listener) => context.engines.onStarted(listener),
     stopEngine: (engineId) => runExclusive(engineId, () => stopEngine(context, engineId)),
     release: (engineId) =>
       runExclusive(engineId, async () => {
@@ -84,6 +85,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     readEngineError,
     async close() {
       stopLogChecks()
+      context.engines.close()
       await weights.close()
     },
   }

@@ -10,6 +10,7 @@ import { observeEngine } from './engine-observation.ts'
 import type { EngineMemory } from './engine-observation.ts'
 import { findEngines, isRunning, signalEngine, spawnEngine } from './engine-process.ts'
 import { engineFiles } from './engine-record.ts'
+import { watchStart } from './watch-start.ts'
 
 /** How to start an engine. */
 export interface EngineStart {
@@ -30,6 +31,10 @@ export interface EngineControl {
   observe(directory: string): Promise<EngineObservation>
   /** Stops all engine processes of the folder. Returns within about a second; true once none is left. */
   stop(directory: string): Promise<boolean>
+  /** Calls `listener` with the id of each engine of this process that has become ready or failed to start. */
+  onStarted(listener: (engineId: string) => void): void
+  /** Ends the calls. Engines keep running. */
+  close(): void
 }
 
 const loadingTimeoutMs = 20 * 60_000
@@ -42,6 +47,9 @@ interface ControlContext extends EngineMemory {
   program: string
   /** When a process got SIGTERM, by folder and process id */
   terminatedAt: Map<string, number>
+  /** The watches of engines that start, by folder */
+  starts: Map<string, { stop(): void }>
+  onStarted: (engineId: string) => void
 }
 
 /** Controls the engines of this host. */
@@ -55,11 +63,17 @@ export function createEngineControl(settings: LocalRuntimeSettings, program: str
     loadingTimeoutMs: settings.loadingTimeoutMs ?? loadingTimeoutMs,
     observedTime: settings.observedTime ?? { between: (since, now) => now.getTime() - since.getTime() },
     terminatedAt: new Map(),
+    starts: new Map(),
+    onStarted: () => {},
   }
   return {
     launch: (directory, start) => launchEngine(context, directory, start),
     observe: (directory) => observeEngine(context, directory),
     stop: (directory) => stopEngine(context, directory),
+    onStarted: (listener) => {
+      context.onStarted = listener
+    },
+    close: () => context.starts.values().forEach((each) => each.stop()),
   }
 }
 
@@ -78,6 +92,12 @@ async function launchEngine(context: ControlContext, directory: string, start: E
       memory_kills: await countOutOfMemoryKills(),
       title: start.title ?? 'The engine',
     })
+    const started = watchStart(directory, nonce, (engineId) => {
+      context.starts.delete(directory)
+      context.onStarted(engineId)
+    })
+    context.starts.get(directory)?.stop()
+    context.starts.set(directory, started)
     const child = await spawnEngine({
       program: start.program ?? context.program,
       stateDirectory: directory,
@@ -96,8 +116,10 @@ async function launchEngine(context: ControlContext, directory: string, start: E
 }
 
 async function stopEngine(context: ControlContext, directory: string): Promise<boolean> {
-  const { children, unhealthy, terminatedAt } = context
+  const { children, unhealthy, terminatedAt, starts } = context
   const files = engineFiles(directory)
+  starts.get(directory)?.stop()
+  starts.delete(directory)
   // Remove the launch record first, so that an engine that is just starting exits by itself.
   await rm(files.launch, { force: true })
   await syncDirectory(directory).catch((error: unknown) => {
