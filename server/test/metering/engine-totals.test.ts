@@ -56,8 +56,16 @@ test('`/metrics` shows the difference to the engine’s own totals: billed token
       return billed !== null && counted !== null && subtract(subtract(counted, beforeAny), billed)
     })
     .toEqual({ input: 0, output: 0 })
-  const { body: bill } = await client.get(`/api/v1/model-deployments/${model}/usage`)
-  expect(await readBilled()).toEqual({ input: bill.input_tokens, output: bill.output_tokens })
+  // Tokens are recorded a moment later.
+  await expect
+    .poll(
+      async () => {
+        const { body: bill } = await client.get(`/api/v1/model-deployments/${model}/usage`)
+        return { input: bill.input_tokens, output: bill.output_tokens }
+      },
+      { timeout: 15_000 },
+    )
+    .toEqual(await readBilled())
   const { busy: __, ...total } = await readEngine(server, model, engine)
   expect(await readCounted()).toEqual(total)
 })
