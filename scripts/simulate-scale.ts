@@ -13,6 +13,7 @@ import type { Application } from '../server/src/wiring/application.ts'
 import { readConfig } from '../server/src/config/config.ts'
 import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
 import { findRequestedModel } from '../server/src/features/catalog/find-variant.ts'
+import { serializeVariant } from '../server/src/features/catalog/stored-model.ts'
 import { orphanCheck } from '../server/src/features/deployments/orphan-check.ts'
 import { runReconciler } from '../server/src/features/deployments/run-reconciler.ts'
 import { checkLedger, checkUsage } from '../server/src/features/metering/checks.ts'
@@ -113,7 +114,7 @@ async function insertDeployments(
   await sql`
     INSERT INTO deployments (id, user_id, organization_id, model_name, model_format, model_size_in_billions, quantization,
       inference_model_uid, variant, status, created_at, updated_at, status_changed_at, terminated_at, reconcile_at)
-    SELECT id, "user", "user", 'berth-tiny', 'ggufv2', 0.001, 'F16', 'dep-' || id, ${JSON.stringify(variant)}::jsonb,
+    SELECT id, "user", "user", 'berth-tiny', 'ggufv2', 0.001, 'F16', 'dep-' || id, ${serializeVariant(variant)}::jsonb,
       ${status}::text, at, at, at, CASE WHEN ${status}::text = 'terminated' THEN at END,
       CASE WHEN ${status}::text <> 'terminated' THEN now() END
     FROM (SELECT gen_random_uuid() AS id, now() - n * interval '1 ms' AS at,
