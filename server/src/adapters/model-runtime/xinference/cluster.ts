@@ -66,11 +66,11 @@ export async function readNodes(supervisor: Supervisor): Promise<ClusterNode[]> 
 export async function listLaunched(supervisor: Supervisor): Promise<string[]> {
   const [models, instances] = await Promise.all([
     supervisor.get('/v1/models', schemas.models),
-    supervisor.get('/v1/models/instances', schemas.instances),
+    supervisor.listInstances(),
   ])
   const uids = new Set(models.data.map(({ id }) => id))
-  for (const { model_uid: uid, status } of instances) {
-    if (status === 'TERMINATED' || status === 'ERROR' || uids.has(uid)) continue
+  for (const { uid, status } of instances) {
+    if (status === 'ERROR' || uids.has(uid)) continue
     // The list is some seconds old, and the instance of a model whose worker died stays READY forever.
     if (status === 'READY' && !(await mayExist(supervisor, uid))) continue
     uids.add(uid)
@@ -93,7 +93,7 @@ function isWorker(nodeType: string): boolean {
 }
 
 /** Removes the port from `10.0.0.7:31207` or `[::1]:31207`. */
-function toHost(address: string): string {
+export function toHost(address: string): string {
   return address.replace(/:\d+$/, '')
 }
 

@@ -1,3 +1,4 @@
+import type { ListedModels } from './listed-models.ts'
 import type { Reservation } from './offers.ts'
 import { SupervisorError } from './errors.ts'
 import type { ProgressTracker } from './progress-tracker.ts'
@@ -9,6 +10,7 @@ import type { Terminator } from './terminate.ts'
 export interface XinferenceContext {
   settings: XinferenceSettings
   supervisors: readonly Supervisor[]
+  listed: ReadonlyMap<Supervisor, ListedModels>
   terminator: Terminator
   tracker: ProgressTracker
   locations: Map<string, Supervisor>

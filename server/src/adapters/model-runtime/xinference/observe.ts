@@ -36,14 +36,20 @@ export async function observeModel(
   if (status === 'TERMINATING') return { phase: 'starting', message: 'Xinference is terminating the model.' }
   if (status === null || status === 'READY') {
     const seen = await observeUnlisted(supervisor, uid, options, status)
-    return seen.phase === 'ready' && instance?.launchedAt != null
-      ? {
-          ...seen,
-          instance: { createdAt: instance.launchedAt, startedAt: instance.launchedAt, reason: null },
-        }
-      : seen
+    return seen.phase === 'ready' ? toReady(supervisor, instance?.launchedAt ?? null) : seen
   }
   return observeLaunch(supervisor, uid, options)
+}
+
+/** The observation of a model that serves. */
+export function toReady(supervisor: Supervisor, launchedAt: Date | null): EngineObservation {
+  const endpoint = { baseUrl: supervisor.origin }
+  if (launchedAt === null) return { phase: 'ready', endpoint }
+  return {
+    phase: 'ready',
+    endpoint,
+    instance: { createdAt: launchedAt, startedAt: launchedAt, reason: null },
+  }
 }
 
 /** Observes a model whose instance is READY or missing. */

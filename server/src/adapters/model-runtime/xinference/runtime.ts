@@ -10,8 +10,10 @@ import type { XinferenceContext } from './context.ts'
 import { ensureModel, observeDeployment } from './ensure-model.ts'
 import { SupervisorError, readEngineError } from './errors.ts'
 import { maxResponseBytes } from './http.ts'
+import { ListedModels } from './listed-models.ts'
 import { followEvents, readEvents } from './model-events.ts'
 import { ModelList } from './model-list.ts'
+import { toReady } from './observe.ts'
 import type { ModelObservation } from './observe.ts'
 import { mergeNodeOffers } from './offers.ts'
 import { createProgressTracker } from './progress-tracker.ts'
@@ -35,9 +37,12 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     bodyTimeout: 15_000,
     maxResponseSize: maxResponseBytes,
   })
+  const supervisors = settings.supervisors.map((origin) => openSupervisor(origin, agent, settings))
+  const listed = new Map(supervisors.map((supervisor) => [supervisor, new ListedModels(supervisor)]))
   const context: XinferenceContext = {
     settings,
-    supervisors: settings.supervisors.map((origin) => openSupervisor(origin, agent, settings)),
+    supervisors,
+    listed,
     terminator: createTerminator(),
     tracker: createProgressTracker(settings.stallMs ?? defaultStallMs),
     locations: new Map(),
@@ -73,7 +78,18 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       const supervisor = context.supervisors.find(({ origin }) => origin === baseUrl)
       return supervisor === undefined ? null : supervisor.authorize(refused)
     },
-    close: () => agent.destroy(),
+    onEngineLost(listener) {
+      for (const models of listed.values()) {
+        models.onLost((uid) => {
+          const engineId = uidPattern.exec(uid)?.[1]
+          if (engineId !== undefined) listener(engineId)
+        })
+      }
+    },
+    async close() {
+      for (const models of listed.values()) models.close()
+      await agent.destroy()
+    },
   }
 }
 
@@ -94,6 +110,9 @@ function serializeOperations(context: XinferenceContext): Operations {
       track(context, engineId, async () => {
         const supervisor = await locateModel(context, engineId, clusterId)
         if (supervisor === null) return { phase: 'absent' }
+        const isTerminated = context.terminated.has(engineId)
+        const model = isTerminated ? null : context.listed.get(supervisor)!.find(toUid(engineId))
+        if (model !== null) return toReady(supervisor, model.launchedAt)
         return observeDeployment(context, supervisor, engineId, { isLaunch: false })
       }),
     stopEngine: (engineId, clusterId) =>

@@ -9,6 +9,13 @@ import type { SupervisorResponse, SupervisorRequest } from './http.ts'
 import { createSignIn } from './sign-in.ts'
 import type { XinferenceSettings } from './settings.ts'
 
+/** The instance of a model, with a status such as CREATING, READY or ERROR. */
+export interface ModelInstance {
+  uid: string
+  status: string
+  launchedAt: Date | null
+}
+
 /** A client for one supervisor. Every method throws SupervisorError if the response is missing or unusable. */
 export interface Supervisor {
   /** URL such as `http://10.0.0.5:9997`; callers never see it */
@@ -28,8 +35,10 @@ export interface Supervisor {
   describe(
     uid: string,
   ): Promise<{ state: 'served'; modelName: string | null } | { state: 'loading' | 'unknown' }>
-  /** A model's instance, with a status such as CREATING, READY or ERROR; null if it has none */
-  findInstance(uid: string): Promise<{ status: string; launchedAt: Date | null } | null>
+  /** A model's instance; null if it has none */
+  findInstance(uid: string): Promise<ModelInstance | null>
+  /** The instances of all models, without terminated ones */
+  listInstances(): Promise<ModelInstance[]>
   /** Throws if the supervisor has just started, so that it may not know all models of its workers yet. */
   expectSettled(): Promise<void>
   /** Empty for versions without events */
@@ -107,6 +116,15 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
     return response.status === 400 || response.status === 404 ? [] : parseResponse(path, response, schema)
   }
 
+  async function readInstances(path: string): Promise<ModelInstance[]> {
+    const instances = await get(path, schemas.instances)
+    return instances
+      .filter(({ status }) => status !== 'TERMINATED')
+      .map(({ model_uid: uid, status, instance_created_ts: seconds }) => {
+        return { uid, status, launchedAt: seconds == null ? null : new Date(seconds * 1000) }
+      })
+  }
+
   let knownVersion: string | null = null
 
   return {
@@ -148,12 +166,11 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
     },
 
     async findInstance(uid) {
-      const path = `/v1/models/instances?model_uid=${encodeURIComponent(uid)}`
-      const found = (await get(path, schemas.instances)).find((instance) => instance.model_uid === uid)
-      if (found === undefined || found.status === 'TERMINATED') return null
-      const { status, instance_created_ts: seconds } = found
-      return { status, launchedAt: seconds == null ? null : new Date(seconds * 1000) }
+      const instances = await readInstances(`/v1/models/instances?model_uid=${encodeURIComponent(uid)}`)
+      return instances.find((instance) => instance.uid === uid) ?? null
     },
+
+    listInstances: () => readInstances('/v1/models/instances'),
 
     async expectSettled() {
       const { uptime } = await get('/status', schemas.status)
