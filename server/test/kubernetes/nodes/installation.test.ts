@@ -99,7 +99,7 @@ describe.skipIf(nodeCommand === undefined || serverImage === undefined)(
     async function shareDatabase(): Promise<string> {
       const database = await createTestDatabase()
       const { port } = new URL(database.url)
-      const shared = await sharePort(new URL(testBed.weights.url).hostname, Number(port))
+      const shared = await sharePort(new URL(testBed.weights.url).hostname, () => Number(port))
       cleanUps.push(
         () => database.drop(),
         () => shared.close(),

@@ -9,11 +9,11 @@ export interface SharedPort {
   close(): Promise<void>
 }
 
-/** Shares `port` at `host`, an address of this machine that pods reach. */
-export async function sharePort(host: string, port: number): Promise<SharedPort> {
+/** Shares a port at `host`, an address of this machine that pods reach. `findPort` may know it later than the address is needed. */
+export async function sharePort(host: string, findPort: () => number): Promise<SharedPort> {
   const sockets = new Set<Socket>()
   const server = createServer((incoming) => {
-    const upstream = connect(port, '127.0.0.1')
+    const upstream = connect(findPort(), '127.0.0.1')
     incoming.pipe(upstream).pipe(incoming)
     for (const [socket, other] of [
       [incoming, upstream],
@@ -23,9 +23,9 @@ export async function sharePort(host: string, port: number): Promise<SharedPort>
       socket.on('error', () => other.destroy()).on('close', () => sockets.delete(socket))
     }
   })
-  const shared = await listen(server, 0, host)
+  const port = await listen(server, 0, host)
   return {
-    address: `${host}:${shared}`,
+    address: `${host}:${port}`,
     async close() {
       for (const socket of sockets) socket.destroy()
       await new Promise((done) => server.close(done))
