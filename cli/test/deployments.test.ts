@@ -125,6 +125,12 @@ test('sleep --wait and wake --wait; the states say that sleep is free, and reque
   expect((await shell.berth(['ls'])).stdout).toContain('sleeping')
   const awake = await shell.berth(['wake', id.slice(0, 30), '--wait'])
   expect(awake).toMatchObject({ code: 0, stderr: expect.stringContaining('berth-tiny is running.') })
+  const { stdout: history } = await shell.berth(['events', id])
+  expect(history).toMatch(
+    / {2}sleep {9}Put to sleep by .+\n.+ {2}sleeping .+ was released\. Finishing requests took /,
+  )
+  expect(history).toMatch(/ {2}wake {10}Woken by .+ after less than a minute\.\n/)
+  expect(history).toMatch(/ {2}running {7}The model is awake and ready for requests\. Provisioning took /)
   expect(await shell.json(['sleep', id])).toMatchObject({ id, status: 'running' })
   await waitForStatus(client, id, 'sleeping')
 
@@ -172,7 +178,42 @@ test('scale changes the policy; deploy --idle-minutes sets it at once', async ()
     code: 1,
     stderr: expect.stringContaining('max_instances'),
   })
-  for (const wrong of [[], ['--min', 'two'], ['--idle-minutes', 'soon']]) {
+  const hours = ['--schedule', 'weekdays 08:00-18:00 Europe/Berlin 2']
+  const scheduled = await shell.berth(['scale', id, ...hours, '--schedule', '*/5 8 1 * * UTC 3', '--yields'])
+  expect(scheduled).toMatchObject({
+    code: 0,
+    stderr:
+      'berth-tiny: 1 to 3 instances, never sleeps by itself, yields its hardware.\n' +
+      'Weekdays 08:00–18:00 Europe/Berlin: keep 2 awake\n' +
+      '*/5 8 1 * * UTC: keep 3 awake\n',
+  })
+  expect(await shell.json(['show', id])).toMatchObject({
+    policy: {
+      yields: true,
+      schedules: [
+        { cron: '0 8 * * MON-FRI', time_zone: 'Europe/Berlin', min_instances: 2 },
+        { cron: '0 18 * * MON-FRI', time_zone: 'Europe/Berlin', min_instances: 0 },
+        { cron: '*/5 8 1 * *', time_zone: 'UTC', min_instances: 3 },
+      ],
+    },
+  })
+  expect((await shell.berth(['show', id])).stdout).toMatch(/Schedules +Weekdays 08:00–18:00 .+; \*\/5 8 1/)
+  expect(await shell.berth(['scale', id, '--schedule', '0 8 * * * Mars/Olympus 1'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('IANA time zone'),
+  })
+  expect(await shell.json(['scale', id, '--schedule', 'none', '--no-yields'])).toMatchObject({
+    policy: { yields: false, schedules: [] },
+  })
+  for (const wrong of [
+    [],
+    ['--min', 'two'],
+    ['--idle-minutes', 'soon'],
+    ['--schedule', 'sometimes'],
+    ['--schedule', 'weekdays 8:00-18:00 UTC 1'],
+    ['--schedule', 'weekdays 08:00-18:00 UTC 0'],
+    ['--schedule', 'none', ...hours],
+  ]) {
     expect(await shell.berth(['scale', id, ...wrong])).toMatchObject({ code: 2 })
   }
   expect((await shell.berth(['rm', id])).code).toBe(0)

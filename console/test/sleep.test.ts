@@ -40,6 +40,10 @@ test('a deployment is put to sleep and woken on its page; the timeline says by w
   await page.getByRole('link', { name: 'berth-tiny', exact: true }).click()
   await see(page.getByText(/^Woken by Ada Lovelace after (less than a|1) minute\.$/))
   await see(instances.getByText('Running'))
+  const timeline = page.getByRole('region', { name: 'Timeline' })
+  await see(timeline.getByRole('heading', { name: 'Awake' }))
+  await see(timeline.getByText(/^Last requests [\d.]+\sm?s$/))
+  expect(await timeline.getByText(/^Engine start [\d.]+\sm?s$/).count()).toBe(2)
   await terminate()
 })
 
@@ -56,7 +60,7 @@ test('a chat in the playground wakes a sleeping deployment, and says that it doe
   await seeGone(page.getByText(/is sleeping and costs nothing/))
   expect(await page.getByRole('alert').count()).toBe(0)
   await page.goto(`/deployments/${id}`)
-  await see(page.getByText(/^Woken by a request after/))
+  await see(page.getByText(/^Woken by a chat request after/))
   await terminate()
 })
 

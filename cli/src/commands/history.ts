@@ -30,8 +30,9 @@ export async function events(
 }
 
 function printEvent(output: Output, event: DeploymentEvent): void {
-  const { at, status, message } = event
-  output.event(event, `${output.colors.dim(at)}  ${status.padEnd(12)}  ${cleanText(message)}`)
+  const { at, status, message, transition } = event
+  const begins = transition?.phases === null ? transition.type : null
+  output.event(event, `${output.colors.dim(at)}  ${(begins ?? status).padEnd(12)}  ${cleanText(message)}`)
 }
 
 /** Shows the last lines of an engine's log. */

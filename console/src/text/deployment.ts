@@ -38,11 +38,28 @@ export const deployment = {
     scaling: 'Scaling',
     sleep: 'Falling asleep',
     asleep: 'Asleep',
-    sleeping: 'Asleep',
     wake: 'Waking up',
+    awake: 'Awake',
+    again: 'Running again',
+    refused: 'Could not wake up',
     given_back: 'Instance released',
     other: 'Progress',
   } as Record<string, string>,
+
+  /** The sentence of the step with which a start, wake or sleep ends */
+  ends: {
+    start: 'The model is ready for requests.',
+    restart: 'The model is ready for requests again.',
+    wake: 'The model is ready for requests again.',
+    sleep: 'The hardware is released, and nothing is billed.',
+  },
+  phases: {
+    provisioning: 'Provisioning',
+    download: 'Download',
+    start: 'Engine start',
+    drain: 'Last requests',
+    release: 'Release',
+  },
 
   failedAt: (stage: string) => `Failed: ${stage}`,
   stages: {

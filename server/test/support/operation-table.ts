@@ -450,7 +450,8 @@ const requests: Record<string, MakeRequest> = {
   }),
   'POST /api/v1/model-deployments/{deployment_id}/wake': async (caller) => {
     const id = await deployOwn(caller)
-    if (id !== findDeployment(caller)) await putToSleepFor(caller.server.application, id, 'Nobody uses it.')
+    if (id !== findDeployment(caller))
+      await putToSleepFor(caller.server.application, id, { cause: 'idle', idle_minutes: 1 })
     return { parameters: { deployment_id: id } }
   },
   'GET /api/v1/model-deployments/{deployment_id}/events': deployment,

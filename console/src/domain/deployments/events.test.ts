@@ -9,6 +9,7 @@ const event = (second: number, status: DeploymentEvent['status']): DeploymentEve
   stage: null,
   message: `message ${second}`,
   instance_type: null,
+  transition: null,
 })
 
 const events = [event(0, 'requested'), event(1, 'provisioning'), event(9, 'deploying'), event(40, 'running')]

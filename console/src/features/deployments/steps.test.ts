@@ -8,6 +8,7 @@ const event = (
   status: DeploymentEvent['status'],
   stage: string | null,
   instance_type: string | null = null,
+  transition: DeploymentEvent['transition'] = null,
 ): DeploymentEvent => ({
   id: second,
   at: at(second),
@@ -15,7 +16,16 @@ const event = (
   stage,
   message: `message ${second}`,
   instance_type,
+  transition,
 })
+
+type Transition = NonNullable<DeploymentEvent['transition']>
+
+const transition = (
+  type: Transition['type'],
+  cause: Transition['cause'],
+  phases: Transition['phases'] = null,
+): Transition => ({ type, cause, phases, route: null, by: null, idle_minutes: null, after_seconds: null })
 
 const events = [
   event(0, 'requested', null),
@@ -84,14 +94,32 @@ test('a step is in progress while the deployment changes and has the status of t
   expect(findCurrentStep(toSteps(events), { status: 'running', waiting_for: null, instances: [] })).toBeNull()
 })
 
-test('a sleep and a wake are steps; the release that ends in sleep is one too', () => {
+test('a start, a sleep and a wake have steps of their own; a refused wake says so', () => {
   const steps = toSteps([
-    ...events,
-    event(50, 'running', 'sleep'),
-    event(55, 'sleeping', 'termination'),
-    event(100, 'provisioning', 'wake'),
-    event(104, 'running', null),
+    event(40, 'running', null, null, transition('start', null, [])),
+    event(50, 'running', 'sleep', null, transition('sleep', 'idle')),
+    event(55, 'sleeping', 'termination', null, transition('sleep', 'idle', [])),
+    event(60, 'provisioning', 'wake', null, transition('wake', 'request')),
+    event(61, 'provisioning', 'provisioning'),
+    event(70, 'provisioning', 'provisioning', null, transition('sleep', 'refusal')),
+    event(71, 'sleeping', 'termination', null, transition('sleep', 'refusal', [])),
+    event(100, 'provisioning', 'wake', null, transition('wake', 'person')),
+    event(104, 'running', null, null, transition('wake', 'person', [])),
     event(110, 'running', 'termination'),
+    event(120, 'deploying', 'engine_startup'),
+    event(130, 'running', null, null, transition('restart', null, [])),
   ])
-  expect(steps.slice(6).map(nameStep)).toEqual(['sleep', 'asleep', 'wake', 'running', 'given_back'])
+  expect(steps.map(nameStep)).toEqual([
+    'running',
+    'sleep',
+    'asleep',
+    'wake',
+    'refused',
+    'asleep',
+    'wake',
+    'awake',
+    'given_back',
+    'engine_startup',
+    'again',
+  ])
 })

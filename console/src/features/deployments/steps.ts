@@ -12,6 +12,8 @@ export interface Step {
   message: string
   /** The instance type that the last event reports as chosen; null if it reports something else. */
   instance_type: string | null
+  /** What begins or ends with the last event */
+  transition: DeploymentEvent['transition']
   /** The earlier events, oldest first. */
   earlier: DeploymentEvent[]
   /** Milliseconds until the next step; null for the last step and for a change. */
@@ -38,6 +40,7 @@ export function toSteps(events: readonly DeploymentEvent[]): Step[] {
       stage,
       message: group.at(-1)?.message ?? '',
       instance_type: group.at(-1)?.instance_type ?? null,
+      transition: group.at(-1)?.transition ?? null,
       earlier: group.slice(0, -1),
       tookMilliseconds: next && !changes[index] ? Date.parse(next.at) - Date.parse(at) : null,
     }
@@ -45,8 +48,11 @@ export function toSteps(events: readonly DeploymentEvent[]): Step[] {
 }
 
 /** A deployment runs again with an event without a stage too, but after one that has a stage. */
-function isChange({ stage, status }: DeploymentEvent, before: DeploymentEvent | undefined): boolean {
-  if (stage !== null || status !== before?.status) return false
+function isChange(
+  { stage, status, transition }: DeploymentEvent,
+  before: DeploymentEvent | undefined,
+): boolean {
+  if (stage !== null || transition !== null || status !== before?.status) return false
   return before.stage === null || status !== 'running'
 }
 
@@ -59,16 +65,20 @@ export function findCurrentStep(
   return last !== undefined && isChanging(deployment) && last.status === deployment.status ? last : null
 }
 
+const ends = { start: 'running', restart: 'again', wake: 'awake', sleep: 'asleep' } as const
+
 /** The key of a step's name in the texts. */
 export function nameStep({
   isChange: isOfPerson,
   status,
   stage,
-}: Pick<Step, 'isChange' | 'status' | 'stage'>): string {
+  transition,
+}: Pick<Step, 'isChange' | 'status' | 'stage' | 'transition'>): string {
   if (isOfPerson) return 'changed'
+  if (transition?.cause === 'refusal') return status === 'sleeping' ? 'asleep' : 'refused'
+  if (transition?.phases) return ends[transition.type]
   if (stage === null) return status
   if (stage === 'provisioning' && status === 'provisioning') return 'waiting_for_instance'
-  if (stage === 'termination' && status === 'sleeping') return 'asleep'
   if (stage === 'termination' && (status === 'failed' || status === 'running')) return 'given_back'
   return stage
 }

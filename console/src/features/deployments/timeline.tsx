@@ -112,6 +112,7 @@ function TimelineStep({ step, deployment, current, isLast }: TimelineStepProps) 
       </p>
       <p className="col-span-full min-w-0 break-words text-muted sm:col-span-1">
         {describeStep(step, deployment, current)}
+        {step.transition?.phases && <Phases phases={step.transition.phases} />}
       </p>
       <p className="tabular col-span-full text-[0.8125rem] whitespace-nowrap text-muted sm:col-span-1 sm:text-right">
         {current ? (
@@ -138,13 +139,27 @@ function TimelineStep({ step, deployment, current, isLast }: TimelineStepProps) 
 }
 
 function describeStep(step: Step, deployment: Deployment, current: boolean): string {
-  const { instance_type, status, message } = step
+  const { instance_type, status, message, transition } = step
   const waiting = current ? deployment.status_message : null
   if (waiting !== null) return waiting
+  if (transition?.phases) return words.ends[transition.type]
   // The page shows the reason for the present instance in its own section.
   if (instance_type !== null && instance_type === deployment.selected_instance_type)
     return words.chosenInstance(instance_type)
   return status === 'failed' ? parseFailure(message).sentence : message
+}
+
+/** How long each phase of a start, wake or sleep took. */
+function Phases({ phases }: { phases: NonNullable<NonNullable<Step['transition']>['phases']> }) {
+  return (
+    <span className="tabular mt-0.5 flex flex-wrap gap-x-3 text-[0.8125rem]">
+      {phases.map(({ phase, seconds }) => (
+        <span key={phase} className="whitespace-nowrap">
+          {words.phases[phase]} {formatDuration(seconds * 1_000)}
+        </span>
+      ))}
+    </span>
+  )
 }
 
 function Elapsed({ since }: { since: string }) {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Updateable, UpdateObject } from 'kysely'
 import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
+import type { EventTransition } from './event-transition.ts'
 import type { DeploymentStatus, WantedState } from './lifecycle.ts'
 import type { Deployment } from './store.ts'
 import type { DeploymentsTable, InstancesTable } from './tables.ts'
@@ -21,6 +22,8 @@ export interface InstanceWrite {
 export interface EventContent {
   stage: string | null
   message: string
+  /** What begins or ends with the event. It may take the place of `message` (`describeEvent`). */
+  transition?: EventTransition
   /** The instance type that was chosen */
   instanceType?: string
 }
@@ -103,7 +106,7 @@ async function writeChange(db: Database, change: Change): Promise<Deployment | u
     .with('event', (query) =>
       query
         .insertInto('deployment_events')
-        .columns(['deployment_id', 'at', 'status', 'stage', 'message', 'instance_type'])
+        .columns(['deployment_id', 'at', 'status', 'stage', 'message', 'instance_type', 'transition'])
         .expression((build) =>
           build
             .selectFrom('changed')
@@ -116,6 +119,7 @@ async function writeChange(db: Database, change: Change): Promise<Deployment | u
               columns
                 .cast<string | null>(columns.val(event?.instanceType ?? null), 'text')
                 .as('instance_type'),
+              sql<string | null>`${toJson(event?.transition)}::jsonb`.as('transition'),
             ])
             .where(sql<boolean>`${event !== null}::boolean`),
         )
@@ -137,6 +141,9 @@ async function writeChange(db: Database, change: Change): Promise<Deployment | u
   const { event_notified: _, due_notified: __, ...row } = changed
   return row
 }
+
+const toJson = (transition: EventTransition | undefined) =>
+  transition === undefined ? null : JSON.stringify(transition)
 
 function toColumns({ status, changes, isDue, at }: Change): UpdateObject<Tables, 'deployments'> {
   const moves = changes.status !== undefined && changes.status !== status

@@ -3,7 +3,10 @@ import { queryInteger, timestamp } from '../../http/schemas.ts'
 import { maxLogLines } from './engine-log.ts'
 import type { InstanceLogLine } from './engine-log.ts'
 import { deploymentStatuses } from './lifecycle.ts'
-import type { DeploymentEvent } from './store.ts'
+import { describeEvent } from './describe-event.ts'
+import { transitionCauses, transitionPhases, transitionTypes } from './event-transition.ts'
+import type { EventTransition } from './event-transition.ts'
+import type { ListedEvent } from './store.ts'
 
 export const logsQuery = z.object({
   tail: queryInteger({ min: 0, max: maxLogLines })
@@ -11,6 +14,40 @@ export const logsQuery = z.object({
     .describe(`The number of last lines; ${maxLogLines} by default, and 200 for a stream`),
   instance: z.string().optional().describe('Id of an instance, for its lines only'),
 })
+
+const seconds = z.number().min(0)
+
+const transition = z
+  .object({
+    type: z
+      .enum(transitionTypes)
+      .describe('`start` is the first one; a `restart` follows the loss of all instances'),
+    cause: z
+      .enum(transitionCauses)
+      .nullable()
+      .describe(
+        'Why it wakes: `request`, `person`, `schedule`. Why it falls asleep: `person`, `idle`, `budget`; `yield`: another deployment needs ' +
+          'its hardware; `refusal`: it was woken, and there was no hardware or a budget is exhausted. null for a start and a restart',
+      ),
+    route: z.string().nullable().describe('Path of the request that woke it; null for another cause'),
+    by: z.string().nullable().describe('Name of the person who woke it or put it to sleep'),
+    idle_minutes: z.int().nullable().describe('The minutes without requests, for `idle`'),
+    after_seconds: seconds
+      .nullable()
+      .describe('How long it slept before, or served before; null if it did neither'),
+    phases: z
+      .array(
+        z.object({
+          phase: z
+            .enum(transitionPhases)
+            .describe('`drain`: requests in flight are finished; `release`: the hardware is given back'),
+          seconds: seconds.describe('Its duration'),
+        }),
+      )
+      .nullable()
+      .describe('How long each phase took; null in the event with which the transition begins'),
+  })
+  .meta({ id: 'DeploymentTransition', description: 'A start, wake or sleep of a deployment' })
 
 export const eventItem = z
   .object({
@@ -20,6 +57,9 @@ export const eventItem = z
     stage: z.string().nullable().describe('Step of the deployment; null if the event belongs to none'),
     message: z.string().describe('A sentence for a person'),
     instance_type: z.string().nullable().describe('The instance type, in events that report its choice'),
+    transition: transition
+      .nullable()
+      .describe('In the first and the last event of a wake or sleep, and when the deployment has started'),
   })
   .meta({ id: 'DeploymentEvent', description: 'A change of a deployment' })
 
@@ -39,9 +79,23 @@ export const logsBody = z
   .object({ items: z.array(logItem).describe('The lines') })
   .meta({ id: 'DeploymentLogs', description: 'The last lines of the engine’s log, oldest first' })
 
-export function toEventItem(event: DeploymentEvent): z.infer<typeof eventItem> {
-  const { id, at, status, stage, message, instance_type } = event
-  return { id, at: at.toISOString(), status, stage, message, instance_type }
+export function toEventItem(event: ListedEvent): z.infer<typeof eventItem> {
+  const { id, at, status, stage, instance_type, transition, by } = event
+  return {
+    id,
+    at: at.toISOString(),
+    status,
+    stage,
+    message: describeEvent(event),
+    instance_type,
+    transition: transition && toTransitionBody(transition, by),
+  }
+}
+
+/** The ids of persons are internal. */
+function toTransitionBody(stored: EventTransition, by: string | null): z.infer<typeof transition> {
+  const { user_id: _, ...shown } = stored
+  return { ...shown, by }
 }
 
 export function toLogItem({ at, line, instanceId }: InstanceLogLine): z.infer<typeof logItem> {

@@ -10,6 +10,6 @@ export async function sleepOverBudget(deps: Pick<Services, 'db' | 'clock'>, budg
   const active = await listActiveDeployments(deps.db, { organizationId: budget.organization_id })
   for (const { id, user_id: userId } of active) {
     if (!isInScope(budget, { userId, deploymentId: id })) continue
-    await putToSleepFor(deps, id, 'Falls asleep because a budget is exhausted.')
+    await putToSleepFor(deps, id, { cause: 'budget' })
   }
 }

@@ -4,7 +4,9 @@ import type { Services } from '../../services.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { accessDeployment } from './access-deployment.ts'
 import { describeTarget } from './audit-target.ts'
+import { beginTransition } from './event-transition.ts'
 import { updateOwnDeployment } from './change-store.ts'
+import type { EventContent } from './change-store.ts'
 import { isActive } from './lifecycle.ts'
 import { findDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
@@ -27,13 +29,14 @@ export async function putToSleep(
       const message = `This deployment is ${status}. Only running deployments can be put to sleep.`
       throw new ApplicationError('deployment_not_ready', message, { kind: 'conflict' })
     }
-    const event = { stage: 'sleep', message: `Put to sleep by ${viewer.name}.` }
+    const at = deps.clock()
+    const origin = { cause: 'person', user_id: viewer.userId } as const
     const changed = await updateOwnDeployment(
       deps.db,
       { id: deployment.id, status, wanted },
       { wanted: 'asleep', refusal: null },
-      event,
-      deps.clock(),
+      toSleepEvent(deployment, origin, at),
+      at,
       async (transaction, { organization_id: organizationId }) => {
         const action = { ...(await describeTarget(transaction, viewer, deployment)), organizationId }
         await recordAction(transaction, viewer, 'deployment.put_to_sleep', action)
@@ -52,19 +55,26 @@ export function requireActive({ status }: Pick<Deployment, 'status'>): void {
   )
 }
 
-/** Puts a running deployment to sleep for another reason than a person's wish; `reason` is a sentence for its history. */
+/** Puts a running deployment to sleep for another reason than a person's wish. */
 export async function putToSleepFor(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   id: string,
-  reason: string,
+  origin: SleepOrigin,
 ): Promise<void> {
+  const at = clock()
   const deployment = await findDeployment(db, id)
   if (deployment?.status !== 'running' || deployment.wanted !== 'awake') return
   await updateOwnDeployment(
     db,
     { id: deployment.id, status: deployment.status, wanted: deployment.wanted },
     { wanted: 'asleep', refusal: null },
-    { stage: 'sleep', message: reason },
-    clock(),
+    toSleepEvent(deployment, origin, at),
+    at,
   )
+}
+
+type SleepOrigin = Parameters<typeof beginTransition>[1]
+
+function toSleepEvent({ status_changed_at: since }: Deployment, origin: SleepOrigin, at: Date): EventContent {
+  return { stage: 'sleep', message: '', transition: beginTransition('sleep', origin, since, at) }
 }

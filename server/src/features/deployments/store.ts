@@ -255,15 +255,51 @@ export async function findLiveInstances(db: Database, ids: readonly string[]): P
   return new Set(rows.map(({ id }) => id))
 }
 
+/** An event, with the name of the person who woke the deployment or put it to sleep. */
+export type ListedEvent = DeploymentEvent & { by: string | null }
+
 /** The events of a deployment after the one with the id `after`, oldest first. */
-export function listEvents(db: Database, deploymentId: string, after: number): Promise<DeploymentEvent[]> {
+export function listEvents(db: Database, deploymentId: string, after: number): Promise<ListedEvent[]> {
+  return db
+    .selectFrom('deployment_events')
+    .leftJoin('users', (join) =>
+      join.on(sql<boolean>`users.id = (transition ->> 'user_id')::bigint AND users.deleted_at IS NULL`),
+    )
+    .selectAll('deployment_events')
+    .select('users.name as by')
+    .where('deployment_id', '=', deploymentId)
+    .where('deployment_events.id', '>', after)
+    .orderBy('deployment_events.id')
+    .execute()
+}
+
+/** The events since the deployment last ran or slept, with that one, oldest first. */
+export function listStartEvents(db: Database, deploymentId: string): Promise<DeploymentEvent[]> {
   return db
     .selectFrom('deployment_events')
     .selectAll()
     .where('deployment_id', '=', deploymentId)
-    .where('id', '>', after)
+    .where('id', '>=', (query) =>
+      query
+        .selectFrom('deployment_events as last')
+        .select(sql<number>`coalesce(max(last.id), 0)`.as('id'))
+        .where('last.deployment_id', '=', deploymentId)
+        .where('last.status', 'in', ['running', 'sleeping']),
+    )
     .orderBy('id')
     .execute()
+}
+
+/** The event with which the last wake or sleep of a deployment began or ended. */
+export function findLastTransition(db: Database, deploymentId: string): Promise<DeploymentEvent | undefined> {
+  return db
+    .selectFrom('deployment_events')
+    .selectAll()
+    .where('deployment_id', '=', deploymentId)
+    .where('transition', 'is not', null)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
 }
 
 export function findLastEvent(db: Database, deploymentId: string): Promise<DeploymentEvent | undefined> {

@@ -1,6 +1,7 @@
 import type { ColumnType, Generated, GeneratedAlways, JSONColumnType } from 'kysely'
 import type { FailureStage, ModelAdapter, ModelType } from '../../ports/model-runtime.ts'
 import type { InstanceStatus } from './instances/lifecycle.ts'
+import type { EventTransition } from './event-transition.ts'
 import type { DeploymentStatus, WaitingState, WantedState } from './lifecycle.ts'
 
 declare module '../../database/tables.ts' {
@@ -129,6 +130,7 @@ export interface DeploymentEventsTable {
   stage: string | null
   message: string
   instance_type: string | null
+  transition: ColumnType<EventTransition | null, string | null | undefined, never>
 }
 
 /** The last lines of engines whose instances were released */

@@ -6,6 +6,7 @@ import { findBudgetBlock } from '../billing/budgets/budget-limits.ts'
 import { assertCanStart } from '../billing/deployment-limits.ts'
 import { accessDeployment } from './access-deployment.ts'
 import { describeTarget } from './audit-target.ts'
+import { beginTransition } from './event-transition.ts'
 import { updateOwnDeployment } from './change-store.ts'
 import type { TransactionHook } from './change-store.ts'
 import { requireActive } from './sleep.ts'
@@ -23,7 +24,7 @@ export async function wakeForPerson(deps: Deps, viewer: Viewer, id: string): Pro
     const woken = await wake(
       deps,
       deployment,
-      `Woken by ${viewer.name}`,
+      { cause: 'person', user_id: viewer.userId },
       async (transaction, { organization_id: organizationId }) => {
         const action = { ...(await describeTarget(transaction, viewer, deployment)), organizationId }
         await recordAction(transaction, viewer, 'deployment.woken', action)
@@ -34,23 +35,23 @@ export async function wakeForPerson(deps: Deps, viewer: Viewer, id: string): Pro
 }
 
 /**
- * Wakes a deployment because a request needs it. Of any number of requests, in any process, one wakes it. Throws `budget_exhausted` and
- * billing errors.
+ * Wakes a deployment because a request needs it. Of any number of requests, in any process, one wakes it. `route` is the
+ * path of the request. Throws `budget_exhausted` and billing errors.
  */
-export async function wakeForRequest(deps: Deps, id: string): Promise<void> {
+export async function wakeForRequest(deps: Deps, id: string, route: string): Promise<void> {
   const deployment = await findDeployment(deps.db, id)
-  if (deployment?.wanted === 'asleep') await wake(deps, deployment, 'Woken by a request')
+  if (deployment?.wanted === 'asleep') await wake(deps, deployment, { cause: 'request', route })
 }
 
 /** Wakes a sleeping deployment at a time of its schedules. Throws as `wakeForRequest`. */
 export async function wakeAsScheduled(deps: Deps, deployment: Deployment): Promise<void> {
-  await wake(deps, deployment, 'Woken as scheduled')
+  await wake(deps, deployment, { cause: 'schedule' })
 }
 
 async function wake(
   deps: Deps,
   deployment: Deployment,
-  cause: string,
+  origin: Parameters<typeof beginTransition>[1],
   hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
   const {
@@ -64,6 +65,7 @@ async function wake(
   if (exhausted !== null) throw new ApplicationError('budget_exhausted', exhausted)
   const at = deps.clock()
   const isAsleep = deployment.status === 'sleeping'
+  const asleepSince = isAsleep ? deployment.status_changed_at : null
   return updateOwnDeployment(
     deps.db,
     { id, status: deployment.status, wanted: deployment.wanted },
@@ -74,15 +76,8 @@ async function wake(
       refusal: null,
       ...(isAsleep ? { status: 'provisioning' } : {}),
     },
-    { stage: 'wake', message: describeWake(deployment, cause, at) },
+    { stage: 'wake', message: '', transition: beginTransition('wake', origin, asleepSince, at) },
     at,
     hook,
   )
-}
-
-function describeWake({ status, status_changed_at: since }: Deployment, cause: string, at: Date): string {
-  if (status !== 'sleeping') return `${cause} before it was asleep.`
-  const minutes = Math.round((at.getTime() - since.getTime()) / 60_000)
-  if (minutes === 0) return `${cause} after less than a minute.`
-  return `${cause} after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`
 }

@@ -33,7 +33,7 @@ export async function askForHardware(
   const yielding = await listYielding(deps.db, instanceType, deploymentId)
   const idle = yielding.find(({ mayYield }) => mayYield)
   if (idle !== undefined && !yielding.some(({ isFallingAsleep }) => isFallingAsleep)) {
-    await putToSleepFor(deps, idle.id, 'Falls asleep because another deployment needs its hardware.')
+    await putToSleepFor(deps, idle.id, { cause: 'yield' })
   }
   return yielding.length > 0
 }

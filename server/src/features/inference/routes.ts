@@ -192,7 +192,7 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller,
         if (inferenceRequest.streams) {
           caller = holdStream(caller, { toProgress: chooseProgress(request, protocol, model), toErrorBody })
         }
-        return waitForTargets(deps, caller, model, error)
+        return waitForTargets(deps, caller, { model, route: protocol.path }, error)
       })
       .then((targets) => start(inferenceRequest, targets))
   }

@@ -14,7 +14,7 @@ const longestPatience = 86_400
 export async function waitForTargets(
   deps: Deps,
   { request, reply }: Caller,
-  model: string,
+  { model, route }: { model: string; route: string },
   { deployment }: AsleepError,
 ): Promise<readonly EngineTarget[]> {
   const { viewer, headers } = request
@@ -28,6 +28,7 @@ export async function waitForTargets(
       await deps.inference.waking.wait(asleep, {
         userId: viewer.userId,
         sessionId: viewer.session.id,
+        route,
         patience: until - performance.now(),
         signal: leaving.signal,
       })

@@ -20,6 +20,8 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' |
 export interface HeldRequest {
   readonly userId: number
   readonly sessionId: number
+  /** The path of its route */
+  readonly route: string
   /** How long it waits, in milliseconds */
   readonly patience: number
   /** Aborts when the caller leaves */
@@ -119,7 +121,7 @@ export class Waking {
     if (known === undefined) {
       this.#waiting.set(id, line)
       this.#awaited.add(id)
-      void this.#wake(deployment)
+      void this.#wake(deployment, request.route)
     }
     return promise
   }
@@ -132,9 +134,9 @@ export class Waking {
     }
   }
 
-  async #wake({ deploymentId: id }: ServingDeployment): Promise<void> {
+  async #wake({ deploymentId: id }: ServingDeployment, route: string): Promise<void> {
     try {
-      await wakeForRequest(this.#deps, id)
+      await wakeForRequest(this.#deps, id, route)
       this.#check()
     } catch (error) {
       this.#rejectAll(id, toWakeError(error))

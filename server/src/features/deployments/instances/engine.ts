@@ -1,4 +1,5 @@
 import type { EngineObservation, FailureStage, LossTime } from '../../../ports/model-runtime.ts'
+import type { EventContent } from '../change-store.ts'
 import { confirmInstanceSpan } from '../../metering/spans.ts'
 import { needsOtherEngine } from '../resize.ts'
 import { failInstance } from './fail.ts'
@@ -7,11 +8,11 @@ import { resizeEngine } from './provision.ts'
 import { planReplacement, recordLoss } from './replacement.ts'
 import { reportWaiting } from './report-waiting.ts'
 import { planRestart } from './restart-plan.ts'
-import { listEvents } from '../store.ts'
+import { listStartEvents } from '../store.ts'
 import { describeWaiting } from '../waiting.ts'
 import type { Waiting } from '../waiting.ts'
 import { describeEngine, startEngine } from './start-engine.ts'
-import { describeStartDurations } from './start-durations.ts'
+import { measureStart } from './measure-transition.ts'
 import { changeInstance, moveInstance, pollDelay, toContext, toMetered } from './step.ts'
 import type { StepContext, StepResult } from './step.ts'
 
@@ -26,7 +27,7 @@ export async function ensureReady(context: StepContext): Promise<StepResult> {
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const at = deps.clock()
   const replacement = planReplacement(context, engine.instance, at)
-  const durations = describeStartDurations(await listEvents(deps.db, deployment.id, 0), at)
+  const event = await describeReady(context, at)
   const next = await moveInstance(
     context,
     { from: 'deploying', to: 'running' },
@@ -39,7 +40,7 @@ export async function ensureReady(context: StepContext): Promise<StepResult> {
         unreachable_since: null,
       },
       deployment: { ran_at: deployment.ran_at ?? at, refusal: null, refusals: 0 },
-      event: { stage: null, message: `The model is ready for requests. ${durations}`.trimEnd() },
+      event,
       async hook(transaction) {
         await replacement?.moveSpan(transaction)
         await confirmInstanceSpan(transaction, toMetered(context), at)
@@ -47,6 +48,14 @@ export async function ensureReady(context: StepContext): Promise<StepResult> {
     },
   )
   return { next }
+}
+
+/** A further instance of a deployment that serves already ends no start. */
+async function describeReady({ pass, deps }: StepContext, at: Date): Promise<EventContent> {
+  const { id, status, ran_at: ranAt } = pass.deployment
+  if (status === 'running') return { stage: null, message: 'The model is ready for requests.' }
+  const transition = measureStart(await listStartEvents(deps.db, id), at, ranAt !== null)
+  return { stage: null, message: '', transition }
 }
 
 /** The step for `running`: checks the engine and restarts it if it was lost. */

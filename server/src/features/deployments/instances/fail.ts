@@ -1,6 +1,7 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
 import { queueAlert } from '../../mail/alerts/queue-alert.ts'
+import { beginTransition } from '../event-transition.ts'
 import type { Deployment } from '../store.ts'
 import { moveInstance } from './step.ts'
 import type { StepContext, StepResult } from './step.ts'
@@ -55,13 +56,18 @@ export async function failInstance(
     return { next }
   }
   if (isRefusedWake(context, failure)) {
-    const event = { stage: failure.stage, message: `${failure.message} The deployment sleeps on.` }
+    const at = deps.clock()
+    const event = {
+      stage: failure.stage,
+      message: `${failure.message} The deployment sleeps on.`,
+      transition: beginTransition('sleep', { cause: 'refusal' }, null, at),
+    }
     const { refusals } = context.pass.deployment
     const deployment = {
       wanted: 'asleep',
       refusal: reason,
       refusals: refusals + 1,
-      refused_at: deps.clock(),
+      refused_at: at,
     } as const
     const change = { columns: { engine_url: null }, deployment, event, hook: alsoAlert }
     return { next: await moveInstance(context, { from, to: 'releasing' }, change) }

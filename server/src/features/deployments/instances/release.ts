@@ -2,7 +2,9 @@ import type { DatabaseTransaction } from '../../../database/tables.ts'
 import { closeInstanceSpan } from '../../metering/spans.ts'
 import { saveEngineLog } from '../engine-log.ts'
 import type { EventContent } from '../change-store.ts'
+import { findLastTransition } from '../store.ts'
 import { callNext } from '../yielding.ts'
+import { measureSleep } from './measure-transition.ts'
 import { allReleased, moveInstance, pollDelay, timeInStatus, toMetered } from './step.ts'
 import type { InstanceChange, StepContext, StepResult } from './step.ts'
 import { holdsHardware } from './store.ts'
@@ -29,7 +31,7 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
     { from: 'releasing', to: 'released' },
     {
       columns: { engine_url: null },
-      event: describeRelease(context),
+      event: await describeRelease(context, at),
       deployment: clearCleanupFailure(context),
       hook: instance.started_at === null ? undefined : giveBack,
     },
@@ -37,11 +39,21 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
   return { next }
 }
 
-function describeRelease({ pass, instance }: StepContext): EventContent | null {
-  const { wanted } = pass.deployment
-  if (wanted === 'ended' && pass.instances.length === 1) return allReleased
-  if (!holdsHardware(instance)) return null
-  return { stage: 'termination', message: `Instance ${instance.instance_id} was released.` }
+async function describeRelease(
+  { pass, deps, instance }: StepContext,
+  at: Date,
+): Promise<EventContent | null> {
+  const { id, wanted } = pass.deployment
+  const isLast = pass.instances.length === 1
+  if (wanted === 'ended' && isLast) return allReleased
+  const event = holdsHardware(instance)
+    ? { stage: 'termination', message: `Instance ${instance.instance_id} was released.` }
+    : null
+  if (wanted !== 'asleep' || !isLast) return event
+  const begun = await findLastTransition(deps.db, id)
+  if (begun?.transition?.type !== 'sleep') return event
+  const transition = measureSleep(begun.transition, begun.at, { releasingAt: instance.status_changed_at, at })
+  return { ...(event ?? { stage: 'termination', message: 'No instance is left.' }), transition }
 }
 
 /** A cleanup that succeeds in the end is no failure. */

@@ -103,10 +103,7 @@ async function follow(
 ): Promise<void> {
   const { id, status, wanted, idle_minutes: idle, wished_instances: wished, refusals } = deployment
   const { desired, start, reason } = decision
-  if (reason === 'idle') {
-    const minutes = `${idle} ${idle === 1 ? 'minute' : 'minutes'}`
-    return putToSleepFor(deps, id, `Falls asleep after ${minutes} without requests.`)
-  }
+  if (reason === 'idle') return putToSleepFor(deps, id, { cause: 'idle', idle_minutes: idle })
   if (reason === 'asleep' || reason === 'no_capacity') return
   if (reason === 'schedule' && wanted === 'asleep') return wakeOnSchedule(deps, deployment)
   // A larger instance that was refused is not asked for again by itself.

@@ -48,8 +48,13 @@ const sleep = (id: string) => client.post(`${path}/${id}/sleep`)
 const wake = (id: string) => client.post(`${path}/${id}/wake`)
 const chat = (model: string, headers: Record<string, string> = {}) =>
   client.request('POST', '/v1/chat/completions', { model, messages: [] }, headers)
+const listEvents = async (id: string) => (await client.get(`${path}/${id}/events`)).body.items
 const listMessages = async (id: string): Promise<string[]> =>
-  (await client.get(`${path}/${id}/events`)).body.items.map(({ message }: { message: string }) => message)
+  (await listEvents(id)).map(({ message }: { message: string }) => message)
+const listTransitions = async (id: string) =>
+  (await listEvents(id)).flatMap(({ status, transition }: { status: string; transition: object | null }) =>
+    transition === null ? [] : [{ at: status, ...transition }],
+  )
 const countStarts = (id: string) => runtime.callsFor(id).filter((call) => call === 'provision').length
 
 async function fallAsleep(): Promise<string> {
@@ -100,7 +105,65 @@ test('POST …/{id}/wake: the same deployment on a new instance, and an event th
   expect((await wake(id)).body).toMatchObject({ status: 'running', instances: awake.instances })
   expect(countStarts(id)).toBe(2)
   expect(await listMessages(id)).toContainEqual(expect.stringMatching(/^Woken by .+ after 42 minutes\.$/))
+  const unknown = { route: null, idle_minutes: null, after_seconds: null }
+  const by = expect.stringMatching(/./)
+  const phasesOf = (...names: string[]) => names.map((phase) => ({ phase, seconds: expect.any(Number) }))
+  expect(await listTransitions(id)).toEqual([
+    {
+      ...unknown,
+      at: 'running',
+      type: 'start',
+      cause: null,
+      by: null,
+      phases: phasesOf('provisioning', 'start'),
+    },
+    {
+      ...unknown,
+      at: 'running',
+      type: 'sleep',
+      cause: 'person',
+      by,
+      after_seconds: expect.any(Number),
+      phases: null,
+    },
+    {
+      ...unknown,
+      at: 'sleeping',
+      type: 'sleep',
+      cause: 'person',
+      by,
+      after_seconds: expect.any(Number),
+      phases: phasesOf('drain', 'release'),
+    },
+    {
+      ...unknown,
+      at: 'provisioning',
+      type: 'wake',
+      cause: 'person',
+      by,
+      after_seconds: expect.closeTo(42 * 60, -1),
+      phases: null,
+    },
+    {
+      ...unknown,
+      at: 'running',
+      type: 'wake',
+      cause: 'person',
+      by,
+      after_seconds: expect.closeTo(42 * 60, -1),
+      phases: phasesOf('provisioning', 'start'),
+    },
+  ])
   expect((await chat(id)).status).toBe(200)
+})
+
+test('an event holds no name of a person', async () => {
+  const id = await fallAsleep()
+  const { rows } = await sql<{ message: string }>`
+    SELECT message FROM deployment_events WHERE deployment_id = ${id} AND stage = 'sleep'`.execute(
+    server.application.db,
+  )
+  expect(rows).toEqual([{ message: '' }])
 })
 
 test('POST …/{id}/sleep: 409 while it starts and after its end', async () => {
@@ -126,9 +189,9 @@ test('requests wake a sleeping deployment once, and all of them are answered', a
   serve()
   expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]))
   expect(countStarts(id)).toBe(2)
-  expect((await listMessages(id)).filter((message) => message.startsWith('Woken by a request'))).toHaveLength(
-    1,
-  )
+  expect(
+    (await listMessages(id)).filter((message) => message.startsWith('Woken by a chat request')),
+  ).toHaveLength(1)
   expect(server.application.inference.waking.held).toBe(0)
 })
 
@@ -149,6 +212,11 @@ test('a wake that finds no hardware returns to sleep and says why; requests get 
     failure_stage: null,
   })
   expect(await listMessages(id)).toContainEqual('All taken. The deployment sleeps on.')
+  expect((await listTransitions(id)).slice(-3)).toMatchObject([
+    { at: 'provisioning', type: 'wake', cause: 'request', route: '/v1/chat/completions' },
+    { at: 'provisioning', type: 'sleep', cause: 'refusal', phases: null },
+    { at: 'sleeping', type: 'sleep', cause: 'refusal', phases: [{ phase: 'release' }] },
+  ])
   serve()
   runtime.reset()
   serve()
@@ -233,6 +301,7 @@ test('PATCH …/{id} idle_minutes: asleep after so many minutes without requests
   await makeIdle(2)
   await waitForStatus(client, id, 'sleeping')
   expect(await listMessages(id)).toContainEqual('Falls asleep after 1 minute without requests.')
+  expect((await listTransitions(id)).at(-1)).toMatchObject({ type: 'sleep', cause: 'idle', idle_minutes: 1 })
 })
 
 test('a stream that waits for ten seconds gets comments or thoughts, and then the events or an error event', async () => {
