@@ -27,6 +27,16 @@ const clock = lazily(
   () => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' }),
 )
 const hourAndMinute = lazily(() => new Intl.DateTimeFormat(locale, { hour: 'numeric', minute: '2-digit' }))
+const weekdayAndTime = lazily(
+  () =>
+    new Intl.DateTimeFormat(locale, {
+      weekday: 'short',
+      month: 'short',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: '2-digit',
+    }),
+)
 const delay = lazily(() => new Intl.RelativeTimeFormat(locale, { style: 'long' }))
 const relative = lazily(() => new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' }))
 
@@ -71,6 +81,8 @@ export const formatMoment = (timestamp: string) => moment().format(new Date(time
 /** With seconds */
 export const formatInstant = (timestamp: string) => instant().format(new Date(timestamp))
 export const formatHourAndMinute = (timestamp: string) => hourAndMinute().format(new Date(timestamp))
+/** "Mon, Nov 30, 8:00 AM" */
+export const formatWeekdayAndTime = (date: Date) => weekdayAndTime().format(date)
 export const formatClock = (timestamp: string) => clock().format(new Date(timestamp))
 
 /** Month and day of a date such as 2026-01-31 */

@@ -131,6 +131,7 @@ const consoleFeatures = [
 
 const consoleLayers: readonly Layer[] = [
   { name: 'contract', files: ['console/src/{contract,operations}.ts', 'console/openapi.d.ts'], imports: [] },
+  { name: 'schedules', files: ['console/src/schedules*.ts'], imports: ['contract'] },
   { name: 'console base', files: ['console/src/{class-names,format,theme}*.ts'], imports: [] },
   { name: 'console routing', files: ['console/src/routing/**'], imports: ['contract'] },
   { name: 'console text', files: ['console/src/text/**'], imports: ['contract'] },
@@ -149,7 +150,7 @@ const consoleLayers: readonly Layer[] = [
   ...consoleFeatures.map((name) => ({
     name: `console ${name}`,
     files: [`console/src/features/${name}/**`],
-    imports: ['contract', 'console domain', ...consoleParts],
+    imports: ['contract', 'schedules', 'console domain', ...consoleParts],
   })),
   {
     name: 'console app',
@@ -198,7 +199,7 @@ const cli: readonly Layer[] = [
   {
     name: 'cli commands',
     files: ['cli/src/commands/**'],
-    imports: ['contract', 'cli base', 'cli api', 'cli bill', 'cli proxy'],
+    imports: ['contract', 'schedules', 'cli base', 'cli api', 'cli bill', 'cli proxy'],
   },
   { name: 'cli program', files: ['cli/src/program/**'], imports: ['cli base', 'cli commands'] },
   { name: 'cli', files: ['cli/src/main.ts'], imports: ['cli base', 'cli program'] },

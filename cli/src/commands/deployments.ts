@@ -4,7 +4,7 @@ import { findDeployment, listDeployments } from '../api/find-deployment.ts'
 import type { Context } from '../base/context.ts'
 import { formatAge, formatSize } from '../base/format.ts'
 import { cleanLine, cleanText } from '../base/text.ts'
-import { describePolicy } from './policy.ts'
+import { describePolicy, describeSchedules } from './policy.ts'
 
 interface ListOptions {
   all?: boolean
@@ -50,6 +50,7 @@ export async function show({ env, output }: Context, wanted: string): Promise<vo
       ['Waiting for', deployment.status_message],
       ['Failure', clean(deployment.failure_reason)],
       ['Policy', describePolicy(deployment)],
+      ['Schedules', describeSchedules(deployment).join('; ') || null],
       ['Owner', cleanLine(deployment.owner.email)],
       ['Shared with', deployment.shared_with],
       ['Instance', deployment.selected_instance_type],

@@ -8,7 +8,7 @@ import type { Context } from '../base/context.ts'
 import { CommandError, usageError } from '../base/errors.ts'
 import { Progress } from '../base/progress.ts'
 import { waitUntilRunning } from './deploy.ts'
-import { describePolicy, toPolicyChange } from './policy.ts'
+import { describePolicy, describeSchedules, toPolicyChange } from './policy.ts'
 import type { PolicyOptions } from './policy.ts'
 
 interface WaitOptions {
@@ -48,12 +48,15 @@ export async function wake({ env, output }: Context, wanted: string, { wait }: W
 export async function scale({ env, output }: Context, wanted: string, options: PolicyOptions): Promise<void> {
   const body = toPolicyChange(options)
   if (Object.keys(body).length === 0)
-    throw usageError('Choose --min, --max, --concurrency or --idle-minutes.')
+    throw usageError('Choose --min, --max, --concurrency, --idle-minutes, --schedule or --yields.')
   const client = await connectClient(env)
   const { id } = await findDeployment(client, wanted)
   const path = { deployment_id: id }
   const deployment = await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', { path, body })
-  output.result(deployment, () => output.note(`${deployment.model_name}: ${describePolicy(deployment)}.`))
+  output.result(deployment, () => {
+    output.note(`${deployment.model_name}: ${describePolicy(deployment)}.`)
+    for (const schedule of describeSchedules(deployment)) output.note(schedule)
+  })
 }
 
 /** Waits until a deployment has no instance. Throws if it wakes up before, or ends. */

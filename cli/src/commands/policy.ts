@@ -1,4 +1,6 @@
 import type { Deployment, DeploymentChangeInput } from '../../../console/src/contract.ts'
+import { describeRule, toRules } from '../../../console/src/schedules.ts'
+import { parseSchedules } from './schedule.ts'
 
 /** The minutes without requests after which a deployment sleeps */
 export type IdleMinutes = number | 'never'
@@ -9,14 +11,26 @@ export interface PolicyOptions {
   max?: number | undefined
   concurrency?: number | undefined
   idleMinutes?: IdleMinutes | undefined
+  yields?: boolean | undefined
+  /** Hours and cron patterns, or `none` */
+  schedule?: readonly string[] | undefined
 }
 
 /** The fields of a change, for the options that are there. */
-export function toPolicyChange({ min, max, concurrency, idleMinutes }: PolicyOptions): DeploymentChangeInput {
+export function toPolicyChange({
+  min,
+  max,
+  concurrency,
+  idleMinutes,
+  yields,
+  schedule,
+}: PolicyOptions): DeploymentChangeInput {
   return {
     ...(min !== undefined && { min_instances: min }),
     ...(max !== undefined && { max_instances: max }),
     ...(concurrency !== undefined && { target_concurrency: concurrency }),
+    ...(yields !== undefined && { yields }),
+    ...(schedule !== undefined && { schedules: parseSchedules(schedule) }),
     ...(idleMinutes !== undefined && { idle_minutes: idleMinutes === 'never' ? null : idleMinutes }),
   }
 }
@@ -25,6 +39,14 @@ export function toPolicyChange({ min, max, concurrency, idleMinutes }: PolicyOpt
 export function describePolicy({ policy }: Deployment): string {
   const { min_instances: least, max_instances: most, idle_minutes: minutes } = policy
   const instances = `${least === most ? least : `${least} to ${most}`} ${most === 1 ? 'instance' : 'instances'}`
-  if (minutes === null) return `${instances}, never sleeps by itself`
-  return `${instances}, sleeps after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} without requests`
+  const sleep =
+    minutes === null
+      ? 'never sleeps by itself'
+      : `sleeps after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} without requests`
+  return [instances, sleep, ...(policy.yields ? ['yields its hardware'] : [])].join(', ')
+}
+
+/** The schedules of a deployment in words. */
+export function describeSchedules({ policy }: Deployment): string[] {
+  return toRules(policy.schedules).map(describeRule)
 }

@@ -31,6 +31,11 @@ export function idleMinutes(text: string): number | 'never' {
   return text === 'never' ? text : wholeNumber(text)
 }
 
+/** Collects the values of an option that may be repeated. */
+export function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value]
+}
+
 /** Parses an option that is a whole number. */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')

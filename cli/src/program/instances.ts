@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { deployment, examples, idleMinutes, lazily, wholeNumber } from './define.ts'
+import { collect, deployment, examples, idleMinutes, lazily, wholeNumber } from './define.ts'
 
 /** Defines `sleep`, `wake` and `scale`. */
 export function defineInstanceCommands(program: Command): void {
@@ -25,12 +25,22 @@ export function defineInstanceCommands(program: Command): void {
     .option('--max <instances>', 'the most that it may have under load; the limit counts them', wholeNumber)
     .option('--concurrency <requests>', 'requests in flight per instance to aim for', wholeNumber)
     .option('--idle-minutes <minutes>', 'sleep after so many minutes without requests, or never', idleMinutes)
+    .option(
+      '--schedule <schedule>',
+      'hours or a cron pattern, a time zone and how many to keep awake; repeat it for several, which replace those there are, or none',
+      collect,
+    )
+    .option('--yields', 'let it fall asleep early when another deployment needs its hardware')
+    .option('--no-yields', 'keep its hardware')
     .addHelpText(
       'after',
       examples(
         'berth scale assistant --idle-minutes 30',
         'berth scale assistant --idle-minutes never',
         'berth scale assistant --min 1 --max 4 --concurrency 8',
+        "berth scale assistant --schedule 'weekdays 08:00-18:00 Europe/Berlin 2'",
+        "berth scale assistant --schedule '0 7 1 * * UTC 4' --schedule '0 19 1 * * UTC 0'",
+        'berth scale assistant --schedule none --yields',
       ),
     )
     .action(lazily(async () => (await import('../commands/instances.ts')).scale))

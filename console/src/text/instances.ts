@@ -50,6 +50,10 @@ export const instances = {
   targetConcurrencyHint:
     'More requests in flight start another instance. Leave empty for 80% of what the engine processes at the same time.',
   targetConcurrencyRange: 'Enter a whole number from 1 to 4,096.',
+  yields: 'Yield the hardware when idle',
+  yieldsHint:
+    'If another deployment finds no hardware, this one may fall asleep early: never during a request, nor within 10 seconds after one.',
+  yieldsHardware: 'May fall asleep early when another deployment needs its hardware.',
   alias: 'Alias (optional)',
   aliasHint: 'A further value for “model” in requests. Several deployments may share an alias.',
   aliasRange: 'Use up to 128 letters without accents, digits, or . _ : / -',

@@ -7,6 +7,7 @@ import { Section } from '../../components/page.tsx'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { formatMoment, formatNumber, formatRelative } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
+import { describeRule, toRules } from '../../schedules.ts'
 import { text } from '../../text/index.ts'
 import { describePolicy } from './describe-policy.ts'
 import { usePrices } from './use-prices.ts'
@@ -47,6 +48,11 @@ export function Instances({ deployment }: { deployment: Deployment }) {
       <div className="grid gap-1 px-5 py-3.5">
         {instances.length === 0 && <p>{words.none}</p>}
         <p className="text-muted">{describePolicy(deployment.policy)}</p>
+        {toRules(deployment.policy.schedules).map((rule) => (
+          <p key={describeRule(rule)} className="text-muted">
+            {describeRule(rule)}
+          </p>
+        ))}
       </div>
       {isEditing && (
         <Suspense>

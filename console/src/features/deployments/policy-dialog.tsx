@@ -5,26 +5,28 @@ import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
-import { findErrors, toChange, toDraft } from './policy-draft.ts'
-import type { PolicyDraft } from './policy-draft.ts'
+import { findErrors, isValid, toChange, toDraft } from './policy-draft.ts'
+import type { PolicyDraft, PolicyField } from './policy-draft.ts'
 import { useChangeDeployment } from './queries.ts'
+import { ScheduleFields } from './schedule-fields.tsx'
 
 const words = text.instances
 
-/** Edits when a deployment sleeps, how many instances it has, and its alias. */
+/** Edits when a deployment sleeps, how many instances it has and when, and its alias. */
 export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; onClose: () => void }) {
   const [draft, setDraft] = useState(() => toDraft(deployment))
   const change = useChangeDeployment(deployment.id)
   const errors = findErrors(draft)
-  const isValid = Object.values(errors).every((error) => error === undefined)
-  const field = (name: keyof PolicyDraft) => ({
+  const mayBeSaved = isValid(draft)
+  const edit = (changes: Partial<PolicyDraft>) => {
+    change.reset()
+    setDraft({ ...draft, ...changes })
+  }
+  const field = (name: PolicyField) => ({
     value: draft[name],
     error: errors[name],
     autoComplete: 'off',
-    onChange: ({ target }: { target: { value: string } }) => {
-      change.reset()
-      setDraft({ ...draft, [name]: target.value })
-    },
+    onChange: ({ target }: { target: { value: string } }) => edit({ [name]: target.value }),
   })
   return (
     <Dialog
@@ -32,10 +34,17 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
       onOpenChange={(next) => !next && onClose()}
       title={words.policyTitle(deployment.model_name)}
       description={words.policyNote}
+      wide
       actions={
         <>
           <Button onClick={onClose}>{text.common.cancel}</Button>
-          <Button variant="primary" type="submit" form="policy" busy={change.isPending} disabled={!isValid}>
+          <Button
+            variant="primary"
+            type="submit"
+            form="policy"
+            busy={change.isPending}
+            disabled={!mayBeSaved}
+          >
             {text.common.save}
           </Button>
         </>
@@ -47,7 +56,7 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
         className="grid gap-4"
         onSubmit={(event) => {
           event.preventDefault()
-          if (isValid) change.mutate(toChange(draft), { onSuccess: onClose })
+          if (mayBeSaved) change.mutate(toChange(draft), { onSuccess: onClose })
         }}
       >
         <TextField
@@ -71,6 +80,21 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
             {...field('concurrency')}
           />
         )}
+        <ScheduleFields
+          rules={draft.rules}
+          mostInstances={Number(draft.most)}
+          onChange={(rules) => edit({ rules })}
+        />
+        <label className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5">
+          <input
+            type="checkbox"
+            className="mt-1 self-start accent-accent"
+            checked={draft.yields}
+            onChange={({ target }) => edit({ yields: target.checked })}
+          />
+          <span className="font-medium">{words.yields}</span>
+          <span className="col-start-2 text-[0.8125rem] text-muted">{words.yieldsHint}</span>
+        </label>
         <TextField label={words.alias} hint={words.aliasHint} spellCheck={false} {...field('alias')} />
         <ErrorMessage error={change.error} />
       </form>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findErrors, toChange, toDraft } from './policy-draft.ts'
+import { findErrors, isValid, toChange, toDraft } from './policy-draft.ts'
 
 const policy = {
   min_instances: 1,
@@ -19,6 +19,8 @@ test('an unchanged draft asks for the policy as it is', () => {
     idle_minutes: null,
     target_concurrency: null,
     alias: null,
+    yields: false,
+    schedules: [],
   })
   expect(toChange({ ...draft, idleMinutes: ' 30 ', concurrency: '8', alias: ' team-chat ' })).toMatchObject({
     idle_minutes: 30,
@@ -45,4 +47,17 @@ test('the most is not less than the least', () => {
   const errors = findErrors({ ...draft, least: '3', most: '2' })
   expect(errors.least).toBeUndefined()
   expect(errors.most).toBe('Enter at least the least instances.')
+})
+
+const hours = [
+  { cron: '0 8 * * MON-FRI', time_zone: 'Europe/Berlin', min_instances: 2 },
+  { cron: '0 18 * * MON-FRI', time_zone: 'Europe/Berlin', min_instances: 0 },
+]
+
+test('schedules and yields are kept; hours within the most instances are valid', () => {
+  const scheduled = toDraft({ policy: { ...policy, yields: true, schedules: hours }, alias: null })
+  expect(isValid(scheduled)).toBe(true)
+  expect(toChange(scheduled)).toMatchObject({ yields: true, schedules: hours })
+  expect(isValid({ ...scheduled, most: '1' })).toBe(false)
+  expect(toChange({ ...scheduled, rules: [] })).toMatchObject({ schedules: [] })
 })

@@ -1,12 +1,16 @@
 import type { Deployment, DeploymentChangeInput } from '../../contract.ts'
 import { text } from '../../text/index.ts'
+import { findRuleError, toDraftedSchedules, toRuleDrafts } from './schedule-draft.ts'
+import type { RuleDraft } from './schedule-draft.ts'
 
 const words = text.instances
 
-/** What the fields of a policy contain, as text. */
-export type PolicyDraft = Record<'idleMinutes' | 'least' | 'most' | 'concurrency' | 'alias', string>
+export type PolicyField = 'idleMinutes' | 'least' | 'most' | 'concurrency' | 'alias'
 
-export type PolicyErrors = Record<keyof PolicyDraft, string | undefined>
+/** What the fields of a policy contain, most of them as text. */
+export type PolicyDraft = Record<PolicyField, string> & { yields: boolean; rules: readonly RuleDraft[] }
+
+export type PolicyErrors = Record<PolicyField, string | undefined>
 
 export function toDraft({ policy, alias }: Pick<Deployment, 'policy' | 'alias'>): PolicyDraft {
   return {
@@ -15,6 +19,8 @@ export function toDraft({ policy, alias }: Pick<Deployment, 'policy' | 'alias'>)
     most: String(policy.max_instances),
     concurrency: String(policy.target_concurrency ?? ''),
     alias: alias ?? '',
+    yields: policy.yields,
+    rules: toRuleDrafts(policy.schedules),
   }
 }
 
@@ -36,6 +42,13 @@ export function findErrors({ idleMinutes, least, most, concurrency, alias }: Pol
   }
 }
 
+export function isValid(draft: PolicyDraft): boolean {
+  return (
+    Object.values(findErrors(draft)).every((error) => error === undefined) &&
+    draft.rules.every((rule) => findRuleError(rule, Number(draft.most)) === undefined)
+  )
+}
+
 /** The change that a valid draft asks for. */
 export function toChange({
   idleMinutes,
@@ -43,6 +56,8 @@ export function toChange({
   most,
   concurrency,
   alias,
+  yields,
+  rules,
 }: PolicyDraft): DeploymentChangeInput {
   return {
     idle_minutes: isEmpty(idleMinutes) ? null : Number(idleMinutes),
@@ -50,6 +65,8 @@ export function toChange({
     max_instances: Number(most),
     target_concurrency: isEmpty(concurrency) ? null : Number(concurrency),
     alias: isEmpty(alias) ? null : alias.trim(),
+    yields,
+    schedules: toDraftedSchedules(rules),
   }
 }
 

@@ -1,0 +1,24 @@
+/** Texts of a deployment's schedules, in the policy dialog. */
+export const schedules = {
+  title: 'Schedules',
+  hint: 'The time that came last counts, instead of the least instances. While none keeps it awake, the deployment may sleep.',
+  addHours: 'Add hours',
+  addTime: 'Add cron pattern',
+  remove: (rule: string) => `Remove: ${rule}`,
+  incomplete: 'New schedule',
+  days: 'Days',
+  from: 'From',
+  until: 'Until',
+  instances: 'Keep awake',
+  pattern: 'Cron pattern',
+  timeZone: 'Time zone',
+  noDay: 'Choose a day.',
+  noTime: 'Enter both times.',
+  sameTime: 'Choose another end.',
+  badPattern:
+    'Enter five fields (minute, hour, day of the month, month, day of the week) with a time that exists.',
+  instancesRange: (least: number, most: number) =>
+    least === most ? `Keep ${least} awake.` : `Keep ${least} to ${most} awake, within the most instances.`,
+  next: 'Next times, in your time zone',
+  change: (instances: number) => (instances === 0 ? 'May sleep' : `Keep ${instances} awake`),
+}
