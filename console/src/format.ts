@@ -15,6 +15,7 @@ const significant = lazily(() => new Intl.NumberFormat('en-GB', { maximumSignifi
 const hundredths = lazily(
   () => new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
 )
+const mean = lazily(() => new Intl.NumberFormat(locale, { maximumFractionDigits: 2 }))
 const percent = lazily(() => new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 0 }))
 const day = lazily(() => new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }))
 // Usage is counted by UTC day.
@@ -55,6 +56,9 @@ export function formatParameters(billions: number): string {
 
 /** 0.97 */
 export const formatHundredths = (value: number) => hundredths().format(value)
+
+/** 1.5, 0.25 */
+export const formatMean = (value: number) => mean().format(value)
 
 /** A share from 0 to 1 */
 export const formatPercent = (share: number) => percent().format(share)

@@ -78,7 +78,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'billing',
     'deployments',
   ],
-  statistics: ['deployments'],
+  statistics: ['metering', 'deployments'],
   inference: ['gateway', 'metering', 'deployments', 'statistics'],
 }
 const featureNames = Object.keys(features)

@@ -142,6 +142,8 @@ export const deployment = {
   details: 'Details',
   costSoFar: 'Cost so far',
   instanceTime: 'Instance time',
+  asleepTime: 'Asleep',
+  savedBySleep: 'Saved by sleep',
   instanceType: 'Instance type',
   engine: 'Engine',
   /** By the name in the API. The console shows other engines by that name. */
@@ -189,6 +191,16 @@ export const deployment = {
   waitingWords: 'Waiting is the time until the engine receives a request.',
   waitingMedian: 'Waiting, p50',
   waitingSlow: 'Waiting, p95',
+  instancesAndLoad: 'Instances and load',
+  instancesAndLoadNote:
+    'Averages. Waiting requests are not at an engine yet: for their turn, or until the deployment is awake.',
+  chartInstances: 'Instances',
+  chartInstancesLabel: (highest: string) => `Instances over time: at most ${highest} on average.`,
+  chartLoad: 'Load',
+  chartLoadLabel: (inFlight: string, waiting: string) =>
+    `Load over time: at most ${inFlight} requests in flight and ${waiting} waiting on average.`,
+  waiting: 'Waiting',
+  noInstances: 'No instances in this time range.',
   overTime: 'Over time',
   chartRequests: 'Requests',
   chartRequestsLabel: (requests: string, errors: string) =>

@@ -14,6 +14,15 @@ export const instances = {
 
   sleepingTitle: 'This deployment is sleeping',
   sleeping: 'It costs nothing. The next request wakes it and waits until the model is ready.',
+  asleepSince: (when: string) => `Asleep since ${when}.`,
+  sleepCauses: {
+    person: (name: string | null) => `${name ?? 'A former member'} put it to sleep.`,
+    /** `count` selects the plural, `written` is the formatted count */
+    idle: (count: number, written: string) =>
+      `It had no requests for ${written} ${count === 1 ? 'minute' : 'minutes'}.`,
+    budget: 'A budget is exhausted.',
+    yield: 'Another deployment needed its hardware.',
+  },
   lastStart: (span: string) => `The last start took ${span}.`,
   refused: (reason: string) => `It could not wake up: ${reason}`,
   fallingAsleep: 'Requests in flight have 30 seconds to finish. A new request keeps the deployment awake.',

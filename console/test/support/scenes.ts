@@ -327,6 +327,13 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('button', { name: 'Edit policy' }).click()
       await see(dialog(page).getByLabel('Alias'))
     },
+    'deployment-schedules': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}`)
+      await page.getByRole('button', { name: 'Edit policy' }).click()
+      await dialog(page).getByRole('button', { name: 'Add hours' }).click()
+      await dialog(page).getByRole('button', { name: 'Add cron pattern' }).click()
+      await see(dialog(page).getByText('Next times, in your time zone'))
+    },
     'deployment-sleeping': async (page, { deployments: { chat } }) => {
       await page.route(`**/model-deployments/${chat}`, showAsleep)
       await page.goto(`/deployments/${chat}`)

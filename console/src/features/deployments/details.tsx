@@ -58,6 +58,15 @@ export function UsageFigures({ deployment, wide }: { deployment: Deployment; wid
         label={words.instanceTime}
         value={shown(({ instance_seconds }) => formatDuration(Math.floor(instance_seconds) * 1_000))}
       />
+      {data !== undefined && data.asleep_seconds > 0 && (
+        <>
+          <Figure label={words.asleepTime} value={formatDuration(Math.floor(data.asleep_seconds) * 1_000)} />
+          <Figure
+            label={words.savedBySleep}
+            value={data.saved === null ? words.noValue : formatMoney(data.saved, data.currency)}
+          />
+        </>
+      )}
       <Figure label={words.requests} value={shown(({ requests }) => formatNumber(requests))} />
       {wide && (
         <Figure label={words.inputTokens} value={shown(({ input_tokens }) => formatNumber(input_tokens))} />

@@ -4,6 +4,7 @@ import { Badge } from '../../components/badge.tsx'
 import type { Tone } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
+import { isChanging } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { formatMoment, formatNumber, formatRelative } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
@@ -28,7 +29,7 @@ const PolicyDialog = lazyPart(() => import('./policy-dialog.tsx').then((module) 
 export function Instances({ deployment }: { deployment: Deployment }) {
   const { change } = useAccess(deployment)
   const [isEditing, setEditing] = useState(false)
-  const { status, instances } = deployment
+  const { status, instances, waiting_for: waitingFor, status_message: message } = deployment
   const isOver = status === 'failed' || status === 'terminating' || status === 'terminated'
   const priceOf = usePrices(instances.length > 0)
   if (isOver && instances.length === 0) return null
@@ -47,6 +48,9 @@ export function Instances({ deployment }: { deployment: Deployment }) {
       )}
       <div className="grid gap-1 px-5 py-3.5">
         {instances.length === 0 && <p>{words.none}</p>}
+        {status === 'running' && !isChanging(deployment) && waitingFor !== 'resize' && message !== null && (
+          <p>{message}</p>
+        )}
         <p className="text-muted">{describePolicy(deployment.policy)}</p>
         {toRules(deployment.policy.schedules).map((rule) => (
           <p key={describeRule(rule)} className="text-muted">

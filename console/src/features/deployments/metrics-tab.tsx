@@ -11,6 +11,7 @@ import { text } from '../../text/index.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { Charts } from './charts.tsx'
 import { UsageFigures } from './details.tsx'
+import { LoadCharts } from './load-charts.tsx'
 import { MemberStatistics } from './member-statistics.tsx'
 import { statisticsQuery } from './queries.ts'
 import { SeriesTable } from './series-table.tsx'
@@ -48,6 +49,7 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
             <Latencies statistics={data} />
           </Section>
           {data && <MemberStatistics deployment={deployment} members={data.members} />}
+          <LoadCharts statistics={data} />
           <Section title={words.overTime}>
             {data ? (
               <div className="grid gap-5">

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import type { Deployment } from '../../contract.ts'
+import type { Deployment, DeploymentTransition } from '../../contract.ts'
 import { Notice } from '../../components/states.tsx'
-import { formatDuration } from '../../format.ts'
+import { formatDuration, formatMoment, formatNumber } from '../../format.ts'
 import { eventsQuery, findStartTime } from '../../domain/deployments/events.ts'
 import { isFallingAsleep } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
@@ -18,12 +18,24 @@ export function SleepNotice({ deployment }: { deployment: Deployment }) {
   }
   if (!isAsleep) return null
   const start = findStartTime(events)
+  const since = events.findLast((event) => event.transition?.type === 'sleep' && event.transition.phases)
   return (
     <Notice tone={refusal === null ? 'busy' : 'warn'} title={words.sleepingTitle}>
       {refusal !== null && <p>{words.refused(refusal)}</p>}
+      {refusal === null && since?.transition && (
+        <p>
+          {words.asleepSince(formatMoment(since.at))} {describeCause(since.transition)}
+        </p>
+      )}
       <p>
         {words.sleeping} {start !== null && words.lastStart(formatDuration(start))}
       </p>
     </Notice>
   )
+}
+
+function describeCause({ cause, by, idle_minutes: minutes }: DeploymentTransition): string | null {
+  if (cause === 'person') return words.sleepCauses.person(by)
+  if (cause === 'idle') return words.sleepCauses.idle(minutes ?? 0, formatNumber(minutes ?? 0))
+  return cause === 'budget' || cause === 'yield' ? words.sleepCauses[cause] : null
 }

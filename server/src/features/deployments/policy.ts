@@ -35,14 +35,21 @@ export function keepWithin(
   return Math.min(Math.max(wished, least), most)
 }
 
-/** One or two sentences for the history of a deployment. */
+/** Some sentences for the history of a deployment. */
 export function describePolicy({
   min_instances: least,
   max_instances: most,
   idle_minutes: idle,
+  yields,
+  schedules,
 }: Policy): string {
   const number = least === most ? `${least}` : `${least} to ${most}`
   const noun = most === 1 ? 'instance' : 'instances'
-  const sleep = idle === null ? '' : ` It falls asleep after ${idle} minutes without requests.`
-  return `The deployment has ${number} ${noun} while it is awake.${sleep}`
+  const sentences = [
+    `The deployment has ${number} ${noun} while it is awake.`,
+    ...(idle === null ? [] : [`It falls asleep after ${idle} minutes without requests.`]),
+    ...(schedules.length === 0 ? [] : ['Its schedules change how many are kept awake.']),
+    ...(yields ? ['It yields its hardware when it is idle.'] : []),
+  ]
+  return sentences.join(' ')
 }

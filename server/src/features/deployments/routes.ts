@@ -3,6 +3,7 @@ import type { Services } from '../../services.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
 import { createDeploymentBody, toMinimums, toVariantChoice } from '../placement/schemas.ts'
 import { accessDeployment } from './access-deployment.ts'
+import { readAsleepTime } from './asleep-time.ts'
 import { changeDeployment } from './change-deployment.ts'
 import { toListScope } from './list-scope.ts'
 import { presentDeployment, presentDeployments } from './present-deployments.ts'
@@ -209,7 +210,11 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     },
     async ({ params, viewer }) => {
       const deployment = await accessDeployment(deps, viewer, 'inspect', params.deployment_id)
-      return toDeploymentUsageBody(await readDeploymentUsage(deps, deployment))
+      const [usage, asleep] = await Promise.all([
+        readDeploymentUsage(deps, deployment),
+        readAsleepTime(deps, deployment),
+      ])
+      return toDeploymentUsageBody(usage, asleep)
     },
   )
 }

@@ -5,6 +5,7 @@ import { hasAdapter } from './resize.ts'
 import { count, page, pageQuery, queryBoolean, text, timestamp } from '../../http/schemas.ts'
 import { contextTokens, minimums, parallelSequences } from '../placement/schemas.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
+import type { AsleepTime } from './asleep-time.ts'
 import { listScopes } from './list-scope.ts'
 import type { DeploymentWishes } from './change-deployment.ts'
 import type { InstanceStatus } from './instances/lifecycle.ts'
@@ -151,6 +152,13 @@ export const deploymentUsageBody = z
       .describe('From the start of each instance to its release or loss, or to now while it runs'),
     cost: z.string().describe('Total cost so far, a decimal in the main unit of `currency`; not rounded'),
     currency: z.string().describe('Currency of the cost'),
+    asleep_seconds: z.number().min(0).describe('How long the deployment slept so far'),
+    saved: z
+      .string()
+      .nullable()
+      .describe(
+        'What its least instances would have cost while it slept, at their present price; null if that is unknown',
+      ),
   })
   .meta({ id: 'DeploymentUsage', description: 'Requests, tokens and cost of a deployment so far' })
 
@@ -390,7 +398,10 @@ function toInstanceBody(
   }
 }
 
-export function toDeploymentUsageBody(usage: DeploymentUsage): z.infer<typeof deploymentUsageBody> {
+export function toDeploymentUsageBody(
+  usage: DeploymentUsage,
+  asleep: AsleepTime,
+): z.infer<typeof deploymentUsageBody> {
   return {
     requests: usage.requests,
     input_tokens: usage.inputTokens,
@@ -398,5 +409,7 @@ export function toDeploymentUsageBody(usage: DeploymentUsage): z.infer<typeof de
     instance_seconds: usage.instanceSeconds,
     cost: usage.cost,
     currency: usage.currency,
+    asleep_seconds: asleep.seconds,
+    saved: asleep.saved,
   }
 }

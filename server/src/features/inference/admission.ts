@@ -77,6 +77,13 @@ export class Admission {
     return used
   }
 
+  /** Requests in the queue by the deployment that they would go to first */
+  countWaiting(): Map<string, number> {
+    const counts = new Map<string, number>()
+    for (const { deploymentId } of this.#waiting.firstTargets()) add(counts, deploymentId, 1)
+    return counts
+  }
+
   /** Requests in the queue */
   get queued(): number {
     return this.#waiting.size

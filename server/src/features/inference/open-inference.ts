@@ -22,6 +22,7 @@ import { derivePrefixKey } from './prefix-key.ts'
 import { trackOpenRequests } from './revoke-access.ts'
 import type { OpenRequests } from './revoke-access.ts'
 import { reportInFlight } from './load-reports.ts'
+import { sampleLoads } from './load-samples.ts'
 import { createTargetCache } from './targets.ts'
 import type { TargetCache } from './targets.ts'
 import type { Traces } from './traces.ts'
@@ -88,6 +89,7 @@ export async function openInference(
   const waking = new Waking(deps, limits.queued)
   const following = followTargets({ ...deps, inference: { targets } }, admission)
   const reports = reportInFlight(deps, admission, waking)
+  const samples = sampleLoads(statistics, admission, waking)
   return {
     client,
     buffers: createBufferPool(bufferBytes),
@@ -105,6 +107,7 @@ export async function openInference(
     traces,
     inFlight: admission.inFlightByDeployment,
     async close() {
+      samples.close()
       waking.close()
       following.close()
       admission.close()

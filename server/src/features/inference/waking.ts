@@ -106,6 +106,11 @@ export class Waking {
     return held
   }
 
+  /** Requests that wait for each deployment */
+  countHeld(): Map<string, number> {
+    return new Map([...this.#waiting].map(([id, { size }]) => [id, size]))
+  }
+
   /** Wakes the deployment, and resolves when it may serve the request. Rejects with the error for the caller. */
   wait(deployment: ServingDeployment, request: HeldRequest): Promise<void> {
     const { deploymentId: id } = deployment

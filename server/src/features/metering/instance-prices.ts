@@ -22,6 +22,17 @@ export function toInstancePrices(types: readonly InstanceType[], currency: strin
   }))
 }
 
+/** What so many seconds of an instance cost at the price of a moment, a decimal string; null when no price is valid. */
+export function findHeldCost(
+  prices: readonly Price[],
+  offer: Pick<InstanceOffer, 'instanceType' | 'region'>,
+  seconds: number,
+  at: Date,
+): string | null {
+  const perHour = findHourlyPrice(prices, offer, at)
+  return perHour && new Exact(perHour).times(seconds).dividedBy(secondsPerHour).toDecimalPlaces(8).toFixed()
+}
+
 /**
  * The hourly price of an instance at a moment, a decimal string in the currency's main unit; null when no price is valid. Rounded
  * to eight decimals, because the following digits are rounding errors of the price per second.

@@ -2,6 +2,7 @@ import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { accessDeployment, toOwnership } from '../deployments/access-deployment.ts'
 import { judgeAccess } from '../deployments/judge-access.ts'
+import { listHeldSpans } from '../metering/held-spans.ts'
 import type { Database } from '../../database/tables.ts'
 import { sumCallers } from './caller-store.ts'
 import { addBuckets, createHistogram } from './histogram.ts'
@@ -48,7 +49,11 @@ export async function getStatistics(
   const deployment = await accessDeployment({ db }, viewer, 'read', id)
   const to = clock()
   const from = findWindowStart(window, to)
-  const summary = summarizeMinutes(await listMinutes(db, deployment.id, from), window, from)
+  const [minutes, spans] = await Promise.all([
+    listMinutes(db, deployment.id, from),
+    listHeldSpans(db, deployment.id, from),
+  ])
+  const summary = summarizeMinutes(minutes, spans, window, { from, to })
   const refusal = judgeAccess({ act: 'inspect', person: viewer, deployment: toOwnership(deployment) })
   const members = await listMembers(db, deployment.id, from, refusal === null ? null : viewer.userId)
   return { ...summary, window, from, to, inFlight: inference.inFlight.get(deployment.id) ?? 0, members }

@@ -24,9 +24,18 @@ export interface RequestOutcome {
   outputTokens: number
 }
 
+/** The load of a deployment by one process, since its last sample. */
+export interface LoadSample {
+  /** Seconds that requests spent at engines, summed over requests */
+  inFlightSeconds: number
+  /** Seconds that requests waited, summed over requests */
+  waitingSeconds: number
+}
+
 /** Collects request statistics in memory and writes them in batches. */
 export interface StatisticsRecorder {
   record(deploymentId: string, outcome: RequestOutcome): void
+  recordLoad(deploymentId: string, sample: LoadSample): void
   /** Resolves when everything recorded so far is in the database, or the write has failed */
   flush(): Promise<void>
   close(): Promise<void>
@@ -93,18 +102,19 @@ export function openStatistics({
 
   const timer = setInterval(() => void flush(), flushMilliseconds)
 
+  /** The batch of the present minute */
+  function openBatch(): Batch {
+    const now = clock().getTime()
+    const minute = now - (now % minuteMilliseconds)
+    if (open !== null && open.minute !== minute) rotate()
+    return (open ??= { minute, deployments: new Map(), callers: new Map() })
+  }
+
   return {
     record(deploymentId, outcome) {
-      const now = clock().getTime()
-      const minute = now - (now % minuteMilliseconds)
-      if (open !== null && open.minute !== minute) rotate()
-      open ??= { minute, deployments: new Map(), callers: new Map() }
-      addToCaller(open, deploymentId, outcome)
-      let totals = open.deployments.get(deploymentId)
-      if (totals === undefined) {
-        totals = createTotals()
-        open.deployments.set(deploymentId, totals)
-      }
+      const batch = openBatch()
+      addToCaller(batch, deploymentId, outcome)
+      const totals = totalsOf(batch, deploymentId)
       totals.requests += 1
       if (outcome.failed) totals.errors += 1
       totals.inputTokens += outcome.inputTokens
@@ -113,12 +123,26 @@ export function openStatistics({
         recordDuration(totals.firstByte, outcome.firstByteMilliseconds)
       recordDuration(totals.duration, outcome.durationMilliseconds)
     },
+    recordLoad(deploymentId, { inFlightSeconds, waitingSeconds }) {
+      const totals = totalsOf(openBatch(), deploymentId)
+      totals.inFlightSeconds += inFlightSeconds
+      totals.waitingSeconds += waitingSeconds
+    },
     flush,
     async close() {
       clearInterval(timer)
       await flush()
     },
   }
+}
+
+function totalsOf({ deployments }: Batch, deploymentId: string): RequestTotals {
+  let totals = deployments.get(deploymentId)
+  if (totals === undefined) {
+    totals = createTotals()
+    deployments.set(deploymentId, totals)
+  }
+  return totals
 }
 
 function addToCaller({ callers }: Batch, deploymentId: string, outcome: RequestOutcome): void {

@@ -11,6 +11,8 @@ export const statisticsQuery = z.object({
 
 const milliseconds = z.number().describe('Milliseconds, accurate to 4 %')
 
+const mean = z.number().min(0)
+
 const percentiles = z.object({ p50: milliseconds, p95: milliseconds, p99: milliseconds }).nullable()
 
 const memberStatistics = z
@@ -50,10 +52,15 @@ export const statisticsBody = z
           duration_p95_ms: milliseconds
             .nullable()
             .describe('95th percentile; null if there were no requests'),
+          instances: mean.describe('Instances that hold hardware, also while they start or end'),
+          in_flight: mean.describe('Requests at engines'),
+          waiting: mean.describe(
+            'Requests that wait in Berth, for their turn or until the deployment is awake',
+          ),
         }),
       )
       .describe(
-        'One item per minute, or per half hour in the 24 hour window, without gaps. `at` is the start of the interval',
+        'One item per minute, or per half hour in the 24 hour window, without gaps. `at` is the start of the interval. `instances`, `in_flight` and `waiting` are means over it',
       ),
     members: z
       .array(memberStatistics)
@@ -82,6 +89,9 @@ export function toStatisticsBody(statistics: DeploymentStatistics): z.infer<type
       output_tokens: step.outputTokens,
       duration_p50_ms: step.durationP50,
       duration_p95_ms: step.durationP95,
+      instances: step.instances,
+      in_flight: step.inFlight,
+      waiting: step.waiting,
     })),
     members: statistics.members.map((member) => ({
       user_id: member.userId,

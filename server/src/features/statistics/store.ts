@@ -3,7 +3,7 @@ import { deleteOlder } from '../../database/delete-older.ts'
 import type { Database } from '../../database/tables.ts'
 import type { Buckets } from './histogram.ts'
 
-/** Totals of the requests to a deployment that ended in one minute. */
+/** Totals of the requests to a deployment that ended in one minute, and the load in it. */
 export interface DeploymentMinute {
   deploymentId: string
   minute: Date
@@ -11,6 +11,8 @@ export interface DeploymentMinute {
   errors: number
   inputTokens: number
   outputTokens: number
+  inFlightSeconds: number
+  waitingSeconds: number
   firstByteBuckets: Buckets
   durationBuckets: Buckets
 }
@@ -24,15 +26,18 @@ export async function addMinutes(db: Database, minutes: readonly DeploymentMinut
     errors: minute.errors,
     input_tokens: minute.inputTokens,
     output_tokens: minute.outputTokens,
+    in_flight_seconds: minute.inFlightSeconds,
+    waiting_seconds: minute.waitingSeconds,
     first_byte_buckets: minute.firstByteBuckets,
     duration_buckets: minute.durationBuckets,
   }))
   // The fixed row order prevents deadlocks between processes.
   await sql`
     INSERT INTO deployment_minutes AS stored (deployment_id, minute, requests, errors, input_tokens, output_tokens,
-      first_byte_buckets, duration_buckets)
+      in_flight_seconds, waiting_seconds, first_byte_buckets, duration_buckets)
     SELECT row.* FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid, minute timestamptz,
-      requests bigint, errors bigint, input_tokens bigint, output_tokens bigint, first_byte_buckets jsonb,
+      requests bigint, errors bigint, input_tokens bigint, output_tokens bigint, in_flight_seconds float8,
+      waiting_seconds float8, first_byte_buckets jsonb,
       duration_buckets jsonb)
     JOIN deployments ON deployments.id = row.deployment_id
     ORDER BY row.deployment_id, row.minute
@@ -41,6 +46,8 @@ export async function addMinutes(db: Database, minutes: readonly DeploymentMinut
       errors = stored.errors + excluded.errors,
       input_tokens = stored.input_tokens + excluded.input_tokens,
       output_tokens = stored.output_tokens + excluded.output_tokens,
+      in_flight_seconds = stored.in_flight_seconds + excluded.in_flight_seconds,
+      waiting_seconds = stored.waiting_seconds + excluded.waiting_seconds,
       first_byte_buckets = add_buckets(stored.first_byte_buckets, excluded.first_byte_buckets),
       duration_buckets = add_buckets(stored.duration_buckets, excluded.duration_buckets)`.execute(db)
 }
@@ -51,6 +58,7 @@ export function listMinutes(db: Database, deploymentId: string, from: Date): Pro
     .selectFrom('deployment_minutes')
     .select(['deployment_id as deploymentId', 'minute', 'requests', 'errors'])
     .select(['input_tokens as inputTokens', 'output_tokens as outputTokens'])
+    .select(['in_flight_seconds as inFlightSeconds', 'waiting_seconds as waitingSeconds'])
     .select(['first_byte_buckets as firstByteBuckets', 'duration_buckets as durationBuckets'])
     .where('deployment_id', '=', deploymentId)
     .where('minute', '>=', from)

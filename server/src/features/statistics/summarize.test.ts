@@ -12,6 +12,8 @@ function minute(at: string, changes: Partial<DeploymentMinute> = {}): Deployment
     errors: 0,
     inputTokens: 2,
     outputTokens: 3,
+    inFlightSeconds: 0,
+    waitingSeconds: 0,
     firstByteBuckets: { 10: 1 },
     durationBuckets: { 50: 1 },
     ...changes,
@@ -35,7 +37,7 @@ describe('summarizeMinutes', () => {
       ['1h', 60, '2026-03-01T10:42:00.000Z'],
       ['24h', 48, '2026-03-01T10:30:00.000Z'],
     ] as const) {
-      const summary = summarizeMinutes([], window, findWindowStart(window, now))
+      const summary = summarizeMinutes([], [], window, { from: findWindowStart(window, now), to: now })
       expect(summary).toMatchObject({ requests: 0, errors: 0, firstByte: null, duration: null })
       expect(summary.series).toHaveLength(steps)
       expect(summary.series.at(-1)).toEqual({
@@ -45,6 +47,9 @@ describe('summarizeMinutes', () => {
         outputTokens: 0,
         durationP50: null,
         durationP95: null,
+        inFlight: 0,
+        waiting: 0,
+        instances: 0,
       })
     }
   })
@@ -56,7 +61,7 @@ describe('summarizeMinutes', () => {
       minute('2026-03-01T10:42:00Z', { requests: 4, durationBuckets: { 50: 1, 100: 3 } }),
       minute('2026-03-01T10:43:00Z', { requests: 100 }),
     ]
-    const summary = summarizeMinutes(rows, '15m', findWindowStart('15m', now))
+    const summary = summarizeMinutes(rows, [], '15m', { from: findWindowStart('15m', now), to: now })
     expect(summary).toMatchObject({ requests: 5, errors: 1, inputTokens: 4, outputTokens: 6 })
     expect(summary.series.map(({ requests }) => requests)).toEqual([1, ...Array(13).fill(0), 4])
     const [first, last] = [summary.series[0]!, summary.series.at(-1)!]
@@ -68,10 +73,27 @@ describe('summarizeMinutes', () => {
 
   test('the 24 hour window has steps of half an hour', () => {
     const rows = ['10:00', '10:29', '10:30', '10:59'].map((time) => minute(`2026-03-01T${time}:00Z`))
-    const { series } = summarizeMinutes(rows, '24h', new Date('2026-02-28T11:00:00Z'))
+    const { series } = summarizeMinutes(rows, [], '24h', { from: new Date('2026-02-28T11:00:00Z'), to: now })
     expect(series.slice(-2).map(({ requests, outputTokens }) => [requests, outputTokens])).toEqual([
       [2, 6],
       [2, 6],
+    ])
+  })
+
+  test('load and instances are means over a step; the last one counts only what is over', () => {
+    const rows = [
+      minute('2026-03-01T10:41:00Z', { inFlightSeconds: 90, waitingSeconds: 30 }),
+      minute('2026-03-01T10:42:00Z', { inFlightSeconds: 61, waitingSeconds: 0 }),
+    ]
+    const spans = [
+      { startedAt: new Date('2026-03-01T10:40:30Z'), endedAt: null },
+      { startedAt: new Date('2026-03-01T10:41:15Z'), endedAt: new Date('2026-03-01T10:41:45Z') },
+    ]
+    const { series } = summarizeMinutes(rows, spans, '15m', { from: findWindowStart('15m', now), to: now })
+    expect(series.slice(-3)).toMatchObject([
+      { instances: 0.5, inFlight: 0, waiting: 0 },
+      { instances: 1.5, inFlight: 1.5, waiting: 0.5 },
+      { instances: 1, inFlight: 2, waiting: 0 },
     ])
   })
 })

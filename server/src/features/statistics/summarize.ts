@@ -1,5 +1,7 @@
 import { addBuckets, createHistogram, findQuantile } from './histogram.ts'
 import type { Histogram } from './histogram.ts'
+import type { HeldSpan } from '../metering/held-spans.ts'
+import { meanCount } from './mean-count.ts'
 import type { DeploymentMinute } from './store.ts'
 
 const minute = 60_000
@@ -25,6 +27,11 @@ export interface StatisticsStep {
   outputTokens: number
   durationP50: number | null
   durationP95: number | null
+  /** Mean numbers of requests at engines, and of those that wait in Berth */
+  inFlight: number
+  waiting: number
+  /** Mean number of instances */
+  instances: number
 }
 
 export interface StatisticsSummary {
@@ -45,11 +52,15 @@ export function findWindowStart(window: StatisticsWindow, now: Date): Date {
   return new Date(lastStep - (steps - 1) * stepMilliseconds)
 }
 
-/** Sums minutes over the window that starts at `from`, in total and per step. Minutes outside the window are ignored. */
+/**
+ * Sums minutes over the window that starts at `from`, in total and per step. Minutes outside the window are ignored. `spans` are those in
+ * which the deployment held an instance.
+ */
 export function summarizeMinutes(
   minutes: readonly DeploymentMinute[],
+  spans: readonly HeldSpan[],
   window: StatisticsWindow,
-  from: Date,
+  { from, to }: { from: Date; to: Date },
 ): StatisticsSummary {
   const { steps, stepMilliseconds } = windows[window]
   const byStep = Map.groupBy(minutes, (row) =>
@@ -57,26 +68,45 @@ export function summarizeMinutes(
   )
   const series = Array.from({ length: steps }, (_, step) => {
     const sums = addUp(byStep.get(step) ?? [])
+    const begin = from.getTime() + step * stepMilliseconds
+    // The last step is not over yet.
+    const end = Math.min(begin + stepMilliseconds, Math.max(to.getTime(), begin + 1_000))
+    const toMean = (seconds: number) => roundMean((seconds * 1_000) / (end - begin))
     return {
-      at: new Date(from.getTime() + step * stepMilliseconds),
+      at: new Date(begin),
       requests: sums.requests,
       errors: sums.errors,
       outputTokens: sums.outputTokens,
       durationP50: findQuantile(sums.duration, 0.5),
       durationP95: findQuantile(sums.duration, 0.95),
+      inFlight: toMean(sums.inFlightSeconds),
+      waiting: toMean(sums.waitingSeconds),
+      instances: roundMean(meanCount(spans, begin, end)),
     }
   })
   const inside = [...byStep].flatMap(([step, rows]) => (step >= 0 && step < steps ? rows : []))
-  const { duration, firstByte, ...sums } = addUp(inside)
-  return { ...sums, firstByte: toPercentiles(firstByte), duration: toPercentiles(duration), series }
+  const { duration, firstByte, requests, errors, inputTokens, outputTokens } = addUp(inside)
+  return {
+    requests,
+    errors,
+    inputTokens,
+    outputTokens,
+    firstByte: toPercentiles(firstByte),
+    duration: toPercentiles(duration),
+    series,
+  }
 }
 
-/** Totals over a number of requests. */
+const roundMean = (mean: number) => Math.round(mean * 1_000) / 1_000
+
+/** Totals over a number of requests, and the load. */
 export interface RequestTotals {
   requests: number
   errors: number
   inputTokens: number
   outputTokens: number
+  inFlightSeconds: number
+  waitingSeconds: number
   firstByte: Histogram
   duration: Histogram
 }
@@ -87,6 +117,8 @@ export function createTotals(): RequestTotals {
     errors: 0,
     inputTokens: 0,
     outputTokens: 0,
+    inFlightSeconds: 0,
+    waitingSeconds: 0,
     firstByte: createHistogram(),
     duration: createHistogram(),
   }
@@ -99,6 +131,8 @@ function addUp(rows: readonly DeploymentMinute[]) {
     sums.errors += row.errors
     sums.inputTokens += row.inputTokens
     sums.outputTokens += row.outputTokens
+    sums.inFlightSeconds += row.inFlightSeconds
+    sums.waitingSeconds += row.waitingSeconds
     addBuckets(sums.firstByte, row.firstByteBuckets)
     addBuckets(sums.duration, row.durationBuckets)
   }

@@ -1,4 +1,4 @@
-import type { JSONColumnType } from 'kysely'
+import type { Generated, JSONColumnType } from 'kysely'
 import type { Buckets } from './histogram.ts'
 
 declare module '../../database/tables.ts' {
@@ -15,6 +15,8 @@ export interface DeploymentMinutesTable {
   errors: number
   input_tokens: number
   output_tokens: number
+  in_flight_seconds: Generated<number>
+  waiting_seconds: Generated<number>
   first_byte_buckets: JSONColumnType<Buckets>
   duration_buckets: JSONColumnType<Buckets>
 }

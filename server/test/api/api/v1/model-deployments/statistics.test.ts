@@ -26,12 +26,14 @@ const outcome = {
 
 let now = new Date('2026-03-01T10:42:30.000Z')
 let engine: RecordingEngine
+let runtime: ReturnType<typeof createScriptedRuntime>
 let server: TestServer
 let client: Client
 let id: string
 beforeAll(async () => {
   engine = await startRecordingEngine()
-  server = await startTestServer({ runtime: createScriptedRuntime(engine.url), clock: () => now })
+  runtime = createScriptedRuntime(engine.url)
+  server = await startTestServer({ runtime, clock: () => now })
   client = await registerClient(server.url)
 })
 beforeEach(async () => {
@@ -148,10 +150,38 @@ test('GET …/{id}/statistics: a client disconnect counts as a request, not as a
   expect(await read()).toMatchObject({ in_flight: 0, requests: 1, errors: 0 })
 })
 
+test('GET …/{id}/statistics: instances and load over time; requests that wait for a wake count as waiting', async () => {
+  const last = async () => (await read('15m')).series.at(-1)
+  now = new Date('2026-03-01T10:43:30.000Z')
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {}\n\n')
+  })
+  const abort = new AbortController()
+  const response = await chat({ stream: true }, abort.signal)
+  await response.body!.getReader().read()
+  await expect.poll(async () => (await last()).in_flight, { timeout: 10_000 }).toBeGreaterThan(0)
+  expect(await last()).toMatchObject({ waiting: 0, instances: 1 })
+  abort.abort()
+  await waitForRequests(1)
+
+  await client.post(`${path}/${id}/sleep`)
+  now = new Date(now.getTime() + 5_000)
+  await waitForStatus(client, id, 'sleeping')
+  now = new Date(now.getTime() + 60_000)
+  expect(await last()).toMatchObject({ in_flight: 0, waiting: 0, instances: 0 })
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: '…' }) })
+  const waiting = chat()
+  await expect.poll(async () => (await last()).waiting, { timeout: 10_000 }).toBeGreaterThan(0)
+  engine.answer((each) => answerJson(each, answer))
+  runtime.reset()
+  expect((await waiting).status).toBe(200)
+})
+
 test('GET …/{id}/statistics: sums over processes and over several writes of the same minute', async () => {
   const { db, clock, log } = server.application
   const processes = [openStatistics({ db, clock, log }), openStatistics({ db, clock, log })]
   for (const [index, statistics] of processes.entries()) {
+    statistics.recordLoad(id, { inFlightSeconds: 15, waitingSeconds: 3 })
     for (const durationMilliseconds of [100, 1000 * (index + 1)]) {
       statistics.record(id, { ...outcome, durationMilliseconds })
       await statistics.flush()
@@ -167,6 +197,7 @@ test('GET …/{id}/statistics: sums over processes and over several writes of th
   await Promise.all(processes.map((statistics) => statistics.close()))
   const body = await read()
   expect(body).toMatchObject({ requests: 6, errors: 2, input_tokens: 18, output_tokens: 24 })
+  expect(body.series.at(-1)).toMatchObject({ in_flight: 1, waiting: 0.2 })
   expect(body.duration_ms.p50).toBeCloseTo(100, -1)
   expect(body.duration_ms.p99).toBeGreaterThan(960)
   expect(body.duration_ms.p99).toBeLessThan(2_100)

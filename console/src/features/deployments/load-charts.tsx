@@ -1,0 +1,109 @@
+import type { DeploymentStatistics } from '../../contract.ts'
+import { Section } from '../../components/page.tsx'
+import { Skeleton } from '../../components/states.tsx'
+import { Cell, HeadCell, Table } from '../../components/table.tsx'
+import { formatHourAndMinute, formatMean, formatMoment } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { TimeChart } from './time-chart.tsx'
+
+type Point = DeploymentStatistics['series'][number]
+
+const words = text.deployment
+
+/** How many instances a deployment had over time, and how many requests they and the queue held. */
+export function LoadCharts({ statistics }: { statistics: DeploymentStatistics | undefined }) {
+  return (
+    <Section title={words.instancesAndLoad} description={words.instancesAndLoadNote}>
+      {statistics === undefined ? (
+        <div role="status" aria-label={text.common.loading} className="grid gap-8 lg:grid-cols-2">
+          {[0, 1].map((chart) => (
+            <Skeleton key={chart} className="h-[13.5rem] rounded-lg" />
+          ))}
+        </div>
+      ) : (
+        <div className="grid gap-5">
+          <Charts points={statistics.series} />
+          <PointsTable points={statistics.series} />
+        </div>
+      )}
+    </Section>
+  )
+}
+
+function Charts({ points }: { points: readonly Point[] }) {
+  const places = points.map(({ at }) => formatHourAndMinute(at))
+  const highest = (read: (point: Point) => number) => formatMean(Math.max(0, ...points.map(read)))
+  const toSeries = (name: string, color: number, read: (point: Point) => number) => ({
+    name,
+    color: `var(--series-${color})`,
+    values: points.map(read),
+  })
+  return (
+    <div className="grid gap-8 lg:grid-cols-2">
+      <TimeChart
+        kind="bars"
+        title={words.chartInstances}
+        label={words.chartInstancesLabel(highest(({ instances }) => instances))}
+        places={places}
+        series={[toSeries(words.chartInstances, 1, ({ instances }) => instances)]}
+        formatTick={formatMean}
+        format={formatMean}
+      />
+      <TimeChart
+        kind="bars"
+        title={words.chartLoad}
+        label={words.chartLoadLabel(
+          highest((point) => point.in_flight),
+          highest((point) => point.waiting),
+        )}
+        places={places}
+        series={[
+          toSeries(words.inFlight, 2, (point) => point.in_flight),
+          toSeries(words.waiting, 3, (point) => point.waiting),
+        ]}
+        formatTick={formatMean}
+        format={formatMean}
+      />
+    </div>
+  )
+}
+
+/** The numbers of the charts, without intervals in which nothing was there. */
+function PointsTable({ points }: { points: readonly Point[] }) {
+  const rows = points
+    .filter((point) => point.instances > 0 || point.in_flight > 0 || point.waiting > 0)
+    .toReversed()
+  return (
+    <details className="rounded-lg border">
+      <summary className="cursor-pointer rounded-lg px-4 py-2 font-medium hover:bg-subtle">
+        {words.asTable}
+      </summary>
+      {rows.length === 0 ? (
+        <p className="border-t px-4 py-3 text-muted">{words.noInstances}</p>
+      ) : (
+        <div className="max-h-96 overflow-y-auto border-t">
+          <Table
+            label={words.instancesAndLoad}
+            head={
+              <>
+                <HeadCell>{words.time}</HeadCell>
+                <HeadCell numeric>{words.chartInstances}</HeadCell>
+                <HeadCell numeric>{words.inFlight}</HeadCell>
+                <HeadCell numeric>{words.waiting}</HeadCell>
+              </>
+            }
+          >
+            {rows.map(({ at, instances, in_flight: inFlight, waiting }) => (
+              <tr key={at}>
+                <Cell className="whitespace-nowrap">{formatMoment(at)}</Cell>
+                <Cell numeric>{formatMean(instances)}</Cell>
+                <Cell numeric>{formatMean(inFlight)}</Cell>
+                <Cell numeric>{formatMean(waiting)}</Cell>
+              </tr>
+            ))}
+          </Table>
+        </div>
+      )}
+    </details>
+  )
+}
