@@ -29,6 +29,7 @@ test('a deployment is put to sleep and woken on its page; the timeline says by w
   await see(badge(page, 'Sleeping'))
   await see(page.getByText(/^It costs nothing\. .+ The last start took [\d.]+\sm?s\.$/))
   await see(page.getByText('None now: nothing is billed.'))
+  await see(page.getByText(/^Asleep since .+ Ada Lovelace put it to sleep\.$/))
   expect(await instances.count()).toBe(0)
   await see(page.getByText('Put to sleep by Ada Lovelace.'))
 
@@ -40,10 +41,13 @@ test('a deployment is put to sleep and woken on its page; the timeline says by w
   await page.getByRole('link', { name: 'berth-tiny', exact: true }).click()
   await see(page.getByText(/^Woken by Ada Lovelace after (less than a|1) minute\.$/))
   await see(instances.getByText('Running'))
-  const timeline = page.getByRole('region', { name: 'Timeline' })
-  await see(timeline.getByRole('heading', { name: 'Awake' }))
-  await see(timeline.getByText(/^Last requests [\d.]+\sm?s$/))
-  expect(await timeline.getByText(/^Engine start [\d.]+\sm?s$/).count()).toBe(2)
+  await see(page.getByRole('heading', { name: 'Awake' }))
+  await see(page.getByText(/^Last requests [\d.]+\sm?s$/))
+  await see(page.getByText('Saved by sleep'))
+  expect(await page.getByText(/^Engine start [\d.]+\sm?s$/).count()).toBe(2)
+  await page.getByRole('tab', { name: 'Metrics' }).click()
+  await see(page.getByRole('application', { name: /^Instances over time/ }))
+  await see(page.getByRole('application', { name: /^Load over time/ }))
   await terminate()
 })
 
@@ -105,6 +109,54 @@ test('the policy is shown in words and edited in a dialog', async () => {
     alias: 'team-chat',
     policy: { min_instances: 1, max_instances: 2, idle_minutes: 45, target_concurrency: 8 },
   })
+  await terminate()
+})
+
+test('schedules are set as hours or cron patterns, with their next times; an idle deployment may yield', async () => {
+  const { page, id, terminate } = await openDeployment()
+  await click(page, 'Edit policy')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Most instances').fill('2')
+  await click(page, 'Add hours')
+  await dialog.getByLabel('Time zone').selectOption('Europe/Berlin')
+  const hours = dialog.getByRole('group', { name: 'Weekdays 08:00–18:00 Europe/Berlin: keep 1 awake' })
+  await hours.getByLabel('Keep awake').fill('3')
+  await see(dialog.getByText('Keep 1 to 2 awake, within the most instances.'))
+  expect(await dialog.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
+  await dialog.getByLabel('Keep awake').fill('2')
+  await dialog.getByLabel('Sat', { exact: true }).check()
+  await dialog.getByLabel('Until').fill('20:30')
+  await see(dialog.getByText('Next times, in your time zone'))
+  await see(dialog.getByRole('listitem').getByText('Keep 2 awake').first())
+  await see(dialog.getByRole('listitem').getByText('May sleep').first())
+
+  await click(page, 'Add cron pattern')
+  await dialog.getByLabel('Cron pattern').fill('0 25 * * *')
+  await see(dialog.getByText(/^Enter five fields/))
+  await dialog.getByLabel('Cron pattern').fill('*/5 8 1 * *')
+  await dialog.getByLabel('Yield the hardware when idle').check()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await seeGone(dialog)
+  await see(page.getByText('Mon, Tue, Wed, Thu, Fri, Sat 08:00–20:30 Europe/Berlin: keep 2 awake'))
+  await see(page.getByText(/May fall asleep early when another deployment needs its hardware\.$/))
+  const path = `/api/v1/model-deployments/${id}`
+  const berlin = { time_zone: 'Europe/Berlin' }
+  expect(await callByApi(page.request, 'GET', path)).toMatchObject({
+    policy: {
+      yields: true,
+      schedules: [
+        { ...berlin, cron: '0 8 * * MON,TUE,WED,THU,FRI,SAT', min_instances: 2 },
+        { ...berlin, cron: '30 20 * * MON,TUE,WED,THU,FRI,SAT', min_instances: 0 },
+        { ...berlin, cron: '*/5 8 1 * *', min_instances: 1 },
+      ],
+    },
+  })
+
+  await click(page, 'Edit policy')
+  await click(page, 'Remove: Mon, Tue, Wed, Thu, Fri, Sat 08:00–20:30 Europe/Berlin: keep 2 awake')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await seeGone(dialog)
+  await seeGone(page.getByText(/08:00–20:30/))
   await terminate()
 })
 

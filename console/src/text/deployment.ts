@@ -18,6 +18,7 @@ export const deployment = {
   upAfter: (span: string) => `Ready in ${span}`,
   soFar: (span: string) => `${span} so far`,
   took: (span: string) => `took ${span}`,
+  lasted: (span: string) => `for ${span}`,
   earlierSteps: (count: number) => (count === 1 ? 'Show 1 earlier step' : `Show ${count} earlier steps`),
   earlierMessages: (count: number) => (count === 1 ? '1 earlier message' : `${count} earlier messages`),
   steps: {

@@ -118,7 +118,7 @@ function TimelineStep({ step, deployment, current, isLast }: TimelineStepProps) 
         {current ? (
           <Elapsed since={at} />
         ) : tookMilliseconds === null ? null : (
-          words.took(formatDuration(tookMilliseconds))
+          (step.transition?.phases ? words.lasted : words.took)(formatDuration(tookMilliseconds))
         )}
       </p>
       {current && deployment.progress !== null && (
