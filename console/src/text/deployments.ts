@@ -32,7 +32,7 @@ export const deployments = {
   },
   interrupted: 'Interrupted',
   fallingAsleep: 'Falling asleep',
-  sleepingNote: 'The next request wakes it.',
+  sleepingNote: 'Costs nothing. The next request wakes it.',
   sleep: 'Sleep',
   wake: 'Wake',
 

@@ -58,7 +58,7 @@ export function UsageFigures({ deployment, wide }: { deployment: Deployment; wid
         label={words.instanceTime}
         value={shown(({ instance_seconds }) => formatDuration(Math.floor(instance_seconds) * 1_000))}
       />
-      {data !== undefined && data.asleep_seconds > 0 && (
+      {data !== undefined && data.asleep_seconds >= 1 && (
         <>
           <Figure label={words.asleepTime} value={formatDuration(Math.floor(data.asleep_seconds) * 1_000)} />
           <Figure

@@ -52,8 +52,8 @@ export function Instances({ deployment }: { deployment: Deployment }) {
           <p>{message}</p>
         )}
         <p className="text-muted">{describePolicy(deployment.policy)}</p>
-        {toRules(deployment.policy.schedules).map((rule) => (
-          <p key={describeRule(rule)} className="text-muted">
+        {toRules(deployment.policy.schedules).map((rule, index) => (
+          <p key={index} className="text-muted">
             {describeRule(rule)}
           </p>
         ))}
