@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.server.close())
 
-test('GET …/{id}/events: {items: [{id, at, status, stage, message, instance_type}]}, oldest first', async () => {
+test('GET …/{id}/events: {items: [{id, at, status, stage, message, instance_type, transition}]}, oldest first', async () => {
   const { client } = world
   const created = await deploy(client)
   const answer = await client.get(`${path}/${created.id}/events`)
@@ -51,7 +51,8 @@ test('GET …/{id}/events: {items: [{id, at, status, stage, message, instance_ty
   ])
   expect(answer.body.items[0].at).toBe(created.created_at)
   for (const item of answer.body.items) {
-    expect(Object.keys(item)).toEqual(['id', 'at', 'status', 'stage', 'message', 'instance_type'])
+    const keys = ['id', 'at', 'status', 'stage', 'message', 'instance_type', 'transition']
+    expect(Object.keys(item)).toEqual(keys)
     expect(item.at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(item.message).toMatch(/\S.*\.$/)
   }

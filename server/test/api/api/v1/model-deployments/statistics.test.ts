@@ -165,8 +165,11 @@ test('GET …/{id}/statistics: instances and load over time; requests that wait 
   await waitForRequests(1)
 
   await client.post(`${path}/${id}/sleep`)
-  now = new Date(now.getTime() + 5_000)
-  await waitForStatus(client, id, 'sleeping')
+  const readStatus = async () => {
+    now = new Date(now.getTime() + 1_000)
+    return (await client.get(`${path}/${id}`)).body.status
+  }
+  await expect.poll(readStatus, { timeout: 30_000, interval: 100 }).toBe('sleeping')
   now = new Date(now.getTime() + 60_000)
   expect(await last()).toMatchObject({ in_flight: 0, waiting: 0, instances: 0 })
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: '…' }) })
