@@ -24,14 +24,14 @@ test('a deployment is put to sleep and woken on its page; the timeline says by w
   await see(instances.getByText(/^Idle · \$[\d.]+\/hour$/))
 
   await click(page, 'Sleep')
-  await see(badge(page, 'Falling asleep'))
-  await see(page.getByText(/^Requests in flight have 30 seconds/))
   await see(badge(page, 'Sleeping'))
   await see(page.getByText(/^It costs nothing\. .+ The last start took [\d.]+\sm?s\.$/))
   await see(page.getByText('None now: nothing is billed.'))
   await see(page.getByText(/^Asleep since .+ Ada Lovelace put it to sleep\.$/))
   expect(await instances.count()).toBe(0)
   await see(page.getByText('Put to sleep by Ada Lovelace.'))
+  // After a second: a shorter sleep is not told.
+  await see(page.getByText('Saved by sleep'))
 
   await page.goto('/deployments')
   await see(page.getByText('The next request wakes it.'))

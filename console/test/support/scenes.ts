@@ -38,6 +38,14 @@ async function showAsleep(route: Route): Promise<void> {
   await route.fulfill({ response, json: { ...deployment, status: 'sleeping', instances: [] } })
 }
 
+/** Shows a running deployment as one whose instances finish their last requests. */
+async function showFallingAsleep(route: Route): Promise<void> {
+  const response = await route.fetch()
+  const deployment = await response.json()
+  const instances = deployment.instances.map((instance: object) => ({ ...instance, status: 'draining' }))
+  await route.fulfill({ response, json: { ...deployment, instances } })
+}
+
 /** The engine of the tests serves no adapters: shows two in use, the second before its engine starts. */
 async function showAdapters(route: Route): Promise<void> {
   const response = await route.fetch()
@@ -333,6 +341,13 @@ export const scenes: readonly Scene[] = [
       await dialog(page).getByRole('button', { name: 'Add hours' }).click()
       await dialog(page).getByRole('button', { name: 'Add cron pattern' }).click()
       await see(dialog(page).getByText('Next times, in your time zone'))
+    },
+    'deployment-falling-asleep': async (page, { deployments: { chat } }) => {
+      await page.route(`**/model-deployments/${chat}`, showFallingAsleep)
+      await page.goto(`/deployments/${chat}`)
+      await see(page.getByRole('status').getByText('Falling asleep', { exact: true }))
+      await see(page.getByText(/^Requests in flight have 30 seconds/))
+      await page.unroute(`**/model-deployments/${chat}`, showFallingAsleep)
     },
     'deployment-sleeping': async (page, { deployments: { chat } }) => {
       await page.route(`**/model-deployments/${chat}`, showAsleep)

@@ -132,6 +132,8 @@ test('requests that wait for a sleeping deployment count as load before an insta
   serve(() => true)
   await expectAnswers(asked)
   const events = (await client.get(`${path}/${id}/events`)).body.items
-  const wakes = events.filter(({ message }: { message: string }) => message.startsWith('Woken by a request'))
+  const wakes = events.filter(({ message }: { message: string }) =>
+    message.startsWith('Woken by a chat request'),
+  )
   expect(wakes).toHaveLength(1)
 })

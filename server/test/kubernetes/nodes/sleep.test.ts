@@ -73,7 +73,7 @@ async function sleepAndWake(
   )
   expect(statuses).toEqual(Array(20).fill(200))
   const events = await server.readEvents(id)
-  expect(events.match(/Woken by a request/g)).toHaveLength(1)
+  expect(events.match(/Woken by a chat request/g)).toHaveLength(1)
   const spans = await server.application.db
     .selectFrom('instance_spans')
     .select(['started_at', 'ended_at'])

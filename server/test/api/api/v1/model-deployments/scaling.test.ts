@@ -142,7 +142,7 @@ test('PATCH …/{id} schedules: wake the deployment and keep it awake; 0 lets it
   expect((await client.post(`${path}/${id}/sleep`)).status).toBe(200)
   await vi.waitFor(
     async () =>
-      expect(await listMessages(id)).toContainEqual(expect.stringMatching(/^Woken as scheduled after /)),
+      expect(await listMessages(id)).toContainEqual(expect.stringMatching(/^Woken by a schedule after /)),
     patience,
   )
   await waitForRunning(id, 2)
