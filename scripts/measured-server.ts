@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { on } from 'node:events'
 import { statSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,7 +29,8 @@ export interface MeasuredServer {
   readonly cookie: string
   call<Body>(method: string, path: string, body?: object): Promise<Body>
   waitForStatus(id: string, status: string): Promise<Deployment>
-  readonly pid: number
+  /** The memory of the server after a collection of its garbage */
+  readMemory(): Promise<NodeJS.MemoryUsage>
   /** The processes of engines */
   findEngines(): number[]
 }
@@ -50,7 +53,7 @@ export async function startMeasuredServer(
   const port = await getPort({ host: '127.0.0.1' })
   const { PATH = '', HOME = '' } = process.env
   const data = join(folder, 'data')
-  const child = spawn(process.execPath, [...startFlags, join(root, 'server/bin/berth.mjs')], {
+  const child = spawn(process.execPath, [...startFlags, ...memoryFlags, join(root, 'server/bin/berth.mjs')], {
     env: {
       PATH,
       HOME,
@@ -64,7 +67,7 @@ export async function startMeasuredServer(
       LOG_LEVEL: 'warn',
       ...settings,
     },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   const ended = new Promise<void>((done) => child.once('close', () => done()))
   cleanup.defer(async () => {
@@ -102,8 +105,18 @@ export async function startMeasuredServer(
       return seen!
     },
     findEngines: () => findByCommandLine(join(data, 'engines')),
-    pid: child.pid!,
+    readMemory: () => readMemory(child),
   }
+}
+
+/** Flags for Node with which `readMemory` can ask a program for its memory. */
+export const memoryFlags = ['--expose-gc', '--import', join(root, 'scripts/report-memory.ts')]
+
+/** Returns the memory of a program that has a channel to this one, after a collection of its garbage. */
+export async function readMemory(child: ChildProcess): Promise<NodeJS.MemoryUsage> {
+  child.send('memory')
+  for await (const [message] of on(child, 'message')) if ('memory' in message) return message.memory
+  throw new Error('The program has ended.')
 }
 
 async function writeCatalog(folder: string, model: ModelShape): Promise<string> {
