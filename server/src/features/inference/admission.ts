@@ -239,14 +239,20 @@ export class Admission {
   /** Admits what the user's own requests in flight kept waiting. */
   #admitOwn(userId: number): void {
     const shared = new Set<string>()
+    // Most requests of a long queue have the same targets.
+    const full = new Set<readonly EngineTarget[]>()
     for (const request of this.#waiting.listOf(userId)) {
       if (!this.#mayStart(userId)) break
+      if (full.has(request.targets)) continue
       if (isShared(request)) {
         for (const { deploymentId } of request.targets) shared.add(deploymentId)
         continue
       }
       const target = this.#tryAdmit(request)
-      if (target === null) continue
+      if (target === null) {
+        if (request.refusedBy.size === 0) full.add(request.targets)
+        continue
+      }
       this.#waiting.remove(request)
       request.admit(target)
     }

@@ -11,8 +11,8 @@ import type { RawBodyParser } from '../../http/raw-body.ts'
 import type { Services } from '../../services.ts'
 import { requireCallable } from '../deployments/serving-deployments.ts'
 import type { Caller } from './caller.ts'
+import { HeldCall } from './held-call.ts'
 import { holdStream } from './held-stream.ts'
-import { waitForTargets } from './wait-for-targets.ts'
 import { Exchange } from './exchange.ts'
 import type { ExchangeDeps } from './exchange.ts'
 import { toLogFields } from './finished-exchange.ts'
@@ -185,16 +185,16 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller,
     const { model } = inferenceRequest
     const cached = recallTargets(deps.inference.targets, viewer, model)
     if (cached !== undefined) return start(inferenceRequest, cached)
-    return loadTargets(deps, viewer, model)
-      .catch((error: unknown) => {
-        if (!(error instanceof AsleepError)) throw error
-        requireModelType(error.deployment, protocol)
-        if (inferenceRequest.streams) {
-          caller = holdStream(caller, { toProgress: chooseProgress(request, protocol, model), toErrorBody })
-        }
-        return waitForTargets(deps, caller, { model, route: protocol.path }, error)
-      })
-      .then((targets) => start(inferenceRequest, targets))
+    const startAt = (targets: readonly EngineTarget[]) => start(inferenceRequest, targets)
+    return loadTargets(deps, viewer, model).then(startAt, (error: unknown) => {
+      if (!(error instanceof AsleepError)) throw error
+      requireModelType(error.deployment, protocol)
+      if (inferenceRequest.streams) {
+        caller = holdStream(caller, { toProgress: chooseProgress(request, protocol, model), toErrorBody })
+      }
+      const wish = { model, route: protocol.path, start: startAt }
+      new HeldCall(deps, caller, wish).waitFor(error.deployment)
+    })
   }
 
   const result = ways[0].read(body, deps.inference.slices)

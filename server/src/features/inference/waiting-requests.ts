@@ -8,21 +8,33 @@ export interface TargetedRequest {
   refusedBy: ReadonlySet<string>
 }
 
-interface Waiter<Request> {
-  request: Request
+interface Waiting {
+  /** The deployment that it would go to first when it began to wait */
+  wanted: string
   /** To a deployment with several callers when it began to wait */
   isShared: boolean
   timer: NodeJS.Timeout
 }
 
+/** The requests of a user in the order of their arrival. */
+class Queue<Request> {
+  readonly requests = new Map<Request, Waiting>()
+  /** By the deployment that they would go to first */
+  readonly counts = new Map<string, number>()
+
+  count(wanted: string, change: number): void {
+    this.counts.set(wanted, (this.counts.get(wanted) ?? 0) + change)
+  }
+}
+
 /** The requests that wait, in a queue for each user. */
 export class WaitingRequests<Request extends TargetedRequest> {
-  readonly #queues = new Map<number, Waiter<Request>[]>()
+  readonly #queues = new Map<number, Queue<Request>>()
   /** Requests to deployments with several callers */
   #shared = 0
 
   get size(): number {
-    return this.#queues.values().reduce((sum, queue) => sum + queue.length, 0)
+    return this.#queues.values().reduce((sum, queue) => sum + queue.requests.size, 0)
   }
 
   get isEmpty(): boolean {
@@ -40,27 +52,32 @@ export class WaitingRequests<Request extends TargetedRequest> {
       this.remove(request)
       onTimeout()
     }, milliseconds)
-    const queue = this.#queues.get(request.userId) ?? []
-    const waiter = { request, isShared: isShared(request), timer }
-    queue.push(waiter)
+    const queue = this.#queues.get(request.userId) ?? new Queue<Request>()
+    const wanted = request.targets[0]!.deploymentId
+    const waiting = { wanted, isShared: isShared(request), timer }
+    queue.requests.set(request, waiting)
+    queue.count(wanted, 1)
     this.#queues.set(request.userId, queue)
-    if (waiter.isShared) this.#shared += 1
+    if (waiting.isShared) this.#shared += 1
   }
 
   /** Removes a request if it waits. */
   remove(request: Request): void {
     const queue = this.#queues.get(request.userId)
-    const index = queue?.findIndex((waiter) => waiter.request === request) ?? -1
-    if (queue === undefined || index === -1) return
-    const [waiter] = queue.splice(index, 1)
-    clearTimeout(waiter!.timer)
-    if (waiter!.isShared) this.#shared -= 1
-    if (queue.length === 0) this.#queues.delete(request.userId)
+    const waiting = queue?.requests.get(request)
+    if (queue === undefined || waiting === undefined) return
+    queue.requests.delete(request)
+    queue.count(waiting.wanted, -1)
+    clearTimeout(waiting.timer)
+    if (waiting.isShared) this.#shared -= 1
+    if (queue.requests.size === 0) this.#queues.delete(request.userId)
   }
 
   /** The first target of each request */
   *firstTargets(): Generator<EngineTarget> {
-    for (const queue of this.#queues.values()) for (const { request } of queue) yield request.targets[0]!
+    for (const { requests } of this.#queues.values()) {
+      for (const { targets } of requests.keys()) yield targets[0]!
+    }
   }
 
   userIds(): number[] {
@@ -69,19 +86,17 @@ export class WaitingRequests<Request extends TargetedRequest> {
 
   /** All requests, those of a user in the order of their arrival */
   list(): Request[] {
-    return this.userIds().flatMap((userId) => this.listOf(userId))
+    return this.userIds().flatMap((userId) => [...this.listOf(userId)])
   }
 
-  /** A copy of a user's queue */
-  listOf(userId: number): Request[] {
-    return this.#queues.get(userId)?.map(({ request }) => request) ?? []
+  /** A user's requests. While they are read, requests may be removed. */
+  listOf(userId: number): Iterable<Request> {
+    return this.#queues.get(userId)?.requests.keys() ?? []
   }
 
   /** How many requests of the same user wait for the same first target */
   countAhead({ userId, targets }: Request): number {
-    const wanted = targets[0]!.deploymentId
-    const queue = this.#queues.get(userId) ?? []
-    return queue.filter(({ request }) => request.targets[0]!.deploymentId === wanted).length
+    return this.#queues.get(userId)?.counts.get(targets[0]!.deploymentId) ?? 0
   }
 
   /** Whether a request waits for a deployment with several callers */
@@ -91,8 +106,8 @@ export class WaitingRequests<Request extends TargetedRequest> {
 
   /** Yields each user's first request to a deployment with several callers, and the instances that may serve it. */
   *firstOfEach(deploymentId: string): Generator<{ request: Request; targets: readonly EngineTarget[] }> {
-    for (const queue of this.#queues.values()) {
-      for (const { request } of queue) {
+    for (const { requests } of this.#queues.values()) {
+      for (const request of requests.keys()) {
         const targets = isShared(request) ? findTargets(request, deploymentId) : []
         if (targets.length === 0) continue
         yield { request, targets }
@@ -102,7 +117,9 @@ export class WaitingRequests<Request extends TargetedRequest> {
   }
 
   clear(): void {
-    for (const queue of this.#queues.values()) queue.forEach(({ timer }) => clearTimeout(timer))
+    for (const { requests } of this.#queues.values()) {
+      for (const { timer } of requests.values()) clearTimeout(timer)
+    }
     this.#queues.clear()
     this.#shared = 0
   }

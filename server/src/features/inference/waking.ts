@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { ApplicationError, RateLimitedError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import { findLostAccess } from '../deployments/lost-access.ts'
@@ -11,8 +11,10 @@ import type { WakeState } from '../deployments/wake-state.ts'
 const pollMilliseconds = 500
 /** The start of a deployment that has never started */
 const usualStartSeconds = 60
-/** So many requests go on in one turn of the event loop, so that the first ones are sent before the last ones go on. */
+/** So many requests go on in one turn of the event loop, so that others proceed meanwhile. */
 const batch = 64
+/** An engine is slow at its first requests. A few get a head start, so that it answers them before it reads all others. */
+const headStart = { requests: 2, milliseconds: 50 }
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'prices'>
 
@@ -22,22 +24,18 @@ export interface HeldRequest {
   readonly sessionId: number
   /** The path of its route */
   readonly route: string
-  /** How long it waits, in milliseconds */
-  readonly patience: number
-  /** Aborts when the caller leaves */
-  readonly signal: AbortSignal
-}
-
-interface Waiter extends HeldRequest {
-  readonly since: number
-  resolve(): void
-  reject(error: unknown): void
+  /** How long it waits, on the clock of `performance.now()` */
+  readonly until: number
+  /** Called once, when the deployment may serve the request. */
+  proceed(): void
+  /** Called instead of `proceed`, with the error for the caller. */
+  fail(error: unknown): void
 }
 
 /** The requests that wait for one deployment, in the order of their arrival. */
 class Line {
   readonly deployment: ServingDeployment
-  readonly #waiters = new Set<Waiter>()
+  readonly #requests = new Set<HeldRequest>()
   readonly #counts = new Map<number, number>()
 
   constructor(deployment: ServingDeployment) {
@@ -45,28 +43,28 @@ class Line {
   }
 
   get size(): number {
-    return this.#waiters.size
+    return this.#requests.size
   }
 
-  get waiters(): readonly Waiter[] {
-    return [...this.#waiters]
+  get requests(): readonly HeldRequest[] {
+    return [...this.#requests]
   }
 
   countOf(userId: number): number {
     return this.#counts.get(userId) ?? 0
   }
 
-  add(waiter: Waiter): void {
-    this.#waiters.add(waiter)
-    this.#counts.set(waiter.userId, this.countOf(waiter.userId) + 1)
+  add(request: HeldRequest): void {
+    this.#requests.add(request)
+    this.#counts.set(request.userId, this.countOf(request.userId) + 1)
   }
 
   /** Returns false if the request doesn't wait anymore. */
-  remove(waiter: Waiter): boolean {
-    if (!this.#waiters.delete(waiter)) return false
-    const count = this.countOf(waiter.userId) - 1
-    if (count > 0) this.#counts.set(waiter.userId, count)
-    else this.#counts.delete(waiter.userId)
+  remove(request: HeldRequest): boolean {
+    if (!this.#requests.delete(request)) return false
+    const count = this.countOf(request.userId) - 1
+    if (count > 0) this.#counts.set(request.userId, count)
+    else this.#counts.delete(request.userId)
     return true
   }
 }
@@ -111,31 +109,34 @@ export class Waking {
     return new Map([...this.#waiting].map(([id, { size }]) => [id, size]))
   }
 
-  /** Wakes the deployment, and resolves when it may serve the request. Rejects with the error for the caller. */
-  wait(deployment: ServingDeployment, request: HeldRequest): Promise<void> {
+  /** Wakes the deployment, and holds the request until it may go on. Throws if too many of its user wait. */
+  hold(deployment: ServingDeployment, request: HeldRequest): void {
     const { deploymentId: id } = deployment
     const known = this.#waiting.get(id)
     const line = known ?? new Line(deployment)
     if (line.countOf(request.userId) >= this.#limit) {
       throw new RateLimitedError(5, `Too many of your requests wait for ${deployment.modelName}.`)
     }
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const waiter: Waiter = { ...request, since: performance.now(), resolve, reject }
-    line.add(waiter)
-    request.signal.addEventListener('abort', () => this.#settle(id, waiter, resolve))
-    if (known === undefined) {
-      this.#waiting.set(id, line)
-      this.#awaited.add(id)
-      void this.#wake(deployment, request.route)
-    }
-    return promise
+    line.add(request)
+    if (known !== undefined) return
+    this.#waiting.set(id, line)
+    this.#awaited.add(id)
+    void this.#wake(deployment, request.route)
+  }
+
+  /** Removes a request whose caller has left. Returns false if the request doesn't wait anymore. */
+  remove(id: string, request: HeldRequest): boolean {
+    const line = this.#waiting.get(id)
+    if (!line?.remove(request)) return false
+    if (line.size === 0) this.#waiting.delete(id)
+    return true
   }
 
   close(): void {
     clearTimeout(this.#timer)
     this.#stops.forEach((stop) => stop())
     for (const id of this.#waiting.keys()) {
-      this.#rejectAll(id, new ApplicationError('draining', 'The server is shutting down. Retry.', 1))
+      this.#failAll(id, new ApplicationError('draining', 'The server is shutting down. Retry.', 1))
     }
   }
 
@@ -144,7 +145,7 @@ export class Waking {
       await wakeForRequest(this.#deps, id, route)
       this.#check()
     } catch (error) {
-      this.#rejectAll(id, toWakeError(error))
+      this.#failAll(id, toWakeError(error))
     }
   }
 
@@ -175,24 +176,28 @@ export class Waking {
   async #apply(id: string, deployment: ServingDeployment, state: WakeState | undefined): Promise<void> {
     if (state?.isReady) return this.#admitAll(id)
     const error = await this.#findError(id, deployment, state)
-    if (error !== null) return this.#rejectAll(id, error)
+    if (error !== null) return this.#failAll(id, error)
     const now = performance.now()
-    const late = this.#waiting.get(id)!.waiters.filter(({ since, patience }) => now - since >= patience)
+    const late = this.#waiting.get(id)?.requests.filter(({ until }) => now >= until) ?? []
     if (late.length === 0) return
     const waking = await this.#explainWait(id, deployment)
-    for (const waiter of late) this.#settle(id, waiter, () => waiter.reject(waking))
+    for (const request of late) if (this.remove(id, request)) request.fail(waking)
   }
 
   /** Lets the requests go on in the order of their arrival, except those whose caller has lost access meanwhile. */
   async #admitAll(id: string): Promise<void> {
-    const { waiters } = this.#waiting.get(id)!
-    const accesses = waiters.map((waiter) => ({ ...pickCaller(waiter), deploymentIds: [id], waiter }))
-    for (const { access, error } of await findLostAccess(this.#deps.db, accesses)) {
-      this.#settle(id, access.waiter, () => access.waiter.reject(error))
-    }
-    for (const [index, waiter] of waiters.entries()) {
+    const requests = this.#waiting.get(id)?.requests ?? []
+    const sessions = new Map(requests.map(({ userId, sessionId }) => [sessionId, userId]))
+    const accesses = [...sessions].map(([sessionId, userId]) => ({ userId, sessionId, deploymentIds: [id] }))
+    const lost = await findLostAccess(this.#deps.db, accesses)
+    const errors = new Map(lost.map(({ access, error }) => [access.sessionId, error]))
+    for (const [index, request] of requests.entries()) {
+      if (index === headStart.requests) await delay(headStart.milliseconds)
       if (index % batch === batch - 1) await nextTurn()
-      this.#settle(id, waiter, () => waiter.resolve())
+      if (!this.remove(id, request)) continue
+      const error = errors.get(request.sessionId)
+      if (error === undefined) request.proceed()
+      else request.fail(error)
     }
   }
 
@@ -224,21 +229,12 @@ export class Waking {
     return (await readStartSeconds(this.#deps.db, id)) ?? usualStartSeconds
   }
 
-  #rejectAll(id: string, error: unknown): void {
-    for (const waiter of this.#waiting.get(id)?.waiters ?? []) {
-      this.#settle(id, waiter, () => waiter.reject(error))
+  #failAll(id: string, error: unknown): void {
+    for (const request of this.#waiting.get(id)?.requests ?? []) {
+      if (this.remove(id, request)) request.fail(error)
     }
   }
-
-  #settle(id: string, waiter: Waiter, settle: () => void): void {
-    const line = this.#waiting.get(id)
-    if (!line?.remove(waiter)) return
-    if (line.size === 0) this.#waiting.delete(id)
-    settle()
-  }
 }
-
-const pickCaller = ({ userId, sessionId }: HeldRequest) => ({ userId, sessionId })
 
 /** Budgets say so as OpenAI does. */
 function toWakeError(error: unknown): unknown {
