@@ -1,5 +1,5 @@
-// Measures where conversations and other requests go with each INFERENCE_ROUTING: two real embedded engines behind one name, whose caches tell how
-// much of each prompt they had, and how long the first token took.
+// Measures where conversations and other requests go with each INFERENCE_ROUTING: two real engines behind one name, embedded ones or those of
+// LLAMA_SERVER_COMMAND, whose caches tell how much of each prompt they had, and how long the first token took.
 import { spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -130,7 +130,7 @@ async function startServer(routing: string, cleanup: AsyncDisposableStack) {
     `{"models": [${describeRandomModel(shape, { file, bytes: statSync(file).size })}]}`,
   )
   const port = await getPort({ host: '127.0.0.1' })
-  const { PATH = '', HOME = '' } = process.env
+  const { PATH = '', HOME = '', LLAMA_SERVER_COMMAND } = process.env
   const child = spawn(process.execPath, [join(root, 'server/bin/berth.mjs')], {
     env: {
       PATH,
@@ -143,6 +143,7 @@ async function startServer(routing: string, cleanup: AsyncDisposableStack) {
       LOCAL_STATE_CACHE_MIB: '0',
       LOCAL_EXPECTED_ENGINES: values.engines,
       INFERENCE_ROUTING: routing,
+      ...(LLAMA_SERVER_COMMAND === undefined ? {} : { LLAMA_SERVER_COMMAND }),
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
