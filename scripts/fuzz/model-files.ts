@@ -6,6 +6,11 @@ import { countParameters } from '../../server/src/features/own-models/files/coun
 import { readGgufHeader } from '../../server/src/features/own-models/files/gguf-header.ts'
 import { parseJson } from '../../server/src/features/own-models/files/parse-json.ts'
 import { readSafetensorsHeader } from '../../server/src/features/own-models/files/safetensors-header.ts'
+import {
+  AdapterMatrices,
+  findAdapterRefusal,
+  toBaseRepository,
+} from '../../server/src/features/own-models/facts/adapter-facts.ts'
 import { isObject } from '../../server/src/features/own-models/facts/config-object.ts'
 import {
   readConfigArchitecture,
@@ -16,7 +21,7 @@ import { readGgufFacts } from '../../server/src/features/own-models/facts/gguf-f
 import { listGgufVariants } from '../../server/src/features/own-models/facts/gguf-variants.ts'
 import { parseRepositoryName } from '../../server/src/features/own-models/repository-name.ts'
 
-const readers = [fuzzGguf, fuzzSafetensors, fuzzConfig, fuzzNames]
+const readers = [fuzzGguf, fuzzSafetensors, fuzzConfig, fuzzNames, fuzzAdapterConfig]
 
 /** Gives the bytes to the reader that the first one names. */
 export async function fuzz(data: Buffer): Promise<void> {
@@ -50,6 +55,9 @@ async function fuzzSafetensors(bytes: Buffer): Promise<void> {
   length.writeBigUInt64LE(BigInt(bytes.length))
   const tensors = await readSafetensorsHeader(openSource(Buffer.concat([length, bytes, Buffer.alloc(64)])))
   for (const bits of [null, 4, 8]) requireNumbers({ parameters: countParameters(tensors, bits) })
+  const matrices = new AdapterMatrices()
+  for (const { name, shape } of tensors) matrices.add(name, shape.at(-1) ?? 0, shape.at(-2) ?? 0)
+  requireNumbers({ rank: matrices.toContents(null).rank })
 }
 
 async function fuzzConfig(bytes: Buffer): Promise<void> {
@@ -58,6 +66,13 @@ async function fuzzConfig(bytes: Buffer): Promise<void> {
   requireNumbers(readConfigArchitecture(config, 1e9))
   readContextLength(config)
   readWeightFormat(config, 'a/b')
+}
+
+async function fuzzAdapterConfig(bytes: Buffer): Promise<void> {
+  const config = parseJson(bytes)
+  if (!isObject(config)) return
+  findAdapterRefusal(config)
+  toBaseRepository(config['base_model_name_or_path'])
 }
 
 async function fuzzNames(bytes: Buffer): Promise<void> {
