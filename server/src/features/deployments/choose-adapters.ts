@@ -2,7 +2,7 @@ import { ApplicationError } from '../../base/errors.ts'
 import { nameFormat } from '../../base/format-names.ts'
 import type { AdapterServing, ModelAdapter, RuntimeEngine } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import { findEngine } from '../catalog/engine-choice.ts'
+import { findEngine, findRankObstacle } from '../catalog/engine-choice.ts'
 import { findVisibleModel } from '../catalog/find-variant.ts'
 import type { CatalogModel } from '../catalog/model.ts'
 import type { Deployment } from './store.ts'
@@ -11,6 +11,8 @@ type Served = Pick<
   Deployment,
   'organization_id' | 'model_name' | 'model_format' | 'model_size_in_billions' | 'adapters'
 >
+
+type AdapterEngine = RuntimeEngine & { adapters: AdapterServing }
 
 /**
  * The adapters with these ids, as the deployment keeps them. It must be able to serve each: an adapter of its model that its organization
@@ -21,21 +23,21 @@ export async function chooseAdapters(
   deployment: Served,
   modelIds: readonly string[],
 ): Promise<ModelAdapter[]> {
-  const serving = requireServing(deps.runtime.engines, deployment)
+  const engine = requireEngine(deps.runtime.engines, deployment)
   const adapters: ModelAdapter[] = []
   for (const id of new Set(modelIds)) {
     const kept = deployment.adapters.find(({ modelId }) => modelId === id)
-    adapters.push(kept ?? toAdapter(await findAdapter(deps, deployment, id), deployment, serving))
+    adapters.push(kept ?? toAdapter(await findAdapter(deps, deployment, id), deployment, engine))
   }
   return adapters
 }
 
-function requireServing(
+function requireEngine(
   engines: readonly RuntimeEngine[],
   { model_format: format, model_name: name }: Served,
-): AdapterServing {
+): AdapterEngine {
   const engine = findEngine({ format }, engines)
-  if (engine?.adapters !== undefined) return engine.adapters
+  if (engine?.adapters !== undefined) return { ...engine, adapters: engine.adapters }
   throw refuse(`${engine?.title ?? 'The engine'} serves no adapters here, so ${name} can not have any`)
 }
 
@@ -52,7 +54,7 @@ async function findAdapter(
 function toAdapter(
   { id, modelName, adapter, variants }: CatalogModel,
   { model_name: baseName, model_size_in_billions: size }: Served,
-  { format, ranks }: AdapterServing,
+  engine: AdapterEngine,
 ): ModelAdapter {
   if (adapter === undefined) throw refuse(`${modelName} is no adapter, but a model of its own`)
   const { baseModelName, baseSizes, rank } = adapter
@@ -60,15 +62,15 @@ function toAdapter(
     throw refuse(`${modelName} is an adapter of ${baseModelName}, not of ${baseName}`)
   if (!baseSizes.includes(size))
     throw refuse(`${modelName} does not fit ${baseName} with ${size} billion parameters`)
+  const { format } = engine.adapters
   const variant = variants.find((each) => each.format === format)
   if (variant === undefined) {
     throw refuse(
       `The engine of this deployment needs a ${nameFormat(format)}, which ${modelName} does not have`,
     )
   }
-  const largest = ranks?.at(-1) ?? Infinity
-  if (rank > largest)
-    throw refuse(`The engine serves adapters up to rank ${largest}, and ${modelName} has ${rank}`)
+  const obstacle = findRankObstacle(engine, rank)
+  if (obstacle !== null) throw refuse(obstacle)
   return {
     modelId: id,
     modelName,

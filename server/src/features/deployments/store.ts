@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Insertable, Selectable } from 'kysely'
 import { notify } from '../../database/notifications.ts'
 import type { Database } from '../../database/tables.ts'
+import { servesAdapter } from '../own-models/serves-adapter.ts'
 import { insertInstance, makeInstance } from './instances/store.ts'
 import type { DeploymentEventsTable, DeploymentsTable } from './tables.ts'
 
@@ -182,9 +183,6 @@ export function listDeploymentsByName(
     .orderBy('id', 'desc')
     .execute()
 }
-
-const servesAdapter = (name: string) =>
-  sql<boolean>`adapters @> ${JSON.stringify([{ modelName: name }])}::jsonb`
 
 /** Deployments that answer requests: the running and the sleeping ones, newest first. */
 export function listCallableDeployments(db: Database, scope: ServingScope): Promise<Deployment[]> {

@@ -3,7 +3,7 @@ import { nameFormat } from '../../base/format-names.ts'
 import type { Services } from '../../services.ts'
 import type { CatalogModel } from '../catalog/model.ts'
 import { findObstacle, readContents } from './inspect.ts'
-import { findBase } from './find-base.ts'
+import { findAdapterContents, findBase } from './find-base.ts'
 import type { AdapterBase } from './find-base.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
 import { fromRepository, toOwnModel, toRepositoryHead } from './to-model.ts'
@@ -46,7 +46,7 @@ export async function requireBase(
   variants: readonly RepositoryVariant[],
   given: string | undefined,
 ): Promise<AdapterBase | null> {
-  const contents = variants.find(({ adapter }) => adapter !== null)?.adapter ?? null
+  const contents = findAdapterContents(variants)
   if (contents === null) return null
   const base = await findBase(deps, organizationId, contents, given)
   if (!('reason' in base)) return base

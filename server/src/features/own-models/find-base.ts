@@ -2,6 +2,7 @@ import type { Services } from '../../services.ts'
 import { listDeployableModels } from '../catalog/find-variant.ts'
 import type { AdapterFacts, CatalogModel } from '../catalog/model.ts'
 import type { AdapterContents } from './facts/adapter-facts.ts'
+import type { RepositoryVariant } from './repository-reader.ts'
 
 /** The model that an adapter changes. */
 export interface AdapterBase {
@@ -12,6 +13,11 @@ export interface AdapterBase {
 /** What owners of quantized copies add to the name of a repository */
 const copySuffix =
   /[-_](gguf|awq|gptq|gptq-int[348]|fp8|fp8-dynamic|nvfp4|mxfp4|int[48]|bnb-4bit|unsloth|w\d+a\d+)$/
+
+/** What the files of an adapter say; null for a model that is no adapter. */
+export function findAdapterContents(variants: readonly RepositoryVariant[]): AdapterContents | null {
+  return variants.find(({ adapter }) => adapter !== null)?.adapter ?? null
+}
 
 /**
  * Finds the base model of an adapter among those that an organization sees, or that the installation has (`null`): the one with the name or

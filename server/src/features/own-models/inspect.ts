@@ -4,12 +4,12 @@ import { ModelHubError } from '../../ports/model-hub.ts'
 import type { HubRepository } from '../../ports/model-hub.ts'
 import type { RuntimeEngine } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import { findEngine } from '../catalog/engine-choice.ts'
+import { findEngine, findRankObstacle } from '../catalog/engine-choice.ts'
 import { placeVariants } from '../placement/plan.ts'
 import type { SelectionResult } from '../placement/instance-selection.ts'
 import { findHubToken } from './hub-tokens.ts'
 import { readRepository } from './read-repository.ts'
-import { findBase } from './find-base.ts'
+import { findAdapterContents, findBase } from './find-base.ts'
 import type { AdapterBase } from './find-base.ts'
 import type { RepositoryContents } from './read-repository.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
@@ -83,20 +83,20 @@ export async function planVariants(
     baseModel: string | undefined
   },
 ): Promise<Omit<Inspection, 'repository'>> {
-  const contents = variants.find(({ adapter }) => adapter !== null)?.adapter
-  if (contents !== undefined && contents !== null) {
-    const base = await findBase(deps, organizationId, contents, baseModel)
-    return {
-      base: 'reason' in base ? null : base,
-      variants: variants.map((variant) => ({
-        variant,
-        engine: findServingEngine(variant, deps.runtime.engines) ?? null,
-        obstacle: findObstacle(variant, deps.runtime.engines) ?? ('reason' in base ? base.reason : null),
-        placement: null,
-      })),
-    }
+  const contents = findAdapterContents(variants)
+  if (contents === null) return { base: null, variants: await placeAll(deps, modelName, variants, origin) }
+  const { engines } = deps.runtime
+  const found = await findBase(deps, organizationId, contents, baseModel)
+  const [base, baseObstacle] = 'reason' in found ? [null, found.reason] : [found, null]
+  return {
+    base,
+    variants: variants.map((variant) => ({
+      variant,
+      engine: findServingEngine(variant, engines) ?? null,
+      obstacle: findObstacle(variant, engines) ?? baseObstacle,
+      placement: null,
+    })),
   }
-  return { base: null, variants: await placeAll(deps, modelName, variants, origin) }
 }
 
 async function placeAll(
@@ -163,10 +163,8 @@ export function findObstacle(variant: RepositoryVariant, engines: readonly Runti
       ? `No engine of this server loads ${nameFormat(format)}`
       : `No engine of this server serves adapters in the format ${nameFormat(format)}`
   }
-  const largestRank = engine.adapters?.ranks?.at(-1) ?? Infinity
-  if (adapter !== null && adapter.rank > largestRank) {
-    return `${engine.title} serves adapters up to rank ${largestRank}, and this one has ${adapter.rank}`
-  }
+  const rankObstacle = adapter === null ? null : findRankObstacle(engine, adapter.rank)
+  if (rankObstacle !== null) return rankObstacle
   if (!variant.needsArchitecture || engine.architectures === undefined) return null
   if (name === null) return 'The files name no architecture'
   if (engine.architectures.includes(name)) return null

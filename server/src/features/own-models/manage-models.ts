@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { ApplicationError } from '../../base/errors.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { Database } from '../../database/tables.ts'
@@ -16,6 +15,7 @@ import { holdMembership } from '../organizations/memberships.ts'
 import { buildModel, defaultModelName } from './build-model.ts'
 import { findHubToken, storeHubToken } from './hub-tokens.ts'
 import type { InspectDeps, RepositoryRequest } from './inspect.ts'
+import { servesAdapter } from './serves-adapter.ts'
 import { forgetUploads, removeFiles } from './uploads/remove-upload.ts'
 
 /** Adds the model of a repository to the viewer's organization, and keeps the token of the request. Its weights stay on the Hub. */
@@ -93,12 +93,7 @@ async function listActiveDeployments(
     .selectFrom('deployments')
     .select('id')
     .where('organization_id', '=', organizationId)
-    .where((where) =>
-      where.or([
-        where('model_name', '=', modelName),
-        sql<boolean>`adapters @> ${JSON.stringify([{ modelName }])}::jsonb`,
-      ]),
-    )
+    .where((where) => where.or([where('model_name', '=', modelName), servesAdapter(modelName)]))
     .where('status', 'not in', ['failed', 'terminated'])
     .orderBy('created_at')
     .execute()
