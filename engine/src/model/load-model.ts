@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { getLlama, LlamaLogLevel, readGgufFileInfo, resolveChatWrapper } from 'node-llama-cpp'
+import { getLlama, LlamaLogLevel, readGgufFileInfo } from 'node-llama-cpp'
 import type {
   ChatWrapper,
   GgufFileInfo,
@@ -14,6 +14,7 @@ import type { Log } from '../base/log.ts'
 import { writeMebibytes } from '../base/mebibytes.ts'
 import type { Settings } from '../base/settings.ts'
 import { chooseAttention } from './attention.ts'
+import { chooseChatWrapper } from './chat-wrapper.ts'
 import { waitingPerSequence } from './limits.ts'
 import { LoadError, noGpu, toLoadError } from './load-error.ts'
 import { createSequencePool } from './sequences.ts'
@@ -152,7 +153,7 @@ function chooseGpuLayers({
 
 async function createChat(
   model: LlamaModel,
-  { parallel, contextTokens, stateCacheBytes }: Settings,
+  { modelPath, parallel, contextTokens, stateCacheBytes }: Settings,
   threads: number,
   log: Log,
 ): Promise<LoadedModel['chat']> {
@@ -160,7 +161,7 @@ async function createChat(
   const warm = context.getSequence()
   await warm.evaluateWithoutGeneratingNewTokens(model.tokenize('warm'))
   await warm.dispose()
-  const wrapper = resolveChatWrapper(model)
+  const wrapper = await chooseChatWrapper(model, modelPath, log)
   const canCallTools = templateTakesTools(model, wrapper)
   log(
     `context of ${context.contextSize} tokens for each of ${parallel} sequences, chat template ` +
