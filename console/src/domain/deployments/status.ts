@@ -36,3 +36,7 @@ export const isPlayable = (deployment: Pick<Deployment, 'status' | 'model_type'>
 
 export const isEnding = ({ status }: Pick<Deployment, 'status'>) =>
   status === 'terminating' || status === 'terminated'
+
+/** Whether the deployment will never answer again. */
+export const isFinished = (deployment: Pick<Deployment, 'status'>) =>
+  deployment.status === 'failed' || isEnding(deployment)

@@ -4,6 +4,7 @@ import type { DeployableModel, Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
+import { isFinished } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { formatBytes } from '../../format.ts'
@@ -14,11 +15,11 @@ const words = text.adapters
 
 /** The adapters that a deployment serves, and those of the catalog that it could serve; nothing if there are none. */
 export function Adapters({ deployment }: { deployment: Deployment }) {
-  const { id, adapters, status } = deployment
+  const { id, adapters } = deployment
   const { change: mayChange } = useAccess(deployment)
   const { data: models = [] } = useQuery(modelsQuery)
   const change = useChangeDeployment(id)
-  const isOver = status === 'failed' || status === 'terminating' || status === 'terminated'
+  const isOver = isFinished(deployment)
   const canChange = mayChange && !isOver
   const others = canChange ? models.filter((model) => isOther(model, deployment)) : []
   if (adapters.length === 0 && others.length === 0) return null

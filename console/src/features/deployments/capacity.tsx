@@ -6,6 +6,7 @@ import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
 import { Figure, Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
+import { isFinished } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { planQuery } from '../../domain/deploy/queries.ts'
 import type { Minimums } from '../../domain/deploy/queries.ts'
@@ -19,16 +20,10 @@ const words = text.deployment
 export function Capacity({ deployment }: { deployment: Deployment }) {
   const { change } = useAccess(deployment)
   const [open, setOpen] = useState(false)
-  const {
-    context_tokens,
-    parallel_sequences,
-    min_context_tokens,
-    min_parallel_sequences,
-    status,
-    waiting_for,
-  } = deployment
+  const { context_tokens, parallel_sequences, min_context_tokens, min_parallel_sequences, waiting_for } =
+    deployment
   if (context_tokens === null || parallel_sequences === null) return null
-  const isOver = status === 'failed' || status === 'terminating' || status === 'terminated'
+  const isOver = isFinished(deployment)
   return (
     <Section
       title={words.capacity}

@@ -4,7 +4,7 @@ import { Badge } from '../../components/badge.tsx'
 import type { Tone } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
-import { isChanging } from '../../domain/deployments/status.ts'
+import { isChanging, isFinished } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { formatMoment, formatNumber, formatRelative } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
@@ -30,7 +30,7 @@ export function Instances({ deployment }: { deployment: Deployment }) {
   const { change } = useAccess(deployment)
   const [isEditing, setEditing] = useState(false)
   const { status, instances, waiting_for: waitingFor, status_message: message } = deployment
-  const isOver = status === 'failed' || status === 'terminating' || status === 'terminated'
+  const isOver = isFinished(deployment)
   const priceOf = usePrices(instances.length > 0)
   if (isOver && instances.length === 0) return null
   return (

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { describeEvent } from './describe-event.ts'
 import { beginTransition } from './event-transition.ts'
-import type { EventTransition } from './event-transition.ts'
+import type { EventTransition, TransitionOrigin } from './event-transition.ts'
 
 const at = new Date('2026-01-01T12:00:00Z')
 const ago = (minutes: number) => new Date(at.getTime() - minutes * 60_000)
-const wake = (origin: Parameters<typeof beginTransition>[1], since: Date | null = ago(42)) =>
+const wake = (origin: TransitionOrigin, since: Date | null = ago(42)) =>
   beginTransition('wake', origin, since, at)
-const sleep = (origin: Parameters<typeof beginTransition>[1]) => beginTransition('sleep', origin, ago(5), at)
+const sleep = (origin: TransitionOrigin) => beginTransition('sleep', origin, ago(5), at)
 const end = (transition: EventTransition, phases: EventTransition['phases']) => ({ ...transition, phases })
 
 test.each([

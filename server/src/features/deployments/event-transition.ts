@@ -39,14 +39,15 @@ export interface EventTransition {
   phases: PhaseDuration[] | null
 }
 
-type Origin = { cause: TransitionCause } & Partial<
+/** Who or what began a wake or a sleep. */
+export type TransitionOrigin = { cause: TransitionCause } & Partial<
   Pick<EventTransition, 'route' | 'user_id' | 'idle_minutes'>
 >
 
 /** A wake or a sleep that begins now. `since` is when the deployment fell asleep or woke; null if it did neither completely. */
 export function beginTransition(
   type: 'wake' | 'sleep',
-  origin: Origin,
+  origin: TransitionOrigin,
   since: Date | null,
   at: Date,
 ): EventTransition {

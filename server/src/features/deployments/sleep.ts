@@ -5,6 +5,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { accessDeployment } from './access-deployment.ts'
 import { describeTarget } from './audit-target.ts'
 import { beginTransition } from './event-transition.ts'
+import type { TransitionOrigin } from './event-transition.ts'
 import { updateOwnDeployment } from './change-store.ts'
 import type { EventContent } from './change-store.ts'
 import { isActive } from './lifecycle.ts'
@@ -59,7 +60,7 @@ export function requireActive({ status }: Pick<Deployment, 'status'>): void {
 export async function putToSleepFor(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   id: string,
-  origin: SleepOrigin,
+  origin: TransitionOrigin,
 ): Promise<void> {
   const at = clock()
   const deployment = await findDeployment(db, id)
@@ -73,8 +74,10 @@ export async function putToSleepFor(
   )
 }
 
-type SleepOrigin = Parameters<typeof beginTransition>[1]
-
-function toSleepEvent({ status_changed_at: since }: Deployment, origin: SleepOrigin, at: Date): EventContent {
+function toSleepEvent(
+  { status_changed_at: since }: Deployment,
+  origin: TransitionOrigin,
+  at: Date,
+): EventContent {
   return { stage: 'sleep', message: '', transition: beginTransition('sleep', origin, since, at) }
 }

@@ -7,6 +7,7 @@ import { assertCanStart } from '../billing/deployment-limits.ts'
 import { accessDeployment } from './access-deployment.ts'
 import { describeTarget } from './audit-target.ts'
 import { beginTransition } from './event-transition.ts'
+import type { TransitionOrigin } from './event-transition.ts'
 import { updateOwnDeployment } from './change-store.ts'
 import type { TransactionHook } from './change-store.ts'
 import { requireActive } from './sleep.ts'
@@ -51,7 +52,7 @@ export async function wakeAsScheduled(deps: Deps, deployment: Deployment): Promi
 async function wake(
   deps: Deps,
   deployment: Deployment,
-  origin: Parameters<typeof beginTransition>[1],
+  origin: TransitionOrigin,
   hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
   const {
