@@ -23,7 +23,7 @@ const { values } = parseArgs({
 const root = resolve(import.meta.dirname, '..')
 const tiny = join(root, 'catalog/weights/berth-tiny.gguf')
 /** Memory for all engines */
-const memory = { alone: 8 * 2 ** 30, shared: 2 ** 30 }
+const memory = { alone: 8 * 2 ** 30, shared: 640 * 2 ** 20 }
 
 const prompt = [{ role: 'user', content: 'Hello' }]
 
@@ -112,11 +112,13 @@ async function measureSharing(server: MeasuredServer): Promise<void> {
   const random = createRandom(1)
   const began = performance.now()
   const times: Promise<number>[] = []
+  let most = 0
   while (performance.now() - began < Number(values.seconds) * 1000) {
     let left = random() * total
     const index = weights.findIndex((weight) => (left -= weight) <= 0)
     times.push(chat(server, ids[index]!))
     await delay(-Math.log(1 - random()) * Number(values.every) * 1000)
+    most = Math.max(most, server.findEngines().length)
   }
   const first = await Promise.all(times)
   const seconds = (performance.now() - began) / 1000
@@ -127,6 +129,7 @@ async function measureSharing(server: MeasuredServer): Promise<void> {
     `${at(first, 0.5)} ms`,
     `${at(first, 0.95)} ms`,
     `${(held / (10 * seconds)).toFixed(2)} of 10 engines`,
+    `${most} at a time`,
   ])
   for (const id of ids) await server.call('DELETE', `${path}/${id}`)
   for (const id of ids) await server.waitForStatus(id, 'terminated')
@@ -146,7 +149,7 @@ function at(numbers: readonly number[], share: number): string {
 const print = (cells: readonly string[]) =>
   process.stdout.write(
     `${cells
-      .map((cell) => cell.padEnd(18))
+      .map((cell) => cell.padEnd(20))
       .join('')
       .trimEnd()}\n`,
   )
@@ -160,7 +163,7 @@ await runProgram(async (cleanup) => {
     await measureWakes(server, shapes.half.name, await prepareRandomModel(tiny, shapes.half))
   }
   if (values.only !== 'wakes') {
-    print(['', '', 'first token', '95 %', 'held'])
+    print(['', '', 'first token', '95 %', 'held', 'engines'])
     await measureSharing(await startMeasuredServer({ engines: 2, memory: memory.shared }, cleanup))
   }
   return true
