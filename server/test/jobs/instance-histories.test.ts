@@ -1,0 +1,100 @@
+import { randomInt } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { compareHistories } from '../chaos/instances/compare.ts'
+import { playHistory } from '../chaos/instances/history.ts'
+import type { History } from '../chaos/instances/history.ts'
+import { killAndRestart, openWorld, resetClock, stepClock } from '../chaos/instances/world.ts'
+import type { Member, World } from '../chaos/instances/world.ts'
+import { createRandom, pickFrom } from '../chaos/load.ts'
+
+/** `npm run test:instances` runs 1,000 histories, from a random seed unless INSTANCE_SEED names one. */
+const histories = Number(process.env['INSTANCE_HISTORIES'] ?? 3)
+const firstSeed = Number(process.env['INSTANCE_SEED'] ?? (histories > 3 ? randomInt(2 ** 31) : 1))
+const factor = Number(process.env['INSTANCE_PACE'] ?? 5)
+/** So many owners share the hardware and the processes at the same time. */
+const together = 10
+const stepsPerHistory = 14
+/** Hardware for so many engines, of about 20 that the owners want */
+const places = 12
+/** Fast time that a worker needs to take over from one that was killed between a release and its record */
+const takeover = 60_000
+
+/** Kills processes, refuses hardware and sets clocks until the signal aborts. Returns how far the clocks were off together. */
+async function disturb(world: World, random: () => number, signal: AbortSignal): Promise<number> {
+  const setsClocks = random() < 0.3
+  const steps: { member: Member; step: number }[] = []
+  while (!signal.aborted) {
+    await world.pass(random() * 25_000)
+    const choice = random()
+    const member = pickFrom(random, world.members)!
+    if (signal.aborted) break
+    if (choice < 0.5) await killAndRestart(member)
+    else if (choice < 0.75) {
+      world.hardware.isFull = true
+      await world.pass(random() * 8_000)
+      world.hardware.isFull = false
+    } else if (setsClocks) {
+      const step = Math.round((random() - 0.5) * 20_000)
+      steps.push({ member, step })
+      stepClock(member, step)
+    }
+  }
+  return steps.reduce((sum, { step }) => sum + Math.abs(step), 0)
+}
+
+/** Waits until every deployment has ended and every request is metered. */
+async function settle(world: World, played: readonly History[]): Promise<void> {
+  const ids = played.map(({ organizationId }) => organizationId)
+  await expect
+    .poll(
+      () =>
+        world.db
+          .selectFrom('deployments')
+          .select(['id', 'status', 'status_message'])
+          .where('organization_id', 'in', ids)
+          .where('status', '<>', 'terminated')
+          .execute(),
+      { timeout: 60_000, interval: 200 },
+    )
+    .toEqual([])
+}
+
+/** Owners who act at the same time. `seed` decides what happens to the hardware and the processes. */
+async function playTogether(world: World, seeds: readonly number[]): Promise<string[]> {
+  const ending = new AbortController()
+  const disturbing = disturb(world, createRandom(seeds[0]! ^ 0x5eed), ending.signal)
+  const played = await Promise.all(
+    seeds.map((seed) => playHistory(world, seed, createRandom(seed), stepsPerHistory)),
+  ).finally(() => ending.abort())
+  const clock = await disturbing
+  await settle(world, played)
+  for (const member of world.members) resetClock(member)
+  const tolerance = { clock, release: takeover }
+  const failures = played.flatMap(({ seed, failures: own }) => own.map((each) => `seed ${seed}: ${each}`))
+  let differences: string[] = []
+  // Tokens are recorded a moment later.
+  for (let tries = 0; tries < 50; tries += 1) {
+    differences = await compareHistories(world.db, played, world.hardware.record, tolerance)
+    if (differences.length === 0) break
+    await world.pass(1_000)
+  }
+  return [...failures, ...differences]
+}
+
+test(
+  `random histories of instances match what their hardware and their callers saw (from seed ${firstSeed})`,
+  { timeout: 120_000 + histories * 20_000 },
+  async () => {
+    await using cleanup = new AsyncDisposableStack()
+    const world = await openWorld({ factor, places, random: createRandom(firstSeed) }, cleanup)
+    for (let seed = firstSeed; seed < firstSeed + histories; seed += together) {
+      const count = Math.min(together, firstSeed + histories - seed)
+      const seeds = Array.from({ length: count }, (_, index) => seed + index)
+      const differences = await playTogether(world, seeds)
+      expect(
+        differences,
+        `INSTANCE_SEED=${seed} INSTANCE_HISTORIES=${count} repeats these histories`,
+      ).toEqual([])
+    }
+  },
+)
