@@ -213,7 +213,7 @@ async function readEvents(db: Database, ids: readonly string[]): Promise<Event[]
 async function readServed(db: Database, ids: readonly string[]): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('token_usage')
-    .select(['deployment_id', ({ fn }) => fn.sum<number>('requests').as('requests')])
+    .select(['deployment_id', ({ fn }) => fn.sum<string>('requests').as('requests')])
     .where('deployment_id', 'in', ids)
     .groupBy('deployment_id')
     .execute()

@@ -25,7 +25,7 @@ const shorten = <Timer extends typeof wait | typeof repeat>(start: Timer): Timer
   Object.assign(
     (run: () => void, milliseconds = 0, ...given: []) => start(run, milliseconds / factor, ...given),
     start,
-  ) as Timer
+  )
 globalThis.setTimeout = shorten(wait)
 globalThis.setInterval = shorten(repeat)
 timers.setTimeout = (milliseconds = 0, ...given) => delay(milliseconds / factor, ...given)
