@@ -161,7 +161,7 @@ async function askOnce(actor: Actor, id: string, index: number): Promise<void> {
   const { world, asked, failures, broken } = actor
   const api = world.apis[index % world.apis.length]!
   const { kills } = api
-  const isDown = () => api.child.signalCode !== null
+  const isDown = () => api.child.killed
   const wasDown = isDown()
   const from = world.now()
   const chat = { model: id, messages: [{ role: 'user', content: 'Hello' }] }
