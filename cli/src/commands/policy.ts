@@ -16,7 +16,7 @@ export interface PolicyOptions {
   schedule?: readonly string[] | undefined
 }
 
-/** The fields of a change, for the options that are there. */
+/** Turns the given options into the fields of a change. */
 export function toPolicyChange({
   min,
   max,

@@ -13,7 +13,7 @@ import { useChangeDeployment } from './queries.ts'
 
 const words = text.adapters
 
-/** The adapters that a deployment serves, and those of the catalog that it could serve; nothing if there are none. */
+/** Shows the adapters that a deployment serves and those that it could serve. Shows nothing if there are none. */
 export function Adapters({ deployment }: { deployment: Deployment }) {
   const { id, adapters } = deployment
   const { change: mayChange } = useAccess(deployment)

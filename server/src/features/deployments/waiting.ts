@@ -2,7 +2,7 @@ import type { WaitingFor, WaitingState } from './lifecycle.ts'
 import { needsResize } from './resize.ts'
 import type { Deployment } from './store.ts'
 
-/** States that need no sentence of their own. */
+/** What a deployment says while it waits, for the waits that always say the same */
 const sentences = {
   release: 'The instance is being released.',
   drain: 'The requests in flight are being finished before the instance is released.',

@@ -10,8 +10,8 @@ const maxAgeMilliseconds = 3_000
 const maxLosses = 100
 
 /**
- * The models of one cluster that serve, as three requests a second tell, however many models there are. About all others the supervisor itself
- * is asked. The first question starts the requests.
+ * The models of one cluster that serve. Three requests a second list them, however many models there are. Questions about other models go
+ * to the supervisor itself. The first question starts the requests.
  */
 export class ListedModels {
   readonly #supervisor: Supervisor

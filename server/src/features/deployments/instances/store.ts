@@ -72,7 +72,7 @@ export async function listLiveInstances(
   return Map.groupBy(rows, ({ deployment_id: id }) => id)
 }
 
-/** The live instances of deployments, oldest first, by deployment; where there is none, the last one. */
+/** Finds the live instances of each deployment, oldest first. A deployment without live ones has its last one. */
 export async function listShownInstances(
   db: Database,
   deploymentIds: readonly string[],
