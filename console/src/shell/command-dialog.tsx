@@ -18,6 +18,9 @@ interface CommandDialogProps {
 export function CommandDialog({ commands, onClose }: CommandDialogProps) {
   const [query, setQuery] = useState('')
   const groups = searchCommands([...useShellCommands(), ...commands], query)
+  // cmdk keeps the order in which groups appeared, unless the best match changes their keys. New keys make new elements, and cmdk tells
+  // assistive technology about the new one only if the value of the selected item changes too.
+  const order = groups[0]?.group
   const run = (command: Command) => () => {
     onClose()
     void command.run()
@@ -42,13 +45,17 @@ export function CommandDialog({ commands, onClose }: CommandDialogProps) {
               <Palette.Empty className="px-3 py-8 text-center text-muted">{words.noCommand}</Palette.Empty>
               {groups.map(({ group, commands: found }) => (
                 <Palette.Group
-                  // cmdk keeps the order in which groups appeared, unless the best match changes their keys.
-                  key={`${groups[0]?.group} ${group}`}
+                  key={`${order} ${group}`}
                   heading={words.commandGroups[group]}
                   className="[&_[cmdk-group-heading]]:px-3 [&_[cmdk-group-heading]]:py-1.5 [&_[cmdk-group-heading]]:text-xs [&_[cmdk-group-heading]]:text-muted"
                 >
                   {found.map((command) => (
-                    <Item key={command.id} command={command} onSelect={run(command)} />
+                    <Item
+                      key={command.id}
+                      value={`${order} ${group} ${command.id}`}
+                      command={command}
+                      onSelect={run(command)}
+                    />
                   ))}
                 </Palette.Group>
               ))}
@@ -61,15 +68,17 @@ export function CommandDialog({ commands, onClose }: CommandDialogProps) {
 }
 
 function Item({
-  command: { id, group, icon: Icon, label, hint },
+  value,
+  command: { icon: Icon, label, hint },
   onSelect,
 }: {
+  value: string
   command: Command
   onSelect: () => void
 }) {
   return (
     <Palette.Item
-      value={`${group} ${id}`}
+      value={value}
       onSelect={onSelect}
       className="flex cursor-default items-center gap-3 rounded-md px-3 py-2 data-[selected=true]:bg-subtle [&_svg]:size-4 [&_svg]:shrink-0 [&_svg]:text-muted"
     >
