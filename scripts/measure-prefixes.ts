@@ -1,18 +1,11 @@
 // Measures where conversations and other requests go with each INFERENCE_ROUTING: two real engines behind one name, embedded ones or those of
 // LLAMA_SERVER_COMMAND, whose caches tell how much of each prompt they had, and how long the first token took.
-import { spawn } from 'node:child_process'
-import { statSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import getPort from 'get-port'
-import { prepareRandomModel } from '../bench/engine/random-model.ts'
-import { findByCommandLine, readCpuTime } from '../bench/processes.ts'
-import { describeRandomModel } from '../server/test/support/random-models.ts'
+import { readCpuTime } from '../bench/processes.ts'
+import { path, percentile, printRow, startMeasuredServer } from './measured-server.ts'
+import type { Deployment, MeasuredServer } from './measured-server.ts'
 
-const root = resolve(import.meta.dirname, '..')
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '2' },
@@ -107,88 +100,47 @@ async function measure(routing: string, workload: (chat: Chat) => Promise<Answer
   const seconds = (performance.now() - startedAt) / 1000
   const cpu = (1000 * (readCpuSeconds() - cpuBefore)) / answers.length
   const sum = (read: (answer: Answer) => number) => answers.reduce((total, each) => total + read(each), 0)
-  const times = answers.map((answer) => answer.firstTokenMilliseconds).toSorted((one, other) => one - other)
-  const at = (share: number) => `${times[Math.floor(share * (times.length - 1))]!.toFixed(0)} ms`
+  const times = answers.map((answer) => answer.firstTokenMilliseconds)
   const hits = sum((answer) => answer.cachedTokens) / sum((answer) => answer.promptTokens)
   return [
     `${(100 * hits).toFixed(1)} %`,
-    at(0.5),
-    at(0.95),
+    `${percentile(times, 0.5)} ms`,
+    `${percentile(times, 0.95)} ms`,
     `${(answers.length / seconds).toFixed(2)}/s`,
     `${cpu.toFixed(0)} ms`,
   ]
 }
 
-/** Starts a server with engines of one model. */
+/** Starts a server with engines of one model. The slots of both engines together hold all conversations, those of one don't. */
 async function startServer(routing: string, cleanup: AsyncDisposableStack) {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-prefixes-'))
-  cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
-  const file = await prepareRandomModel(join(root, 'catalog/weights/berth-tiny.gguf'), shape)
-  const catalog = join(folder, 'catalog.yaml')
-  await writeFile(
-    catalog,
-    `{"models": [${describeRandomModel(shape, { file, bytes: statSync(file).size })}]}`,
-  )
-  const port = await getPort({ host: '127.0.0.1' })
-  const { PATH = '', HOME = '', LLAMA_SERVER_COMMAND } = process.env
-  const child = spawn(process.execPath, [join(root, 'server/bin/berth.mjs')], {
-    env: {
-      PATH,
-      HOME,
-      PORT: String(port),
-      DATA_DIR: join(folder, 'data'),
-      CATALOG_FILE: catalog,
-      LOCAL_CONTEXT_TOKENS: '8192',
-      // The slots of both engines together hold all conversations, those of one don't.
-      LOCAL_STATE_CACHE_MIB: '0',
-      LOCAL_EXPECTED_ENGINES: values.engines,
-      INFERENCE_ROUTING: routing,
-      ...(LLAMA_SERVER_COMMAND === undefined ? {} : { LLAMA_SERVER_COMMAND }),
+  const { LLAMA_SERVER_COMMAND } = process.env
+  const server = await startMeasuredServer(
+    {
+      model: shape,
+      engines: Number(values.engines),
+      settings: {
+        LOCAL_CONTEXT_TOKENS: '8192',
+        INFERENCE_ROUTING: routing,
+        ...(LLAMA_SERVER_COMMAND === undefined ? {} : { LLAMA_SERVER_COMMAND }),
+      },
     },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
-  const url = `http://127.0.0.1:${port}`
-  const headers: Record<string, string> = { 'content-type': 'application/json' }
-  const call = async (method: string, path: string, body?: object) => {
-    const response = await fetch(url + path, { method, headers, body: body ? JSON.stringify(body) : null })
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
-    headers['cookie'] ??= response.headers.getSetCookie()[0]?.split(';')[0] ?? ''
-    return (await response.json()) as { id: string; status: string }
-  }
-  const waitFor = async (isDone: () => Promise<boolean>) => {
-    for (let tries = 0; !(await isDone().catch(() => false)); tries += 1) {
-      if (tries > 600 || child.exitCode !== null) throw new Error('The server did not become ready.')
-      await delay(200)
-    }
-  }
-  const ended = new Promise<void>((done) => child.once('close', () => done()))
-  cleanup.defer(async () => {
-    child.kill('SIGTERM')
-    await ended
-  })
-  await waitFor(async () => (await fetch(`${url}/healthz`)).ok)
-  const password = 'correct horse battery'
-  await call('POST', '/v1/user/register', { email: 'bench@example.com', password, organization: 'Bench' })
+    cleanup,
+  )
   for (let count = 0; count < Number(values.engines); count += 1) {
-    const { id } = await call('POST', '/api/v1/model-deployments', { model_name: shape.name })
-    const path = `/api/v1/model-deployments/${id}`
+    const { id } = await server.call<Deployment>('POST', path, { model_name: shape.name })
     cleanup.defer(async () => {
-      await call('DELETE', path)
-      await waitFor(async () => (await call('GET', path)).status === 'terminated')
+      await server.call('DELETE', `${path}/${id}`)
+      await server.waitForStatus(id, 'terminated')
     })
-    await waitFor(async () => (await call('GET', path)).status === 'running')
+    await server.waitForStatus(id, 'running')
   }
   return {
-    chat: (messages: readonly Message[]) => chatOnce(url, headers, messages),
-    readCpuSeconds: () => readCpuTime(findByCommandLine(join(folder, 'data', 'engines'))),
+    chat: (messages: readonly Message[]) => chatOnce(server, messages),
+    readCpuSeconds: () => readCpuTime(server.findEngines()),
   }
 }
 
-async function chatOnce(
-  url: string,
-  headers: Record<string, string>,
-  messages: readonly Message[],
-): Promise<Answer> {
+async function chatOnce({ url, cookie }: MeasuredServer, messages: readonly Message[]): Promise<Answer> {
   const body = {
     model: shape.name,
     messages,
@@ -200,7 +152,7 @@ async function chatOnce(
   const startedAt = performance.now()
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
-    headers,
+    headers: { cookie, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
@@ -223,13 +175,7 @@ async function chatOnce(
 }
 
 const columns = ['workload', 'routing', 'cached', 'first token', '95 %', 'requests', 'CPU each']
-const print = (cells: readonly string[]) =>
-  process.stdout.write(
-    `${cells
-      .map((cell) => cell.padEnd(15))
-      .join('')
-      .trimEnd()}\n`,
-  )
+const print = (cells: readonly string[]) => printRow(cells, 15)
 print(columns)
 for (let round = 0; round < Number(values.rounds); round += 1) {
   for (const [name, workload] of [

@@ -6,7 +6,8 @@ import { parseArgs } from 'node:util'
 import { streamAnswer } from '../bench/engine/client.ts'
 import { startEmbedded } from '../bench/engine/engines.ts'
 import { prepareRandomModel, shapes } from '../bench/engine/random-model.ts'
-import { measureMemory, path, startMeasuredServer } from './measured-server.ts'
+import { createRandom } from '../server/test/chaos/load.ts'
+import { measureMemory, path, percentile, printRow, startMeasuredServer } from './measured-server.ts'
 import type { Deployment, MeasuredServer } from './measured-server.ts'
 import { runProgram } from './run-program.ts'
 
@@ -25,7 +26,7 @@ const tiny = join(root, 'catalog/weights/berth-tiny.gguf')
 /** Memory for all engines */
 const memory = { alone: 8 * 2 ** 30, shared: 640 * 2 ** 20 }
 
-const prompt = [{ role: 'user', content: 'Hello' }]
+const prompt = [{ role: 'user', content: 'Hello' }] as const
 
 /** Milliseconds from a request to the first byte of text. */
 async function chat({ url, cookie }: MeasuredServer, model: string): Promise<number> {
@@ -57,7 +58,7 @@ async function startByHand(
     threads: 2,
   } as const
   const engine = await startEmbedded(launch)
-  const { first } = await streamAnswer(engine, [{ role: 'user', content: 'Hello' }], {
+  const { first } = await streamAnswer(engine, prompt, {
     max_tokens: 4,
     ignore_eos: false,
   })
@@ -81,9 +82,9 @@ async function measureWakes(server: MeasuredServer, name: string, file: string):
   await server.waitForStatus(id, 'terminated')
   print([
     name,
-    `${at(starts, 0.5)} ms`,
-    `${at(wakes, 0.5)} ms`,
-    (Number(at(wakes, 0.5)) / Number(at(starts, 0.5))).toFixed(2),
+    `${percentile(starts, 0.5)} ms`,
+    `${percentile(wakes, 0.5)} ms`,
+    (Number(percentile(wakes, 0.5)) / Number(percentile(starts, 0.5))).toFixed(2),
     `${awake.toFixed(0)} MiB`,
     `${Math.max(...memory).toFixed(0)} MiB`,
   ])
@@ -126,8 +127,8 @@ async function measureSharing(server: MeasuredServer): Promise<void> {
   print([
     '10 models',
     `${first.length} requests`,
-    `${at(first, 0.5)} ms`,
-    `${at(first, 0.95)} ms`,
+    `${percentile(first, 0.5)} ms`,
+    `${percentile(first, 0.95)} ms`,
     `${(held / (10 * seconds)).toFixed(2)} of 10 engines`,
     `${most} at a time`,
   ])
@@ -135,24 +136,7 @@ async function measureSharing(server: MeasuredServer): Promise<void> {
   for (const id of ids) await server.waitForStatus(id, 'terminated')
 }
 
-/** Numbers from 0 to 1 (Park and Miller) */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
-}
-
-function at(numbers: readonly number[], share: number): string {
-  const sorted = numbers.toSorted((one, other) => one - other)
-  return sorted[Math.floor(share * (sorted.length - 1))]!.toFixed(0)
-}
-
-const print = (cells: readonly string[]) =>
-  process.stdout.write(
-    `${cells
-      .map((cell) => cell.padEnd(20))
-      .join('')
-      .trimEnd()}\n`,
-  )
+const print = (cells: readonly string[]) => printRow(cells, 20)
 
 await runProgram(async (cleanup) => {
   if (values.only !== 'sharing') {

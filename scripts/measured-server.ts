@@ -38,9 +38,10 @@ export interface MeasuredServer {
 interface Options {
   /** A model with random weights next to `berth-tiny` */
   model?: ModelShape
-  /** How many engines share the memory for engines, in bytes */
+  /** How many engines share the memory for engines */
   engines: number
-  memory: number
+  /** Memory for all engines in bytes; without it, what the machine has */
+  memory?: number
   settings?: Record<string, string>
 }
 
@@ -61,7 +62,7 @@ export async function startMeasuredServer(
       DATA_DIR: data,
       ...(model === undefined ? {} : { CATALOG_FILE: await writeCatalog(folder, model) }),
       LOCAL_EXPECTED_ENGINES: String(engines),
-      LOCAL_MEMORY_LIMIT: String(memory),
+      ...(memory === undefined ? {} : { LOCAL_MEMORY_LIMIT: String(memory) }),
       LOCAL_STATE_CACHE_MIB: '0',
       BILLING_TRIAL_MAX_ACTIVE: '50',
       LOG_LEVEL: 'warn',
@@ -130,6 +131,18 @@ async function writeCatalog(folder: string, model: ModelShape): Promise<string> 
   const catalog = join(folder, 'catalog.yaml')
   await writeFile(catalog, `{"models": [${models.join(', ')}]}`)
   return catalog
+}
+
+/** The number that this share of the numbers does not exceed, without decimals */
+export function percentile(numbers: readonly number[], share: number): string {
+  const sorted = numbers.toSorted((one, other) => one - other)
+  return sorted[Math.floor(share * (sorted.length - 1))]!.toFixed(0)
+}
+
+/** Prints a row of a table whose columns have this width. */
+export function printRow(cells: readonly string[], width: number): void {
+  const row = cells.map((cell) => cell.padEnd(width)).join('')
+  process.stdout.write(`${row.trimEnd()}\n`)
 }
 
 /** Resident memory of processes in MiB */
