@@ -31,25 +31,24 @@ const invoice = {
 
 const tinyFile = resolve(import.meta.dirname, '../../../catalog/weights/berth-tiny.gguf')
 
-/** Shows a running deployment as one that sleeps. */
-async function showAsleep(route: Route): Promise<void> {
+/** Answers with the server's own body, with other values for some fields. */
+// oxlint-disable-next-line typescript/no-explicit-any -- bodies of several routes
+const showWith = (change: (body: any) => object) => async (route: Route) => {
   const response = await route.fetch()
-  const deployment = await response.json()
-  await route.fulfill({ response, json: { ...deployment, status: 'sleeping', instances: [] } })
+  const body = await response.json()
+  await route.fulfill({ response, json: { ...body, ...change(body) } })
 }
+
+/** Shows a running deployment as one that sleeps. */
+const showAsleep = showWith(() => ({ status: 'sleeping', instances: [] }))
 
 /** Shows a running deployment as one whose instances finish their last requests. */
-async function showFallingAsleep(route: Route): Promise<void> {
-  const response = await route.fetch()
-  const deployment = await response.json()
-  const instances = deployment.instances.map((instance: object) => ({ ...instance, status: 'draining' }))
-  await route.fulfill({ response, json: { ...deployment, instances } })
-}
+const showFallingAsleep = showWith(({ instances }) => ({
+  instances: instances.map((instance: object) => ({ ...instance, status: 'draining' })),
+}))
 
 /** The engine of the tests serves no adapters: shows two in use, the second before its engine starts. */
-async function showAdapters(route: Route): Promise<void> {
-  const response = await route.fetch()
-  const deployment = await response.json()
+const showAdapters = showWith(() => {
   const adapter = {
     model_id: 'harbour-slang',
     model_name: 'harbour-slang',
@@ -57,14 +56,12 @@ async function showAdapters(route: Route): Promise<void> {
     weight_bytes: 9_175_040,
   }
   const next = { ...adapter, model_id: 'tide-tables', model_name: 'tide-tables', rank: 8, ready: false }
-  await route.fulfill({ response, json: { ...deployment, adapters: [{ ...adapter, ready: true }, next] } })
-}
+  return { adapters: [{ ...adapter, ready: true }, next] }
+})
 
 /** Shows a third adapter in the catalog. */
-async function showAdapterModel(route: Route): Promise<void> {
-  const response = await route.fetch()
-  const list = await response.json()
-  const base = list.items.find(({ model_name }: { model_name: string }) => model_name === 'berth-tiny')
+const showAdapterModel = showWith(({ items }) => {
+  const base = items.find(({ model_name }: { model_name: string }) => model_name === 'berth-tiny')
   const model = {
     ...base,
     id: 'ship-names',
@@ -72,8 +69,8 @@ async function showAdapterModel(route: Route): Promise<void> {
     description: 'A low-rank adapter that knows the name of each ship',
     base_model: 'berth-tiny',
   }
-  await route.fulfill({ response, json: { ...list, items: [...list.items, model] } })
-}
+  return { items: [...items, model] }
+})
 
 const dialog = (page: Page) => page.getByRole('dialog')
 
