@@ -30,7 +30,7 @@ test('a deployment is put to sleep and woken on its page; the timeline says by w
   await see(page.getByText(/^Asleep since .+ Ada Lovelace put it to sleep\.$/))
   expect(await instances.count()).toBe(0)
   await see(page.getByText('Put to sleep by Ada Lovelace.'))
-  // After a second: a shorter sleep is not told.
+  // The page shows what a sleep saved once it has lasted a second.
   await see(page.getByText('Saved by sleep'))
 
   await page.goto('/deployments')

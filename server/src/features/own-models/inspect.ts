@@ -143,7 +143,7 @@ function toApplicationError({ failure, message }: ModelHubError): ApplicationErr
   return new ApplicationError(codes[failure], message)
 }
 
-/** The engine of this server that loads a variant, or serves it as an adapter; undefined if there is none. */
+/** Finds the engine of this server that loads a variant or serves it as an adapter. */
 export function findServingEngine(
   variant: Pick<RepositoryVariant, 'format' | 'adapter'>,
   engines: readonly RuntimeEngine[],

@@ -114,14 +114,14 @@ function findSharedSeconds(spans: readonly Span[], { clock, release }: Tolerance
 
 /** Never more instances than the policy ever allowed. One that is being given back is none. */
 function findTooMany(holdings: readonly Holding[], most: number, id: string): string[] {
-  const most_held = Math.max(
+  const mostHeld = Math.max(
     0,
     ...holdings.map(
       ({ from }) =>
         holdings.filter((other) => other.from <= from && (other.returnedAt ?? Infinity) > from).length,
     ),
   )
-  return most_held <= most ? [] : [`${id} held ${most_held} instances, and its policy allows ${most}`]
+  return mostHeld <= most ? [] : [`${id} held ${mostHeld} instances, and its policy allows ${most}`]
 }
 
 /** Nothing is held and nothing is billed while a deployment sleeps. */
