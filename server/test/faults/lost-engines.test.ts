@@ -8,6 +8,7 @@ import type { RecordingEngine } from '../support/recording-engine.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
+import type { EngineTarget } from '../../src/features/inference/targets.ts'
 
 const patience = { timeout: 30_000, interval: 50 }
 const answer =
@@ -25,6 +26,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   lostUrl = null
+  runtime.reset()
   // A connection that an earlier test left open would be stale.
   engines = await Promise.all([1, 2, 3].map(() => startRecordingEngine()))
   client = await registerClient(server.url)
@@ -37,8 +39,8 @@ afterEach(async () => {
 })
 afterAll(() => server.close())
 
-/** Runs one instance at each engine. */
-async function deployAt(used: readonly RecordingEngine[]): Promise<string> {
+/** Runs so many instances, each at the next engine. */
+async function deployAt(used: readonly RecordingEngine[], count = used.length): Promise<string> {
   const places = new Map<string, string>()
   const serve = (engineId: string) => {
     const url = places.get(engineId) ?? used[places.size % used.length]!.url
@@ -54,12 +56,10 @@ async function deployAt(used: readonly RecordingEngine[]): Promise<string> {
   const { id } = await deploy(client)
   const path = `/api/v1/model-deployments/${id}`
   deploymentId = id
-  await client.patch(path, { min_instances: used.length, max_instances: used.length })
+  await client.patch(path, { min_instances: count, max_instances: count })
   await vi.waitFor(async () => {
     const { instances } = (await client.get(path)).body
-    expect(instances.filter(({ status }: { status: string }) => status === 'running')).toHaveLength(
-      used.length,
-    )
+    expect(instances.filter(({ status }: { status: string }) => status === 'running')).toHaveLength(count)
   }, patience)
   return id
 }
@@ -130,4 +130,70 @@ test('a request that breaks engines gets no third one', async () => {
   for (const engine of engines) engine.answer((response) => void response.destroy())
   expect(await chat(id)).toMatchObject({ status: 502, body: { error: { code: 'upstream_unavailable' } } })
   expect(countRequests()).toEqual([0, 1, 1])
+})
+
+/** The targets that the server has in memory for a deployment whose engines answer */
+async function readCachedTargets(id: string): Promise<readonly EngineTarget[]> {
+  const get = vi.spyOn(server.application.inference.targets, 'get')
+  try {
+    return await vi.waitFor(async () => {
+      await chat(id)
+      const targets = get.mock.results.at(-1)!.value as readonly EngineTarget[] | undefined
+      expect(targets).toBeDefined()
+      return targets!
+    }, patience)
+  } finally {
+    get.mockRestore()
+  }
+}
+
+/** Lets the next request find these targets, as in a process that learns late of a change. */
+function learnLate(targets: readonly EngineTarget[]): void {
+  vi.spyOn(server.application.inference.targets, 'get').mockImplementationOnce(() => targets)
+}
+
+async function countMetered(id: string): Promise<number> {
+  await server.application.tokens.flush()
+  return (await client.get(`/api/v1/model-deployments/${id}/usage`)).body.requests
+}
+
+test('a request reaches an instance that was released: it wakes the deployment and is metered once', async () => {
+  const used = engines.slice(0, 2)
+  for (const engine of used) engine.answer((response) => answerJson(response, answer))
+  const id = await deployAt(used, 1)
+  const released = (await readCachedTargets(id)).map((each) => ({ ...each, origin: 'http://127.0.0.1:9' }))
+  await client.post(`/api/v1/model-deployments/${id}/sleep`)
+  await waitForStatus(client, id, 'sleeping')
+  const metered = await countMetered(id)
+  const refuse = () => ({ outcome: 'refused', code: 'no_capacity', message: 'All are taken.' }) as const
+  const instance = {
+    instanceId: 'i',
+    clusterId: 'c',
+    gpuAllocationId: 'g',
+    region: 'r',
+    startedAt: new Date(),
+  }
+  runtime.answer({ provision: refuse })
+  learnLate(released)
+  expect(await chat(id)).toMatchObject({ status: 503, body: { error: { code: 'no_capacity' } } })
+  runtime.answer({ provision: () => ({ outcome: 'provisioned', instance }) })
+  learnLate(released)
+  expect((await chat(id)).status).toBe(200)
+  expect(used[1]!.requests).toHaveLength(1)
+  expect(await countMetered(id)).toBe(metered + 1)
+})
+
+test('an engine breaks off, and the process has not learned of others: one of them gets the request, and no third one', async () => {
+  for (const engine of engines) engine.answer((response) => answerJson(response, answer))
+  const id = await deployAt(engines)
+  const [first] = await readCachedTargets(id)
+  const broken = engines.find(({ url }) => url.startsWith(first!.origin))!
+  broken.answer((response) => void response.destroy())
+  learnLate([first!])
+  expect((await chat(id)).status).toBe(200)
+  for (const engine of engines) engine.requests.length = 0
+  for (const engine of engines) engine.answer((response) => void response.destroy())
+  learnLate([first!])
+  expect(await chat(id)).toMatchObject({ status: 502, body: { error: { code: 'upstream_unavailable' } } })
+  expect(engines.filter(({ requests }) => requests.length > 0)).toHaveLength(2)
 })

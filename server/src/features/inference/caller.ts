@@ -32,6 +32,8 @@ export interface Caller {
   reply: CallerReply
   /** When the request arrived, before its viewer was looked up, on the clock of `performance.now()` */
   arrivedAt: number
+  /** The connection stays open while the request waits */
+  isHeld?: true
 }
 
 /** Sets the response head and takes the response from Fastify. The head is sent with the first byte of the body. */

@@ -22,12 +22,16 @@ export interface EngineRequestOwner {
   readonly arrival: Arrival
   /** null without traces */
   readonly span: RequestSpan | null
+  /** An earlier engine of the request is gone */
+  readonly hasReturned: boolean
   /** Returns another deployment for a request that `refusing` did not accept; null when none is left. */
   pickOther(refusing: EngineTarget): EngineTarget | null
   /** A response has begun, so the request is not repeated. May return a buffer for its body. */
   onResponse(head: ResponseHead): Buffer | null
   onBytes(bytes: Buffer): void
   onComplete(): void
+  /** The engine did not begin to answer, and this process knows no other one. */
+  onUnanswered(error: UpstreamError): void
   /** No engine gave a complete response. */
   onBroken(error: unknown): void
 }
@@ -48,7 +52,7 @@ export class EngineRequest implements ResponseHandler {
   /** The authorization was renewed */
   renewed = false
   /** An engine was lost before it answered */
-  moved = false
+  moved: boolean
   /** The engine rejected the authorization. The rest of its response is dropped. */
   rejected = false
   aborted = false
@@ -59,6 +63,7 @@ export class EngineRequest implements ResponseHandler {
     this.deps = deps
     this.owner = owner
     this.target = target
+    this.moved = owner.hasReturned
     this.send()
   }
 
@@ -149,9 +154,10 @@ export class EngineRequest implements ResponseHandler {
     }
     this.deps.inference.breakers.onFailure(this.target.instanceId)
     this.requeueDeployment()
-    const other = this.mayMove(error) ? this.owner.pickOther(this.target) : null
-    if (other === null) return this.owner.onBroken(error)
-    this.moveTo(other, error.kind !== 'refused')
+    if (!this.mayMove(error)) return this.owner.onBroken(error)
+    const other = this.owner.pickOther(this.target)
+    if (other === null) this.owner.onUnanswered(error)
+    else this.moveTo(other, error.kind !== 'refused')
   }
 
   /** An engine that only takes long goes on with the request. */

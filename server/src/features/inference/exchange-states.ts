@@ -5,8 +5,8 @@
 export const transitions = {
   /** Waits for a place at a deployment */
   queued: ['sent', 'failed', 'ended'],
-  /** Waits for the head of the engine's response */
-  sent: ['body', 'failed', 'ended'],
+  /** Waits for the head of the engine's response. Returns to the queue once if the engine is gone. */
+  sent: ['queued', 'body', 'failed', 'ended'],
   /** The relay takes the body */
   body: ['complete', 'failed', 'ended'],
   /** The engine's response is complete; the relay writes what is left of it */

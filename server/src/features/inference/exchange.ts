@@ -21,11 +21,14 @@ import type { RelayOwner, ResponseRelay } from './response-relay.ts'
 import type { Revocable } from './revoke-access.ts'
 import { StreamRelay } from './stream-relay.ts'
 import type { EngineTarget } from './targets.ts'
+import type { UnansweredRequest } from './send-again.ts'
 import type { RequestSpan } from './traces.ts'
 
 export interface ExchangeDeps extends EngineRequestDeps {
   inference: Omit<Inference, 'targets' | 'waking' | 'slices' | 'statistics' | 'inFlight' | 'close'>
   tokens: Pick<TokenJournal, 'record' | 'write'>
+  /** Looks for an engine that this process does not know, and resumes the request, or ends it with the error. */
+  sendAgain(request: UnansweredRequest, error: unknown): void
   /** Called once for each exchange, when it has ended and its tokens are known. */
   onFinished(exchange: FinishedExchange): void
 }
@@ -34,9 +37,11 @@ export interface ExchangeDeps extends EngineRequestDeps {
  * One request on its way to an engine and back, in the states of `exchange-states.ts`. A class, because one is created per request
  * and instances share their methods.
  */
-export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwner, Revocable {
+export class Exchange
+  implements AdmissionRequest, EngineRequestOwner, UnansweredRequest, RelayOwner, Revocable
+{
   readonly deps: ExchangeDeps
-  readonly arrival: Arrival
+  arrival: Arrival
   targets: readonly EngineTarget[]
   readonly userId: number
   /** About four bytes of text are a token; what is not text, such as an image, is never longer than the context. */
@@ -46,13 +51,15 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   state: ExchangeState = 'queued'
   openIndex = -1
   refusedBy: ReadonlySet<string> = noRefusals
-  /** null in the queue */
+  /** The last engine that got the request; null for none */
   engine: EngineRequest | null = null
   /** null until the engine responds */
   relay: ResponseRelay | null = null
   usage: TokenUsage | null = null
   /** What a truncated response reported last */
   partialUsage: TokenUsage | null = null
+  /** It was put back into the queue because its engine was gone */
+  hasReturned = false
   span: RequestSpan | null = null
   brokenBy: BrokenBy | null = null
   startedAt = 0
@@ -180,7 +187,7 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     return engine!.leave(response)
   }
 
-  reject(error: Error): void {
+  reject(error: unknown): void {
     if (this.state !== 'queued') return
     this.move('queued', 'failed')
     void this.arrival.caller.reply.send(error)
@@ -198,6 +205,20 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     const other = admission.pickTarget(this)
     if (other !== null) admission.transfer(this, refused, other)
     return other
+  }
+
+  /** Gives up the place at the engine, and looks for another one. Only once, because the request itself may have broken the engine. */
+  onUnanswered(error: unknown): void {
+    if (this.hasReturned) return this.onBroken(error)
+    this.hasReturned = true
+    this.move('sent', 'queued')
+    this.deps.sendAgain(this, error)
+  }
+
+  resume(targets: readonly EngineTarget[]): void {
+    if (this.state !== 'queued') return
+    this.targets = targets
+    this.deps.inference.admission.request(this)
   }
 
   get silentTarget(): EngineTarget | null {
@@ -258,11 +279,10 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   loseDeployments(ids: ReadonlySet<string>, error: unknown): void {
     const lost = this.targets.filter((target) => ids.has(target.deploymentId))
     this.refusedBy = new Set([...this.refusedBy, ...lost.map(({ instanceId }) => instanceId)])
-    const { deploymentId } = this
     const isLost =
-      deploymentId === null
+      this.state === 'queued'
         ? this.targets.every((target) => this.refusedBy.has(target.instanceId))
-        : ids.has(deploymentId)
+        : ids.has(this.deploymentId!)
     if (isLost) this.revoke(error)
   }
 

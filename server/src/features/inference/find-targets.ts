@@ -9,12 +9,18 @@ const retryAfterSeconds = 5
 type Deps = Pick<Services, 'db'>
 
 /**
- * Returns the viewer's running deployments that can serve `model`: a deployment id or the engine's uid selects one deployment,
- * an alias or a model name selects all that have it. If none is ready, throws `AsleepError` for one that can be woken, or an error that
- * explains the newest deployment's state; if the viewer may call none of them, the refusal.
+ * Returns the viewer's running deployments that can serve `model`, without those that `among` lacks: a deployment id or the engine's uid
+ * selects one deployment, an alias or a model name selects all that have it. If none is ready, throws `AsleepError` for one that can be
+ * woken, or an error that explains the newest deployment's state; if the viewer may call none of them, the refusal.
  */
-export async function findTargets(deps: Deps, viewer: Viewer, model: string): Promise<ServingDeployment[]> {
-  const found = await resolveDeployments(deps, viewer, model)
+export async function findTargets(
+  deps: Deps,
+  viewer: Viewer,
+  model: string,
+  among?: ReadonlySet<string>,
+): Promise<ServingDeployment[]> {
+  const named = await resolveDeployments(deps, viewer, model)
+  const found = among === undefined ? named : named.filter(({ deploymentId }) => among.has(deploymentId))
   const candidates = requireCallable(viewer, found, () => modelNotFound(model))
   // Each request judges them again: the result is cached, and what the viewer may call can change meanwhile.
   if (candidates.some(isReady)) return found.filter(isReady)

@@ -2,21 +2,21 @@ import type { Services } from '../../services.ts'
 import type { ServingDeployment } from '../deployments/serving-deployments.ts'
 import type { Caller } from './caller.ts'
 import { AsleepError } from './find-targets.ts'
-import { loadTargets, recallTargets } from './targets.ts'
-import type { EngineTarget, TargetDeps } from './targets.ts'
+import type { EngineTarget } from './targets.ts'
 import type { HeldRequest, Waking } from './waking.ts'
 
-type Deps = Pick<Services, 'config'> & TargetDeps & { inference: { waking: Waking } }
+type Deps = Pick<Services, 'config'> & { inference: { waking: Waking } }
 
 /** The longest that a caller may ask a request to wait, in seconds */
 const longestPatience = 86_400
 
 /** What a request wants, and what to do when its deployment is awake. */
 interface Wish {
-  readonly model: string
   /** The path of its route */
   readonly route: string
+  findTargets(): readonly EngineTarget[] | Promise<readonly EngineTarget[]>
   start(targets: readonly EngineTarget[]): void | Promise<void>
+  fail(error: unknown): void
 }
 
 /** A request that waits until its deployment is awake. A class, because thousands may wait, and instances share their methods. */
@@ -60,17 +60,13 @@ export class HeldCall implements HeldRequest {
   }
 
   fail(error: unknown): void {
-    this.caller.reply.send(error)
+    this.wish.fail(error)
   }
 
   async start(): Promise<void> {
-    const { deps, wish } = this
-    const { viewer } = this.caller.request
+    const { wish } = this
     try {
-      const { targets: cache } = deps.inference
-      const targets =
-        recallTargets(cache, viewer, wish.model) ?? (await loadTargets(deps, viewer, wish.model))
-      await wish.start(targets)
+      await wish.start(await wish.findTargets())
     } catch (error) {
       // The deployment may have fallen asleep again, or lost its instance.
       if (!(error instanceof AsleepError)) throw error

@@ -15,6 +15,7 @@ interface HeldEvents {
  * its connection stays open. An error after that is an event.
  */
 export function holdStream(caller: Caller, { toProgress, toErrorBody }: HeldEvents): Caller {
+  if (caller.isHeld) return caller
   const { reply } = caller
   const { raw } = reply
   let seconds = 0
@@ -39,7 +40,7 @@ export function holdStream(caller: Caller, { toProgress, toErrorBody }: HeldEven
       return undefined
     },
   }
-  return { ...caller, reply: held }
+  return { ...caller, reply: held, isHeld: true }
 }
 
 const toEvent = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`

@@ -28,6 +28,8 @@ import { AsleepError, modelNotFound } from './find-targets.ts'
 import { modelRoutes } from './model-routes.ts'
 import { recordStatistics } from './record-statistics.ts'
 import type { InferenceRequest } from './request-body.ts'
+import { sendAgain } from './send-again.ts'
+import type { UnansweredRequest } from './send-again.ts'
 import { translateRequest } from './translate-request.ts'
 import type { ReadRequest } from './translate-request.ts'
 import { loadTargets, recallTargets } from './targets.ts'
@@ -49,7 +51,7 @@ const inferenceErrors = [
 
 interface Deps
   extends
-    Omit<ExchangeDeps, 'inference' | 'onFinished'>,
+    Omit<ExchangeDeps, 'inference' | 'onFinished' | 'sendAgain'>,
     Pick<Services, 'config' | 'log' | 'runtime' | 'secretKey'> {
   inference: Inference
 }
@@ -70,7 +72,13 @@ export function inferenceRoutes(app: App, deps: Deps): void {
     recordStatistics(deps.inference.statistics, exchange)
     deps.log.infoFlat(toLogFields(exchange), 'request')
   }
-  for (const protocol of protocols) addProtocol(app, { ...deps, onFinished }, protocol, parse)
+  const again = { ...deps, holdStream: holdForModel }
+  const inferDeps = {
+    ...deps,
+    onFinished,
+    sendAgain: (request: UnansweredRequest, error: unknown) => sendAgain(again, request, error),
+  }
+  for (const protocol of protocols) addProtocol(app, inferDeps, protocol, parse)
   modelRoutes(app, deps)
 }
 
@@ -142,7 +150,7 @@ function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBo
   })
 }
 
-type InferDeps = Deps & Pick<ExchangeDeps, 'onFinished'>
+type InferDeps = Deps & Pick<ExchangeDeps, 'onFinished' | 'sendAgain'>
 
 /**
  * Reads a request and starts an exchange, which sends the response itself. Stays synchronous while nothing has to be waited for:
@@ -154,7 +162,6 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller,
   const { bodyHold, viewer } = request
   let caller = arrived
   const { protocol } = ways[0]
-  const toErrorBody = (error: unknown) => protocol.errors.compose(toPublicError(error), request.id).body
   if (bodyHold) reply.raw.once('close', () => bodyHold.release())
 
   const exchange = (
@@ -189,10 +196,14 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller,
     return loadTargets(deps, viewer, model).then(startAt, (error: unknown) => {
       if (!(error instanceof AsleepError)) throw error
       requireModelType(error.deployment, protocol)
-      if (inferenceRequest.streams) {
-        caller = holdStream(caller, { toProgress: chooseProgress(request, protocol, model), toErrorBody })
+      if (inferenceRequest.streams) caller = holdForModel(caller, protocol, model)
+      const wish = {
+        route: protocol.path,
+        findTargets: () =>
+          recallTargets(deps.inference.targets, viewer, model) ?? loadTargets(deps, viewer, model),
+        start: startAt,
+        fail: (reason: unknown) => void caller.reply.send(reason),
       }
-      const wish = { model, route: protocol.path, start: startAt }
       new HeldCall(deps, caller, wish).waitFor(error.deployment)
     })
   }
@@ -200,6 +211,13 @@ function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller,
   const result = ways[0].read(body, deps.inference.slices)
   const started = result instanceof Promise ? result.then(findTargetsAndStart) : findTargetsAndStart(result)
   if (started instanceof Promise) started.catch((error: unknown) => caller.reply.send(error))
+}
+
+/** Keeps the connection of a stream open that waits for this model. */
+function holdForModel(caller: Caller, protocol: Protocol, model: string): Caller {
+  const { request } = caller
+  const toErrorBody = (error: unknown) => protocol.errors.compose(toPublicError(error), request.id).body
+  return holdStream(caller, { toProgress: chooseProgress(request, protocol, model), toErrorBody })
 }
 
 /** How a stream tells of its wait, if its caller asks for thoughts, which chat windows show; null for comments. */

@@ -71,13 +71,20 @@ export async function loadTargets(
   viewer: Viewer,
   model: string,
 ): Promise<readonly EngineTarget[]> {
-  const load = async () => ({
-    value: await toTargets(deps, await findTargets(deps, viewer, model)),
-    userId: viewer.userId,
-  })
+  const load = async () => ({ value: await readTargets(deps, viewer, model), userId: viewer.userId })
   if (model.length > maxNameLength) return (await load()).value
   const found = await deps.inference.targets.load(toKey(viewer, model), load)
   return found ?? []
+}
+
+/** Reads the targets of `model` among these deployments, or among all, as they are in the database now. Throws as `loadTargets`. */
+export async function readTargets(
+  deps: Omit<TargetDeps, 'inference'>,
+  viewer: Viewer,
+  model: string,
+  among?: ReadonlySet<string>,
+): Promise<EngineTarget[]> {
+  return toTargets(deps, await findTargets(deps, viewer, model, among))
 }
 
 /** Omits instances whose authorization can't be obtained. Throws if none is left. */

@@ -19,6 +19,7 @@ import type { ExchangeDeps } from '../exchange.ts'
 import type { FinishedExchange } from '../finished-exchange.ts'
 import { createRequestReader } from '../request-body.ts'
 import type { InferenceRequest } from '../request-body.ts'
+import type { UnansweredRequest } from '../send-again.ts'
 import type { EngineTarget } from '../targets.ts'
 import { toTokenUsage } from '../usage.ts'
 import type { Protocol } from './protocol.ts'
@@ -143,6 +144,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
       writeBatch,
     },
     tokens: { record: vi.fn(), write() {} },
+    sendAgain: (request: UnansweredRequest, error: unknown) => request.onBroken(error),
     onFinished: (exchange: FinishedExchange) => void (finished = exchange),
     db: null as never,
     runtime: { readEngineError: ({ body }) => ({ isModelLost: false, message: body }) } as ModelRuntime,
