@@ -1,16 +1,19 @@
-// Measures where conversations and other requests go with each INFERENCE_ROUTING: two real engines behind one name, embedded ones or those of
-// LLAMA_SERVER_COMMAND, whose caches tell how much of each prompt they had, and how long the first token took.
+// Measures where conversations and other requests go with each INFERENCE_ROUTING: two real engines behind one name, whose caches tell how much
+// of each prompt they had, and how long the first token took. `--engine embedded|llama-server|vllm`: llama-server is the one that
+// LLAMA_SERVER_COMMAND names; vLLM has the requirements of `npm run test:vllm`.
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readCpuTime } from '../bench/processes.ts'
 import { path, percentile, printRow, startMeasuredServer } from './measured-server.ts'
 import type { Deployment, MeasuredServer } from './measured-server.ts'
+import { prepareVllm } from './measured-vllm.ts'
 
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '2' },
     conversations: { type: 'string', default: '6' },
     turns: { type: 'string', default: '8' },
+    engine: { type: 'string', default: 'embedded' },
     engines: { type: 'string', default: '2' },
     only: { type: 'string' },
   },
@@ -46,13 +49,20 @@ const vocabulary =
     ' ',
   )
 
+/** So many numbers below a limit that depend on the seed. */
+function draw(seed: number, count: number, limit: number): number[] {
+  let state = seed + 1
+  return Array.from({ length: count }, () => {
+    state = (state * 48_271) % 2_147_483_647
+    return state % limit
+  })
+}
+
 /** So many words that depend on the seed. */
 function write(seed: number, words: number): string {
-  let state = seed + 1
-  return Array.from({ length: words }, () => {
-    state = (state * 48_271) % 2_147_483_647
-    return vocabulary[state % vocabulary.length]
-  }).join(' ')
+  return draw(seed, words, vocabulary.length)
+    .map((index) => vocabulary[index])
+    .join(' ')
 }
 
 /** Conversations with one system prompt; their callers read for a moment before they go on. */
@@ -76,12 +86,12 @@ async function converse(chat: Chat): Promise<Answer[]> {
 /** Single requests. Each shares 26 % of its prompt with a fifth of the others (SGLang's issue 21199). */
 async function ask(chat: Chat): Promise<Answer[]> {
   const answers: Answer[] = []
-  let next = 0
+  const waiting = draw(1, 128, 5).entries()
   const caller = async () => {
-    for (let id = (next += 1); id <= 64; id = next += 1) {
+    for (const [id, prefix] of waiting) {
       answers.push(
         await chat([
-          { role: 'system', content: write(id % 5, 130) },
+          { role: 'system', content: write(prefix, 130) },
           { role: 'user', content: write(1_000 + id, 370) },
         ]),
       )
@@ -113,7 +123,6 @@ async function measure(routing: string, workload: (chat: Chat) => Promise<Answer
 
 /** Starts a server with engines of one model. The slots of both engines together hold all conversations, those of one don't. */
 async function startServer(routing: string, cleanup: AsyncDisposableStack) {
-  const { LLAMA_SERVER_COMMAND } = process.env
   const server = await startMeasuredServer(
     {
       model: shape,
@@ -121,7 +130,7 @@ async function startServer(routing: string, cleanup: AsyncDisposableStack) {
       settings: {
         LOCAL_CONTEXT_TOKENS: '8192',
         INFERENCE_ROUTING: routing,
-        ...(LLAMA_SERVER_COMMAND === undefined ? {} : { LLAMA_SERVER_COMMAND }),
+        ...engineSettings,
       },
     },
     cleanup,
@@ -174,6 +183,20 @@ async function chatOnce({ url, cookie }: MeasuredServer, messages: readonly Mess
   return answer
 }
 
+/** Settings that make the server use the engine of `--engine`. */
+async function prepareEngine(cleanup: AsyncDisposableStack): Promise<Record<string, string>> {
+  if (values.engine === 'embedded') return {}
+  if (values.engine === 'vllm') return prepareVllm(shape, cleanup)
+  const { LLAMA_SERVER_COMMAND } = process.env
+  if (values.engine !== 'llama-server') throw new Error('--engine must be embedded, llama-server or vllm.')
+  if (LLAMA_SERVER_COMMAND === undefined) {
+    throw new Error('Set LLAMA_SERVER_COMMAND to the path of llama-server.')
+  }
+  return { LLAMA_SERVER_COMMAND }
+}
+
+await using prepared = new AsyncDisposableStack()
+const engineSettings = await prepareEngine(prepared)
 const columns = ['workload', 'routing', 'cached', 'first token', '95 %', 'requests', 'CPU each']
 const print = (cells: readonly string[]) => printRow(cells, 15)
 print(columns)

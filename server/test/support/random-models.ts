@@ -8,6 +8,23 @@ export function describeRandomModel(
 ): string {
   // Q8_0 takes 34 bytes for 32 weights.
   const parameters = Math.round((bytes / 34) * 32)
+  return describe(shape, parameters, { format: 'ggufv2', quantization: 'Q8_0', weights: { file } })
+}
+
+/** The entry of the catalog for a repository of `make_qwen2.py`, as JSON. */
+export function describeRandomRepository(
+  shape: ModelShape,
+  { huggingface, bytes }: { huggingface: string; bytes: number },
+): string {
+  const weights = { huggingface }
+  return describe(shape, bytes / 2, { format: 'pytorch', quantization: 'none', weights })
+}
+
+function describe(
+  shape: ModelShape,
+  parameters: number,
+  { format, quantization, weights }: { format: string; quantization: string; weights: object },
+): string {
   const { name, layers, width, heads, kvHeads, vocabulary } = shape
   const architecture = {
     parameters,
@@ -35,9 +52,9 @@ export function describeRandomModel(
       {
         billions,
         architecture,
-        variants: [{ format: 'ggufv2', quantizations: ['Q8_0'], weights: { file } }],
+        variants: [{ format, quantizations: [quantization], weights }],
       },
     ],
-    default: { format: 'ggufv2', billions, quantization: 'Q8_0' },
+    default: { format, billions, quantization },
   })
 }

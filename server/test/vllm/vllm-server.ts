@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ModelType } from '../../src/ports/model-runtime.ts'
@@ -6,6 +6,7 @@ import { startHubServer } from '../support/hub/hub-server.ts'
 import type { HubRepository } from '../support/hub/hub-server.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
+import { readRepository, writeVllmCommand } from './vllm-files.ts'
 
 /** The virtual environment with vLLM */
 export const environment = process.env['TEST_VLLM'] ?? ''
@@ -48,12 +49,6 @@ export function describeModel(
 `
 }
 
-/** A repository with the files of a folder. */
-function readRepository(folder: string): HubRepository {
-  const files = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))] as const)
-  return { commit: 'c'.repeat(40), files: Object.fromEntries(files) }
-}
-
 /** Starts a server whose deployments of these models run on a real vLLM on the CPU. Its hub has `repositories` besides theirs. */
 export async function startVllmServer(
   models: readonly string[],
@@ -61,14 +56,6 @@ export async function startVllmServer(
 ): Promise<TestServer> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-vllm-'))
   writeFileSync(join(folder, 'models.yaml'), `models:${models.join('')}`)
-  // Compiling for the CPU takes minutes.
-  const command = join(folder, 'vllm')
-  // Berth asks the Python in the first line for the version of vLLM.
-  writeFileSync(
-    command,
-    `#!${environment}/bin/python\nimport os, sys\nprogram = '${environment}/bin/vllm'\nos.execv(program, [program, *sys.argv[1:], '--enforce-eager'])\n`,
-  )
-  chmodSync(command, 0o755)
   const hub = await startHubServer({
     'berth/tiny': readRepository(model),
     'berth/reranker': readRepository(reranker),
@@ -78,7 +65,7 @@ export async function startVllmServer(
     settings: {
       CATALOG_FILE: join(folder, 'models.yaml'),
       HF_ENDPOINT: hub.origin,
-      VLLM_COMMAND: command,
+      VLLM_COMMAND: writeVllmCommand(folder, environment),
     },
   })
   return {
