@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { explainMissingPython } from '../scripts/suites/python.ts'
 import { readVersion } from './machine.ts'
 import type { Target } from './target.ts'
@@ -12,6 +13,7 @@ import { startVllmRouter, vllmRouterVersion } from './targets/vllm-router.ts'
 import type { WorkloadName } from './workloads.ts'
 
 const parts: readonly WorkloadName[] = ['chat', 'rate']
+const earlier = process.env['BENCH_EARLIER']
 
 export const targets: readonly Target[] = [
   {
@@ -30,6 +32,19 @@ export const targets: readonly Target[] = [
     },
   },
   { name: 'berth', title: 'Berth', warmup: 8, prepare: startBerth },
+  {
+    name: 'earlier',
+    title: 'Berth, earlier',
+    warmup: 8,
+    explainMissing: () =>
+      earlier === undefined ? 'Set BENCH_EARLIER to the folder of an earlier version.' : null,
+    prepare: async (around) => {
+      const { startBerth: startEarlier } = await import(join(earlier!, 'bench/targets/berth.ts'))
+      const start = await startEarlier(around)
+      // Early versions leave the engine's name of the model in responses.
+      return async () => ({ ...(await start()), rewrites: true })
+    },
+  },
   {
     name: 'nginx',
     title: 'nginx',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import getPort from 'get-port'
@@ -48,7 +48,7 @@ export async function prepareBerth(
     // The workloads hold up to 2,000 streams, and the limit follows the sequences.
     LOCAL_PARALLEL_SEQUENCES: '64',
     BILLING_TRIAL_MAX_ACTIVE: '3',
-    VLLM_COMMAND: await writeVllm(folder),
+    VLLM_COMMAND: await writeVllm(dataDirectory),
     ...settings,
   }
   const run = async (role: 'all' | 'api', core: number) => {
@@ -56,7 +56,7 @@ export async function prepareBerth(
     const program = startProgram({
       name: `berth-${role}`,
       core,
-      folder,
+      folder: dataDirectory,
       cleanup,
       env: { ...env, ROLE: role, PORT: String(port) },
       command: process.execPath,
@@ -90,8 +90,7 @@ export async function prepareBerth(
 
 /** Creates a DATA_DIR with a running database. Resolves to the settings for both and for a random key. */
 export async function createHome(folder: string, cleanup: AsyncDisposableStack) {
-  const home = join(folder, 'berth')
-  await mkdir(home)
+  const home = await mkdtemp(join(folder, 'berth-'))
   // As root, PostgreSQL runs under another account, which needs access to the folder.
   await chmod(folder, 0o755)
   await chmod(home, 0o755)
