@@ -67,6 +67,11 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   )
 }
 
+/** True if the server stopped a statement that took too long, so that nothing of its transaction was kept. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '57014'
+}
+
 const fullCodes = new Set<unknown>(['53100', 'ENOSPC', 'EDQUOT'])
 
 /** True if an operation failed because the disk of the database or of a file is full. */

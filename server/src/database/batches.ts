@@ -1,0 +1,58 @@
+import { isDatabaseUnavailable, isStatementTimeout } from './connect.ts'
+
+interface Waiting<Item, Result> {
+  item: Item
+  resolve: (result: Result) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * Collects what many callers ask for at about the same time and hands it to `run` at once, which returns one result per item, in their order.
+ * An item that is alone runs immediately. After a batch of several items, the next one begins `intervalMilliseconds` later, so the number of
+ * queries a second has a limit, however many callers there are.
+ */
+export class Batches<Item, Result> {
+  readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>
+  readonly #intervalMilliseconds: number
+  #waiting: Waiting<Item, Result>[] = []
+  /** When the next batch may begin */
+  #nextAt = -Infinity
+
+  constructor(run: (items: readonly Item[]) => Promise<readonly Result[]>, intervalMilliseconds: number) {
+    this.#run = run
+    this.#intervalMilliseconds = intervalMilliseconds
+  }
+
+  /** Resolves when the batch of this item is done. Rejects with the error of `run`. */
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject })
+      if (this.#waiting.length > 1) return
+      setTimeout(() => void this.#begin(), Math.max(0, this.#nextAt - performance.now()))
+    })
+  }
+
+  async #begin(): Promise<void> {
+    const batch = this.#waiting
+    this.#waiting = []
+    if (batch.length > 1) this.#nextAt = performance.now() + this.#intervalMilliseconds
+    try {
+      const results = await this.#run(batch.map(({ item }) => item))
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
+    } catch (error) {
+      // Of several items, only one may be at fault or wait for a lock. After a lost connection, the batch may have been written.
+      const isUncertain = isDatabaseUnavailable(error) && !isStatementTimeout(error)
+      if (batch.length === 1 || isUncertain) for (const { reject } of batch) reject(error)
+      else await Promise.all(batch.map((waiting) => this.#runAlone(waiting)))
+    }
+  }
+
+  async #runAlone({ item, resolve, reject }: Waiting<Item, Result>): Promise<void> {
+    try {
+      const [result] = await this.#run([item])
+      resolve(result!)
+    } catch (error) {
+      reject(error)
+    }
+  }
+}
