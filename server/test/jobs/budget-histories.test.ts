@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkBudgets } from '../../src/features/billing/budgets/check-budgets.ts'
-import { confirmInstanceSpan, openInstanceSpan } from '../../src/features/metering/spans.ts'
+import { changeSpans } from '../../src/features/metering/spans.ts'
 import { Exact } from '../../src/features/metering/decimal.ts'
 import { openProof } from '../../src/features/metering/proof.ts'
 import { settleOrganization } from '../../src/features/metering/settle.ts'
@@ -68,8 +68,10 @@ async function startInstance(id: string): Promise<void> {
     .executeTakeFirstOrThrow()
   await db.transaction().execute(async (transaction) => {
     const hardware = { instanceId: 'i', region: 'test-region', startedAt: now }
-    await openInstanceSpan(transaction, { ...instance, instanceType: 'small' }, hardware, now)
-    await confirmInstanceSpan(transaction, instance, now)
+    await changeSpans(transaction, [
+      { kind: 'open', instance: { ...instance, instanceType: 'small' }, hardware, now },
+      { kind: 'confirm', instance, now },
+    ])
   })
 }
 

@@ -2,11 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkLedger } from '../../src/features/metering/checks.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import { settleUsage } from '../../src/features/metering/settle.ts'
-import {
-  closeInstanceSpan,
-  confirmInstanceSpan,
-  openInstanceSpan,
-} from '../../src/features/metering/spans.ts'
+import { changeSpans } from '../../src/features/metering/spans.ts'
 import { registerClient } from '../support/client.ts'
 import { day, hour } from '../support/clock.ts'
 import { startTestServer } from '../support/server.ts'
@@ -49,16 +45,18 @@ async function deploy() {
 
 type Deployment = Awaited<ReturnType<typeof deploy>>['deployment']
 
-const openSpan = (deployment: Deployment) =>
-  server.application.db.transaction().execute(async (transaction) => {
-    await openInstanceSpan(transaction, deployment, { instanceId: 'i', region: 'local', startedAt: now }, now)
-    await confirmInstanceSpan(transaction, deployment, now)
-  })
+const openSpan = (instance: Deployment) =>
+  server.application.db.transaction().execute((transaction) =>
+    changeSpans(transaction, [
+      { kind: 'open', instance, hardware: { instanceId: 'i', region: 'local', startedAt: now }, now },
+      { kind: 'confirm', instance, now },
+    ]),
+  )
 
-const closeSpan = (deployment: Deployment) =>
+const closeSpan = (instance: Deployment) =>
   server.application.db
     .transaction()
-    .execute((transaction) => closeInstanceSpan(transaction, deployment, now))
+    .execute((transaction) => changeSpans(transaction, [{ kind: 'close', instance, now }]))
 
 const readSealedThrough = async (organizationId: number) =>
   (

@@ -8,11 +8,8 @@ import { fromThousandths } from '../../src/features/metering/decimal.ts'
 import { insertInstance, makeInstance } from '../../src/features/deployments/instances/store.ts'
 import { recordTokens } from '../../src/features/metering/record-tokens.ts'
 import { settleOrganization } from '../../src/features/metering/settle.ts'
-import {
-  closeInstanceSpan,
-  confirmInstanceSpan,
-  openInstanceSpan,
-} from '../../src/features/metering/spans.ts'
+import { changeSpans } from '../../src/features/metering/spans.ts'
+import type { SpanChange } from '../../src/features/metering/spans.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { listAllUsageEvents } from '../support/sealed-usage.ts'
 import { createLedgerModel, instanceTypeOf, listModelEvents } from './ledger-model.ts'
@@ -81,20 +78,16 @@ async function replay(
     else if (write.kind === 'end') await setStatus(id, 'releasing', write.at)
     else if (write.kind === 'open') {
       await setStatus(id, 'deploying', write.now)
-      const deployment = {
+      const instance = {
         ...row,
         deploymentId: id,
         instanceType: instanceTypeOf(write.deployment),
         requestedAt,
       }
-      const instance = { instanceId: 'i', region: 'test', startedAt: write.reported }
-      await db
-        .transaction()
-        .execute((transaction) => openInstanceSpan(transaction, deployment, instance, write.now))
-    } else if (write.kind === 'confirm') {
-      await db.transaction().execute((transaction) => confirmInstanceSpan(transaction, row, write.now))
-    } else if (write.kind === 'close') {
-      await db.transaction().execute((transaction) => closeInstanceSpan(transaction, row, write.now))
+      const hardware = { instanceId: 'i', region: 'test', startedAt: write.reported }
+      await changeSpan({ kind: 'open', instance, hardware, now: write.now })
+    } else if (write.kind === 'confirm' || write.kind === 'close') {
+      await changeSpan({ kind: write.kind, instance: row, now: write.now })
     } else {
       const usage = { inputTokens: write.input, outputTokens: write.output }
       const serving = { deploymentId: id, organizationId: organization, modelName: 'model' }
@@ -103,6 +96,10 @@ async function replay(
     }
   }
   return ids
+}
+
+function changeSpan(change: SpanChange): Promise<void> {
+  return connection.db.transaction().execute((transaction) => changeSpans(transaction, [change]))
 }
 
 async function insertDeployment(id: string, organizationId: number, at: Date): Promise<void> {

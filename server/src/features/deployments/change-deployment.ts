@@ -59,8 +59,6 @@ export async function changeDeployment(
       { id: deployment.id, status },
       {
         ...columns,
-        schedules: columns.schedules && JSON.stringify(columns.schedules),
-        adapters: columns.adapters && JSON.stringify(columns.adapters),
         wished_instances: keepWithin(deployment.wished_instances, { ...deployment, ...columns }),
         // New wishes may find hardware where the old ones didn't.
         ...(asksForMore ? { refusals: 0, refusal: null } : {}),

@@ -73,10 +73,17 @@ function takeLeases(
 
 /** Revokes the leases of all workers whose name starts with `workerPrefix`, so that their deployments are picked up without delay. */
 export async function revokeLeases(db: Database, workerPrefix: string): Promise<void> {
+  // In the order in which changes lock several deployments: the database may still run one of a worker that was killed.
+  const held = db
+    .selectFrom('deployments')
+    .select('id')
+    .where(sql<boolean>`starts_with(leased_by, ${workerPrefix})`)
+    .orderBy('id')
+    .forNoKeyUpdate()
   await db
     .updateTable('deployments')
     .set({ leased_by: null, leased_until: null, lease_number: sql`lease_number + 1` })
-    .where(sql<boolean>`starts_with(leased_by, ${workerPrefix})`)
+    .where('id', 'in', held)
     .execute()
 }
 
@@ -88,11 +95,19 @@ export async function renewLeases(
   leaseSeconds: number,
 ): Promise<void> {
   if (ids.length === 0) return
+  // In the order in which changes lock several deployments
+  const held = db
+    .selectFrom('deployments')
+    .select('id')
+    .where('leased_by', '=', worker)
+    .where('id', 'in', ids)
+    .orderBy('id')
+    .forNoKeyUpdate()
   await db
     .updateTable('deployments')
     .set({ leased_until: leaseEnd(leaseSeconds) })
     .where('leased_by', '=', worker)
-    .where('id', 'in', ids)
+    .where('id', 'in', held)
     .execute()
 }
 
@@ -102,47 +117,73 @@ export interface NextStep {
   waitMilliseconds: number | null
 }
 
-/**
- * Releases a lease and schedules the next pass for the first of the next steps. If the status or `reconcile_at` has changed since
- * `expected` was read, the existing schedule stays.
- */
-export async function releaseLease(
-  db: Database,
-  lease: Lease,
-  expected: { status: Deployment['status']; reconcileAt: Date | null },
-  steps: readonly NextStep[],
-): Promise<void> {
-  const waits = steps.flatMap(({ waitMilliseconds: wait }) => (wait === null ? [] : [wait]))
-  const next = waits.length === 0 ? sql<Date | null>`NULL` : after(Math.min(...waits))
-  const released = db
-    .updateTable('deployments')
-    .set({
-      leased_by: null,
-      leased_until: null,
-      reconcile_at: sql`CASE WHEN status = ${expected.status}
-        AND date_trunc('milliseconds', reconcile_at) IS NOT DISTINCT FROM ${expected.reconcileAt}
-        THEN ${next} ELSE reconcile_at END`,
-    })
-    .where('id', '=', lease.deploymentId)
-    .where('lease_number', '=', lease.number)
-  // A single instance is due with its deployment.
-  if (steps.length < 2) return void (await released.execute())
-  const due = sql.join(
-    steps.map(
-      ({ instanceId, waitMilliseconds: wait }) =>
-        sql`(${instanceId}::uuid, ${wait === null ? null : wait / 1000}::float8)`,
-    ),
-  )
-  await sql`
-    WITH released AS (${released.returning('id')})
-    UPDATE instances SET due_at = now() + make_interval(secs => step.seconds)
-    FROM (VALUES ${due}) AS step (id, seconds), released
-    WHERE instances.id = step.id`.execute(db)
+/** The end of a pass. */
+export interface LeaseRelease {
+  lease: Lease
+  /** What the pass has read or written last */
+  expected: { status: Deployment['status']; reconcileAt: Date | null }
+  steps: readonly NextStep[]
 }
 
-function after(milliseconds: number) {
-  return sql<Date>`now() + make_interval(secs => ${milliseconds / 1000})`
+/**
+ * Releases leases and schedules the next pass of each deployment for the first of its next steps. If its status or `reconcile_at` is not as
+ * expected anymore, its existing schedule stays. Returns for each whether it is due again already, for example because a person changed it
+ * meanwhile.
+ */
+export async function releaseLeases(db: Database, releases: readonly LeaseRelease[]): Promise<boolean[]> {
+  const rows = releases.map(({ lease, expected, steps }) => ({
+    id: lease.deploymentId,
+    lease_number: lease.number,
+    status: expected.status,
+    reconcile_at: expected.reconcileAt,
+    seconds: toSeconds(findShortest(steps)),
+  }))
+  const steps = releases.flatMap(({ lease, steps: each }) =>
+    // A single instance is due with its deployment.
+    each.length < 2 ? [] : each.map((step) => toDueRow(lease, step)),
+  )
+  const { rows: due } = await sql<{ id: string }>`
+    WITH release AS MATERIALIZED (
+      SELECT * FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+        AS release (id uuid, lease_number bigint, status text, reconcile_at timestamptz, seconds float8)
+    ), locked AS MATERIALIZED (
+      SELECT id FROM deployments JOIN release USING (id, lease_number) ORDER BY id FOR NO KEY UPDATE OF deployments
+    ), released AS (
+      UPDATE deployments SET leased_by = NULL, leased_until = NULL,
+        reconcile_at = CASE WHEN deployments.status = release.status
+          AND date_trunc('milliseconds', deployments.reconcile_at) IS NOT DISTINCT FROM release.reconcile_at
+          THEN now() + make_interval(secs => release.seconds) ELSE deployments.reconcile_at END
+      FROM release JOIN locked USING (id)
+      WHERE deployments.id = release.id AND deployments.lease_number = release.lease_number
+      RETURNING deployments.id AS deployment_id, deployments.lease_number,
+        deployments.reconcile_at <= now() AS is_due
+    ), scheduled AS (
+      UPDATE instances SET due_at = now() + make_interval(secs => step.seconds)
+      FROM jsonb_to_recordset(${JSON.stringify(steps)}::jsonb)
+        AS step (id uuid, deployment_id uuid, lease_number bigint, seconds float8)
+        JOIN released USING (deployment_id, lease_number)
+      WHERE instances.id = step.id
+    )
+    SELECT deployment_id AS id FROM released WHERE is_due`.execute(db)
+  const ids = new Set(due.map(({ id }) => id))
+  return releases.map(({ lease }) => ids.has(lease.deploymentId))
 }
+
+function toDueRow({ deploymentId, number }: Lease, { instanceId, waitMilliseconds }: NextStep) {
+  return {
+    id: instanceId,
+    deployment_id: deploymentId,
+    lease_number: number,
+    seconds: toSeconds(waitMilliseconds),
+  }
+}
+
+function findShortest(steps: readonly NextStep[]): number | null {
+  const waits = steps.flatMap(({ waitMilliseconds: wait }) => (wait === null ? [] : [wait]))
+  return waits.length === 0 ? null : Math.min(...waits)
+}
+
+const toSeconds = (milliseconds: number | null) => (milliseconds === null ? null : milliseconds / 1000)
 
 function leaseEnd(seconds: number) {
   return sql<Date>`now() + make_interval(secs => ${seconds})`

@@ -16,8 +16,9 @@ import {
 } from './instances/step.ts'
 import type { Deps, Pass, Step, StepContext, StepResult } from './instances/step.ts'
 import type { Instance, ScheduledInstance } from './instances/store.ts'
-import { readLeased, releaseLease } from './lease-store.ts'
+import { readLeased } from './lease-store.ts'
 import type { LeasedDeployment, NextStep } from './lease-store.ts'
+import type { PassBatches } from './pass-batches.ts'
 import { planInstances } from './plan-instances.ts'
 
 const cleanupFailure =
@@ -30,19 +31,22 @@ const provisioningTimeout = 10 * minute
 /**
  * Moves a deployment toward its target state until it has to wait, then releases the lease: starts and releases instances until there
  * are as many as it should have, and moves each that is due, step by step. A step reads the rows and asks the runtime instead of
- * trusting a message about what changed. `checkInterval` is the number of milliseconds between two checks of a running instance.
+ * trusting a message about what changed. `checkInterval` is the number of milliseconds between two checks of a running instance. Returns true
+ * if the deployment is due again already.
  */
 export async function reconcileDeployment(
   deps: Deps,
+  batches: PassBatches,
   leased: LeasedDeployment,
   checkInterval: number = pollDelay.running,
-): Promise<void> {
+): Promise<boolean> {
   const lease = { deploymentId: leased.id, number: leased.lease_number }
   let current: LeasedDeployment | undefined = leased
   while (current !== undefined && current.lease_number === lease.number) {
     const { instances, isHardwareAwaited, ...deployment } = current
     const pass: Pass = {
       deps,
+      batches,
       lease,
       checkInterval,
       isHardwareAwaited,
@@ -54,10 +58,11 @@ export async function reconcileDeployment(
     const steps = await runPass(pass, instances)
     if (!pass.isOutdated) {
       const { status, reconcile_at: reconcileAt } = pass.deployment
-      return releaseLease(deps.db, lease, { status, reconcileAt }, steps)
+      return batches.releases.add({ lease, expected: { status, reconcileAt }, steps })
     }
     current = await readLeased(deps.db, lease.deploymentId)
   }
+  return false
 }
 
 /** Runs until every instance waits, and returns when each is due next. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Services } from '../../services.ts'
 import { leaseDueDeployments, renewLeases, revokeLeases } from './lease-store.ts'
+import { createPassBatches } from './pass-batches.ts'
 import { reconcileDeployment } from './reconcile.ts'
 import type { Deps as ReconcileDeps } from './instances/step.ts'
 import { countScheduledDeployments } from './store.ts'
@@ -11,7 +12,7 @@ type Deps = ReconcileDeps & Pick<Services, 'notifications'>
 const leaseSeconds = 6
 const renewMilliseconds = 2_000
 const pollMilliseconds = 500
-const maxConcurrent = 32
+const maxConcurrent = 128
 /** Minimum batch of a busy worker: a query for each single deployment would cost as much as the passes themselves. */
 const minBatch = 8
 
@@ -30,10 +31,12 @@ export async function runReconciler(deps: Deps): Promise<{ stop(): Promise<void>
   const workerPrefix = `${hostname()}:${config.dataDirectory}:`
   await revokeLeases(db, workerPrefix)
   const worker = `${workerPrefix}${randomUUID()}`
+  const batches = createPassBatches(db)
   const deploymentsInProgress = new Map<Promise<void>, string>()
   let checkInterval = checkIntervalRange.min
   let leasing: Promise<void> | null = null
   let isWakePending = false
+  let mayHaveMore = false
   let isStopped = false
 
   async function leaseDue(): Promise<void> {
@@ -42,18 +45,22 @@ export async function runReconciler(deps: Deps): Promise<{ stop(): Promise<void>
       const free = maxConcurrent - deploymentsInProgress.size
       if (free === 0) return
       const leased = await leaseDueDeployments(db, worker, leaseSeconds, free)
+      mayHaveMore = leased.length === free
       for (const deployment of leased) {
-        const pass = reconcileDeployment(deps, deployment, checkInterval)
-          .catch((error: unknown) =>
-            log.error({ err: error, deployment: deployment.id }, 'reconciling a deployment failed'),
-          )
-          .finally(() => {
-            deploymentsInProgress.delete(pass)
-            if (maxConcurrent - deploymentsInProgress.size >= minBatch) wake()
+        const pass: Promise<void> = reconcileDeployment(deps, batches, deployment, checkInterval)
+          .catch((error: unknown) => {
+            log.error({ err: error, deployment: deployment.id }, 'reconciling a deployment failed')
+            return false
           })
+          .then((isDue) => endPass(pass, isDue))
         deploymentsInProgress.set(pass, deployment.id)
       }
     }
+  }
+
+  function endPass(pass: Promise<void>, isDue: boolean): void {
+    deploymentsInProgress.delete(pass)
+    if (isDue || (mayHaveMore && maxConcurrent - deploymentsInProgress.size >= minBatch)) wake()
   }
 
   function wake(): void {

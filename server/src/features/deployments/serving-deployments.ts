@@ -11,7 +11,7 @@ import { hasAdapter } from './resize.ts'
 import { judgeAccess } from './judge-access.ts'
 import type { DeploymentOwnership } from './judge-access.ts'
 import { toAccessError, toOwnership } from './access-deployment.ts'
-import { listDeploymentsByName, listCallableDeployments, requeueNow, requeueStart } from './store.ts'
+import { listDeploymentsByName, listCallableDeployments, requeueInstance } from './store.ts'
 import type { Deployment, ServingScope } from './store.ts'
 
 /** The facts about a deployment that routing a request needs. */
@@ -176,7 +176,7 @@ export function reportUnresponsiveEngine(
   { db }: Pick<Services, 'db'>,
   { instanceId }: { instanceId: string },
 ): Promise<void> {
-  return requeueNow(db, instanceId)
+  return requeueInstance(db, instanceId, 'unresponsive')
 }
 
 /** The ids of the instances whose engine does not serve at this address anymore. */
@@ -199,7 +199,7 @@ export function reportStartedEngine(
   { db }: Pick<Services, 'db'>,
   { instanceId }: { instanceId: string },
 ): Promise<void> {
-  return requeueStart(db, instanceId)
+  return requeueInstance(db, instanceId, 'started')
 }
 
 interface NamedDeployment {

@@ -207,7 +207,6 @@ export async function findOwners(
   return new Map(rows.map(({ id, name, email }) => [id, { name, email }]))
 }
 
-/** The number of deployments with a scheduled reconcile pass. */
 /** The deployments that may get more or fewer instances, fall asleep, or wake as scheduled. */
 export function listScalableDeployments(db: Database): Promise<Deployment[]> {
   return db
@@ -232,6 +231,7 @@ export function listScalableDeployments(db: Database): Promise<Deployment[]> {
     .execute()
 }
 
+/** The number of deployments with a scheduled reconcile pass. */
 export async function countScheduledDeployments(db: Database): Promise<number> {
   const { count } = await db
     .selectFrom('deployments')
@@ -271,21 +271,19 @@ export function listEvents(db: Database, deploymentId: string, after: number): P
     .execute()
 }
 
-/** The events since the deployment last ran or slept, with that one, oldest first. */
-export function listStartEvents(db: Database, deploymentId: string): Promise<DeploymentEvent[]> {
-  return db
-    .selectFrom('deployment_events')
-    .selectAll()
-    .where('deployment_id', '=', deploymentId)
-    .where('id', '>=', (query) =>
-      query
-        .selectFrom('deployment_events as last')
-        .select(sql<number>`coalesce(max(last.id), 0)`.as('id'))
-        .where('last.deployment_id', '=', deploymentId)
-        .where('last.status', 'in', ['running', 'sleeping']),
-    )
-    .orderBy('id')
-    .execute()
+/** For each of the deployments, the events since it last ran or slept, with that one, oldest first. */
+export async function listStartEvents(
+  db: Database,
+  deploymentIds: readonly string[],
+): Promise<DeploymentEvent[][]> {
+  const { rows } = await sql<DeploymentEvent>`
+    SELECT event.* FROM unnest(${deploymentIds}::uuid[]) AS start (deployment_id), LATERAL (
+      SELECT * FROM deployment_events WHERE deployment_id = start.deployment_id AND id >= coalesce(
+        (SELECT max(id) FROM deployment_events
+          WHERE deployment_id = start.deployment_id AND status IN ('running', 'sleeping')), 0)
+    ) AS event ORDER BY id`.execute(db)
+  const events = Map.groupBy(rows, ({ deployment_id: id }) => id)
+  return deploymentIds.map((id) => events.get(id) ?? [])
 }
 
 /** The event with which the last wake or sleep of a deployment began or ended. */
@@ -300,56 +298,28 @@ export function findLastTransition(db: Database, deploymentId: string): Promise<
     .executeTakeFirst()
 }
 
-export function findLastEvent(db: Database, deploymentId: string): Promise<DeploymentEvent | undefined> {
-  return db
-    .selectFrom('deployment_events')
-    .selectAll()
-    .where('deployment_id', '=', deploymentId)
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-}
-
 /**
- * Makes a running instance due immediately. Does nothing if its deployment is due within a second of now, so that many failing requests
- * cause one check.
+ * Makes an instance due immediately because its engine did not answer or has started. Of many unanswered requests one causes a check: if the
+ * deployment is due within a second of now, its schedule stays.
  */
-export async function requeueNow(db: Database, instanceId: string): Promise<void> {
-  const requeued = await db
-    .with('due', (query) =>
-      query
-        .updateTable('instances')
-        .set({ due_at: null })
-        .where('id', '=', instanceId)
-        .returning('deployment_id'),
+export async function requeueInstance(
+  db: Database,
+  instanceId: string,
+  reason: 'unresponsive' | 'started',
+): Promise<void> {
+  // Like all others that change a deployment and its instances, locks the deployment first.
+  const { rows } = await sql<{ id: string }>`
+    WITH locked AS MATERIALIZED (
+      SELECT deployments.id FROM deployments JOIN instances ON deployment_id = deployments.id
+      WHERE instances.id = ${instanceId} AND (${reason} <> 'started' OR instances.status = 'deploying')
+      FOR NO KEY UPDATE OF deployments
+    ), due AS (
+      UPDATE instances SET due_at = NULL FROM locked
+      WHERE instances.id = ${instanceId} AND deployment_id = locked.id
     )
-    .updateTable('deployments')
-    .from('due')
-    .set({ reconcile_at: sql`now()` })
-    .whereRef('deployments.id', '=', 'due.deployment_id')
-    .where('status', '=', 'running')
-    .where(sql<boolean>`reconcile_at NOT BETWEEN now() - interval '1 second' AND now() + interval '1 second'`)
-    .returning('deployments.id')
-    .executeTakeFirst()
-  if (requeued !== undefined) await notify(db, 'deployment_due', requeued.id)
-}
-
-/** Makes an instance due immediately whose engine starts. */
-export async function requeueStart(db: Database, instanceId: string): Promise<void> {
-  const requeued = await db
-    .with('due', (query) =>
-      query
-        .updateTable('instances')
-        .set({ due_at: null })
-        .where('id', '=', instanceId)
-        .where('status', '=', 'deploying')
-        .returning('deployment_id'),
-    )
-    .updateTable('deployments')
-    .from('due')
-    .set({ reconcile_at: sql`now()` })
-    .whereRef('deployments.id', '=', 'due.deployment_id')
-    .returning('deployments.id')
-    .executeTakeFirst()
-  if (requeued !== undefined) await notify(db, 'deployment_due', requeued.id)
+    UPDATE deployments SET reconcile_at = now() FROM locked
+    WHERE deployments.id = locked.id AND (${reason} = 'started' OR status = 'running'
+      AND reconcile_at NOT BETWEEN now() - interval '1 second' AND now() + interval '1 second')
+    RETURNING deployments.id`.execute(db)
+  for (const { id } of rows) await notify(db, 'deployment_due', id)
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import { floorHour, latest } from './hours.ts'
 import { toSpanEnd, toSpanStart } from './ledger.ts'
@@ -13,46 +14,110 @@ export interface MeteredInstance {
 
 type Holder = Pick<MeteredInstance, 'engineId' | 'organizationId'>
 
-/** Opens the span of an instance; an open span is left unchanged. */
-export async function openInstanceSpan(
+/** A change of the open span of an instance at `now`. */
+export type SpanChange =
+  /** Opens a span; an open one is left unchanged. `startedAt` is by the provider's clock. */
+  | {
+      kind: 'open'
+      instance: MeteredInstance
+      hardware: { instanceId: string; region: string; startedAt: Date }
+      now: Date
+    }
+  /** Marks the open span as billable from its start, because the engine has become ready. */
+  | { kind: 'confirm'; instance: Holder; now: Date }
+  /** Closes the open span, if any, after the instance's release; the span of an engine that never became ready is voided. */
+  | { kind: 'close'; instance: Holder; now: Date }
+
+type ChangeOf<Kind extends SpanChange['kind']> = Extract<SpanChange, { kind: Kind }>
+
+/** Changes spans of any number of organizations: first closes, then opens, then confirms them. */
+export async function changeSpans(
   transaction: DatabaseTransaction,
-  { engineId, deploymentId, organizationId, instanceType, requestedAt }: MeteredInstance,
-  /** `startedAt` is by the provider's clock. */
-  hardware: { instanceId: string; region: string; startedAt: Date },
-  now: Date,
+  changes: readonly SpanChange[],
 ): Promise<void> {
-  const { instanceId, region, startedAt: reported } = hardware
-  const sealedThrough = await lockLedger(transaction, organizationId)
-  await transaction
-    .insertInto('instance_spans')
-    .values({
+  if (changes.length === 0) return
+  const organizationIds = changes.map(({ instance }) => instance.organizationId)
+  const sealedThrough = await lockLedgers(transaction, organizationIds)
+  const select = <Kind extends SpanChange['kind']>(kind: Kind) =>
+    changes.filter((change): change is ChangeOf<Kind> => change.kind === kind)
+  await closeSpans(transaction, select('close'), sealedThrough)
+  await openSpans(transaction, select('open'), sealedThrough)
+  await confirmSpans(transaction, select('confirm'))
+}
+
+/** The watermark of each organization by its id */
+type Watermarks = ReadonlyMap<number, Date>
+
+async function openSpans(
+  transaction: DatabaseTransaction,
+  opens: readonly ChangeOf<'open'>[],
+  watermarks: Watermarks,
+): Promise<void> {
+  if (opens.length === 0) return
+  const rows = opens.map(({ instance, hardware, now }) => {
+    const { engineId, deploymentId, organizationId, instanceType, requestedAt } = instance
+    const sealedThrough = watermarks.get(organizationId)!
+    return {
       organization_id: organizationId,
       deployment_id: deploymentId,
       engine_id: engineId,
       instance_type: instanceType,
-      region,
-      instance_id: instanceId,
-      started_at: toSpanStart(reported, { requestedAt, now, sealedThrough }),
-      reported_start_at: reported,
-    })
+      region: hardware.region,
+      instance_id: hardware.instanceId,
+      started_at: toSpanStart(hardware.startedAt, { requestedAt, now, sealedThrough }),
+      reported_start_at: hardware.startedAt,
+    }
+  })
+  await transaction
+    .insertInto('instance_spans')
+    .values(rows)
     .onConflict((conflict) => conflict.column('engine_id').where('ended_at', 'is', null).doNothing())
     .execute()
 }
 
-/** Marks the open span as billable from its start, because the engine has become ready. */
-export async function confirmInstanceSpan(
+async function confirmSpans(
   transaction: DatabaseTransaction,
-  { engineId, organizationId }: Holder,
-  now: Date,
+  confirms: readonly ChangeOf<'confirm'>[],
 ): Promise<void> {
-  await lockLedger(transaction, organizationId)
-  await transaction
-    .updateTable('instance_spans')
-    .set({ confirmed_at: now })
-    .where('engine_id', '=', engineId)
+  if (confirms.length === 0) return
+  const rows = confirms.map(({ instance, now }) => ({ engine_id: instance.engineId, confirmed_at: now }))
+  await sql`
+    UPDATE instance_spans SET confirmed_at = ready.confirmed_at
+    FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS ready (engine_id uuid, confirmed_at timestamptz)
+    WHERE instance_spans.engine_id = ready.engine_id AND ended_at IS NULL AND instance_spans.confirmed_at IS NULL`.execute(
+    transaction,
+  )
+}
+
+async function closeSpans(
+  transaction: DatabaseTransaction,
+  closes: readonly ChangeOf<'close'>[],
+  watermarks: Watermarks,
+): Promise<void> {
+  if (closes.length === 0) return
+  const closing = new Map(closes.map((close) => [close.instance.engineId, close]))
+  const spans = await transaction
+    .selectFrom('instance_spans')
+    .select(['id', 'engine_id', 'started_at', 'confirmed_at'])
+    .where('engine_id', 'in', [...closing.keys()])
     .where('ended_at', 'is', null)
-    .where('confirmed_at', 'is', null)
     .execute()
+  const rows = spans.map(({ id, engine_id: engineId, started_at: startedAt, confirmed_at: confirmedAt }) => {
+    const { instance, now } = closing.get(engineId)!
+    const sealedThrough = watermarks.get(instance.organizationId)!
+    return {
+      id,
+      ended_at: toSpanEnd(now, startedAt, sealedThrough),
+      reported_end_at: now,
+      voided_at: confirmedAt === null ? now : null,
+    }
+  })
+  await sql`
+    UPDATE instance_spans
+    SET ended_at = closed.ended_at, reported_end_at = closed.reported_end_at, voided_at = closed.voided_at
+    FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+      AS closed (id bigint, ended_at timestamptz, reported_end_at timestamptz, voided_at timestamptz)
+    WHERE instance_spans.id = closed.id`.execute(transaction)
 }
 
 /** Two clocks may differ by this much: the grace period of a seal. */
@@ -71,31 +136,6 @@ export async function moveFutureSpans(db: Database, organizationId: number, now:
       .where('started_at', '>', new Date(start.getTime() + clockDifference))
       .execute()
   })
-}
-
-/** Closes the open span, if any, after the instance's release; the span of an engine that never became ready is voided. */
-export async function closeInstanceSpan(
-  transaction: DatabaseTransaction,
-  { engineId, organizationId }: Holder,
-  now: Date,
-): Promise<void> {
-  const sealedThrough = await lockLedger(transaction, organizationId)
-  const span = await transaction
-    .selectFrom('instance_spans')
-    .select(['id', 'started_at', 'confirmed_at'])
-    .where('engine_id', '=', engineId)
-    .where('ended_at', 'is', null)
-    .executeTakeFirst()
-  if (span === undefined) return
-  await transaction
-    .updateTable('instance_spans')
-    .set({
-      ended_at: toSpanEnd(now, span.started_at, sealedThrough),
-      reported_end_at: now,
-      voided_at: span.confirmed_at === null ? now : null,
-    })
-    .where('id', '=', span.id)
-    .execute()
 }
 
 /**
@@ -126,19 +166,31 @@ export async function startCharging(
 
 /** Locks an organization's ledger until the transaction ends and returns its watermark. */
 export async function lockLedger(db: Database, organizationId: number): Promise<Date> {
-  const lock = () =>
-    db
-      .selectFrom('usage_cursors')
-      .select('sealed_through')
-      .where('organization_id', '=', organizationId)
-      .forUpdate()
-      .executeTakeFirst()
-  const existing = await lock()
-  if (existing !== undefined) return existing.sealed_through
+  return (await lockLedgers(db, [organizationId])).get(organizationId)!
+}
+
+/**
+ * Locks the ledgers of organizations until the transaction ends and returns their watermarks. Everyone locks several ledgers in the order of
+ * their ids, new ones first, so nobody waits for each other.
+ */
+async function lockLedgers(db: Database, organizationIds: readonly number[]): Promise<Watermarks> {
+  const ids = [...new Set(organizationIds)].toSorted((one, other) => one - other)
+  const existing = await lockExisting(db, ids)
+  if (existing.size > 0) return existing
   await db
     .insertInto('usage_cursors')
-    .values({ organization_id: organizationId })
+    .values(ids.map((id) => ({ organization_id: id })))
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  return (await lock())!.sealed_through
+  return lockExisting(db, ids)
+}
+
+/** Locks the ledgers of organizations, or none of them if one is missing. */
+async function lockExisting(db: Database, ids: readonly number[]): Promise<Watermarks> {
+  const { rows } = await sql<{ organization_id: number; sealed_through: Date }>`
+    SELECT organization_id, sealed_through FROM usage_cursors
+    WHERE organization_id = ANY(${ids}::bigint[])
+      AND (SELECT count(*) FROM usage_cursors WHERE organization_id = ANY(${ids}::bigint[])) = ${ids.length}
+    ORDER BY organization_id FOR UPDATE`.execute(db)
+  return new Map(rows.map(({ organization_id: id, sealed_through: through }) => [id, through]))
 }

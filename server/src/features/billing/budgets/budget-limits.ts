@@ -29,11 +29,19 @@ export async function readBlockingBudgets(
   deps: Deps,
   { organizationId, userId, deploymentId }: Omit<Start, 'pricePerHour'>,
 ): Promise<BudgetStanding[]> {
-  const budgets = await listBudgets(deps.db, { organizationId })
-  const blocking = budgets.filter(
-    (budget) => budget.at_limit !== 'notify' && isInScope(budget, { userId, deploymentId }),
+  const budgets = await listBudgets(deps.db, [organizationId])
+  return readBlockingStandings(deps, budgets, { userId, deploymentId })
+}
+
+function readBlockingStandings(
+  deps: Deps,
+  budgets: readonly Budget[],
+  owned: Pick<Start, 'userId' | 'deploymentId'>,
+): Promise<BudgetStanding[]> {
+  return readStandings(
+    deps,
+    budgets.filter((budget) => budget.at_limit !== 'notify' && isInScope(budget, owned)),
   )
-  return readStandings(deps, blocking)
 }
 
 /**
@@ -50,9 +58,32 @@ export async function assertBudgetsAllow(
   if (reason !== null) throw new ApplicationError('budget_exhausted', reason)
 }
 
-/** A sentence that says which budget blocks a start and by how much its limit was passed; null if none does. */
-export async function findBudgetBlock(deps: Deps, start: Start): Promise<string | null> {
-  return explainFirstBlock(deps.db, deps, await readBlockingBudgets(deps, start), start)
+/** All budgets of one organization */
+export type OrganizationBudgets = readonly Budget[]
+
+/** For each of the organizations, its budgets. */
+export async function listBudgetsOf(
+  db: Database,
+  organizationIds: readonly number[],
+): Promise<OrganizationBudgets[]> {
+  const budgets = Map.groupBy(
+    await listBudgets(db, organizationIds),
+    ({ organization_id: organizationId }) => organizationId,
+  )
+  return organizationIds.map((id) => budgets.get(id) ?? [])
+}
+
+/**
+ * A sentence that says which budget blocks a start and by how much its limit was passed; null if none does. `budgets` are those of the
+ * organization, if the caller has just read them.
+ */
+export async function findBudgetBlock(
+  deps: Deps,
+  start: Start,
+  budgets?: OrganizationBudgets,
+): Promise<string | null> {
+  const known = budgets ?? (await listBudgets(deps.db, [start.organizationId]))
+  return explainFirstBlock(deps.db, deps, await readBlockingStandings(deps, known, start), start)
 }
 
 async function explainFirstBlock(

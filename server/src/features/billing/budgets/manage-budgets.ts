@@ -33,7 +33,7 @@ export type NamedStanding = BudgetStanding & { scopeName: string | null }
 
 /** The budgets of the viewer's current organization with what was spent of each, oldest first. */
 export async function listBudgetStandings(deps: Deps, viewer: Viewer): Promise<NamedStanding[]> {
-  return readNamedStandings(deps, await listBudgets(deps.db, viewer))
+  return readNamedStandings(deps, await listBudgets(deps.db, [viewer.organizationId]))
 }
 
 /** Those of the budgets that limit the viewer's own deployments. */

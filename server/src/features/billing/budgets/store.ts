@@ -6,15 +6,12 @@ import type { BudgetAlertsTable, BudgetsTable } from './tables.ts'
 export type Budget = Selectable<BudgetsTable>
 export type BudgetAlert = Selectable<BudgetAlertsTable>
 
-/** The budgets of an organization, or of all organizations, oldest first. */
-export function listBudgets(
-  db: Database,
-  { organizationId }: { organizationId?: number } = {},
-): Promise<Budget[]> {
+/** The budgets of these organizations, or of all, oldest first. */
+export function listBudgets(db: Database, organizationIds?: readonly number[]): Promise<Budget[]> {
   const budgets = db.selectFrom('budgets').selectAll().orderBy('id')
-  return organizationId === undefined
+  return organizationIds === undefined
     ? budgets.execute()
-    : budgets.where('organization_id', '=', organizationId).execute()
+    : budgets.where('organization_id', 'in', organizationIds).execute()
 }
 
 /** The budgets that limit a member's deployments, oldest first: the organization's, the member's and those of deployments they own. */

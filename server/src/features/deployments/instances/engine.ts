@@ -1,6 +1,5 @@
 import type { EngineObservation, FailureStage, LossTime } from '../../../ports/model-runtime.ts'
 import type { EventContent } from '../change-store.ts'
-import { confirmInstanceSpan } from '../../metering/spans.ts'
 import { needsOtherEngine } from '../resize.ts'
 import { failInstance } from './fail.ts'
 import type { InstanceFailure } from './fail.ts'
@@ -8,7 +7,6 @@ import { resizeEngine } from './provision.ts'
 import { planReplacement, recordLoss } from './replacement.ts'
 import { reportWaiting } from './report-waiting.ts'
 import { planRestart } from './restart-plan.ts'
-import { listStartEvents } from '../store.ts'
 import { describeWaiting } from '../waiting.ts'
 import type { Waiting } from '../waiting.ts'
 import { describeEngine, startEngine } from './start-engine.ts'
@@ -41,20 +39,17 @@ export async function ensureReady(context: StepContext): Promise<StepResult> {
       },
       deployment: { ran_at: deployment.ran_at ?? at, refusal: null, refusals: 0 },
       event,
-      async hook(transaction) {
-        await replacement?.moveSpan(transaction)
-        await confirmInstanceSpan(transaction, toMetered(context), at)
-      },
+      spans: [...(replacement?.spans ?? []), { kind: 'confirm', instance: toMetered(context), now: at }],
     },
   )
   return { next }
 }
 
 /** A further instance of a deployment that serves already ends no start. */
-async function describeReady({ pass, deps }: StepContext, at: Date): Promise<EventContent> {
+async function describeReady({ pass }: StepContext, at: Date): Promise<EventContent> {
   const { id, status, ran_at: ranAt } = pass.deployment
   if (status === 'running') return { stage: null, message: 'The model is ready for requests.' }
-  const transition = measureStart(await listStartEvents(deps.db, id), at, ranAt !== null)
+  const transition = measureStart(await pass.batches.startEvents.add(id), at, ranAt !== null)
   return { stage: null, message: '', transition }
 }
 
@@ -77,10 +72,7 @@ export async function ensureRunning(context: StepContext): Promise<StepResult> {
       columns: { ...replacement?.columns, ...started, engine_url: baseUrl, unreachable_since: null },
       waiting: null,
       event: { stage: 'runtime', message: `${replacement?.reason ?? ''} ${again}`.trim() },
-      async hook(transaction) {
-        await replacement?.moveSpan(transaction)
-        await confirmInstanceSpan(transaction, toMetered(context), at)
-      },
+      spans: [...(replacement?.spans ?? []), { kind: 'confirm', instance: toMetered(context), now: at }],
     })
   }
   return { waitMilliseconds: context.pass.checkInterval }

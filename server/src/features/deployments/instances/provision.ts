@@ -4,7 +4,6 @@ import { findBudgetBlock } from '../../billing/budgets/budget-limits.ts'
 import type { Start } from '../../billing/budgets/budget-limits.ts'
 import { queueAlert } from '../../mail/alerts/queue-alert.ts'
 import { findHourlyPrice } from '../../metering/instance-prices.ts'
-import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
 import type { EventContent } from '../change-store.ts'
 import { readEngineSpec } from '../engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
@@ -72,7 +71,7 @@ function toColumns(deployment: Deployment, selection: Selection): Selected {
 export async function provisionInstance(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
   if (needsOtherEngine(deployment, instance)) return resizeEngine(context)
-  const exhausted = isStart(context) ? await findBudgetBlock(deps, toStart(context)) : null
+  const exhausted = isStart(context) ? await findExhaustedBudget(context) : null
   if (exhausted !== null) {
     return failInstance(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
   }
@@ -81,8 +80,6 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
   if (result.outcome === 'refused') return tryNextOffer(context, result)
   if (result.outcome === 'pending') return waitForInstance(context, result.message)
   const { instance: provided } = result
-  const metered = toMetered(context)
-  const at = deps.clock()
   const next = await moveInstance(
     context,
     { from: 'provisioning', to: 'deploying' },
@@ -99,7 +96,7 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
         stage: 'provisioning',
         message: `Instance ${provided.instanceId} (${instance.instance_type}) is ready.`,
       },
-      hook: (transaction) => openInstanceSpan(transaction, metered, provided, at),
+      spans: [{ kind: 'open', instance: toMetered(context), hardware: provided, now: deps.clock() }],
     },
   )
   return { next }
@@ -108,6 +105,12 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
 /** True if a budget may refuse the instance: one that has served only moves to other hardware. */
 function isStart({ instance }: StepContext): boolean {
   return instance.ready_at === null
+}
+
+async function findExhaustedBudget(context: StepContext): Promise<string | null> {
+  const start = toStart(context)
+  const budgets = await context.pass.batches.budgets.add(start.organizationId)
+  return findBudgetBlock(context.deps, start, budgets)
 }
 
 function toStart({ deployment, instance, deps }: StepContext): Start {
@@ -225,10 +228,8 @@ export async function resizeEngine(context: StepContext): Promise<StepResult> {
     event: { ...chosen, message: `Resizing the engine. ${chosen.message}` },
   }
   if (status === 'provisioning') return { next: await changeInstance(context, change) }
-  const metered = toMetered(context)
-  const at = deps.clock()
-  const hook = (transaction: DatabaseTransaction) => closeInstanceSpan(transaction, metered, at)
-  return { next: await moveInstance(context, { from: status, to: 'provisioning' }, { ...change, hook }) }
+  const spans = [{ kind: 'close', instance: toMetered(context), now: deps.clock() }] as const
+  return { next: await moveInstance(context, { from: status, to: 'provisioning' }, { ...change, spans }) }
 }
 
 const withoutHardware = {

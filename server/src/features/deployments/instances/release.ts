@@ -1,5 +1,3 @@
-import type { DatabaseTransaction } from '../../../database/tables.ts'
-import { closeInstanceSpan } from '../../metering/spans.ts'
 import { saveEngineLog } from '../engine-log.ts'
 import type { EventContent } from '../change-store.ts'
 import { findLastTransition } from '../store.ts'
@@ -20,12 +18,8 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
   if (!(await deps.runtime.release(instance.id, instance.cluster_id)))
     return { waitMilliseconds: getReleaseDelay(context) }
   const at = deps.clock()
-  const { yields } = context.pass.deployment
-  const giveBack = async (transaction: DatabaseTransaction) => {
-    // In this order: who gets the hardware has locked its own deployment before it locks the ledger.
-    if (yields && instance.instance_type !== null) await callNext(transaction, instance.instance_type)
-    await closeInstanceSpan(transaction, toMetered(context), at)
-  }
+  const { instance_type: instanceType } = instance
+  const hadHardware = instance.started_at !== null
   const next = await moveInstance(
     context,
     { from: 'releasing', to: 'released' },
@@ -33,9 +27,13 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
       columns: { engine_url: null },
       event: await describeRelease(context, at),
       deployment: clearCleanupFailure(context),
-      hook: instance.started_at === null ? undefined : giveBack,
+      spans: hadHardware ? [{ kind: 'close', instance: toMetered(context), now: at }] : undefined,
     },
   )
+  // Only for speed: who waits for hardware also asks again every few seconds.
+  if (next !== undefined && hadHardware && instanceType !== null && context.pass.deployment.yields) {
+    await callNext(deps.db, instanceType)
+  }
   return { next }
 }
 

@@ -1,6 +1,5 @@
-import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { LossTime, ServingInstance } from '../../../ports/model-runtime.ts'
-import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
+import type { SpanChange } from '../../metering/spans.ts'
 import { changeInstance, toMetered } from './step.ts'
 import type { StepContext } from './step.ts'
 import type { Instance } from './store.ts'
@@ -10,8 +9,8 @@ export interface Replacement {
   columns: Pick<Instance, 'instance_id' | 'gpu_allocation_id' | 'started_at' | 'lost_at'>
   /** One or two sentences for a person */
   reason: string
-  /** Closes the span of the lost hardware and opens one for its replacement. */
-  moveSpan: (transaction: DatabaseTransaction) => Promise<void>
+  /** They close the span of the lost hardware and open one for its replacement. */
+  spans: readonly SpanChange[]
 }
 
 /** A launch in a reserved place follows the reservation immediately. One that is later follows a loss. */
@@ -29,6 +28,7 @@ export function planReplacement(
   const { instanceId = oldId, gpuAllocationId = oldAllocation, createdAt, reason } = found
   const isSame = instanceId === oldId && gpuAllocationId === oldAllocation
   if (isSame && lostAt === null && !isRelaunched(context.instance, found)) return null
+  const metered = toMetered(context)
   const startedAt = earliest(now, latest(found.startedAt, lostAt ?? createdAt))
   return {
     columns: {
@@ -38,12 +38,15 @@ export function planReplacement(
       lost_at: null,
     },
     reason: [reason, isSame ? null : `Instance ${instanceId} replaced ${oldId}.`].filter(Boolean).join(' '),
-    async moveSpan(transaction) {
-      const metered = toMetered(context)
-      await closeInstanceSpan(transaction, metered, createdAt)
-      const region = context.instance.region ?? ''
-      await openInstanceSpan(transaction, metered, { instanceId: instanceId ?? '', region, startedAt }, now)
-    },
+    spans: [
+      { kind: 'close', instance: metered, now: createdAt },
+      {
+        kind: 'open',
+        instance: metered,
+        hardware: { instanceId: instanceId ?? '', region: context.instance.region ?? '', startedAt },
+        now,
+      },
+    ],
   }
 }
 
@@ -74,7 +77,7 @@ export async function recordLoss(context: StepContext, lostAt: LossTime): Promis
   const at = earliest(now, latest(reported, startedAt ?? reported))
   return changeInstance(context, {
     columns: { lost_at: at, unreachable_since: null },
-    hook: (transaction) => closeInstanceSpan(transaction, toMetered(context), at),
+    spans: [{ kind: 'close', instance: toMetered(context), now: at }],
   })
 }
 

@@ -1,14 +1,13 @@
-import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
-import type { MeteredInstance } from '../../metering/spans.ts'
-import type { EventContent, InstanceWrite, Lease } from '../change-store.ts'
-import { writeDeployment } from '../change-store.ts'
+import type { MeteredInstance, SpanChange } from '../../metering/spans.ts'
+import type { EventContent, InstanceWrite, Lease, TransactionHook } from '../change-store.ts'
 import { deriveStatus } from '../derive-status.ts'
+import type { PassBatches } from '../pass-batches.ts'
 import type { Deployment } from '../store.ts'
 import { toWaitingColumns } from '../waiting.ts'
 import type { Waiting } from '../waiting.ts'
 import type { InstanceStatus, NextInstanceStatus } from './lifecycle.ts'
-import { insertInstance, makeInstance } from './store.ts'
+import { makeInstance } from './store.ts'
 import type { Instance } from './store.ts'
 
 export type Deps = Pick<
@@ -22,6 +21,7 @@ export const pollDelay = { starting: 500, stopping: 250, running: 5_000 }
 /** One pass of the reconciler over a leased deployment. Its writes keep `deployment` and `instances` up to date. */
 export interface Pass {
   readonly deps: Deps
+  readonly batches: PassBatches
   readonly lease: Lease
   /** Milliseconds between two checks of a running instance */
   readonly checkInterval: number
@@ -32,7 +32,7 @@ export interface Pass {
   instances: readonly Instance[]
   /** True if another writer changed the deployment first: what the pass has read is outdated. */
   isOutdated: boolean
-  /** The last write; instances write one after the other, because each write derives the deployment's status from all of them. */
+  /** The last write. Each write derives the deployment's status from all instances, so their writes follow one another. */
   writing: Promise<unknown>
 }
 
@@ -72,22 +72,26 @@ export interface InstanceChange {
   /** What the next step waits for, null for nothing; undefined if that stays */
   waiting?: Waiting | null
   /** Columns of the deployment that don't follow from its instances */
-  deployment?: Partial<
-    Pick<
-      Deployment,
-      | 'wanted'
-      | 'wished_instances'
-      | 'refusal'
-      | 'refusals'
-      | 'refused_at'
-      | 'ran_at'
-      | 'failure_stage'
-      | 'failure_reason'
-    >
-  >
+  deployment?:
+    | Partial<
+        Pick<
+          Deployment,
+          | 'wanted'
+          | 'wished_instances'
+          | 'refusal'
+          | 'refusals'
+          | 'refused_at'
+          | 'ran_at'
+          | 'failure_stage'
+          | 'failure_reason'
+        >
+      >
+    | undefined
   event?: EventContent | null
+  /** Changes of the instance's spans in the ledger */
+  spans?: readonly SpanChange[] | undefined
   /** Further writes in the same transaction */
-  hook?: ((transaction: DatabaseTransaction) => Promise<void>) | undefined
+  hook?: TransactionHook | undefined
 }
 
 /**
@@ -123,7 +127,7 @@ async function writeNow(
   { pass, instance: { id } }: StepContext,
   from: InstanceStatus,
   to: InstanceStatus,
-  { columns = {}, waiting, deployment, event = null, hook }: InstanceChange,
+  { columns = {}, waiting, deployment, event = null, spans, hook }: InstanceChange,
 ): Promise<Instance | undefined> {
   const current = pass.instances.find((instance) => instance.id === id)
   if (current?.status !== from) return undefined
@@ -137,51 +141,44 @@ async function writeNow(
   }
   const next: Instance = { ...current, ...set }
   const instances = pass.instances.flatMap((each) => (each.id !== id ? each : to === 'released' ? [] : next))
-  const { engine, adapters, ...plain } = set
-  const json = {
-    ...(engine === undefined ? {} : { engine: JSON.stringify(engine) }),
-    ...(adapters === undefined ? {} : { adapters: JSON.stringify(adapters) }),
-  }
-  const write = { id, set: { ...plain, ...json } }
-  const isWritten = await writePass(pass, instances, { write, deployment, isDue: moves, event, at, hook })
+  const isWritten = await writePass(pass, instances, {
+    instance: { kind: 'change', id, columns: set },
+    deployment,
+    isDue: moves,
+    event,
+    at,
+    spans,
+    hook,
+  })
   return isWritten ? next : undefined
 }
 
-interface PassChange {
-  write?: InstanceWrite
-  deployment?: InstanceChange['deployment'] | undefined
+interface PassChange extends Pick<InstanceChange, 'deployment' | 'spans' | 'hook'> {
+  instance?: InstanceWrite
   isDue: boolean
   event: EventContent | null
   at: Date
-  hook?: InstanceChange['hook']
 }
 
 /** Writes a change that leaves the deployment with these instances. Returns false if another writer changed the deployment first. */
 async function writePass(
   pass: Pass,
   instances: readonly Instance[],
-  { write, deployment: changes = {}, isDue, event, at, hook }: PassChange,
+  { deployment: changes = {}, isDue, ...change }: PassChange,
 ): Promise<boolean> {
   if (pass.isOutdated) return false
-  const { deps, lease, deployment } = pass
+  const { batches, lease, deployment } = pass
   const { id, status } = deployment
   const derived = deriveStatus({ ...deployment, ...changes }, instances)
   const hasEnded = derived.status === 'terminated'
-  const ended = hasEnded ? { terminated_at: at, reconcile_at: null } : {}
-  const changed = await writeDeployment(
-    deps.db,
-    {
-      id,
-      status,
-      lease,
-      changes: { ...changes, ...derived, ...ended },
-      instance: write,
-      isDue: isDue && !hasEnded,
-      event,
-      at,
-    },
-    hook,
-  )
+  const changed = await batches.changes.add({
+    ...change,
+    id,
+    status,
+    lease,
+    changes: { ...changes, ...derived, ...(hasEnded ? { terminated_at: change.at } : {}) },
+    due: hasEnded ? 'never' : isDue ? 'now' : 'unchanged',
+  })
   pass.isOutdated = changed === undefined
   if (changed === undefined) return false
   pass.deployment = changed
@@ -193,14 +190,8 @@ async function writePass(
 export async function startInstance(pass: Pass): Promise<void> {
   const at = pass.deps.clock()
   const row = makeInstance(pass.deployment.id, at)
-  await writePass(pass, [...pass.instances, row], {
-    isDue: true,
-    event: null,
-    at,
-    async hook(transaction) {
-      await insertInstance(transaction, row)
-    },
-  })
+  const instance = { kind: 'start', row } as const
+  await writePass(pass, [...pass.instances, row], { instance, isDue: true, event: null, at })
 }
 
 /** Ends a terminated deployment that has no instance. */

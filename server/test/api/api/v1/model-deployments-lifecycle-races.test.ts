@@ -5,8 +5,9 @@ import { notify } from '../../../../src/database/notifications.ts'
 import { leaseDueDeployments, renewLeases } from '../../../../src/features/deployments/lease-store.ts'
 import { canTransition } from '../../../../src/features/deployments/lifecycle.ts'
 import type { DeploymentStatus } from '../../../../src/features/deployments/lifecycle.ts'
+import { createPassBatches } from '../../../../src/features/deployments/pass-batches.ts'
 import { reconcileDeployment } from '../../../../src/features/deployments/reconcile.ts'
-import { requeueNow } from '../../../../src/features/deployments/store.ts'
+import { requeueInstance } from '../../../../src/features/deployments/store.ts'
 import type { EngineObservation, FailureCode, ProvisionResult } from '../../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
@@ -50,8 +51,10 @@ async function makeDue(id: string): Promise<void> {
 
 /** One pass of a worker over the longest overdue deployments. */
 async function runPass(worker: string, { limit = 1, leaseSeconds = 60 } = {}): Promise<void> {
-  const leased = await leaseDueDeployments(server.application.db, worker, leaseSeconds, limit)
-  await Promise.all(leased.map((deployment) => reconcileDeployment(server.application, deployment)))
+  const { application } = server
+  const batches = createPassBatches(application.db)
+  const leased = await leaseDueDeployments(application.db, worker, leaseSeconds, limit)
+  await Promise.all(leased.map((deployment) => reconcileDeployment(application, batches, deployment)))
 }
 
 /** Reconciles a deployment and returns the seconds until its next pass. */
@@ -274,7 +277,7 @@ test.each([
   await db.transaction().execute(async (transaction) => {
     const due = sql<Date>`now() + make_interval(secs => ${seconds})`
     await transaction.updateTable('deployments').set({ reconcile_at: due }).where('id', '=', id).execute()
-    await requeueNow(transaction, instances[0].id)
+    await requeueInstance(transaction, instances[0].id, 'unresponsive')
     const found = transaction.selectFrom('deployments').select(sql<boolean>`reconcile_at = now()`.as('isNow'))
     expect(await found.where('id', '=', id).executeTakeFirst()).toEqual({ isNow: isRequeued })
   })
