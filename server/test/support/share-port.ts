@@ -1,15 +1,15 @@
 import { connect, createServer } from 'node:net'
 import type { Socket } from 'node:net'
-import { listen } from '../../support/listen.ts'
+import { listen } from './listen.ts'
 
-/** An address for pods that leads to a port of this machine's loopback interface. */
+/** An address for engines that leads to a port of this machine's loopback interface. */
 export interface SharedPort {
   /** `host:port` */
   address: string
   close(): Promise<void>
 }
 
-/** Shares a port at `host`, an address of this machine that pods reach. `findPort` may know it later than the address is needed. */
+/** Shares a port at `host`, an address of this machine that engines reach. `findPort` may know it later than the address is needed. */
 export async function sharePort(host: string, findPort: () => number): Promise<SharedPort> {
   const sockets = new Set<Socket>()
   const server = createServer((incoming) => {
