@@ -35,6 +35,18 @@ test.each(['2.12.0', '3.5.0'])(
   },
 )
 
+test('a launch that fails a moment before it says why reports the reason', async () => {
+  const { simulator, runtime } = await open()
+  simulator.plan = { heldAt: 'loading' }
+  const spec = await provision(runtime)
+  await runtime.ensureEngine(spec)
+  const model = simulator.models.get(spec.modelUid)!
+  model.status = 'ERROR'
+  setTimeout(() => (model.replicaError = 'Failed to init server'), 100)
+  const failed = await runtime.ensureEngine(spec)
+  expect(failed).toMatchObject({ phase: 'failed', message: expect.stringContaining('Failed to init server') })
+})
+
 describe('launch request', () => {
   test('a GGUF model on a host without GPUs: llama.cpp, size as text, n_gpu null', async () => {
     const { simulator, runtime } = await open()

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { formatFileSize } from '../../../base/format-bytes.ts'
 import type { EngineFailure, EngineObservation } from '../../../ports/model-runtime.ts'
 import * as schemas from './response-schemas.ts'
@@ -104,12 +105,17 @@ async function observeLaunch(
   return describeProgress(progress)
 }
 
+/** A model may fail a moment before Xinference says why. */
 async function findReason(supervisor: Supervisor, uid: string): Promise<string> {
-  const replicas = await supervisor.listReplicas(uid)
-  const message = replicas.find(({ error_message }) => error_message)?.error_message
-  if (message) return message
-  const events = await supervisor.listEvents(uid)
-  return events.findLast(({ event_type }) => event_type === 'ERROR')?.event_content ?? ''
+  for (let attempt = 1; ; attempt += 1) {
+    const replicas = await supervisor.listReplicas(uid)
+    const message = replicas.find(({ error_message }) => error_message)?.error_message
+    if (message) return message
+    const events = await supervisor.listEvents(uid)
+    const last = events.findLast(({ event_type }) => event_type === 'ERROR')
+    if (last !== undefined || attempt === 3) return last?.event_content ?? ''
+    await sleep(500)
+  }
 }
 
 function describeProgress(launch: (typeof schemas.progress)['_output']): EngineObservation {
