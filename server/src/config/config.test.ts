@@ -111,6 +111,7 @@ const badValues: Record<string, string[]> = {
   UPLOAD_QUOTA_BYTES: ['10G', '0', '-1', '1024'],
   ENGINE_SERVER_URL: ['berth.berth.svc', 'ftp://berth.svc', 'http://berth.svc?a'],
   XINFERENCE_URLS: ['10.0.0.5:9997', 'ftp://a.example', 'http://a.example/path', 'http://a.example, b'],
+  XINFERENCE_UPLOADS_FOLDER: ['models', '~/models', '/models/'],
   KUBERNETES_NAMESPACE: ['Berth', 'a.b', '-a', 'x'.repeat(64)],
   KUBERNETES_INSTANCE_TYPES: [','],
   KUBERNETES_GPUS_PER_NODE: [...notNumbers, '0', '65'],
@@ -308,6 +309,7 @@ test('RUNTIME=xinference requires supervisors; user name and password require ea
   expect(readConfig({ RUNTIME: 'xinference', XINFERENCE_URLS }).xinference).toEqual({
     supervisors: ['http://10.0.0.5:9997', 'https://x.example'],
     credentials: null,
+    uploadsFolder: '/var/tmp/berth-uploads',
   })
   const signIn = { XINFERENCE_USERNAME: 'berth', XINFERENCE_PASSWORD: 'secret' }
   const { xinference } = readConfig({ RUNTIME: 'xinference', XINFERENCE_URLS, ...signIn })

@@ -57,6 +57,8 @@ export interface XinferenceConfig {
   supervisors: string[]
   /** null if the supervisors require no sign-in */
   credentials: { username: string; password: string } | null
+  /** The folder of the workers for uploaded files */
+  uploadsFolder: string
 }
 
 const supervisor = webAddress('http://10.0.0.5:9997')
@@ -101,6 +103,14 @@ export const runtimesSettings = {
     .default([]),
   XINFERENCE_USERNAME: optionalText,
   XINFERENCE_PASSWORD: optionalText,
+  XINFERENCE_UPLOADS_FOLDER: z
+    .string()
+    .trim()
+    .regex(
+      /^\/.*[^/]$/,
+      'must be an absolute path without a slash at its end, such as /var/tmp/berth-uploads',
+    )
+    .default('/var/tmp/berth-uploads'),
   KUBECONFIG: optionalText,
   KUBERNETES_NAMESPACE: z
     .string()
@@ -196,5 +206,6 @@ export function readXinference(settings: Settings, problems: string[]): Xinferen
       'XINFERENCE_URLS: required with RUNTIME=xinference; set it to the addresses of the supervisors, such as http://10.0.0.5:9997',
     )
   }
-  return { supervisors: settings.XINFERENCE_URLS, credentials }
+  const uploadsFolder = settings.XINFERENCE_UPLOADS_FOLDER
+  return { supervisors: settings.XINFERENCE_URLS, credentials, uploadsFolder }
 }

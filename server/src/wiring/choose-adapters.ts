@@ -13,7 +13,7 @@ import { installationOf } from '../adapters/payment-processor/installation.ts'
 import { createStripeProcessor } from '../adapters/payment-processor/stripe/processor.ts'
 import type { ObservedTime } from '../base/observed-time.ts'
 import type { Config } from '../config/config.ts'
-import type { KubernetesConfig } from '../config/runtimes.ts'
+import type { KubernetesConfig, XinferenceConfig } from '../config/runtimes.ts'
 import type { Database } from '../database/tables.ts'
 import { mainProtocols } from '../features/inference/protocols/protocols.ts'
 import { pickInstanceTypes } from '../features/placement/instance-types-file.ts'
@@ -79,10 +79,7 @@ function openRuntime(
   log: Logger,
   observedTime: ObservedTime,
 ): Promise<ModelRuntime> {
-  if (config.xinference !== null) {
-    const { gpuMemoryShare } = config.engineLimits
-    return createXinferenceRuntime({ ...config.xinference, gpuMemoryShare, instanceTypes, logger: log })
-  }
+  if (config.xinference !== null) return openXinference(config, config.xinference, instanceTypes, log)
   if (config.kubernetes !== null) return openKubernetes(config, config.kubernetes, instanceTypes, log)
   return createLocalRuntime({
     instanceTypes,
@@ -103,6 +100,16 @@ function openRuntime(
     observedTime,
     logger: log,
   })
+}
+
+function openXinference(
+  { uploads: { engineServerUrl: serverUrl }, engineLimits: { gpuMemoryShare } }: Config,
+  { uploadsFolder: folder, ...xinference }: XinferenceConfig,
+  instanceTypes: readonly InstanceType[],
+  logger: Logger,
+): Promise<ModelRuntime> {
+  const uploads = serverUrl === null ? null : { serverUrl, folder }
+  return createXinferenceRuntime({ ...xinference, gpuMemoryShare, instanceTypes, uploads, logger })
 }
 
 async function openKubernetes(

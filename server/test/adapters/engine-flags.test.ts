@@ -140,7 +140,7 @@ test('Xinference separates the thoughts of the models whose tags it knows', () =
     const spec = makeSpec(variant, 'h200-x8', 8)
     if (spec === null || variant.modelType !== 'LLM') continue
     const engine = variant.format === 'ggufv2' ? 'llama.cpp' : 'vLLM'
-    const body = toLaunchBody(spec, engine, { workerIp: null, gpuMemoryShare: 0.9 })
+    const body = toLaunchBody(spec, engine, { workerIp: null, gpuMemoryShare: 0.9, upload: null })
     expect(body['reasoning_content'], variant.modelName).toBe(known.has(variant.modelName) ? true : undefined)
     expect(engine === 'vLLM' ? body['max_num_seqs'] : body['n_parallel']).toBe(spec.parallelSequences)
   }

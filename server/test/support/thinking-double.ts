@@ -73,7 +73,7 @@ export function generateLikeVllm(spec: EngineSpec): Generated {
 
 /** What Xinference 3.2 answers: `reasoning_content` only if it was launched with that option. */
 export function generateLikeXinference(spec: EngineSpec): Generated {
-  const body = toLaunchBody(spec, 'vLLM', { workerIp: null, gpuMemoryShare: 0.9 })
+  const body = toLaunchBody(spec, 'vLLM', { workerIp: null, gpuMemoryShare: 0.9, upload: null })
   return generate(marksOf(spec), body['reasoning_content'] === true ? 'reasoning_content' : null)
 }
 

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Answer, Client } from '../support/client.ts'
@@ -5,6 +6,10 @@ import { registerClient } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
+import { sharePort } from '../support/share-port.ts'
+import type { SharedPort } from '../support/share-port.ts'
+import { announceUpload, uploadFile } from '../support/tus.ts'
+import { tinyModel } from '../adapters/local-runtime-support.ts'
 import { startXinferenceSimulator } from './simulator/simulator.ts'
 import type { XinferenceSimulator } from './simulator/simulator.ts'
 
@@ -15,14 +20,17 @@ const messages = [{ role: 'user' as const, content: 'Hello' }]
 describe.each(['2.12.0', '4.1.0'])('Xinference %s', (version) => {
   const isNewest = version === '4.1.0'
   let simulator: XinferenceSimulator
+  let shared: SharedPort
   let server: TestServer
   let client: Client
   let openai: OpenAI
 
   beforeAll(async () => {
     simulator = await startXinferenceSimulator({ version, user })
+    shared = await sharePort('127.0.0.1', () => Number(new URL(server.url).port))
     server = await startTestServer({
       settings: {
+        ...(isNewest ? { ENGINE_SERVER_URL: `http://${shared.address}` } : {}),
         RUNTIME: 'xinference',
         XINFERENCE_URLS: simulator.url,
         XINFERENCE_USERNAME: user.username,
@@ -42,6 +50,7 @@ describe.each(['2.12.0', '4.1.0'])('Xinference %s', (version) => {
   afterAll(async () => {
     simulator.intercept = null
     await server.close()
+    await shared.close()
     await simulator.close()
   })
 
@@ -116,6 +125,29 @@ describe.each(['2.12.0', '4.1.0'])('Xinference %s', (version) => {
     const decoded = floats.map((_, index) => bytes.readFloatLE(index * 4))
     expect(decoded).toEqual(floats.map(Math.fround))
     await release(deployment.id)
+  })
+
+  test.runIf(isNewest)('an uploaded file: planned, deployed, and nothing stays registered', async () => {
+    const upload_id = await uploadFile(client, await readFile(tinyModel))
+    const added = await client.post('/api/v1/deployable-models', { upload_id, model_name: 'mine' })
+    expect(added.status).toBe(201)
+    const { body: planned } = await client.post(`${path}/plan`, { model_name: 'mine' })
+    expect(planned, JSON.stringify(planned)).toMatchObject({ feasible: true })
+    const deployment = await deploy(client, 'mine')
+    const answer = await client.post('/v1/chat/completions', {
+      model: deployment.id,
+      messages: [{ role: 'user', content: 'What is 27 + 15?' }],
+      temperature: 0,
+      max_tokens: 32,
+    })
+    expect(answer.body.choices[0].message.content).toContain('42')
+    await release(deployment.id)
+    expect([...simulator.registered.keys()]).toEqual([])
+  })
+
+  test.runIf(!isNewest)('without ENGINE_SERVER_URL, an upload is refused at its start', async () => {
+    const { status, body } = await announceUpload(client, 1000)
+    expect([status, body.code]).toEqual([422, 'uploads_not_supported'])
   })
 
   test('chat continues after the token expires or the supervisor forgets it', async () => {

@@ -35,6 +35,7 @@ export async function openRuntime(
     credentials: null,
     gpuMemoryShare: 0.9,
     instanceTypes: [],
+    uploads: null,
     logger: { info() {}, warn() {} },
     ...changes,
   })

@@ -22,6 +22,7 @@ describe.skipIf(!(major >= 3))('a real Xinference that requires a sign-in', () =
       supervisors,
       credentials,
       instanceTypes: [],
+      uploads: null,
       gpuMemoryShare: 0.9,
       logger,
     })

@@ -5,7 +5,12 @@ import { SupervisorError } from '../../../src/adapters/model-runtime/xinference/
 import { createXinferenceRuntime } from '../../../src/adapters/model-runtime/xinference/runtime.ts'
 import { withWarmUp } from '../../../src/adapters/model-runtime/warm-up.ts'
 import { mainProtocols } from '../../../src/features/inference/protocols/protocols.ts'
-import type { EngineObservation, EngineSpec, ModelRuntime } from '../../../src/ports/model-runtime.ts'
+import type {
+  EngineObservation,
+  EngineSpec,
+  ModelRuntime,
+  ModelVariant,
+} from '../../../src/ports/model-runtime.ts'
 import { makeSpec, makeVariant } from '../../adapters/local-runtime-support.ts'
 import { collectAnswers } from '../answers.ts'
 import { describeChatModel, describeEmbeddingModel, openCluster } from './cluster.ts'
@@ -29,7 +34,13 @@ describe('a real Xinference', () => {
     await cluster.register('LLM', describeChatModel(cluster.folder))
     await cluster.register('LLM', describeChatModel(cluster.folder, 'berth-broken', 'broken.gguf'))
     await cluster.register('embedding', describeEmbeddingModel(cluster.folder))
-    const settings = { supervisors: [cluster.url], credentials: null, instanceTypes: [], gpuMemoryShare: 0.9 }
+    const settings = {
+      supervisors: [cluster.url],
+      credentials: null,
+      instanceTypes: [],
+      gpuMemoryShare: 0.9,
+      uploads: null,
+    }
     runtime = withWarmUp(
       await createXinferenceRuntime({
         ...settings,
@@ -115,12 +126,21 @@ describe('a real Xinference', () => {
     expect((await chat(spec)).status).toBeGreaterThanOrEqual(400)
   })
 
-  test('an embedding model', async () => {
-    const spec = await start(embeddingVariant)
-    const answer = await send('/v1/embeddings', { model: spec.modelUid, input: ['one', 'two'] })
-    expect(await answer.json()).toMatchObject({
-      data: [{ embedding: expect.arrayContaining([expect.any(Number)]) }, { index: 1 }],
-    })
+  test('an embedding model pools as its file says, here by the mean', async () => {
+    const readEmbedding = async (changes: Partial<ModelVariant>) => {
+      const spec = await start({ ...embeddingVariant, ...changes })
+      const answer = await send('/v1/embeddings', { model: spec.modelUid, input: ['one two', 'three'] })
+      const { data } = (await answer.json()) as { data: { embedding: number[]; index: number }[] }
+      expect(data[1]).toMatchObject({ index: 1, embedding: expect.any(Array) })
+      return data[0]!.embedding
+    }
+    const pool = (pooling_type: number) =>
+      readEmbedding({ engines: { xinference: { options: { pooling_type } } } })
+    const [mean, last] = [1, 3]
+    const seen = await readEmbedding({})
+    const compare = (other: number[]) => seen.reduce((sum, value, index) => sum + value * other[index]!, 0)
+    expect(compare(await pool(mean))).toBeCloseTo(1, 3)
+    expect(compare(await pool(last))).toBeLessThan(0.99)
   })
 
   // Before workers die: the supervisor answers 500 while it knows a dead one.

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createEngineControl } from '../../../src/adapters/model-runtime/local/engine/engine-control.ts'
@@ -39,13 +40,13 @@ export interface SimulatedModel {
 
 export interface EngineProcesses {
   key: string
-  /** Starts a real engine for a model and returns its URL */
-  start(model: SimulatedModel): Promise<string>
+  /** Starts a real engine for a model with the downloaded file, or else the bundled model, and returns its URL */
+  start(model: SimulatedModel, file: Buffer | null): Promise<string>
   stop(uid: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Runs Berth's own engine with the bundled model, whichever model the simulated worker loads. */
+/** Runs Berth's own engine. Models of Xinference's list all have the weights of the bundled model. */
 export async function openEngineProcesses(): Promise<EngineProcesses> {
   const root = await mkdtemp(join(tmpdir(), 'berth-xinference-'))
   const environment = { PATH: process.env['PATH'], HOME: root, NODE_LLAMA_CPP_GPU: 'false' }
@@ -70,13 +71,15 @@ export async function openEngineProcesses(): Promise<EngineProcesses> {
 
   return {
     key: engineKey,
-    async start({ uid, body }) {
+    async start({ uid, body }, file) {
       const directory = join(root, uid)
       await mkdir(directory, { recursive: true })
+      const model = file === null ? weights : join(directory, 'model.gguf')
+      if (file !== null) await writeFile(model, file)
       directories.add(directory)
       const type = body.model_type === 'embedding' ? 'embedding' : 'chat'
       const context = Math.min(Number(body.max_model_len ?? body.n_ctx ?? 2048), 2048)
-      const options = { model: weights, alias: uid, type, context, parallel: 2, threads: 1 }
+      const options = { model, alias: uid, type, context, parallel: 2, threads: 1 }
       const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
       const variables = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' }
       await control.launch(directory, { args, apiKey: engineKey, variables })
@@ -93,6 +96,19 @@ export async function openEngineProcesses(): Promise<EngineProcesses> {
       await rm(root, { recursive: true, force: true })
     },
   }
+}
+
+/** Downloads the file that a launch names, as llama.cpp does; null if it names none. A cut file does not load. */
+export async function downloadFile(body: Record<string, any>): Promise<Buffer | null> {
+  const given = (body['llamacpp_model_config'] ?? body)['model.url']
+  if (given === undefined) return null
+  const { username, password, href } = new URL(given)
+  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  const response = await fetch(href.replace(`${username}:${password}@`, ''), { headers: { authorization } })
+  const file = Buffer.from(await response.arrayBuffer())
+  const name = createHash('sha256').update(file).digest('hex')
+  if (href.endsWith(`/${name}.gguf`)) return file
+  throw new Error('Failed to init server, please check the input params.')
 }
 
 const knownModels: Record<string, { format: string; size: number; quantizations: string[]; type: string }[]> =

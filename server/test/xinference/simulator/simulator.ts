@@ -14,8 +14,10 @@ import {
 } from './responses.ts'
 import type { SimulatedWorker } from './responses.ts'
 import { isInferencePath, proxyInference, readBody } from './inference.ts'
-import { knowsSpec, listEngines, openEngineProcesses } from './models.ts'
+import { downloadFile, knowsSpec, listEngines, openEngineProcesses } from './models.ts'
 import type { LaunchPlan, SimulatedModel } from './models.ts'
+import { respondToRegistration } from './registrations.ts'
+import type { SimulatedRegistrations } from './registrations.ts'
 import { createTokens } from './tokens.ts'
 import type { SimulatedTokens } from './tokens.ts'
 
@@ -42,6 +44,7 @@ export interface XinferenceSimulator {
   url: string
   tokens: SimulatedTokens
   models: Map<string, SimulatedModel>
+  registered: SimulatedRegistrations
   workers: SimulatedWorker[]
   /** All requests in order, such as `POST /v1/models` */
   calls: string[]
@@ -100,7 +103,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
   async function startModel(model: SimulatedModel): Promise<void> {
     const stillLaunching = () => models.get(model.uid) === model && model.status === 'CREATING'
     try {
-      if (!knowsSpec(model.body)) {
+      if (!simulator.registered.has(model.body.model_name) && !knowsSpec(model.body)) {
         const { model_name, model_format, model_size_in_billions, quantization } = model.body
         throw new Error(
           `Model not found, name: ${model_name}, format: ${model_format}, size: ${model_size_in_billions}, quantization: ${quantization}`,
@@ -108,7 +111,8 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       }
       if (model.plan.failure !== undefined) throw new Error(model.plan.failure)
       model.stage = 'loading'
-      const url = engines === null ? null : await engines.start(model)
+      const file = await downloadFile(model.body)
+      const url = engines === null ? null : await engines.start(model, file)
       if (!stillLaunching()) {
         await engines?.stop(model.uid)
         return
@@ -218,6 +222,10 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       const listed = listEngines(engineType, decodeURIComponent(engineName), simulator.brokenEngines)
       return ok(listed)
     }
+    const registration = path.startsWith('/v1/model_registrations/')
+      ? respondToRegistration(simulator.registered, method, path, body)
+      : null
+    if (registration !== null) return registration
     switch (`${method} ${path}`) {
       case 'POST /v1/models':
         return launch(body ?? {})
@@ -293,6 +301,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     url: '',
     tokens,
     models,
+    registered: new Map(),
     workers: options.workers ?? [hostWorker],
     calls: [],
     plan: {},

@@ -5,6 +5,7 @@ import type { ProgressTracker } from './progress-tracker.ts'
 import type { XinferenceSettings } from './settings.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { Terminator } from './terminate.ts'
+import type { UploadClaims } from './upload-claims.ts'
 
 /** What the operations of the runtime share. The maps and sets are caches of this process, by engine. */
 export interface XinferenceContext {
@@ -13,6 +14,7 @@ export interface XinferenceContext {
   listed: ReadonlyMap<Supervisor, ListedModels>
   terminator: Terminator
   tracker: ProgressTracker
+  claims: UploadClaims
   locations: Map<string, Supervisor>
   reservations: Map<string, Reservation>
   /** Engines whose supervisor did not respond the last time; the log has it once */

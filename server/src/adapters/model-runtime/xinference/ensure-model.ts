@@ -2,7 +2,7 @@ import type { EngineSpec } from '../../../ports/model-runtime.ts'
 import { readNodes } from './cluster.ts'
 import { locateModel, toUid } from './context.ts'
 import type { XinferenceContext } from './context.ts'
-import { SupervisorError, isNoWorkerError, toEngineFailure } from './errors.ts'
+import { SupervisorError, explainUploadFailure, isNoWorkerError, toEngineFailure } from './errors.ts'
 import { chooseEngine, nameInXinference, toLaunchBody } from './launch.ts'
 import { observeModel } from './observe.ts'
 import type { ModelObservation } from './observe.ts'
@@ -10,6 +10,7 @@ import { findPlacement, listNodeOffers } from './offers.ts'
 import type { NodeOffer } from './offers.ts'
 import type { SupervisorResponse } from './http.ts'
 import type { Supervisor } from './supervisor.ts'
+import { locateUpload, nameAsUpload } from './upload-claims.ts'
 
 const launchTimeoutMs = 30_000
 
@@ -21,6 +22,7 @@ export async function ensureModel(context: XinferenceContext, spec: EngineSpec):
     const message = 'The Xinference supervisor of this deployment is no longer in XINFERENCE_URLS.'
     return { phase: 'failed', stage: 'engine_startup', code: 'instance_lost', message }
   }
+  if (spec.variant.weights.kind === 'upload') return ensureUpload(context, supervisor, spec)
   const observation = await observeDeployment(context, supervisor, engineId, { isLaunch: true })
   return observation.phase === 'absent' ? launchModel(context, supervisor, spec) : observation
 }
@@ -30,9 +32,49 @@ async function launchModel(
   supervisor: Supervisor,
   spec: EngineSpec,
 ): Promise<ModelObservation> {
-  const { settings, reservations } = context
   const choice = await chooseEngine(supervisor, spec.variant)
   if ('code' in choice) return { phase: 'failed', ...choice }
+  const placement = await findPlace(context, supervisor, spec)
+  return 'phase' in placement ? placement : sendLaunch(context, supervisor, spec, { ...choice, ...placement })
+}
+
+/** Launches the model of an uploaded file, which one engine at a time downloads to the workers of a cluster. */
+async function ensureUpload(
+  context: XinferenceContext,
+  supervisor: Supervisor,
+  given: EngineSpec,
+): Promise<ModelObservation> {
+  const { claims, settings } = context
+  if (settings.uploads === null) return { phase: 'failed', ...noServer }
+  const spec = nameAsUpload(given)
+  const seen = await observeDeployment(context, supervisor, spec.engineId, { isLaunch: true })
+  if (seen.phase === 'ready') await claims.end(supervisor, spec.modelUid)
+  if (seen.phase === 'failed') return explainUploadFailure(seen)
+  if (seen.phase !== 'absent') return seen
+  const placement = await findPlace(context, supervisor, spec)
+  if ('phase' in placement) return placement
+  if (!(await claims.claim(supervisor, spec))) {
+    return { phase: 'starting', message: 'Waiting until another engine has downloaded the same file.' }
+  }
+  const launched = await sendLaunch(context, supervisor, spec, { engine: 'llama.cpp', ...placement })
+  if (launched.phase === 'failed' || launched.phase === 'unreachable')
+    await claims.end(supervisor, spec.modelUid)
+  return launched
+}
+
+const noServer = {
+  stage: 'model_download',
+  code: 'download_failed',
+  message: "Xinference's workers do not know where to download the uploaded file. Set ENGINE_SERVER_URL.",
+} as const
+
+/** Reserves a place for a model, or says what it waits for. */
+async function findPlace(
+  context: XinferenceContext,
+  supervisor: Supervisor,
+  spec: EngineSpec,
+): Promise<ModelObservation | { workerIp: string | null }> {
+  const { settings, reservations } = context
   const nodes = await readNodes(supervisor)
   if (nodes.length === 0)
     return { phase: 'unreachable', message: `${supervisor.clusterId} has no worker at the moment.` }
@@ -43,17 +85,25 @@ async function launchModel(
     return { phase: 'starting', message }
   }
   reserve(context, spec, placement)
-  const body = toLaunchBody(spec, choice.engine, {
-    workerIp: nodes.length > 1 ? placement.node.host : null,
-    gpuMemoryShare: settings.gpuMemoryShare,
-  })
+  return { workerIp: nodes.length > 1 ? placement.node.host : null }
+}
+
+async function sendLaunch(
+  context: XinferenceContext,
+  supervisor: Supervisor,
+  spec: EngineSpec,
+  { engine, ...settings }: { engine: string; workerIp: string | null },
+): Promise<ModelObservation> {
+  const { gpuMemoryShare, uploads } = context.settings
+  const upload = uploads === null ? null : locateUpload(spec, uploads)
+  const body = toLaunchBody(spec, engine, { ...settings, gpuMemoryShare, upload })
   const response = await supervisor.request({
     method: 'POST',
     path: '/v1/models?wait_ready=false',
     body,
     timeoutMs: launchTimeoutMs,
   })
-  return readLaunchResponse(context, supervisor, spec, { engine: choice.engine, response })
+  return readLaunchResponse(context, supervisor, spec, { engine, response })
 }
 
 async function readLaunchResponse(

@@ -9,7 +9,7 @@ const maxMessageLength = 400
 
 /** Makes a supervisor's error text presentable: removes the actor's address, joins lines, and limits the length. */
 export function cleanText(text: string): string {
-  const plain = withoutAddress(text)
+  const plain = hideCredentials(withoutAddress(text))
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
   return plain.length > maxMessageLength ? `${plain.slice(0, maxMessageLength - 1)}…` : plain
@@ -46,6 +46,20 @@ export function readEngineError(response: EngineErrorResponse): EngineError | nu
 /** Removes the address inside the cluster that Xinference puts in front of a text. */
 function withoutAddress(text: string): string {
   return text.replace(/^(\s*\[address=[^\]]*\]\s*)+/, '')
+}
+
+/** Xinference doesn't learn from llama.cpp why it could neither download nor load a file. */
+export function explainUploadFailure<Failure extends EngineFailure>(failure: Failure): Failure {
+  if (!/failed to init server/i.test(failure.message)) return failure
+  const message =
+    'The Xinference worker could not download the uploaded file from this server, or llama.cpp could not load it. The log of the ' +
+    'worker says why.'
+  return { ...failure, stage: 'model_download', code: 'download_failed', message }
+}
+
+/** Removes the name and password of URLs, such as that of an uploaded file. */
+export function hideCredentials(text: string): string {
+  return text.replace(/(?<=:\/\/)[^\s/@]+@/g, '')
 }
 
 /** True if the cluster has no worker at the moment. */

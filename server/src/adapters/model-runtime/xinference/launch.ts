@@ -12,7 +12,7 @@ function listPreferredEngines({ format, modelType }: ModelVariant): string[] {
 }
 
 /** Xinference does not match fractional numbers, so 1.5 becomes `1_5`. */
-function formatSize(billions: number): number | string {
+export function formatSize(billions: number): number | string {
   return Number.isInteger(billions) ? billions : String(billions).replace('.', '_')
 }
 
@@ -83,14 +83,21 @@ export function isSameVariant(
   )
 }
 
-/**
- * Builds the body of a launch request. Xinference chooses the worker if `workerIp` is null. `gpuMemoryShare` is the share of each
- * GPU's memory that the engine may use.
- */
+/** How to launch a model. */
+interface LaunchSettings {
+  /** null if Xinference chooses the worker */
+  workerIp: string | null
+  /** The share of each GPU's memory that the engine may use */
+  gpuMemoryShare: number
+  /** Where the engine downloads its uploaded file, and where it keeps it; null for models of Xinference's list */
+  upload: { url: string; path: string } | null
+}
+
+/** Builds the body of a launch request. */
 export function toLaunchBody(
   spec: EngineSpec,
   engine: string,
-  { workerIp, gpuMemoryShare }: { workerIp: string | null; gpuMemoryShare: number },
+  { workerIp, gpuMemoryShare, upload }: LaunchSettings,
 ): Record<string, unknown> {
   const { variant } = spec
   const isChat = variant.modelType === 'LLM'
@@ -106,15 +113,17 @@ export function toLaunchBody(
     // null selects the CPU; without the field Xinference uses "auto".
     n_gpu: spec.gpuCount === 0 ? null : spec.gpuCount,
     ...(workerIp === null ? {} : { worker_ip: workerIp }),
+    // Without a path, Xinference would look for the file of an upload on the Hub.
+    ...(upload === null ? {} : { model_path: '/dev/null' }),
+    ...(engine.toLowerCase() === 'llama.cpp' ? toLlamaCppOptions(spec, upload) : {}),
     ...(isChat ? toEngineOptions(spec, engine, gpuMemoryShare) : {}),
-    ...(variant.modelType === 'rerank' && engine.toLowerCase() === 'llama.cpp' ? toRankOptions(spec) : {}),
     ...variant.engines.xinference?.options,
   }
 }
 
-/** The options of each engine. llama.cpp divides its context among its slots. */
+/** The options of chat models for each engine but llama.cpp */
 function toEngineOptions(
-  { variant, modelUid, contextTokens, parallelSequences }: EngineSpec,
+  { variant, contextTokens, parallelSequences }: EngineSpec,
   engine: string,
   gpuMemoryShare: number,
 ): Record<string, unknown> {
@@ -130,25 +139,46 @@ function toEngineOptions(
       }
     case 'sglang':
       return { context_length: contextTokens, ...reasoning }
-    case 'llama.cpp':
-      return {
-        n_ctx: contextTokens * parallelSequences,
-        n_parallel: parallelSequences,
-        // Without this option answers name the model after the folder of its weights.
-        model_alias: [modelUid],
-        ...reasoning,
-      }
     default:
       return reasoning
   }
 }
 
-/** llama.cpp reads a text in one batch to rank it, so a batch must hold a full context. */
-function toRankOptions({ contextTokens, parallelSequences }: EngineSpec): Record<string, number> {
+/** llama.cpp's `LLAMA_POOLING_TYPE_UNSPECIFIED`. Xinference would take the last token of every model. */
+const poolingOfModel = -1
+/** More than any model has */
+const allLayers = 9999
+
+/** llama.cpp divides its context among its slots, and reads a text in one batch to embed or rank it. */
+function toLlamaCppOptions(spec: EngineSpec, upload: LaunchSettings['upload']): Record<string, unknown> {
+  const { variant, modelUid, contextTokens, parallelSequences } = spec
+  const slots = { n_ctx: contextTokens * parallelSequences, n_parallel: parallelSequences }
+  const batch = { n_batch: contextTokens, n_ubatch: contextTokens }
+  const file = upload === null ? {} : toFileOptions(spec, upload)
+  switch (variant.modelType) {
+    case 'LLM':
+      // Without this option answers name the model after the folder of its weights.
+      return { ...slots, model_alias: [modelUid], ...file }
+    case 'rerank':
+      return { ...slots, ...batch, ...file }
+    case 'embedding': {
+      // Until 4.0, only here do options reach the engine of an embedding model.
+      const { options } = variant.engines.xinference ?? {}
+      const pooling = { pooling_type: poolingOfModel }
+      return { llamacpp_model_config: { ...slots, ...batch, ...pooling, ...file, ...options } }
+    }
+  }
+}
+
+function toFileOptions(
+  { gpuCount }: EngineSpec,
+  { url, path }: { url: string; path: string },
+): Record<string, unknown> {
   return {
-    n_ctx: contextTokens * parallelSequences,
-    n_parallel: parallelSequences,
-    n_batch: contextTokens,
-    n_ubatch: contextTokens,
+    // llama.cpp downloads the file unless it has it already.
+    'model.url': url,
+    'model.path': path,
+    // Xinference would read the file to estimate them.
+    n_gpu_layers: gpuCount === 0 ? 0 : allLayers,
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LogLine } from '../../../ports/model-runtime.ts'
 import { toUid } from './context.ts'
+import { hideCredentials } from './errors.ts'
 import type { XinferenceContext } from './context.ts'
 import type { ModelEvent } from './response-schemas.ts'
 
@@ -46,6 +47,6 @@ export async function* followEvents(
 function toLogLine({ event_ts, event_type, event_content }: ModelEvent): LogLine {
   return {
     at: new Date(event_ts * 1000),
-    line: `${event_type}: ${event_content.replace(/\s+/g, ' ').trim()}`,
+    line: `${event_type}: ${hideCredentials(event_content).replace(/\s+/g, ' ').trim()}`,
   }
 }

@@ -36,11 +36,14 @@ export class ModelList {
   }
 
   /** Resolves to a function that says why no cluster can launch a variant. Clusters whose lists are unknown count as able to. */
-  async read(): Promise<ModelAvailability> {
+  async read(loadsUploads: boolean): Promise<ModelAvailability> {
     const byType = new Map(
       await Promise.all(modelTypes.map(async (type) => [type, await this.#readAll(type)] as const)),
     )
     return (variant) => {
+      if (variant.weights.kind === 'upload') {
+        return loadsUploads ? null : 'its workers do not know where to download uploaded files'
+      }
       const lists = byType.get(variant.modelType) ?? []
       const isPossible = lists.some((list) => list === null || hasVariant(list, variant))
       if (isPossible || lists.length === 0) return null

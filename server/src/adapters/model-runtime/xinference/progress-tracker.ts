@@ -3,15 +3,18 @@ import type { ModelObservation } from './observe.ts'
 
 /** Tracks how long an engine has been stalled. Kept in memory, so a restart of Berth resets it. */
 export interface ProgressTracker {
-  /** Records an observation and returns it, or a failure if the download or start has stalled. Marks losses. */
-  record(engineId: string, observation: ModelObservation): EngineObservation
+  /**
+   * Records an observation and returns it, or a failure if the download or start has stalled. Marks losses. `downloadMs` is how long a
+   * download without progress may take.
+   */
+  record(engineId: string, observation: ModelObservation, downloadMs: number): EngineObservation
   clear(engineId: string): void
 }
 
 /** A model whose instance is READY counts as absent if Xinference does not list it for this long. */
 const maxUnlistedMs = 30_000
 
-export function createProgressTracker(stallMs: number): ProgressTracker {
+export function createProgressTracker(usualStallMs: number): ProgressTracker {
   const unchanged = new Map<string, { text: string; since: number }>()
 
   /** Records an observation and returns the milliseconds since it was first made. */
@@ -26,10 +29,11 @@ export function createProgressTracker(stallMs: number): ProgressTracker {
   }
 
   return {
-    record(engineId, observation) {
+    record(engineId, observation, downloadMs) {
+      const stallMs = usualStallMs + downloadMs
       switch (observation.phase) {
         case 'unlisted':
-          return toUnlisted(measure(engineId, observation) > Math.min(maxUnlistedMs, stallMs))
+          return toUnlisted(measure(engineId, observation) > Math.min(maxUnlistedMs, usualStallMs))
         case 'downloading':
         case 'starting':
           return measure(engineId, observation) > stallMs ? toStalled(observation, stallMs) : observation

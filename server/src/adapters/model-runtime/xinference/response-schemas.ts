@@ -62,6 +62,7 @@ export const instances = z.array(
   z
     .object({
       model_uid: text,
+      model_name: text.nullish(),
       status: text,
       instance_created_ts: z.number().nullish(),
       replica_statuses: z.array(replicaHasFailed).nullish(),
@@ -109,6 +110,9 @@ export const engines = z.record(
 export const registrations = z.array(
   z.object({ model_name: text, model_specs: z.array(engineSpec).nullish() }),
 )
+
+/** A registered model; `model_specs` has the engine that registered it. */
+export const uploadModel = z.object({ model_specs: z.array(z.object({ model_id: text.nullish() })) })
 
 export type Registrations = z.output<typeof registrations>
 export type EngineSpecs = z.output<typeof engines>

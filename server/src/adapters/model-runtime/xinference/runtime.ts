@@ -21,6 +21,7 @@ import { readOffers, reservePlace } from './reserve-place.ts'
 import type { XinferenceSettings } from './settings.ts'
 import { openSupervisor } from './supervisor.ts'
 import { createTerminator } from './terminate.ts'
+import { UploadClaims, estimateUploadMs } from './upload-claims.ts'
 
 const uidPattern = /^dep-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 const defaultStallMs = 20 * 60_000
@@ -45,6 +46,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     listed,
     terminator: createTerminator(),
     tracker: createProgressTracker(settings.stallMs ?? defaultStallMs),
+    claims: new UploadClaims(),
     locations: new Map(),
     reservations: new Map(),
     unreachable: new Set(),
@@ -64,11 +66,12 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     sharedCapacity: null,
     // Xinference downloads the revisions of its own model list.
     usesCatalogWeights: false,
+    loadsUploads: settings.uploads !== null,
     logs: {
       read: async (engineId, limit) => (await readEvents(context, engineId)).slice(-limit),
       follow: (engineId, tail, signal) => followEvents(context, engineId, tail, signal),
     },
-    readAvailability: () => models.read(),
+    readAvailability: () => models.read(settings.uploads !== null),
     listOffers: async () => mergeNodeOffers((await readOffers(context)).offers),
     ...serializeOperations(context),
     listEngineIds: () => listEngineIds(context),
@@ -105,7 +108,10 @@ function serializeOperations(context: XinferenceContext): Operations {
     // Serialized, so that no two engines reserve the same capacity.
     provision: (spec) => runSerially('provision', () => reservePlace(context, spec)),
     ensureEngine: (spec) =>
-      runSerially(spec.engineId, () => track(context, spec.engineId, () => ensureModel(context, spec))),
+      runSerially(spec.engineId, () => {
+        const downloadMs = estimateUploadMs(spec.variant)
+        return track(context, spec.engineId, () => ensureModel(context, spec), downloadMs)
+      }),
     observeEngine: (engineId, clusterId) =>
       track(context, engineId, async () => {
         const supervisor = await locateModel(context, engineId, clusterId)
@@ -133,11 +139,12 @@ async function track(
   { unreachable, tracker, settings }: XinferenceContext,
   engineId: string,
   observe: () => Promise<ModelObservation>,
+  downloadMs = 0,
 ): Promise<EngineObservation> {
   try {
     const observation = await observe()
     unreachable.delete(engineId)
-    return tracker.record(engineId, observation)
+    return tracker.record(engineId, observation, downloadMs)
   } catch (error) {
     if (!(error instanceof SupervisorError)) throw error
     if (!unreachable.has(engineId)) {
@@ -153,9 +160,12 @@ async function stopEngine(
   engineId: string,
   clusterId: string | null | undefined,
 ): Promise<boolean> {
-  const { terminator, terminated, tracker, unreachable } = context
+  const { terminator, terminated, tracker, unreachable, claims, settings } = context
   const supervisor = await locateModel(context, engineId, clusterId)
-  if (supervisor !== null && !(await terminator.terminate(supervisor, toUid(engineId)))) return false
+  if (supervisor !== null) {
+    if (!(await terminator.terminate(supervisor, toUid(engineId)))) return false
+    if (settings.uploads !== null) await claims.end(supervisor, toUid(engineId))
+  }
   terminated.add(engineId)
   tracker.clear(engineId)
   unreachable.delete(engineId)

@@ -1,6 +1,14 @@
 import type { InstanceType } from '../../../ports/model-runtime.ts'
 import type { RuntimeLogger } from '../runtime-logger.ts'
 
+/** How workers get uploaded files. */
+export interface UploadSettings {
+  /** Address of this server from the workers */
+  serverUrl: string
+  /** The folder of the workers for the files, as an absolute path */
+  folder: string
+}
+
 /** Settings of the runtime that launches models on Xinference clusters. */
 export interface XinferenceSettings {
   /** URLs of the supervisors, one per cluster, such as `http://10.0.0.5:9997` */
@@ -11,6 +19,8 @@ export interface XinferenceSettings {
   instanceTypes: readonly InstanceType[]
   /** Share of each GPU's memory that engines may use, above 0 and at most 1 */
   gpuMemoryShare: number
+  /** null if workers load no uploaded files */
+  uploads: UploadSettings | null
   logger: RuntimeLogger
   /** Timeout of a request to a supervisor, in milliseconds; default 15 s */
   responseTimeoutMs?: number | undefined

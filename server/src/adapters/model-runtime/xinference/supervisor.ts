@@ -12,6 +12,7 @@ import type { XinferenceSettings } from './settings.ts'
 /** The instance of a model, with a status such as CREATING, READY or ERROR. */
 export interface ModelInstance {
   uid: string
+  modelName: string | null
   status: string
   launchedAt: Date | null
 }
@@ -120,8 +121,8 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
     const instances = await get(path, schemas.instances)
     return instances
       .filter(({ status }) => status !== 'TERMINATED')
-      .map(({ model_uid: uid, status, instance_created_ts: seconds }) => {
-        return { uid, status, launchedAt: seconds == null ? null : new Date(seconds * 1000) }
+      .map(({ model_uid: uid, model_name: modelName = null, status, instance_created_ts: seconds }) => {
+        return { uid, modelName, status, launchedAt: seconds == null ? null : new Date(seconds * 1000) }
       })
   }
 

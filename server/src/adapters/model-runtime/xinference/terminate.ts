@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SupervisorError } from './errors.ts'
-import type { Supervisor } from './supervisor.ts'
+import type { ModelInstance, Supervisor } from './supervisor.ts'
 
 /** Terminates models. Tracks cancellations in flight, because Xinference takes up to a minute for one. */
 export interface Terminator {
@@ -46,8 +46,9 @@ export function createTerminator(): Terminator {
         throw new SupervisorError(`${supervisor.clusterId} does not permit Berth's user to terminate models`)
       const key = toKey(supervisor, uid)
       if (response.status === 200) terminated.add(key)
-      const status = (await supervisor.findInstance(uid))?.status ?? null
-      if (status !== null && launchingStatuses.has(status)) {
+      const instance = await supervisor.findInstance(uid)
+      const status = instance?.status ?? null
+      if (isLaunching(instance)) {
         await cancel(supervisor, uid)
         return false
       }
@@ -60,6 +61,10 @@ export function createTerminator(): Terminator {
       return true
     },
   }
+}
+
+export function isLaunching(instance: ModelInstance | null): boolean {
+  return instance !== null && launchingStatuses.has(instance.status)
 }
 
 /** The next status check shows the result. A 500 means that the model is not launching. */
