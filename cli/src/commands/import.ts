@@ -5,6 +5,7 @@ import { readSecret } from '../base/prompt.ts'
 
 interface ImportOptions {
   name?: string
+  base?: string
   revision?: string
   tokenStdin?: boolean
 }
@@ -13,13 +14,13 @@ interface ImportOptions {
 export async function importModel(
   { env, output }: Context,
   source: string,
-  { name, revision, tokenStdin }: ImportOptions,
+  { name, base, revision, tokenStdin }: ImportOptions,
 ): Promise<void> {
   const client = await connectClient(env)
   const token = tokenStdin ? await readSecret() : undefined
   const from = isId(source) ? { upload_id: source } : { huggingface: source, revision, token }
   const model = await client.call('POST', '/api/v1/deployable-models', {
-    body: { ...from, model_name: name },
+    body: { ...from, model_name: name, base_model: base },
   })
   reportModel(output, model)
 }
@@ -28,8 +29,14 @@ export async function importModel(
 export function reportModel(output: Context['output'], model: DeployableModel): void {
   output.result(model, () => {
     output.line(model.model_name)
-    output.note(`It is in the catalog. Try \`berth plan ${model.model_name}\`.`)
+    output.note(describeNext(model))
   })
+}
+
+function describeNext({ model_name: name, base_model: base }: DeployableModel): string {
+  return base === null
+    ? `It is in the catalog. Try \`berth plan ${name}\`.`
+    : `It is an adapter of ${base}. \`berth adapters DEPLOYMENT ${name}\` lets a deployment of ${base} serve it.`
 }
 
 function isId(source: string): boolean {

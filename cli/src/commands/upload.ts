@@ -15,7 +15,7 @@ import { reportModel } from './import.ts'
 export async function upload(
   { env, output }: Context,
   path: string,
-  { name }: { name?: string },
+  { name, base }: { name?: string; base?: string },
 ): Promise<void> {
   const bytes = await readSize(path)
   const client = await connectClient(env)
@@ -27,7 +27,9 @@ export async function upload(
     )
   })
   const model = await client
-    .call('POST', '/api/v1/deployable-models', { body: { upload_id: id, model_name: name } })
+    .call('POST', '/api/v1/deployable-models', {
+      body: { upload_id: id, model_name: name, base_model: base },
+    })
     .catch((error: unknown) => {
       const again = `The file has arrived: \`berth import ${id} --name NAME\` adds it.`
       throw new CommandError(`${messageOf(error)} ${again}`)

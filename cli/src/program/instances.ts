@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { collect, deployment, examples, idleMinutes, lazily, wholeNumber } from './define.ts'
 
-/** Defines `sleep`, `wake` and `scale`. */
+/** Defines `sleep`, `wake`, `scale` and `adapters`. */
 export function defineInstanceCommands(program: Command): void {
   program
     .command('sleep')
@@ -44,4 +44,18 @@ export function defineInstanceCommands(program: Command): void {
       ),
     )
     .action(lazily(async () => (await import('../commands/instances.ts')).scale))
+  program
+    .command('adapters')
+    .description('List or set the adapters (LoRA) that a deployment serves besides its model')
+    .argument(...deployment)
+    .argument('[adapter...]', 'names of adapters, which replace those there are, or none')
+    .addHelpText(
+      'after',
+      examples(
+        'berth adapters assistant',
+        'berth adapters assistant polite terse',
+        'berth adapters assistant none',
+      ),
+    )
+    .action(lazily(async () => (await import('../commands/adapters.ts')).adapters))
 }

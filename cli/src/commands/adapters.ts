@@ -1,0 +1,63 @@
+import type { Deployment } from '../../../console/src/contract.ts'
+import type { Client } from '../api/client.ts'
+import { connectClient } from '../api/connect.ts'
+import { findDeployment } from '../api/find-deployment.ts'
+import type { Context } from '../base/context.ts'
+import { CommandError } from '../base/errors.ts'
+import { formatBytes } from '../base/format.ts'
+
+/** Lists the adapters of a deployment, or replaces them with those that are named. */
+export async function adapters(
+  { env, output }: Context,
+  wanted: string,
+  names: readonly string[],
+): Promise<void> {
+  const client = await connectClient(env)
+  const found = await findDeployment(client, wanted)
+  const deployment = names.length === 0 ? found : await setAdapters(client, found, names)
+  output.result(deployment.adapters, () => {
+    if (deployment.adapters.length === 0) {
+      return output.note(
+        `${deployment.model_name} serves no adapters. \`berth import\` and \`berth upload\` add some.`,
+      )
+    }
+    output.table(['ADAPTER', 'RANK', 'SIZE', 'STATE'], deployment.adapters.map(describe))
+  })
+}
+
+type Adapter = Deployment['adapters'][number]
+
+function describe({ model_name: name, rank, weight_bytes: bytes, ready }: Adapter): string[] {
+  return [name, String(rank), formatBytes(bytes), ready ? 'ready' : 'starting']
+}
+
+async function setAdapters(
+  client: Client,
+  { id, model_name: base, model_type: type }: Deployment,
+  names: readonly string[],
+): Promise<Deployment> {
+  const isNone = names.length === 1 && names[0] === 'none'
+  const ids = isNone ? [] : await findAdapters(client, { base, type }, names)
+  return client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', {
+    path: { deployment_id: id },
+    body: { adapters: ids },
+  })
+}
+
+/** The ids of adapters of a model, which are named by their model name or id. */
+async function findAdapters(
+  client: Client,
+  { base, type }: { base: string; type: string },
+  names: readonly string[],
+): Promise<string[]> {
+  const { items } = await client.call('GET', '/api/v1/deployable-models', { query: { model_type: type } })
+  const known = items.filter(({ base_model: each }) => each === base)
+  return names.map((name) => {
+    const found = known.find(({ id, model_name: each }) => each === name || id === name)
+    if (found !== undefined) return found.id
+    const list = known.map(({ model_name: each }) => each).join(', ')
+    throw new CommandError(
+      `The catalog has no adapter ${name} of ${base}. ${list === '' ? 'It has none at all.' : `It has ${list}.`}`,
+    )
+  })
+}
