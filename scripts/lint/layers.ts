@@ -38,7 +38,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
   placement: ['catalog', 'metering'],
   'own-models': ['audit', 'organizations', 'catalog', 'placement'],
   installation: ['second-factors', 'own-models'],
-  weights: ['catalog'],
+  weights: ['catalog', 'own-models', 'placement'],
   deployments: [
     'audit',
     'mail',

@@ -440,6 +440,15 @@ export interface WeightCache {
   listOf(variants: readonly ModelVariant[]): Promise<CachedWeights[][]>
   /** Deletes the files that no deployment needs, and resolves to them. */
   prune(): Promise<CachedWeights[]>
+  /** Downloads what is missing of a variant. Resolves to the failure; to null once all files are there. */
+  fetch(variant: ModelVariant, options: FetchOptions): Promise<EngineFailure | null>
+}
+
+export interface FetchOptions {
+  /** Like that of `EngineSpec` */
+  hubToken: string | null | undefined
+  /** Called again and again with a sentence */
+  onProgress: (message: string) => void
 }
 
 /**

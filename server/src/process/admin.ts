@@ -21,6 +21,7 @@ import { resetFactorsOf } from '../features/operators/reset-second-factors.ts'
 import { setLimit } from '../features/operators/set-limit.ts'
 import { resumeOrganization, suspendOrganization } from '../features/operators/suspend.ts'
 import { unlinkIdentitiesOf } from '../features/operators/unlink-identities.ts'
+import { prefetchWeights } from '../features/weights/prefetch-weights.ts'
 import { formatFileSize } from '../base/format-bytes.ts'
 import { createLog } from '../base/log.ts'
 import type { CachedWeights, WeightCache } from '../ports/model-runtime.ts'
@@ -249,11 +250,63 @@ weights
   .description('delete what no deployment needs')
   .action(() => withWeightCache(async (cache) => printRows((await cache.prune()).map(toWeightsRow))))
 
+weights
+  .command('prefetch <model>')
+  .description('download the weights of a model or an adapter before a deployment needs them')
+  .option('--size <billions>', 'parameters in billions, such as 0.6', parseBillions)
+  .option('--format <format>', 'format of the weights, such as ggufv2')
+  .option('--quantization <name>', 'quantization, such as Q8_0 (default: what a deployment would get)')
+  .option('--organization <id>', 'organization whose own model it is', parseId)
+  .action((modelName: string, { size, organization: id, ...choice }: PrefetchOptions) =>
+    withWeightCache(async (cache, application) => {
+      const request = {
+        modelName,
+        organizationId: id ?? null,
+        choice: { ...choice, sizeInBillions: size },
+      }
+      const { variant, failure } = await prefetchWeights(application, cache, request, createProgress())
+      if (failure === null) {
+        console.log(`The weights of ${variant.modelName} (${variant.quantization}) are in the cache.`)
+      } else {
+        console.error(failure.message)
+        process.exitCode = 1
+      }
+    }),
+  )
+
+interface PrefetchOptions {
+  size?: number
+  format?: string
+  quantization?: string
+  organization?: number
+}
+
+function parseBillions(text: string): number {
+  const size = Number(text.replace(/b$/i, ''))
+  if (size > 0 && Number.isFinite(size)) return size
+  throw new InvalidArgumentError('It must be a number of billions, such as 0.6.')
+}
+
+/** Prints a line every few seconds. */
+function createProgress(): (message: string) => void {
+  let printedAt = -Infinity
+  return (message) => {
+    if (performance.now() - printedAt < 5000) return
+    printedAt = performance.now()
+    console.log(message)
+  }
+}
+
 /** Runs a command on the cache of this host, if its runtime has one. */
-async function withWeightCache(work: (cache: WeightCache) => Promise<void>): Promise<void> {
-  await withApplication(async ({ runtime: { weightCache } }) => {
-    if (weightCache !== undefined) return work(weightCache)
-    console.error('This runtime keeps no weights on this host.')
+async function withWeightCache(
+  work: (cache: WeightCache, application: Application) => Promise<void>,
+): Promise<void> {
+  await withApplication(async (application) => {
+    const { weightCache } = application.runtime
+    if (weightCache !== undefined) return work(weightCache, application)
+    console.error(
+      'This runtime keeps no weights on this host: engines download them where they run. If they share a cache there, a deployment fills it.',
+    )
     process.exitCode = 1
   })
 }

@@ -4,6 +4,7 @@ import { mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { EngineObservation, ModelVariant, WeightSource } from '../../src/ports/model-runtime.ts'
+import { fetchWeights } from '../../src/adapters/model-runtime/local/weights/fetch-weights.ts'
 import { createWeightStore } from '../../src/adapters/model-runtime/local/weights/weights.ts'
 import type { WeightStore } from '../../src/adapters/model-runtime/local/weights/weights.ts'
 import {
@@ -411,6 +412,27 @@ describe('concurrent downloads of the same file', () => {
     release()
     expect(await settle(store, variant, 'three')).toMatch(/tiny\.gguf$/)
     expect(server.requests[1]?.headers.range).toBe('bytes=1000000-')
+  })
+
+  test('in two processes: both get the file, whichever is done first', async () => {
+    const half = modelBytes.length / 2
+    let sendRest = () => {}
+    const server = await startServer((request, response, attempt) => {
+      if (attempt > 1) return sendFile(request, response, modelBytes, { etag: '"v1"' })
+      response.writeHead(200, { 'content-length': modelBytes.length, etag: '"v1"' })
+      response.write(modelBytes.subarray(0, half))
+      sendRest = () => response.end(modelBytes.subarray(half))
+    })
+    const settings = makeSettings(await makeFolder())
+    const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    const slow = openStore(settings)
+    expect(await slow.ensure(one, variant)).toBeNull()
+    await vi.waitFor(() => expect(slow.observe(one)).toMatchObject({ receivedBytes: half }), patient)
+    const onProgress = vi.fn<(message: string) => void>()
+    expect(await fetchWeights(openStore(settings), variant, { hubToken: undefined, onProgress })).toBeNull()
+    expect(onProgress).toHaveBeenCalledWith(expect.stringMatching(/^Downloading tiny\.gguf/))
+    sendRest()
+    expect(await hasBytes(await settle(slow, variant), modelBytes)).toBe(true)
   })
 
   test('can be retried after clearing a failure', async () => {

@@ -160,6 +160,42 @@ test('weights list and prune: the cache of this host', async () => {
   expect(await operate('weights', 'list')).toMatch(/^Nothing found\.\n0 kB of /)
 })
 
+test('weights prefetch: the files of a variant, before a deployment needs them', async () => {
+  const hub = await startHubServer(makeRepositories())
+  onTestFinished(() => hub.close())
+  const settings = { ...adminSettings(server), HF_ENDPOINT: hub.origin }
+  const { id } = await setUp()
+  expect(await runAdmin(settings, ['catalog', 'import', 'acme/Small-GGUF'])).toMatchObject({ code: 0 })
+  const prefetch = (...args: string[]) => runAdmin(settings, ['weights', 'prefetch', ...args])
+
+  const first = await prefetch('small-gguf', '--quantization', 'q8_0')
+  expect([first.code, first.stderr]).toEqual([0, ''])
+  expect(first.stdout).toMatch(/The weights of small-gguf \(Q8_0\) are in the cache\.\n$/)
+  const downloads = () => hub.requests.filter(({ path }) => path.includes('/resolve/')).length
+  const before = downloads()
+  const seen = ['small-gguf', '--organization', id]
+  expect(await prefetch(...seen, '--quantization', 'Q8_0')).toMatchObject({ code: 0 })
+  expect(downloads()).toBe(before)
+  expect(await operate('weights', 'list')).toMatch(
+    /Small-Q8_0-00001-of-00002\.gguf[^]*Small-Q8_0-00002-of-00002/,
+  )
+
+  expect((await prefetch('unknown')).stderr).toBe('The catalog has no model "unknown".\n')
+  expect((await prefetch(...seen, '--quantization', 'Q2_K')).stderr).toMatch(
+    /has no such variant\. It has .*GGUF Q4_K_M/,
+  )
+  expect((await prefetch('berth-tiny')).stderr).toMatch(/needs no download/)
+  delete hub.repositories['acme/Small-GGUF']
+  const failed = await prefetch('small-gguf', '--size', '0.00522')
+  expect(failed).toMatchObject({ code: 1, stderr: expect.stringMatching(/acme\/Small-GGUF|Small-Q4_K_M/) })
+  const elsewhere = await runAdmin({ ...settings, RUNTIME: 'xinference', XINFERENCE_URLS: hub.origin }, [
+    'weights',
+    'prefetch',
+    'qwen3',
+  ])
+  expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringMatching(/keeps no weights on this host/) })
+})
+
 test('organization suspend: members only read, other organizations go on, and resume ends it', async () => {
   const { owner, id } = await setUp('Suspended & Sons')
   const member = await joinClient(server, owner, 'member')

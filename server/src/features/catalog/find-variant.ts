@@ -1,4 +1,4 @@
-import { ApplicationError } from '../../base/errors.ts'
+import { ApplicationError, NotFoundError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import { listMatchingVariants } from './model.ts'
 import type { CatalogModel, VariantChoice } from './model.ts'
@@ -42,6 +42,17 @@ export async function findVisibleModel(
   return (await findModelById(db, organizationId, id, true))?.entry ?? null
 }
 
+/** Finds a model by its name or id, enabled or not, among those that an organization sees, or that the installation has (`null`). */
+export async function findCatalogModel(
+  { db }: Pick<Services, 'db'>,
+  organizationId: number | null,
+  name: string,
+): Promise<CatalogModel> {
+  const model = await findModelByName(db, organizationId, name, false)
+  if (model !== undefined) return model.entry
+  throw new NotFoundError(`The catalog has no model ${JSON.stringify(name)}.`)
+}
+
 /** Resolves to how the catalog spells the name or id of a model, enabled or not; null for an unknown one. */
 export async function findCatalogName(
   { db }: Pick<Services, 'db'>,
@@ -56,9 +67,16 @@ export async function findCatalogName(
  * are not among them, because they are not deployed themselves.
  */
 export async function listDeployableModels(
+  deps: Pick<Services, 'db'>,
+  organizationId: number | null,
+): Promise<CatalogModel[]> {
+  return (await listModelsAndAdapters(deps, organizationId)).filter(({ adapter }) => adapter === undefined)
+}
+
+/** Like `listDeployableModels`, with the adapters. */
+export async function listModelsAndAdapters(
   { db }: Pick<Services, 'db'>,
   organizationId: number | null,
 ): Promise<CatalogModel[]> {
-  const models = await listEnabledEntries(db, organizationId)
-  return models.filter(({ adapter }) => adapter === undefined)
+  return listEnabledEntries(db, organizationId)
 }

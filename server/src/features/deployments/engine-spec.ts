@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Services } from '../../services.ts'
 import type { EngineSpec, WeightSource } from '../../ports/model-runtime.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
-import { findHubToken } from '../own-models/hub-tokens.ts'
+import { findWeightToken } from '../own-models/hub-tokens.ts'
 import { deriveFileKey } from '../own-models/uploads/file-key.ts'
 import type { Instance } from './instances/store.ts'
 import type { Deployment } from './store.ts'
@@ -34,14 +34,10 @@ export async function readEngineSpec(
     throw new Error(`instance ${instance.id} has no type selected`)
   }
   const variant = parseStoredVariant(deployment)
-  const tokenOf = async (weights: WeightSource) =>
-    // Never the installation's token, with which an organization could read the operator's repositories.
-    weights.kind === 'huggingface' && weights.access === 'organization'
-      ? { hubToken: await findHubToken(deps, deployment.organization_id) }
-      : {}
+  const tokenOf = (weights: WeightSource) => findWeightToken(deps, deployment.organization_id, weights)
   const adapters = instance.adapters.map(async (adapter) => ({
     ...adapter,
-    ...(await tokenOf(adapter.weights)),
+    hubToken: await tokenOf(adapter.weights),
   }))
   return {
     engineId: instance.id,
@@ -50,7 +46,7 @@ export async function readEngineSpec(
     apiKey: deriveEngineKey(deps.secretKey, deployment.id),
     clusterId: instance.cluster_id,
     variant,
-    ...(await tokenOf(variant.weights)),
+    hubToken: await tokenOf(variant.weights),
     ...(variant.weights.kind === 'upload' ? { fileKey: deriveFileKey(deps.secretKey, deployment.id) } : {}),
     adapters: await Promise.all(adapters),
     instanceType: instance_type,

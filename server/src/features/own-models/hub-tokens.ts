@@ -3,6 +3,7 @@
 import { decryptSecret, encryptSecret } from '../../base/encrypt-secret.ts'
 import type { SecretUse } from '../../base/encrypt-secret.ts'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import type { WeightSource } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 
 /** Resolves to the token of an organization; null without one, and for one that an older SECRET_KEY encrypted. */
@@ -14,6 +15,19 @@ export async function findHubToken(
   const row = await query.executeTakeFirst()
   if (row === undefined) return null
   return decryptSecret(secretKey, toUse(organizationId), row.token)?.toString() ?? null
+}
+
+/**
+ * The token that reads the weights of an organization's model; undefined where the operator's does. Never the operator's for a repository
+ * that an organization named, because that could be a private one.
+ */
+export async function findWeightToken(
+  deps: Pick<Services, 'db' | 'secretKey'>,
+  organizationId: number,
+  weights: WeightSource,
+): Promise<string | null | undefined> {
+  const isOwn = weights.kind === 'huggingface' && weights.access === 'organization'
+  return isOwn ? findHubToken(deps, organizationId) : undefined
 }
 
 /** Stores the token of an organization in place of an older one. */

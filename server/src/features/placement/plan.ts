@@ -1,7 +1,7 @@
 import type { ModelVariant } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../base/errors.ts'
-import { listMatchingVariants } from '../catalog/model.ts'
+import { findVariant, listMatchingVariants } from '../catalog/model.ts'
 import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
 import { findRequestedModel, listDeployableModels } from '../catalog/find-variant.ts'
 import { findAlternatives } from './alternatives.ts'
@@ -63,14 +63,16 @@ export async function chooseDeployable(
 }
 
 /**
- * Returns a function that finds the default variant of a model on the current hardware. While the runtime doesn't respond, the catalog
- * decides.
+ * Returns a function that finds the default variant of a model, or the best of those that match a choice, on the current hardware. While
+ * the runtime doesn't respond, the catalog decides.
  */
-export async function readDefaults(deps: Deps): Promise<(model: CatalogModel) => CatalogVariant> {
+export async function readDefaults(
+  deps: Deps,
+): Promise<(model: CatalogModel, choice?: VariantChoice) => CatalogVariant> {
   const runtime = await readRuntime(deps).catch(() => null)
-  if (runtime === null) return (model) => model.default
+  if (runtime === null) return (model, choice) => findVariant(model, choice) ?? model.default
   const { offers, rules } = runtime
-  return (model) => chooseVariant(model, {}, offers, rules).variant
+  return (model, choice = {}) => chooseVariant(model, choice, offers, rules).variant
 }
 
 /** A catalog variant with the instance type that it would get. */

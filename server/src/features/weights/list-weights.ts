@@ -1,6 +1,6 @@
 import type { ModelVariant } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import { listDeployableModels } from '../catalog/find-variant.ts'
+import { listModelsAndAdapters } from '../catalog/find-variant.ts'
 
 /** The cached weights of a variant. */
 export interface VariantWeights {
@@ -12,14 +12,14 @@ export interface VariantWeights {
   isNeeded: boolean
 }
 
-/** The cached weights of the models that an organization sees, the most recently used first; none on a runtime without a cache. */
+/** The cached weights of the models and adapters that an organization sees, the most recently used first; none on a runtime without a cache. */
 export async function listVariantWeights(
   deps: Pick<Services, 'db' | 'runtime'>,
   organizationId: number,
 ): Promise<VariantWeights[]> {
   const { weightCache } = deps.runtime
   if (weightCache === undefined) return []
-  const models = await listDeployableModels(deps, organizationId)
+  const models = await listModelsAndAdapters(deps, organizationId)
   // Weights in the operator's own files and uploaded ones are in no cache.
   const variants = models.flatMap(({ id, variants: each }) =>
     each

@@ -18,6 +18,7 @@ import type { HostOffer } from './host.ts'
 import { createReservations } from './reservations.ts'
 import type { DeploymentFolders, Reservations } from './reservations.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
+import { fetchWeights } from './weights/fetch-weights.ts'
 import { listWeightPaths, locateProjector } from './weights/weight-files.ts'
 import { createWeightStore } from './weights/weights.ts'
 import type { WeightStore } from './weights/weights.ts'
@@ -68,6 +69,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       listOf: (variants) =>
         Promise.all(variants.map((variant) => weights.cache.list(listWeightPaths(variant, settings)))),
       prune: () => weights.cache.prune(),
+      fetch: (variant, options) => fetchWeights(weights, variant, options),
     },
     listOffers: async () => offers.map(({ offer }) => offer),
     provision: (spec) => runExclusive(spec.engineId, () => reservations.reserve(spec)),

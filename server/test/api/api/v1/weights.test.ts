@@ -5,6 +5,9 @@ import type { Client } from '../../../support/client.ts'
 import { startHubServer } from '../../../support/hub/hub-server.ts'
 import type { HubServer } from '../../../support/hub/hub-server.ts'
 import { makeRepositories } from '../../../support/hub/test-repositories.ts'
+import { llamaCppAdapters } from '../../../../src/adapters/model-runtime/engines/llama-cpp.ts'
+import { engines } from '../../../support/engines.ts'
+import { makeAdapterRepositories } from '../../../support/hub/adapter-repositories.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
@@ -21,10 +24,10 @@ let hub: HubServer
 let server: TestServer
 let client: Client
 beforeAll(async () => {
-  hub = await startHubServer(makeRepositories())
-  /** Has the quantizations Q8_0 of every repository, in two files. */
-  const findFiles = ({ quantization, weights }: ModelVariant) =>
-    quantization === 'Q8_0' && weights.kind === 'huggingface'
+  hub = await startHubServer({ ...makeRepositories(), ...makeAdapterRepositories() })
+  /** Has the quantizations Q8_0 of every repository, and the adapters, in two files. */
+  const findFiles = ({ format, quantization, weights }: ModelVariant) =>
+    (quantization === 'Q8_0' || format === 'lora-gguf') && weights.kind === 'huggingface'
       ? [file('one', 20, false), file('two', 10, weights.repo.startsWith('acme/'))]
       : []
   const weightCache = {
@@ -32,9 +35,14 @@ beforeAll(async () => {
     list: async () => [],
     listOf: async (variants: readonly ModelVariant[]) => variants.map(findFiles),
     prune: async () => [],
+    fetch: async () => null,
   }
   server = await startTestServer({
-    runtime: { ...createScriptedRuntime(), weightCache },
+    runtime: {
+      ...createScriptedRuntime(),
+      engines: [{ ...engines.llamaCpp, adapters: llamaCppAdapters }],
+      weightCache,
+    },
     worker: false,
     settings: { HF_ENDPOINT: hub.origin },
   })
@@ -64,6 +72,15 @@ test('GET /api/v1/weights: size and last use of the cached weights of the models
   expect(names).toContain('qwen3')
   // The operator's own file is in no cache.
   expect(names).not.toContain('berth-tiny')
+})
+
+test('GET /api/v1/weights: adapters too', async () => {
+  const huggingface = 'acme/Tiny-LoRA-GGUF'
+  const adapter = await client.post('/api/v1/deployable-models', { huggingface, base_model: 'berth-tiny' })
+  expect(adapter.status, JSON.stringify(adapter.body)).toBe(201)
+  const { body } = await client.get(path)
+  const found = body.items.filter(({ model_id: id }: { model_id: string }) => id === adapter.body.id)
+  expect(found).toMatchObject([{ model_name: 'tiny-lora-gguf', model_format: 'lora-gguf', bytes: 2000 }])
 })
 
 test('GET /api/v1/weights: not those of another organization', async () => {

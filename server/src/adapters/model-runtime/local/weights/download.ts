@@ -60,6 +60,8 @@ export async function downloadFile(
       return
     } catch (error) {
       options.signal.throwIfAborted()
+      // Another process, such as a prefetch, may have finished the same download.
+      if ((await sizeOf(path)) > 0) return
       if (hasErrorCode(error, 'ENOSPC', 'EDQUOT')) throw await diskFull(path)
       if (!(error instanceof RetryableError)) throw error
       const received = await sizeOf(`${path}.partial`)
