@@ -15,12 +15,26 @@ export interface Holding {
   readonly from: number
   /** When the engine was first said to be ready */
   readyAt: number | null
-  /** The requests that it has answered */
-  served: number
+  /** How often an engine was started on it, and how often one was stopped that worked */
+  starts: number
+  needlessStops: number
+  /** When its engine was dead; `until` is infinite while it is */
+  readonly outages: { from: number; until: number }[]
+  /** What its engines have answered */
+  readonly served: Usage
   /** When Berth began to give the hardware back, and when it was free */
   returnedAt: number | null
   until: number | null
 }
+
+/** Requests and their tokens */
+export interface Usage {
+  requests: number
+  inputTokens: number
+  outputTokens: number
+}
+
+export const nothingUsed: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 }
 
 interface Engine {
   holding: Holding
@@ -84,7 +98,17 @@ export class Hardware {
     )
     if (engine === undefined) return false
     this.#stop(engine)
+    engine.holding.outages.push({ from: this.now, until: Infinity })
     return true
+  }
+
+  /** Whether an engine of the deployment was dead at some time between these. */
+  wasBroken(deploymentId: string, from: number, until: number): boolean {
+    return this.record.some(
+      (holding) =>
+        holding.deploymentId === deploymentId &&
+        holding.outages.some((outage) => outage.from < until && outage.until > from),
+    )
   }
 
   #call(method: string, argument: unknown): unknown {
@@ -133,7 +157,10 @@ export class Hardware {
       slot,
       from: this.now,
       readyAt: null,
-      served: 0,
+      starts: 0,
+      needlessStops: 0,
+      outages: [],
+      served: { ...nothingUsed },
       returnedAt: null,
       until: null,
     }
@@ -152,7 +179,12 @@ export class Hardware {
   #ensureEngine(engineId: string): EngineObservation {
     const engine = this.#engines.get(engineId)
     if (engine === undefined) throw new Error(`engine ${engineId} has no hardware`)
-    if (engine.readyAt === Infinity) engine.readyAt = this.now + 200 + this.#random() * 3_000
+    if (engine.readyAt === Infinity) {
+      engine.readyAt = this.now + 200 + this.#random() * 3_000
+      engine.holding.starts += 1
+      const outage = engine.holding.outages.at(-1)
+      if (outage !== undefined) outage.until = Math.min(outage.until, engine.readyAt)
+    }
     return this.#observe(engineId)
   }
 
@@ -177,6 +209,7 @@ export class Hardware {
   #stopEngine(engineId: string): boolean {
     const engine = this.#engines.get(engineId)
     if (engine !== undefined) {
+      if (!engine.isBroken && engine.readyAt !== Infinity) engine.holding.needlessStops += 1
       this.#stop(engine)
       engine.isBroken = false
       engine.readyAt = Infinity
@@ -207,11 +240,15 @@ export class Hardware {
     await delay((this.#random() * 1_500) / this.#time.factor)
     engine.responses.delete(response)
     if (response.destroyed) return
-    engine.holding.served += 1
+    const { served } = engine.holding
+    const usage = {
+      prompt_tokens: 1 + Math.floor(this.#random() * 1_000),
+      completion_tokens: 1 + Math.floor(this.#random() * 1_000),
+    }
+    served.requests += 1
+    served.inputTokens += usage.prompt_tokens
+    served.outputTokens += usage.completion_tokens
     response.setHeader('content-type', 'application/json')
-    response.end(answer)
+    response.end(JSON.stringify({ choices: [{ message: { content: 'Hello' } }], usage }))
   }
 }
-
-const answer =
-  '{"choices":[{"message":{"content":"Hello"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}'

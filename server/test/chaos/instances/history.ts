@@ -1,39 +1,12 @@
 import { createClient, registerClient } from '../../support/client.ts'
-import type { Answer, Client } from '../../support/client.ts'
+import type { Answer } from '../../support/client.ts'
 import { pickFrom } from '../load.ts'
+import { nothingUsed } from './hardware.ts'
+import type { Usage } from './hardware.ts'
+import { call, change, deploymentsPath, explain, onAnyApi, send } from './owner.ts'
+import type { Actor, History, Owned } from './owner.ts'
 import type { Member, World } from './world.ts'
 
-/** A request whose answer the history knows. Times are in fast time. */
-interface Asked {
-  deploymentId: string
-  outcome: string
-  from: number
-  until: number
-}
-
-/** What one history's owner has done and was answered. */
-export interface History {
-  readonly seed: number
-  readonly organizationId: number
-  /** With the largest `max_instances` that each has had */
-  readonly deployments: Map<string, { most: number; isDeleted: boolean }>
-  readonly asked: Asked[]
-  /** Answers that nothing explains */
-  readonly failures: string[]
-  /** Times at which a budget that refuses wakes was in force */
-  readonly blocked: { from: number; until: number }[]
-  /** When engines of a deployment were killed or it was deleted, which ends what is in flight */
-  readonly broken: Map<string, number[]>
-}
-
-type Actor = History & {
-  world: World
-  random: () => number
-  client(api: Member): Client
-  open: Promise<void>[]
-}
-
-const path = '/api/v1/model-deployments'
 const bursts = [1, 1, 2, 5, 20, 100]
 /** What a caller may get instead of an answer: limits, no hardware, and deployments that start or have ended. */
 const refusals = new Set([
@@ -42,11 +15,12 @@ const refusals = new Set([
   'no_capacity',
   'deployment_waking',
   'deployment_not_ready',
-  'model_not_found',
   'deployment_failed',
   // A busy machine is too slow for time that runs fast.
   'database_unavailable',
 ])
+/** A process may learn of a deletion so much later. */
+const noticeMilliseconds = 5_000
 /** What an engine that was killed, or a deletion, explains */
 const losses = new Set(['upstream_unavailable', 'upstream_timeout'])
 
@@ -64,8 +38,19 @@ export async function playHistory(
     await world.pass(random() * random() * 8_000)
   }
   await Promise.all(actor.open)
+  await findUnacknowledged(actor)
   for (const [id] of actor.deployments) await remove(actor, id)
   return actor
+}
+
+/** A process may have been killed after it created a deployment and before it said so. */
+async function findUnacknowledged(actor: Actor): Promise<void> {
+  const { body } = await send(actor, 'GET', deploymentsPath)
+  for (const { id } of body.items) if (!actor.deployments.has(id)) actor.deployments.set(id, own())
+}
+
+function own(): Owned {
+  return { deletedFrom: Infinity, deletedUntil: Infinity, policy: null, sent: new Map() }
 }
 
 async function begin(world: World, seed: number, random: () => number): Promise<Actor> {
@@ -85,7 +70,6 @@ async function begin(world: World, seed: number, random: () => number): Promise<
     asked: [],
     failures: [],
     blocked: [],
-    broken: new Map(),
     open: [],
   }
   return { seed, organizationId, world, random, client, ...nothing }
@@ -93,46 +77,37 @@ async function begin(world: World, seed: number, random: () => number): Promise<
 
 async function act(actor: Actor): Promise<void> {
   const { random } = actor
-  const live = [...actor.deployments].filter(([, { isDeleted }]) => !isDeleted).map(([id]) => id)
+  const live = [...actor.deployments].filter(([, each]) => !isDeleted(each)).map(([id]) => id)
   const id = pickFrom(random, live)
   const choice = random()
   if (id === undefined || (choice < 0.04 && live.length < 3)) return deploy(actor)
   if (choice < 0.5) return ask(actor, id, pickFrom(random, bursts)!)
-  if (choice < 0.66) return call(actor, 'POST', `${path}/${id}/sleep`)
-  if (choice < 0.74) return call(actor, 'POST', `${path}/${id}/wake`)
+  if (choice < 0.66) return void (await change(actor, id, 'deployment.put_to_sleep'))
+  if (choice < 0.74) return void (await change(actor, id, 'deployment.woken'))
   if (choice < 0.9) return changePolicy(actor, id)
-  if (choice < 0.95) return breakEngine(actor, id)
+  if (choice < 0.95) return void actor.world.hardware.breakEngine(id)
   if (choice < 0.98) return spendBudget(actor)
   return remove(actor, id)
 }
 
 async function deploy(actor: Actor): Promise<void> {
-  const { status, body } = await send(actor, 'POST', path, { model_name: 'berth-tiny' })
-  if (status === 201) actor.deployments.set(body.id, { most: 1, isDeleted: false })
-  else explain(actor, 'POST', path, { status, body })
+  const { status, body } = await send(actor, 'POST', deploymentsPath, { model_name: 'berth-tiny' })
+  if (status === 201) actor.deployments.set(body.id, own())
+  else explain(actor, 'POST', deploymentsPath, { status, body })
 }
 
 async function changePolicy(actor: Actor, id: string): Promise<void> {
   const { random } = actor
   const most = 1 + Math.floor(random() * 3)
-  const known = actor.deployments.get(id)!
-  // Also if the answer is lost.
-  known.most = Math.max(known.most, most)
-  await call(actor, 'PATCH', `${path}/${id}`, {
+  const policy = {
     min_instances: 1 + Math.floor(random() * most),
     max_instances: most,
     idle_minutes: random() < 0.5 ? 1 : null,
     yields: random() < 0.6,
     target_concurrency: 1 + Math.floor(random() * 3),
-  })
-}
-
-function breakEngine(actor: Actor, id: string): void {
-  if (actor.world.hardware.breakEngine(id)) noteLoss(actor, id)
-}
-
-function noteLoss({ broken, world }: Actor, id: string): void {
-  broken.set(id, [...(broken.get(id) ?? []), world.now()])
+  }
+  const { status } = await change(actor, id, 'deployment.changed', policy)
+  if (status === 200) actor.deployments.get(id)!.policy = policy
 }
 
 /** For a while, a budget refuses wakes. */
@@ -147,10 +122,13 @@ async function spendBudget(actor: Actor): Promise<void> {
 }
 
 async function remove(actor: Actor, id: string): Promise<void> {
-  noteLoss(actor, id)
-  await call(actor, 'DELETE', `${path}/${id}`)
-  actor.deployments.get(id)!.isDeleted = true
+  const owned = actor.deployments.get(id)!
+  owned.deletedFrom = Math.min(owned.deletedFrom, actor.world.now())
+  await change(actor, id, 'deployment.terminated')
+  owned.deletedUntil = Math.min(owned.deletedUntil, actor.world.now())
 }
+
+const isDeleted = ({ deletedFrom }: Owned) => deletedFrom < Infinity
 
 /** Sends requests at the same time, half of them to each API, and goes on. */
 function ask(actor: Actor, id: string, count: number): void {
@@ -158,9 +136,9 @@ function ask(actor: Actor, id: string, count: number): void {
 }
 
 async function askOnce(actor: Actor, id: string, index: number): Promise<void> {
-  const { world, asked, failures, broken } = actor
+  const { world, asked, failures } = actor
   const api = world.apis[index % world.apis.length]!
-  const { kills } = api
+  const kills = api.kills.length
   const isDown = () => api.child.killed
   const wasDown = isDown()
   const from = world.now()
@@ -171,59 +149,20 @@ async function askOnce(actor: Actor, id: string, index: number): Promise<void> {
     .catch((error: unknown) => ({ status: 0, body: { error: { code: String(error) } } }))
   const until = world.now()
   const code: string = answer.body.error?.code ?? ''
-  const isKilled = wasDown || api.kills > kills || isDown()
-  const isBroken = (broken.get(id) ?? []).some((at) => at > from - 20_000 && at < until)
+  const isKilled = wasDown || api.kills.length > kills || isDown()
+  const { deletedFrom, deletedUntil } = actor.deployments.get(id)!
+  const isEnded = until > deletedFrom && from < deletedUntil + noticeMilliseconds
+  const isBroken = isEnded || world.hardware.wasBroken(id, from, until)
   const isLost = code !== '' && ((isKilled && answer.status === 0) || (isKilled && answer.status >= 500))
-  const isExplained = refusals.has(code) || (isBroken && losses.has(code)) || isLost
-  asked.push({ deploymentId: id, outcome: isLost ? 'lost' : code, from, until })
+  const isExplained =
+    refusals.has(code) || (isBroken && losses.has(code)) || (isEnded && code === 'model_not_found') || isLost
+  asked.push({ deploymentId: id, outcome: isLost ? 'lost' : code, usage: readUsage(answer.body) })
   if (answer.status !== 200 && !isExplained) {
     failures.push(`a request got ${answer.status} ${JSON.stringify(answer.body)} after ${until - from} ms`)
   }
 }
 
-async function call(actor: Actor, method: string, url: string, body?: object): Promise<void> {
-  explain(actor, method, url, await send(actor, method, url, body))
-}
-
-const expected: Record<string, readonly string[]> = {
-  POST: [
-    'deployment_not_ready',
-    'deployment_ended',
-    'budget_exhausted',
-    'resource_limit_reached',
-    'not_found',
-    'budget_exists',
-  ],
-  PATCH: ['deployment_ended', 'resource_limit_reached', 'not_found'],
-  DELETE: ['not_found'],
-}
-
-function explain(
-  { failures }: Actor,
-  method: string,
-  url: string,
-  { status, body }: Pick<Answer, 'status' | 'body'>,
-): void {
-  if (status < 300 || expected[method]!.includes(body.code)) return
-  failures.push(`${method} ${url} got ${status} ${JSON.stringify(body)}`)
-}
-
-/** Sends a change, again if the process is killed meanwhile. */
-function send(actor: Actor, method: string, url: string, body?: object): Promise<Answer> {
-  return onAnyApi(actor.world, async (api) => {
-    const answer = await actor.client(api).request(method, url, body)
-    if (answer.body?.code === 'database_unavailable') throw new Error('The database is too slow.')
-    return answer
-  })
-}
-
-async function onAnyApi<Result>(world: World, run: (api: Member) => Promise<Result>): Promise<Result> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return await run(world.apis[tries % world.apis.length]!)
-    } catch (error) {
-      if (tries > 100) throw error
-      await world.pass(500)
-    }
-  }
+function readUsage({ usage }: Answer['body']): Usage {
+  if (usage === undefined) return nothingUsed
+  return { requests: 1, inputTokens: usage.prompt_tokens, outputTokens: usage.completion_tokens }
 }

@@ -23,8 +23,8 @@ export interface Member {
   child: ChildProcess
   /** How far its clock was set forward, in milliseconds */
   clockStep: number
-  /** How often it was killed: requests that it had then are lost */
-  kills: number
+  /** When it was killed: requests that it had then are lost */
+  readonly kills: number[]
   output: string
 }
 
@@ -36,6 +36,8 @@ export interface World {
   readonly apis: readonly Member[]
   /** Milliseconds since 1970 in fast time */
   now(): number
+  /** The fast time at a time of the clock */
+  toFastTime(at: number): number
   /** Waits so many milliseconds of fast time. */
   pass(milliseconds: number): Promise<void>
 }
@@ -81,7 +83,7 @@ export async function openWorld(
       FAST_TIME_EPOCH: String(time.epoch),
     }
     const url = `http://127.0.0.1:${port}`
-    members.push({ role, settings, url, child: await start(settings), clockStep: 0, kills: 0, output: '' })
+    members.push({ role, settings, url, child: await start(settings), clockStep: 0, kills: [], output: '' })
   }
   for (const member of members) follow(member)
   return {
@@ -89,14 +91,15 @@ export async function openWorld(
     hardware,
     members,
     apis: members.filter(({ role }) => role === 'api'),
+    toFastTime: (at) => toFastTime(at, time),
     now: () => toFastTime(Date.now(), time),
     pass: (milliseconds) => delay(milliseconds / factor),
   }
 }
 
 /** Kills a process and starts it again. */
-export async function killAndRestart(member: Member): Promise<void> {
-  member.kills += 1
+export async function killAndRestart(world: World, member: Member): Promise<void> {
+  member.kills.push(world.now())
   await kill(member)
   member.child = await start(member.settings)
   member.clockStep = 0
