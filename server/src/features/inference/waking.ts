@@ -35,6 +35,8 @@ export interface HeldRequest {
 /** The requests that wait for one deployment, in the order of their arrival. */
 class Line {
   readonly deployment: ServingDeployment
+  /** The database knows that the deployment is to wake: what it says from then on is news for these requests. */
+  isWoken = false
   readonly #requests = new Set<HeldRequest>()
   readonly #counts = new Map<number, number>()
 
@@ -121,7 +123,7 @@ export class Waking {
     if (known !== undefined) return
     this.#waiting.set(id, line)
     this.#awaited.add(id)
-    void this.#wake(deployment, request.route)
+    void this.#wake(line, request.route)
   }
 
   /** Removes a request whose caller has left. Returns false if the request doesn't wait anymore. */
@@ -140,9 +142,11 @@ export class Waking {
     }
   }
 
-  async #wake({ deploymentId: id }: ServingDeployment, route: string): Promise<void> {
+  async #wake(line: Line, route: string): Promise<void> {
+    const { deploymentId: id } = line.deployment
     try {
       await wakeForRequest(this.#deps, id, route)
+      line.isWoken = true
       this.#check()
     } catch (error) {
       this.#failAll(id, toWakeError(error))
@@ -168,8 +172,14 @@ export class Waking {
   async #checkAll(): Promise<void> {
     while (this.#isDue) {
       this.#isDue = false
-      const states = await readWakeStates(this.#deps.db, [...this.#waiting.keys()])
-      for (const [id, { deployment }] of this.#waiting) await this.#apply(id, deployment, states.get(id))
+      const lines = [...this.#waiting].filter(([, { isWoken }]) => isWoken)
+      const states = await readWakeStates(
+        this.#deps.db,
+        lines.map(([id]) => id),
+      )
+      for (const [id, line] of lines) {
+        if (this.#waiting.get(id) === line) await this.#apply(id, line.deployment, states.get(id))
+      }
     }
   }
 

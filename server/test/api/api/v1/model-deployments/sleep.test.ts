@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import type { ServerResponse } from 'node:http'
 import { sql } from 'kysely'
 import { checkBudgets } from '../../../../../src/features/billing/budgets/check-budgets.ts'
+import { notify } from '../../../../../src/database/notifications.ts'
 import { sleepOverBudget } from '../../../../../src/features/deployments/sleep-over-budget.ts'
 import { createClient, registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
@@ -220,11 +221,46 @@ test('a wake that finds no hardware returns to sleep and says why; requests get 
     { at: 'provisioning', type: 'sleep', cause: 'refusal', phases: null },
     { at: 'sleeping', type: 'sleep', cause: 'refusal', phases: [{ phase: 'release' }] },
   ])
-  serve()
   runtime.reset()
   serve()
-  expect((await chat(id)).status).toBe(200)
+  expect((await askWhileLocked(id)).status).toBe(200)
   expect(await read(id)).toMatchObject({ status: 'running', status_message: null })
+})
+
+/** Sends a request whose wake waits for a lock, while other deployments change. */
+async function askWhileLocked(id: string) {
+  const { db, inference } = server.application
+  const asked = await db.transaction().execute(async (transaction) => {
+    await transaction.selectFrom('deployments').select('id').where('id', '=', id).forUpdate().execute()
+    const answered = chat(id)
+    await vi.waitFor(() => expect(inference.waking.held).toBe(1), patience)
+    await notify(db, 'deployment_changed', '0')
+    // The check of the requests that wait takes two turns of the event loop and a query.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    return { answered }
+  })
+  return asked.answered
+}
+
+test('a request begins to wait while the requests of another deployment go on: it wakes its own', async () => {
+  const { db, inference } = server.application
+  const [first, second] = await Promise.all([fallAsleep(), fallAsleep()])
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: '…' }) })
+  const asked = [chat(first)]
+  await vi.waitFor(() => expect(inference.waking.held).toBe(1), patience)
+  await db.transaction().execute(async (transaction) => {
+    // The request goes on once its caller's access is confirmed, which reads this table.
+    await sql`LOCK TABLE passkeys IN ACCESS EXCLUSIVE MODE`.execute(transaction)
+    serve()
+    await vi.waitFor(async () => {
+      const { rows } = await sql`SELECT FROM pg_stat_activity WHERE datname = current_database()
+        AND wait_event_type = 'Lock'`.execute(db)
+      expect(rows).toHaveLength(1)
+    }, patience)
+    asked.push(chat(second))
+    await vi.waitFor(() => expect(inference.waking.held).toBe(2), patience)
+  })
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200])
 })
 
 test('an engine that fails to start after a wake fails the deployment', async () => {
