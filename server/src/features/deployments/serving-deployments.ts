@@ -194,12 +194,12 @@ export async function findLostEngines(
   return new Set(rows.flatMap(({ id, engine_url: url }) => (url === urls.get(id) ? [] : [id])))
 }
 
-/** Reports that an engine is ready or has failed to start, so that a worker looks immediately. */
-export function reportStartedEngine(
+/** Reports that an engine is ready or has failed to start, or that it was lost, so that a worker looks immediately. */
+export function reportEngineChange(
   { db }: Pick<Services, 'db'>,
-  { instanceId }: { instanceId: string },
+  { instanceId, change }: { instanceId: string; change: 'started' | 'lost' },
 ): Promise<void> {
-  return requeueInstance(db, instanceId, 'started')
+  return requeueInstance(db, instanceId, change)
 }
 
 interface NamedDeployment {

@@ -261,31 +261,39 @@ test('an unconfirmed release is polled immediately, and later every five seconds
 })
 
 test.each([
-  [-60, true],
-  [-0.5, false],
-  [0.5, false],
-  [5, true],
-])('a failed request requeues a deployment that is due in %d s: %s', async (seconds, isRequeued) => {
-  const { db, notifications } = server.application
-  const id = await create()
-  await makeDue(id)
-  await runPass('one', { limit: 100 })
-  const { instances } = await read(id)
-  const woken: string[] = []
-  const unsubscribe = notifications.subscribe('deployment_due', (about) => woken.push(about))
-  // now() is constant within a transaction.
-  await db.transaction().execute(async (transaction) => {
-    const due = sql<Date>`now() + make_interval(secs => ${seconds})`
-    await transaction.updateTable('deployments').set({ reconcile_at: due }).where('id', '=', id).execute()
-    await requeueInstance(transaction, instances[0].id, 'unresponsive')
-    const found = transaction.selectFrom('deployments').select(sql<boolean>`reconcile_at = now()`.as('isNow'))
-    expect(await found.where('id', '=', id).executeTakeFirst()).toEqual({ isNow: isRequeued })
-  })
-  await notify(db, 'deployment_due', 'the last')
-  await expect.poll(() => woken.at(-1)).toBe('the last')
-  unsubscribe()
-  expect(woken).toEqual(isRequeued ? [id, 'the last'] : ['the last'])
-})
+  ['unresponsive', -60, true],
+  ['unresponsive', -0.5, false],
+  ['unresponsive', 0.5, false],
+  ['unresponsive', 5, true],
+  // A pass in progress may have asked the runtime before the loss.
+  ['lost', -0.5, true],
+  ['lost', 0.5, true],
+] as const)(
+  'an engine that is %s requeues a deployment that is due in %d s: %s',
+  async (reason, seconds, isRequeued) => {
+    const { db, notifications } = server.application
+    const id = await create()
+    await makeDue(id)
+    await runPass('one', { limit: 100 })
+    const { instances } = await read(id)
+    const woken: string[] = []
+    const unsubscribe = notifications.subscribe('deployment_due', (about) => woken.push(about))
+    // now() is constant within a transaction.
+    await db.transaction().execute(async (transaction) => {
+      const due = sql<Date>`now() + make_interval(secs => ${seconds})`
+      await transaction.updateTable('deployments').set({ reconcile_at: due }).where('id', '=', id).execute()
+      await requeueInstance(transaction, instances[0].id, reason)
+      const found = transaction
+        .selectFrom('deployments')
+        .select(sql<boolean>`reconcile_at = now()`.as('isNow'))
+      expect(await found.where('id', '=', id).executeTakeFirst()).toEqual({ isNow: isRequeued })
+    })
+    await notify(db, 'deployment_due', 'the last')
+    await expect.poll(() => woken.at(-1)).toBe('the last')
+    unsubscribe()
+    expect(woken).toEqual(isRequeued ? [id, 'the last'] : ['the last'])
+  },
+)
 
 test('a worker renews only its own leases, and other leases expire', async () => {
   const { db } = server.application
