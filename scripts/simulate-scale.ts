@@ -1,132 +1,25 @@
 // Measures Berth with many deployments: the reconciler with a simulated runtime on a real PostgreSQL, the deployment list over HTTP,
 // and the ledger's jobs. It does not touch a running server.
-import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
-import pg from 'pg'
 import { createApplication } from '../server/src/wiring/create-application.ts'
 import type { Application } from '../server/src/wiring/application.ts'
 import { readConfig } from '../server/src/config/config.ts'
 import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
-import { findRequestedModel } from '../server/src/features/catalog/find-variant.ts'
-import { serializeVariant } from '../server/src/features/catalog/stored-model.ts'
 import { orphanCheck } from '../server/src/features/deployments/orphan-check.ts'
 import { runReconciler } from '../server/src/features/deployments/run-reconciler.ts'
 import { checkLedger, checkUsage } from '../server/src/features/metering/checks.ts'
 import { addHours, floorHour } from '../server/src/features/metering/hours.ts'
 import { settleUsage } from '../server/src/features/metering/settle.ts'
 import { buildServer } from '../server/src/process/server.ts'
-import { PretendedRuntime } from './simulate-scale-runtime.ts'
-
-const organizations = 1_000
-
-interface Costs {
-  seconds: number
-  queries: number
-  serverCpu: number
-  databaseCpu: number
-}
-
-let queries = 0
-
-/** Counts all statements sent to PostgreSQL, including BEGIN and COMMIT. */
-function countQueries(): void {
-  // oxlint-disable-next-line typescript/unbound-method -- called with its own `this` below
-  const { query } = pg.Client.prototype
-  pg.Client.prototype.query = function (this: pg.Client, ...parameters: unknown[]) {
-    queries += 1
-    return Reflect.apply(query, this, parameters)
-  } as typeof query
-}
-
-/** Starts a measurement, which ends when the returned function is called. */
-async function measure(application: Application): Promise<() => Promise<Costs>> {
-  const postmaster = await findPostmaster(application)
-  const begun = {
-    at: performance.now(),
-    queries,
-    cpu: process.cpuUsage(),
-    database: await readCpu(postmaster),
-  }
-  return async () => {
-    const { user, system } = process.cpuUsage(begun.cpu)
-    return {
-      seconds: (performance.now() - begun.at) / 1000,
-      queries: queries - begun.queries,
-      serverCpu: (user + system) / 1e6,
-      databaseCpu: (await readCpu(postmaster)) - begun.database,
-    }
-  }
-}
-
-/** Finds the PostgreSQL postmaster: the parent of the process that serves a connection. */
-async function findPostmaster({ db }: Application): Promise<number> {
-  const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(db)
-  return (await readStat(rows[0]!.pid))[1]!
-}
-
-/** Reads the fields of /proc/PID/stat from the state on (Linux). Empty for a dead process. */
-async function readStat(pid: number | string): Promise<number[]> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  return stat === ''
-    ? []
-    : stat
-        .slice(stat.lastIndexOf(')') + 2)
-        .split(' ')
-        .map(Number)
-}
-
-/** CPU seconds of a process and all its children, including dead ones (Linux, 100 ticks per second). */
-async function readCpu(parent: number): Promise<number> {
-  let ticks = 0
-  for (const name of await readdir('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    const fields = await readStat(name)
-    if (Number(name) === parent) ticks += sum(fields.slice(11, 15))
-    else if (fields[1] === parent) ticks += sum(fields.slice(11, 13))
-  }
-  return ticks / 100
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0)
-}
-
-async function createTenants({ db }: Application): Promise<void> {
-  await sql`
-    WITH made AS (
-      INSERT INTO organizations (name, slug) SELECT 'Organization ' || n, 'organization-' || n
-      FROM generate_series(1, ${organizations}) AS n RETURNING id)
-    INSERT INTO users (email, name, current_organization_id) SELECT 'user-' || id || '@example.com', 'User', id
-    FROM made`.execute(db)
-}
-
-/** Inserts deployments for the users with ids from `first` to `last`, as their requests would. */
-async function insertDeployments(
-  application: Application,
-  { count, first, last, status }: { count: number; first: number; last: number; status: string },
-): Promise<void> {
-  const { default: variant } = await findRequestedModel(application, 1, { modelName: 'berth-tiny' })
-  await sql`
-    INSERT INTO deployments (id, user_id, organization_id, model_name, model_format, model_size_in_billions, quantization,
-      inference_model_uid, variant, status, created_at, updated_at, status_changed_at, terminated_at, reconcile_at)
-    SELECT id, "user", "user", 'berth-tiny', 'ggufv2', 0.001, 'F16', 'dep-' || id, ${serializeVariant(variant)}::jsonb,
-      ${status}::text, at, at, at, CASE WHEN ${status}::text = 'terminated' THEN at END,
-      CASE WHEN ${status}::text <> 'terminated' THEN now() END
-    FROM (SELECT gen_random_uuid() AS id, now() - n * interval '1 ms' AS at,
-      ${first}::bigint + n % (${last}::bigint - ${first}::bigint + 1) AS "user"
-      FROM generate_series(1, ${count}::int) AS n) AS wanted`.execute(application.db)
-  await sql`
-    INSERT INTO instances (id, deployment_id, status, created_at, updated_at, status_changed_at)
-    SELECT gen_random_uuid(), id, CASE WHEN status = 'terminated' THEN 'released' ELSE status END, created_at, created_at, created_at
-    FROM deployments WHERE NOT EXISTS (SELECT FROM instances WHERE deployment_id = deployments.id)`.execute(
-    application.db,
-  )
-}
+import { countQueries, measure, report } from './scale/costs.ts'
+import { PretendedRuntime } from './scale/pretended-runtime.ts'
+import { createTenants, insertDeployments, organizations } from './scale/tenants.ts'
 
 async function countByStatus({ db }: Application): Promise<Record<string, number>> {
   const rows = await db
@@ -143,16 +36,6 @@ async function waitWhile(application: Application, statuses: readonly string[]):
     if (statuses.every((status) => counts[status] === undefined)) return
     await delay(250)
   }
-}
-
-function report(what: string, count: number, costs: Costs): void {
-  const { seconds, queries: sent, serverCpu, databaseCpu } = costs
-  const milliseconds = (cpu: number) => `${((cpu / count) * 1000).toFixed(2)} ms`
-  console.log(
-    `${what}: ${count} in ${seconds.toFixed(1)} s, ${(count / seconds).toFixed(0)} a second, ` +
-      `${(sent / count).toFixed(1)} queries each, CPU each ${milliseconds(serverCpu)} server and ` +
-      `${milliseconds(databaseCpu)} PostgreSQL`,
-  )
 }
 
 async function simulateReconciling(application: Application, count: number, watchSeconds: number) {

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { llamaCpp } from '../server/src/adapters/model-runtime/engines/llama-cpp.ts'
+import { llamaCpp } from '../../server/src/adapters/model-runtime/engines/llama-cpp.ts'
 import type {
   EngineObservation,
   EngineSpec,
   InstanceOffer,
   ModelRuntime,
   ProvisionResult,
-} from '../server/src/ports/model-runtime.ts'
+} from '../../server/src/ports/model-runtime.ts'
 
 /** Simulated network latency per call, in milliseconds. */
 const callMilliseconds = 3
