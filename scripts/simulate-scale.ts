@@ -1,5 +1,5 @@
-// Measures Berth with many deployments: the reconciler with a simulated runtime on a real PostgreSQL, the deployment list over HTTP,
-// and the ledger's jobs. It does not touch a running server.
+// Measures Berth with many deployments on a real PostgreSQL: the reconciler with a simulated runtime, the checks of running engines with the
+// adapters of clusters, the deployment list over HTTP, and the ledger's jobs. `--only PART` measures one of them. It does not touch a running server.
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
@@ -18,6 +18,7 @@ import { addHours, floorHour } from '../server/src/features/metering/hours.ts'
 import { settleUsage } from '../server/src/features/metering/settle.ts'
 import { buildServer } from '../server/src/process/server.ts'
 import { countQueries, measure, report } from './scale/costs.ts'
+import { measureObserving } from './scale/observe.ts'
 import { PretendedRuntime } from './scale/pretended-runtime.ts'
 import { createTenants, insertDeployments, organizations } from './scale/tenants.ts'
 
@@ -170,11 +171,13 @@ async function measureLedger(application: Application, count: number, days: numb
   }
 }
 
+const parts = ['start', 'observe', 'list', 'ledger'] as const
 const { values } = parseArgs({
   options: {
+    only: { type: 'string', multiple: true, default: [...parts] },
     deployments: { type: 'string', default: '10000' },
     list: { type: 'string', default: '100000' },
-    watch: { type: 'string', default: '90' },
+    watch: { type: 'string', default: '60' },
     ledger: { type: 'string', default: '1000' },
     days: { type: 'string', default: '35' },
   },
@@ -188,6 +191,9 @@ const [deployments, listed, watched, settled, days] = [
 ].map(Number)
 if (!(deployments! >= 1 && listed! >= 500 && watched! >= 1 && settled! >= 1 && days! >= 1))
   throw new RangeError('--deployments, --list, --watch, --ledger and --days must be numbers')
+const chosen = new Set(values.only)
+if (![...chosen].every((part) => parts.some((each) => each === part)))
+  throw new RangeError(`--only must be one of ${parts.join(', ')}`)
 countQueries()
 const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-scale-'))
 // As root, PostgreSQL runs under another account, which needs access to the folder.
@@ -197,11 +203,16 @@ await using cleanup = new AsyncDisposableStack()
 cleanup.defer(() => rm(dataDirectory, { recursive: true, force: true }))
 const database = await startEmbeddedDatabase({ dataDirectory, log: () => {} })
 cleanup.defer(() => database.stop())
+console.log(`${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)} before the start`)
+if (chosen.has('observe'))
+  await measureObserving(
+    { databaseUrl: database.url, dataDirectory },
+    { deployments: deployments!, seconds: watched! },
+  )
 const config = readConfig({ DATABASE_URL: database.url, DATA_DIR: dataDirectory, LOG_LEVEL: 'error' })
 const application = await createApplication(config, { runtime })
 cleanup.defer(() => application.close())
-console.log(`${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)} before the start`)
 await createTenants(application)
-await simulateReconciling(application, deployments!, watched!)
-await measureList(application, listed!, 500)
-await measureLedger(application, settled!, days!)
+if (chosen.has('start')) await simulateReconciling(application, deployments!, watched!)
+if (chosen.has('list')) await measureList(application, listed!, 500)
+if (chosen.has('ledger')) await measureLedger(application, settled!, days!)

@@ -19,6 +19,12 @@ export interface KubernetesApi {
   /** Sets the status of every pod and of its Deployment. */
   setPods(status: Json): void
   addPod(pod: Json): void
+  /** Gives other engines the same objects as this one, in the same state */
+  copyEngine(engineId: string, copies: readonly string[]): void
+  /** Takes an engine's pod away. Its Deployment starts another one, which stays pending */
+  losePod(engineId: string): void
+  /** Lets an engine's pod become ready */
+  startPod(engineId: string): void
   /** Sets when every Deployment last became available. */
   setAvailableSince(at: Date): void
   /** Keeps deleted pods in the terminating state; false removes them now */
@@ -57,6 +63,11 @@ const kinds: Record<string, [kind: string, plural: string][]> = {
   'networking.k8s.io/v1': [['NetworkPolicy', 'networkpolicies']],
 }
 
+const pending = { phase: 'Pending' }
+export const at = new Date().toISOString()
+export const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at }
+export const ready = { phase: 'Running', conditions: [scheduled, { type: 'Ready', status: 'True' }] }
+
 export async function startKubernetesApi(): Promise<KubernetesApi> {
   const objects = new Map<string, Json>()
   const requests: string[] = []
@@ -66,8 +77,23 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
   const published = new Map<string, string>()
   let version = 1
   let oldestVersion = 0
-  const list = (plural: string) =>
-    [...objects].flatMap(([key, object]) => (key.startsWith(`${plural}/`) ? [object] : []))
+  /** The objects that may differ from what is published; null for any, because a test holds objects, which it may change at any time */
+  let touched: Set<string> | null = new Set()
+  const keys = new Map<string, Set<string>>()
+  const list = (plural: string) => [...(keys.get(plural) ?? [])].map((key) => objects.get(key)!)
+
+  function set(key: string, object: Json): void {
+    objects.set(key, object)
+    const plural = key.split('/')[0]!
+    keys.set(plural, (keys.get(plural) ?? new Set()).add(key))
+    touched?.add(key)
+  }
+
+  function unset(key: string): void {
+    objects.delete(key)
+    keys.get(key.split('/')[0]!)?.delete(key)
+    touched?.add(key)
+  }
 
   function apply(plural: string, name: string, body: Json): Json {
     const old = objects.get(`${plural}/${name}`)
@@ -78,7 +104,7 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
       ...body.metadata,
     }
     const object = { ...old, ...body, metadata, spec: { ...old?.spec, ...body.spec } }
-    objects.set(`${plural}/${name}`, object)
+    set(`${plural}/${name}`, object)
     if (plural === 'deployments') control(name, object)
     return object
   }
@@ -86,10 +112,11 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
   /** Plays the Deployment controller. */
   function control(name: string, { spec, metadata }: Json): void {
     const key = `pods/${name}-1`
-    if (spec.replicas === 0)
+    if (spec.replicas === 0) {
       Object.assign(objects.get(key)?.['metadata'] ?? {}, { deletionTimestamp: new Date().toISOString() })
-    else if (!objects.has(key)) {
-      objects.set(key, {
+      touched?.add(key)
+    } else if (!objects.has(key)) {
+      set(key, {
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: {
@@ -107,23 +134,23 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
   function remove(plural: string, name: string): boolean {
     const object = objects.get(`${plural}/${name}`)
     if (object === undefined) return false
-    objects.delete(`${plural}/${name}`)
+    unset(`${plural}/${name}`)
     for (const [key, { metadata }] of objects) {
-      if (metadata.ownerReferences?.some(({ uid }: Json) => uid === object.metadata.uid)) objects.delete(key)
+      if (metadata.ownerReferences?.some(({ uid }: Json) => uid === object.metadata.uid)) unset(key)
     }
     return true
   }
 
   function removeTerminatingPods(): void {
     for (const { metadata } of list('pods')) {
-      if (metadata.deletionTimestamp !== undefined) objects.delete(`pods/${metadata.name}`)
+      if (metadata.deletionTimestamp !== undefined) unset(`pods/${metadata.name}`)
     }
   }
 
   function publish(): void {
-    const current = new Map([...objects].map(([key, object]) => [key, JSON.stringify(object)]))
-    for (const key of new Set([...published.keys(), ...current.keys()])) {
-      const [before, after] = [published.get(key), current.get(key)]
+    for (const key of touched ?? new Set([...published.keys(), ...objects.keys()])) {
+      const [before, current] = [published.get(key), objects.get(key)]
+      const after = current === undefined ? undefined : JSON.stringify(current)
       if (before === after) continue
       version += 1
       const object = JSON.parse(after ?? before!)
@@ -132,9 +159,10 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
       const change = { version, plural: key.split('/')[0]!, line: `${JSON.stringify({ type, object })}\n` }
       changes.push(change)
       for (const watch of watches) if (watch.plural === change.plural) watch.response.write(change.line)
+      if (after === undefined) published.delete(key)
+      else published.set(key, after)
     }
-    published.clear()
-    for (const [key, text] of current) published.set(key, text)
+    touched?.clear()
   }
 
   function openWatch(plural: string, since: number, response: ServerResponse): void {
@@ -147,6 +175,21 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
     const watch = { plural, response }
     watches.add(watch)
     response.on('close', () => watches.delete(watch))
+  }
+
+  function setPod(pod: Json, status: Json): void {
+    Object.assign(pod['status'], status)
+    pod['spec'].nodeName = 'node-1'
+    touched?.add(`pods/${pod['metadata'].name}`)
+  }
+
+  /** Sets the status of a Deployment whose pod has this status. */
+  function countReady({ metadata, ...deployment }: Json, status: Json): void {
+    const isReady = ({ type, status }: Json) => type === 'Ready' && status === 'True'
+    const readyReplicas = status['conditions']?.some(isReady) ? 1 : 0
+    const { generation: observedGeneration } = metadata
+    const counts = { observedGeneration, replicas: 1, updatedReplicas: 1, readyReplicas }
+    set(`deployments/${metadata.name}`, { ...deployment, metadata, status: counts })
   }
 
   function answer(method: string, url: URL, body: string): { status: number; body: Json | string } {
@@ -170,13 +213,13 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
     if (kind === undefined) return missing
     if (part === 'log') return { status: 200, body: api.log }
     if (name === undefined) {
-      const required = (url.searchParams.get('labelSelector') ?? '').split(',').filter((each) => each !== '')
+      const selector = url.searchParams.get('labelSelector')?.split(',') ?? []
+      const required = selector.filter((each) => each !== '').map((each) => each.split('='))
       const involved = url.searchParams.get('fieldSelector')?.split('=')[1]
       const found = list(plural).filter(({ metadata, involvedObject }) => {
-        const matches = required.every((each) => {
-          const [label = '', value] = each.split('=')
-          return value === undefined ? label in (metadata.labels ?? {}) : metadata.labels?.[label] === value
-        })
+        const matches = required.every(([label = '', value]) =>
+          value === undefined ? label in (metadata.labels ?? {}) : metadata.labels?.[label] === value,
+        )
         return matches && (involved === undefined || involvedObject?.name === involved)
       })
       const items = found.map(({ metadata: each, ...rest }) => ({
@@ -231,23 +274,46 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
   const api: KubernetesApi = {
     kubeconfig,
     requests,
-    list,
-    setPods(status) {
-      for (const pod of list('pods')) {
-        Object.assign(pod['status'], status)
-        pod['spec'].nodeName = 'node-1'
-      }
-      const isReady = ({ type, status }: Json) => type === 'Ready' && status === 'True'
-      const readyReplicas = status['conditions']?.some(isReady) ? 1 : 0
-      for (const { metadata, ...deployment } of list('deployments')) {
-        const { generation: observedGeneration } = metadata
-        const counts = { observedGeneration, replicas: 1, updatedReplicas: 1, readyReplicas }
-        objects.set(`deployments/${metadata.name}`, { ...deployment, metadata, status: counts })
-      }
+    list(plural) {
+      touched = null
+      return list(plural)
     },
-    addPod: (pod) => void objects.set(`pods/${pod['metadata'].name}`, pod),
+    setPods(status) {
+      for (const pod of list('pods')) setPod(pod, status)
+      for (const deployment of list('deployments')) countReady(deployment, status)
+    },
+    addPod: (pod) => set(`pods/${pod['metadata'].name}`, pod),
+    copyEngine(engineId, copies) {
+      const { uid } = objects.get(`deployments/dep-${engineId}`)!['metadata']
+      const originals = [...objects].filter(([key]) => key.includes(engineId))
+      const texts = originals.map(([key, object]) => [key, JSON.stringify(object)] as const)
+      for (const copy of copies) {
+        const ownUid = randomUUID()
+        for (const [key, text] of texts) {
+          const object = text.replaceAll(engineId, copy).replaceAll(uid, ownUid)
+          set(key.replace(engineId, copy), JSON.parse(object))
+        }
+      }
+      publish()
+    },
+    losePod(engineId) {
+      const name = `dep-${engineId}`
+      const deployment = objects.get(`deployments/${name}`)!
+      unset(`pods/${name}-1`)
+      publish()
+      control(name, deployment)
+      countReady(deployment, pending)
+      publish()
+    },
+    startPod(engineId) {
+      const name = `dep-${engineId}`
+      setPod(objects.get(`pods/${name}-1`)!, ready)
+      countReady(objects.get(`deployments/${name}`)!, ready)
+      publish()
+    },
     setAvailableSince(at) {
-      for (const { status } of list('deployments')) {
+      for (const { status, metadata } of list('deployments')) {
+        touched?.add(`deployments/${metadata.name}`)
         status.conditions = [{ type: 'Available', status: 'True', lastTransitionTime: at.toISOString() }]
       }
     },

@@ -4,7 +4,7 @@ import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import type { KubernetesApi } from './api-double.ts'
 
 /** Opens a runtime on the double of a cluster, with one type of instance. */
-export function openRuntime(api: KubernetesApi): Promise<ModelRuntime> {
+export function openRuntime(api: Pick<KubernetesApi, 'kubeconfig'>): Promise<ModelRuntime> {
   return createKubernetesRuntime({
     namespace: 'berth',
     kubeconfig: api.kubeconfig,
@@ -66,7 +66,3 @@ export function makeSpec(engineId: string): EngineSpec {
     parallelSequences: 1,
   }
 }
-
-export const at = new Date().toISOString()
-export const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at }
-export const ready = { phase: 'Running', conditions: [scheduled, { type: 'Ready', status: 'True' }] }

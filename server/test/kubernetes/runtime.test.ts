@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { ModelRuntime } from '../../src/ports/model-runtime.ts'
-import { startKubernetesApi } from './api-double.ts'
+import { at, ready, scheduled, startKubernetesApi } from './api-double.ts'
 import type { KubernetesApi } from './api-double.ts'
-import { at, makeSpec, openRuntime, ready, scheduled } from './runtime-fixtures.ts'
+import { makeSpec, openRuntime } from './runtime-fixtures.ts'
 
 let api: KubernetesApi
 let runtime: ModelRuntime

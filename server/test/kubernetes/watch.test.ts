@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { ModelRuntime } from '../../src/ports/model-runtime.ts'
-import { startKubernetesApi } from './api-double.ts'
+import { ready, scheduled, startKubernetesApi } from './api-double.ts'
 import type { KubernetesApi } from './api-double.ts'
-import { makeSpec, openRuntime, ready, scheduled } from './runtime-fixtures.ts'
+import { makeSpec, openRuntime } from './runtime-fixtures.ts'
 
 const specs = Array.from({ length: 20 }, () => makeSpec(randomUUID()))
 const [spec] = specs as [(typeof specs)[0]]
