@@ -4,7 +4,7 @@ import { pickFrom } from '../load.ts'
 import { nothingUsed } from './hardware.ts'
 import type { Usage } from './hardware.ts'
 import { call, change, deploymentsPath, explain, onAnyApi, send } from './owner.ts'
-import type { Actor, History, Owned } from './owner.ts'
+import type { Actor, Owned } from './owner.ts'
 import type { Member, World } from './world.ts'
 
 const bursts = [1, 1, 2, 5, 20, 100]
@@ -30,7 +30,7 @@ export async function playHistory(
   seed: number,
   random: () => number,
   steps: number,
-): Promise<History> {
+): Promise<Actor> {
   const actor = await begin(world, seed, random)
   for (let count = 1 + Math.floor(random() * 3); count > 0; count -= 1) await deploy(actor)
   for (let step = 0; step < steps; step += 1) {
@@ -38,15 +38,15 @@ export async function playHistory(
     await world.pass(random() * random() * 8_000)
   }
   await Promise.all(actor.open)
-  await findUnacknowledged(actor)
   for (const [id] of actor.deployments) await remove(actor, id)
   return actor
 }
 
-/** A process may have been killed after it created a deployment and before it said so. */
-async function findUnacknowledged(actor: Actor): Promise<void> {
-  const { body } = await send(actor, 'GET', deploymentsPath)
-  for (const { id } of body.items) if (!actor.deployments.has(id)) actor.deployments.set(id, own())
+/** Removes a deployment that a process has created without saying so, because it was killed. */
+export async function removeUnacknowledged(actor: Actor, id: string): Promise<void> {
+  if (actor.deployments.has(id)) return
+  actor.deployments.set(id, own())
+  await remove(actor, id)
 }
 
 function own(): Owned {
