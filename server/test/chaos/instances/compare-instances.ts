@@ -142,7 +142,7 @@ const isSleep = ({ stage, message }: Event) =>
 /** One wake for any number of requests: between two wakes the deployment was put to sleep. No wake while a budget refuses it. */
 export function findDoubleWakes(
   events: readonly Event[],
-  { blocked }: History,
+  { blocked }: Pick<History, 'blocked'>,
   { clock }: Disturbances,
 ): string[] {
   let isAwake = true

@@ -23,8 +23,16 @@ export async function compareHistories(
 ): Promise<string[]> {
   const ids = new Set(histories.flatMap(({ deployments }) => [...deployments.keys()]))
   if (ids.size === 0) return []
-  const records = await readRecords(world, [...ids])
   const held = world.hardware.record.filter(({ deploymentId }) => ids.has(deploymentId))
+  return compareRecords(histories, held, await readRecords(world, [...ids]), disturbances)
+}
+
+export function compareRecords(
+  histories: readonly Omit<History, 'failures'>[],
+  held: readonly Holding[],
+  records: Records,
+  disturbances: Disturbances,
+): string[] {
   return [
     ...compareBills(records.spans, held, disturbances),
     ...findSharedSeconds(records.spans, held, disturbances),
@@ -52,7 +60,7 @@ function selectOwn({ spans, events, actions, ...others }: Records, id: string): 
 function compareDeployment(
   id: string,
   owned: Owned,
-  history: History,
+  history: Omit<History, 'failures'>,
   records: Records,
   { held, disturbances }: { held: readonly Holding[]; disturbances: Disturbances },
 ): string[] {
@@ -95,7 +103,7 @@ function comparePolicies({ policy }: Owned, recorded: Policy | undefined): strin
  */
 function compareUsage(
   id: string,
-  { asked }: History,
+  { asked }: Pick<History, 'asked'>,
   holdings: readonly Holding[],
   metered: Usage,
 ): string[] {
