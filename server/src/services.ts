@@ -1,3 +1,4 @@
+import type { FileHasher } from './base/file-hasher.ts'
 import type { Log } from './base/log.ts'
 import type { ObservedTime } from './base/observed-time.ts'
 import type { Price } from './base/price.ts'
@@ -24,6 +25,7 @@ export interface Services {
   mailer: Mailer
   runtime: ModelRuntime
   hub: ModelHub
+  fileHasher: FileHasher
   payments: PaymentProcessor
   /** null when SSO is not configured */
   identityProvider: IdentityProvider | null

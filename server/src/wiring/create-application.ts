@@ -18,6 +18,7 @@ import { openInference } from '../features/inference/open-inference.ts'
 import { readPrices } from '../features/metering/read-prices.ts'
 import { openTokenJournal } from '../features/metering/token-journal.ts'
 import { openQueue } from '../jobs/queue.ts'
+import { createFileHasher } from '../base/file-hasher.ts'
 import { openLog } from '../base/log.ts'
 import type { Log } from '../base/log.ts'
 import type { ModelRuntime } from '../ports/model-runtime.ts'
@@ -75,6 +76,8 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => runtime.close())
     const hub = createHub(config)
     opened.defer(() => hub.close())
+    const fileHasher = createFileHasher()
+    opened.defer(() => fileHasher.close())
     const tokens = openTokenJournal({ db, clock, log, prices }, config.dataDirectory)
     opened.defer(() => tokens.close())
     // Closes before the journal, in which it records what aborted requests used.
@@ -96,6 +99,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       mailer,
       runtime,
       hub,
+      fileHasher,
       inference,
       tokens,
       payments,

@@ -18,7 +18,7 @@ import type { VariantOrigin } from './to-model.ts'
 
 export type InspectDeps = Pick<
   Services,
-  'db' | 'hub' | 'runtime' | 'clock' | 'config' | 'log' | 'prices' | 'secretKey'
+  'db' | 'hub' | 'fileHasher' | 'runtime' | 'clock' | 'config' | 'log' | 'prices' | 'secretKey'
 >
 
 export interface RepositoryRequest {

@@ -3,10 +3,10 @@ import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import { readUploadedVariant } from './read-header.ts'
 import { discardUpload } from './remove-upload.ts'
-import { hashFile, holdContent, keepPart, locatePart, measureFile } from './upload-files.ts'
+import { holdContent, keepPart, locatePart, measureFile } from './upload-files.ts'
 import type { ModelUpload, WriteLease } from './write-lease.ts'
 
-type FinishDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime'>
+type FinishDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher'>
 
 /**
  * Checks the bytes of an upload that has arrived completely, and stores its file under the name of its content. May be repeated after a
@@ -43,7 +43,7 @@ async function checkPart(deps: FinishDeps, { upload, signal }: WriteLease): Prom
   } finally {
     await file.close()
   }
-  const sha256 = await hashFile(path, signal)
+  const sha256 = await deps.fileHasher.hash(path, signal)
   if (announced === null || announced === sha256) return sha256
   await discardUpload(deps, upload)
   const message = `The file has the SHA-256 ${sha256}, but ${announced} was announced. The upload was removed; upload the file again.`

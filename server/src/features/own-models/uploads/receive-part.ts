@@ -12,7 +12,7 @@ import { locatePart, measureFile, openPart } from './upload-files.ts'
 import { locked, withWriteLease } from './write-lease.ts'
 import type { ModelUpload, WriteLease } from './write-lease.ts'
 
-export type ReceiveDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime'>
+export type ReceiveDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher'>
 
 /** More than any header may have */
 const headerBytes = 64 * 1024 * 1024

@@ -1,16 +1,11 @@
 /** The bytes of uploads: in `models/uploads` until they are complete, then once per content in `models`. */
 
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { sql } from 'kysely'
 import { locateModelFile, locateModelFolder } from '../../../base/model-files.ts'
 import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
-
-const chunkBytes = 1024 * 1024
 
 /** The path of an upload's bytes until it is complete. */
 export function locatePart(dataDirectory: string, id: string): string {
@@ -48,13 +43,6 @@ export async function measureFile(path: string): Promise<number | null> {
     ({ size }) => size,
     () => null,
   )
-}
-
-/** Resolves to the SHA-256 of a file in hexadecimal. Rejects when the signal aborts. */
-export async function hashFile(path: string, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path, { highWaterMark: chunkBytes }), hash, { signal })
-  return hash.digest('hex')
 }
 
 /** The ids of uploads and the contents that have files. */

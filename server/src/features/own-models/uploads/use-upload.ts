@@ -19,7 +19,7 @@ import { readUploadedVariant } from './read-header.ts'
 import { findUpload, withWriteLease } from './write-lease.ts'
 import type { ModelUpload } from './write-lease.ts'
 
-type UseDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime'>
+type UseDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher'>
 
 /** An upload whose file is complete, with the model in it. */
 interface CompleteUpload {

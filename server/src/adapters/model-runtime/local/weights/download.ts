@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { mkdir, open, rename, rm, stat, statfs, truncate } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
+import type { FileHasher } from '../../../../base/file-hasher.ts'
 import { formatFileSize } from '../../../../base/format-bytes.ts'
 import { DownloadError, RetryableError, describeCause } from './download-errors.ts'
 import { discard, fetchBytes, fetchSize } from './fetch-bytes.ts'
@@ -22,6 +21,7 @@ export interface DownloadProgress {
 export interface DownloadOptions {
   dispatcher: Dispatcher
   retry: RetrySettings
+  hasher: FileHasher
   signal: AbortSignal
   /** Makes room for the file once its size is recorded. Throws DownloadError if it can't fit. */
   makeRoom: () => Promise<void>
@@ -206,7 +206,7 @@ async function finish(
   const partial = `${path}.partial`
   const size = await sizeOf(partial)
   options.onProgress({ received: size, total: state.total, note: 'verifying the file' })
-  const defect = await findDefect(partial, size, state, source, options.signal)
+  const defect = await findDefect(partial, size, state, source, options)
   if (defect !== null) {
     await rm(partial, { force: true })
     throw new DownloadError('download_failed', `${basename(path)} ${defect}, so the download was deleted.`)
@@ -227,15 +227,13 @@ async function findDefect(
   size: number,
   state: PartialState,
   source: DownloadSource,
-  signal: AbortSignal,
+  { hasher, signal }: DownloadOptions,
 ): Promise<string | null> {
   if (state.total !== null && size !== state.total) return `has ${size} bytes instead of ${state.total}`
   if (source.isGguf && !(await isGguf(partial))) return 'is not a GGUF file'
   const sha256 = state.sha256 ?? state.validator?.match(/^sha256:(.*)$/)?.[1] ?? null
   if (sha256 === null) return null
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(partial, { signal, highWaterMark: 2 ** 20 })) hash.update(chunk)
-  const actual = hash.digest('hex')
+  const actual = await hasher.hash(partial, signal)
   return actual === sha256 ? null : `has the SHA-256 ${actual} instead of ${sha256}`
 }
 

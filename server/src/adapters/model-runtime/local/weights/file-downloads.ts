@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Dispatcher } from 'undici'
+import type { FileHasher } from '../../../../base/file-hasher.ts'
 import type { RetrySettings } from '../settings.ts'
 import { DownloadError } from './download-errors.ts'
 import { downloadFile, isGguf } from './download.ts'
@@ -17,13 +18,14 @@ export interface FileDownload {
 
 export interface DownloadContext {
   connection: { dispatcher: Dispatcher; retry: RetrySettings }
+  hasher: FileHasher
   cache: WeightCache
   /** Downloads in flight, by path */
   downloads: Map<string, FileDownload>
 }
 
 function startDownload(
-  { downloads, connection, cache }: DownloadContext,
+  { downloads, connection, hasher, cache }: DownloadContext,
   file: WeightFile,
   source: NonNullable<WeightFile['source']>,
 ): FileDownload {
@@ -36,6 +38,7 @@ function startDownload(
   }
   download.done = downloadFile(file.path, source, {
     ...connection,
+    hasher,
     signal: controller.signal,
     makeRoom: () => cache.makeRoom(file.name, [file.path]),
     onProgress: (progress) => {

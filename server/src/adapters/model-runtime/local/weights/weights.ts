@@ -1,5 +1,6 @@
 import { utimes } from 'node:fs/promises'
 import { EnvHttpProxyAgent } from 'undici'
+import { createFileHasher } from '../../../../base/file-hasher.ts'
 import type { EngineObservation } from '../../../../ports/model-runtime.ts'
 import { hasErrorCode } from '../files.ts'
 import type { LocalRuntimeSettings, RetrySettings } from '../settings.ts'
@@ -48,8 +49,10 @@ export function createWeightStore(
   const retry = settings.retry ?? defaultRetry
   const dispatcher = createDispatcher(settings, retry)
   const cache = createWeightCache(settings, listNeeded)
+  const hasher = createFileHasher()
   const context: StoreContext = {
     settings,
+    hasher,
     logger: settings.logger,
     cache,
     connection: { dispatcher, retry },
@@ -68,7 +71,7 @@ export function createWeightStore(
       const open = [...context.fetches.values()]
       for (const fetch of open) fetch.controller.abort()
       await Promise.all(open.map((fetch) => fetch.done))
-      await dispatcher.destroy()
+      await Promise.all([dispatcher.destroy(), hasher.close()])
     },
   }
 }
