@@ -102,6 +102,14 @@ describe('the launch of an uploaded file', () => {
     expect(simulator.registered.size).toBe(0)
   })
 
+  test('fails with the same explanation if Xinference gives no reason', async () => {
+    simulator.plan = { heldAt: 'loading' }
+    const spec = await provisionUpload()
+    await runtime.ensureEngine(spec)
+    simulator.models.get(spec.modelUid)!.status = 'ERROR'
+    expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'failed', code: 'download_failed' })
+  })
+
   test('never shows the key in an error or in the log of the engine', async () => {
     simulator.plan = { failure: `Failed to fetch http://user:${fileKey}@10.0.0.1/x.gguf` }
     const spec = await provisionUpload()

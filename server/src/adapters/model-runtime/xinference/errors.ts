@@ -6,6 +6,7 @@ import { classifyReport } from '../engine-failures.ts'
 export class SupervisorError extends Error {}
 
 const maxMessageLength = 400
+const noReason = 'no reason given'
 
 /** Makes a supervisor's error text presentable: removes the actor's address, joins lines, and limits the length. */
 export function cleanText(text: string): string {
@@ -25,7 +26,7 @@ export function toEngineFailure(text: string, defaultCode: DefaultFailureCode): 
     stage: defaultCode === 'engine_crashed' ? 'runtime' : 'model_launch',
     code: defaultCode,
   }
-  const reason = cleaned === '' ? 'no reason given' : cleaned.replace(/\.$/, '')
+  const reason = cleaned === '' ? noReason : cleaned.replace(/\.$/, '')
   return { stage, code, message: `Xinference could not run the model: ${reason}.` }
 }
 
@@ -48,9 +49,10 @@ function withoutAddress(text: string): string {
   return text.replace(/^(\s*\[address=[^\]]*\]\s*)+/, '')
 }
 
-/** Xinference doesn't learn from llama.cpp why it could neither download nor load a file. */
+/** Xinference doesn't learn from llama.cpp why it could neither download nor load a file. 3.5.0 gives no reason at all. */
 export function explainUploadFailure<Failure extends EngineFailure>(failure: Failure): Failure {
-  if (!/failed to init server/i.test(failure.message)) return failure
+  const { message: given } = failure
+  if (!/failed to init server/i.test(given) && !given.includes(noReason)) return failure
   const message =
     'The Xinference worker could not download the uploaded file from this server, or llama.cpp could not load it. The log of the ' +
     'worker says why.'
