@@ -13,6 +13,8 @@ import { inferenceSettings, readInference } from './inference.ts'
 import type { InferenceConfig } from './inference.ts'
 import { mailSettings, readMail } from './mail.ts'
 import type { MailConfig } from './mail.ts'
+import { passwordHashing } from './password-hashing.ts'
+import type { PasswordHashing } from './password-hashing.ts'
 import {
   readEngineLimits,
   readKubernetes,
@@ -100,6 +102,8 @@ export interface Config extends InferenceConfig {
   scaleDownMilliseconds: number
   /** true if accounts must prove their email before they deploy or invite; never without a mail server */
   requiresEmailConfirmation: boolean
+  /** No setting changes it; most tests hash cheaply. */
+  passwordHashing: PasswordHashing
   /** true to reject the most common passwords */
   passwordBlocklist: boolean
   /** Requests of one network to each route without a session, in each process */
@@ -327,6 +331,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     defaultIdleMinutes: settings.DEFAULT_IDLE_MINUTES ?? null,
     scaleDownMilliseconds: settings.SCALE_DOWN_SECONDS * 1000,
     requiresEmailConfirmation: requiresEmailConfirmation(settings),
+    passwordHashing,
     passwordBlocklist: settings.PASSWORD_BLOCKLIST === 'on',
     networkLimits: {
       registrationsPerHour: settings.REGISTRATION_RATE_LIMIT,

@@ -44,6 +44,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     BILLING_TRIAL_MAX_ACTIVE: '10000',
     ...settings,
   })
+  config.passwordHashing = { memoryCost: 1024, timeCost: 1 }
   // Nobody sends emails then.
   if (!withWorker) config.mail.patienceMilliseconds = 0
   const application = await createApplication(config, { log, ...overrides })

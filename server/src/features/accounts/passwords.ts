@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { hash, verify } from '@node-rs/argon2'
 import { createBoundedQueue } from '../../base/bounded-queue.ts'
+import type { PasswordHashing } from '../../config/password-hashing.ts'
 
-/** argon2id with the minimum parameters of the OWASP Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
-const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+const argon2id = { algorithm: 2, parallelism: 1 }
 
 export const passwordBytes = { min: 8, max: 72 }
 
@@ -20,20 +20,21 @@ const inTurn = createBoundedQueue({
 })
 
 /** Hashes a password into a PHC string. Throws `busy` if too many others wait. */
-export async function hashPassword(password: string): Promise<string> {
-  return inTurn(() => hash(password, parameters))
+export async function hashPassword(cost: PasswordHashing, password: string): Promise<string> {
+  return inTurn(() => hash(password, { ...argon2id, ...cost }))
 }
 
-let decoyHash: Promise<string> | undefined
+/** Checks a password against a hash. Throws `busy` if too many others wait. */
+export async function verifyPassword(password: string, passwordHash: string): Promise<boolean> {
+  return inTurn(() => verify(passwordHash, password))
+}
 
-/**
- * Checks a password against a hash. Without a hash (no such account) it returns false after the same time. Throws `busy` if too many
- * others wait.
- */
-export async function verifyPassword(password: string, passwordHash: string | null): Promise<boolean> {
-  if (passwordHash !== null) return inTurn(() => verify(passwordHash, password))
-  decoyHash ??= hash(randomBytes(32).toString('base64'), parameters)
-  const decoy = await decoyHash
-  await inTurn(() => verify(decoy, password))
+const decoys = new WeakMap<PasswordHashing, Promise<string>>()
+
+/** Rejects a password for which there is no hash, in the time of a check. Throws `busy` if too many others wait. */
+export async function rejectPassword(cost: PasswordHashing, password: string): Promise<false> {
+  const decoy = decoys.get(cost) ?? hash(randomBytes(32).toString('base64'), { ...argon2id, ...cost })
+  decoys.set(cost, decoy)
+  await verifyPassword(password, await decoy)
   return false
 }

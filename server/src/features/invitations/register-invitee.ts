@@ -18,14 +18,14 @@ export interface InviteeDetails {
 
 /** Creates an account for an invitee who has none. */
 export async function registerInvitee(
-  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
   visitor: Actor,
   tokenHash: Buffer,
   { password, ...details }: InviteeDetails & { password: string },
 ): Promise<{ userId: number; proof: { passwordHash: string } }> {
   const invitation = await requireOpenInvitation(db, tokenHash, clock())
   if (invitation.invitee_user_id !== null) throw emailTaken()
-  const passwordHash = await hashPassword(password)
+  const passwordHash = await hashPassword(config.passwordHashing, password)
   const account = { ...details, passwordHash, isEmailVerified: false }
   const userId = await db
     .transaction()

@@ -15,10 +15,10 @@ export async function changePassword(
   viewer: Viewer,
   { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
 ): Promise<void> {
-  const { db, clock } = deps
+  const { db, clock, config } = deps
   const { userId, email } = viewer
   const before = await verifyOwnPassword(deps, viewer, currentPassword, 'user.password_changed')
-  const passwordHash = await hashPassword(newPassword)
+  const passwordHash = await hashPassword(config.passwordHashing, newPassword)
   await db.transaction().execute(async (transaction) => {
     const at = clock()
     // A concurrent change or reset wins: its owner knows the newer password.

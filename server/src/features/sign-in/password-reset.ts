@@ -72,7 +72,7 @@ export async function confirmPasswordReset(
   // Check the token first: hashing is expensive, and guessed tokens must not trigger it.
   const reset = await findOpenReset(db, { tokenHash: hashToken(token) }, clock())
   if (reset === undefined) throw invalidToken()
-  const passwordHash = await hashPassword(password)
+  const passwordHash = await hashPassword(config.passwordHashing, password)
   const { email } = await db.transaction().execute(async (transaction) => {
     const at = clock()
     // Lock the account before its resets, as issuePasswordReset does, to avoid a deadlock.

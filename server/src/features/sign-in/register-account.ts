@@ -28,7 +28,7 @@ export async function registerAccount(
 ): Promise<{ userId: number; proof: { passwordHash: string } }> {
   const { password, organization, ...person } = registration
   assertMayRegister(deps.config.registration, person.email)
-  const passwordHash = await hashPassword(password)
+  const passwordHash = await hashPassword(deps.config.passwordHashing, password)
   const userId = await deps.db.transaction().execute(async (transaction) => {
     const organizationId = await createOrganization(transaction, organization)
     const id = await createAccount(

@@ -7,7 +7,7 @@ import type { Actor } from '../../base/viewer.ts'
 import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
 import { findAccountByEmail, foldEmail } from '../accounts/find-account.ts'
 import { isKnownNetwork } from '../accounts/known-networks.ts'
-import { verifyPassword } from '../accounts/passwords.ts'
+import { rejectPassword, verifyPassword } from '../accounts/passwords.ts'
 import { clearAttempts, countAttempt, countOnAccount, refundAttempt } from '../accounts/rate-limits.ts'
 import { isServiceEmail } from '../accounts/service-accounts.ts'
 import { accountDisabled } from '../accounts/set-disabled.ts'
@@ -55,7 +55,7 @@ export async function signIn(
       throw error
     },
   )
-  const proof = await provePassword(db, user, password, now)
+  const proof = await provePassword(deps, user, password, now)
   if (user === undefined || proof === null) {
     await recordRefusedSignIn(db, visitor, user)
     throw invalidCredentials()
@@ -92,14 +92,14 @@ async function isOwnNetwork(
 
 /** Checks a password; null if it is wrong. Takes the same time for people, service members and unknown emails. */
 async function provePassword(
-  db: Database,
+  { db, config }: Deps,
   user: Account | undefined,
   password: string,
   now: Date,
 ): Promise<PasswordProof | null> {
   const passwordHash = user?.password_hash ?? null
-  const matches = await verifyPassword(password, passwordHash)
-  if (passwordHash !== null) return matches ? { passwordHash } : null
+  if (passwordHash !== null) return (await verifyPassword(password, passwordHash)) ? { passwordHash } : null
+  await rejectPassword(config.passwordHashing, password)
   return user?.allowed_networks ? findServicePassword(db, user.id, password, now) : null
 }
 
