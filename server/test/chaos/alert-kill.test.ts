@@ -14,7 +14,7 @@ let database: Awaited<ReturnType<typeof createTestDatabase>>
 let dataDirectory: string
 beforeAll(async () => {
   receiver = await startWebhookReceiver()
-  database = await createTestDatabase()
+  database = await createTestDatabase('migrated')
   dataDirectory = await createDataDirectory()
 })
 afterAll(async () => {

@@ -7,7 +7,7 @@ test(
   'kill -9 between any two queries of activating, reporting usage and invoicing: one customer, one subscription, no usage lost or doubled',
   { timeout: 600_000 },
   async () => {
-    const database = await createTestDatabase()
+    const database = await createTestDatabase('migrated')
     try {
       const summary = await runBillingKills({ databaseUrl: database.url, rounds: 3, seed: 20_261_120 })
       expect(summary.rounds).toEqual({ activation: 3, usage: 3, invoice: 3, payment: 3 })

@@ -8,7 +8,7 @@ test.skipIf(process.platform !== 'linux')(
   'two APIs and two workers, three kill -9 under load: no acknowledged change is lost, nothing is provisioned twice',
   { timeout: 600_000 },
   async () => {
-    const database = await createTestDatabase()
+    const database = await createTestDatabase('migrated')
     onTestFinished(() => database.drop())
     const summary = await runComponentKill({
       openBackend: openSimulatorBackend,

@@ -12,7 +12,7 @@ let database: Awaited<ReturnType<typeof createTestDatabase>>
 let dataDirectory: string
 beforeAll(async () => {
   mails = await startMailServer()
-  database = await createTestDatabase()
+  database = await createTestDatabase('migrated')
   dataDirectory = await createDataDirectory()
 })
 afterAll(async () => {

@@ -7,7 +7,7 @@ test(
   'four kill -9 during uploads and imports: each goes on or is gone, and no file stays without an upload',
   { timeout: 300_000 },
   async () => {
-    const database = await createTestDatabase()
+    const database = await createTestDatabase('migrated')
     try {
       const summary = await runUploadKills({ databaseUrl: database.url, rounds: 4, seed: 20_261_126 })
       expect(summary).toMatchObject({ rounds: 4, uploads: 8, imports: 4 })

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient, registerClient } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -13,8 +14,11 @@ import {
 } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
-async function createSettings(changes: Record<string, string>): Promise<Record<string, string>> {
-  const database = await createTestDatabase()
+async function createSettings(
+  changes: Record<string, string>,
+  content: 'empty' | 'migrated' = 'migrated',
+): Promise<Record<string, string>> {
+  const database = await createTestDatabase(content)
   onTestFinished(() => database.drop())
   const directory = await createDataDirectory()
   onTestFinished(() => removeDataDirectory(directory))
@@ -57,7 +61,7 @@ test.skipIf(process.platform !== 'linux')(
   'API_PROCESSES=3: one port, one /metrics; a killed process is replaced; SIGTERM stops all',
   { timeout: 180_000 },
   async () => {
-    const server = start(await createSettings({ API_PROCESSES: '3', DRAIN_DELAY: '0' }))
+    const server = start(await createSettings({ API_PROCESSES: '3', DRAIN_DELAY: '0' }, 'empty'))
     const url = await server.listening
     const before = await findChildren(server)
     expect(before).toHaveLength(3)
@@ -127,6 +131,8 @@ test(
           (error: unknown) => String(error),
         )
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
+        // Without pauses, the callers would take the time that the new processes need to start.
+        await delay(10)
       }
     })
     for (const old of servers) {

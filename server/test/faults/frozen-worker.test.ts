@@ -8,7 +8,7 @@ import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
 import type { SimulatedResponse } from '../xinference/simulator/simulator.ts'
 
 test('a worker frozen during a step is replaced by the other one, and writes nothing when it resumes', async () => {
-  const database = await createTestDatabase()
+  const database = await createTestDatabase('migrated')
   onTestFinished(() => database.drop())
   const simulator = await startXinferenceSimulator()
   onTestFinished(() => simulator.close())

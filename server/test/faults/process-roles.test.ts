@@ -34,8 +34,8 @@ function start(settings: Record<string, string>, node?: string, args?: string[])
   return server
 }
 
-async function createSettings() {
-  const database = await createTestDatabase()
+async function createSettings(content: 'empty' | 'migrated' = 'migrated') {
+  const database = await createTestDatabase(content)
   onTestFinished(() => database.drop())
   const dataDirectory = await createDataDirectory()
   onTestFinished(() => removeDataDirectory(dataDirectory))
@@ -221,7 +221,7 @@ function spawnOnTerminal(settings: Record<string, string>) {
 }
 
 test('ROLE=migrate migrates the database and exits 0, also when repeated', async () => {
-  const settings = await createSettings()
+  const settings = await createSettings('empty')
   for (const _ of [1, 2]) {
     const server = start({ ...settings, ROLE: 'migrate' })
     expect(await server.exited, server.output()).toBe(0)

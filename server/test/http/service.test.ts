@@ -105,7 +105,7 @@ test.each([
 })
 
 test('METRICS_PORT: /metrics is served on its own port and not by the API', async () => {
-  const database = await createTestDatabase()
+  const database = await createTestDatabase('migrated')
   const dataDirectory = await createDataDirectory()
   const metricsPort = await getPort({ host: '127.0.0.1' })
   const process = spawnServer({
