@@ -9,6 +9,7 @@ import { fieldErrors, Form } from '../../../components/form.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import type { ModelImportInput } from '../../../contract.ts'
 import { text } from '../../../text/index.ts'
+import { BaseModelField } from './base-model-field.tsx'
 import { InspectionResult } from './inspection-result.tsx'
 import { useImportModel, useInspectModel, useUploads } from './queries.ts'
 import { UploadPicker } from './upload-picker.tsx'
@@ -34,16 +35,20 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
   }
   const { upload, ...controls } = useFileUpload((id) => inspect.mutate({ upload_id: id }))
   const [wantsToken, setWantsToken] = useState(false)
+  const [base, setBase] = useState('')
   const inspection = inspect.data
   const error = add.error ?? inspect.error
+  const asksBase = base !== '' || (inspection?.adapter ?? null) !== null
   const submit = ({ huggingface, token, model_name }: Record<Fields, string>) => {
     const name = model_name?.trim()
+    const baseModel = base === '' ? {} : { base_model: base }
     if (upload?.id) {
-      if (inspection === undefined) inspect.mutate({ upload_id: upload.id })
-      else addToCatalog({ upload_id: upload.id, model_name: name })
+      const request = { upload_id: upload.id, ...baseModel }
+      if (inspection === undefined) inspect.mutate(request)
+      else addToCatalog({ ...request, model_name: name })
       return
     }
-    const request = { huggingface, ...(token ? { token } : {}) }
+    const request = { huggingface, ...(token ? { token } : {}), ...baseModel }
     if (inspection !== undefined) {
       addToCatalog({ ...request, revision: inspection.commit, model_name: name })
       return
@@ -82,7 +87,10 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
             autoCapitalize="off"
             spellCheck={false}
             required
-            onChange={startOver}
+            onChange={() => {
+              startOver()
+              setBase('')
+            }}
             error={fieldErrors(error)['huggingface']}
           />
         ) : (
@@ -92,6 +100,7 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
             onResume={controls.resume}
             onCancel={() => {
               startOver()
+              setBase('')
               void controls.cancel().then(() => uploads.refetch())
             }}
           />
@@ -115,6 +124,16 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
               void controls.start(file, uploads.data ?? [])
             }}
             onContinue={controls.take}
+          />
+        )}
+        {asksBase && (
+          <BaseModelField
+            value={base}
+            onChange={(model) => {
+              startOver()
+              setBase(model)
+            }}
+            error={fieldErrors(error)['base_model']}
           />
         )}
         <p role="status" className="text-muted empty:hidden">
