@@ -1,6 +1,6 @@
-import { readdir, readFile } from 'node:fs/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
+import { findParent, readCpuTimeWithChildren } from '../../bench/processes.ts'
 import type { Application } from '../../server/src/wiring/application.ts'
 
 /** What a measurement found; CPU in seconds */
@@ -30,7 +30,7 @@ export async function measure(application: Application): Promise<() => Promise<C
     at: performance.now(),
     queries,
     cpu: process.cpuUsage(),
-    database: await readCpu(postmaster),
+    database: readCpuTimeWithChildren(postmaster),
   }
   return async () => {
     const { user, system } = process.cpuUsage(begun.cpu)
@@ -38,7 +38,7 @@ export async function measure(application: Application): Promise<() => Promise<C
       seconds: (performance.now() - begun.at) / 1000,
       queries: queries - begun.queries,
       serverCpu: (user + system) / 1e6,
-      databaseCpu: (await readCpu(postmaster)) - begun.database,
+      databaseCpu: readCpuTimeWithChildren(postmaster) - begun.database,
     }
   }
 }
@@ -46,34 +46,7 @@ export async function measure(application: Application): Promise<() => Promise<C
 /** Finds the PostgreSQL postmaster: the parent of the process that serves a connection. */
 async function findPostmaster({ db }: Application): Promise<number> {
   const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(db)
-  return (await readStat(rows[0]!.pid))[1]!
-}
-
-/** Reads the fields of /proc/PID/stat from the state on (Linux). Empty for a dead process. */
-async function readStat(pid: number | string): Promise<number[]> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  return stat === ''
-    ? []
-    : stat
-        .slice(stat.lastIndexOf(')') + 2)
-        .split(' ')
-        .map(Number)
-}
-
-/** CPU seconds of a process and all its children, including dead ones (Linux, 100 ticks per second). */
-async function readCpu(parent: number): Promise<number> {
-  let ticks = 0
-  for (const name of await readdir('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    const fields = await readStat(name)
-    if (Number(name) === parent) ticks += sum(fields.slice(11, 15))
-    else if (fields[1] === parent) ticks += sum(fields.slice(11, 13))
-  }
-  return ticks / 100
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0)
+  return findParent(rows[0]!.pid)
 }
 
 /** Prints the costs of each of `count` operations. */
