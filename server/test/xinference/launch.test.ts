@@ -3,6 +3,7 @@ import type { ModelRuntime } from '../../src/ports/model-runtime.ts'
 import type { XinferenceSimulator } from './simulator/simulator.ts'
 import {
   makeGpuVariant,
+  makeTinyLaunch,
   makeWorker,
   openRuntime,
   openSimulator,
@@ -52,20 +53,7 @@ describe('launch request', () => {
     const { simulator, runtime } = await open()
     const spec = await provision(runtime)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
-    expect(simulator.models.get(spec.modelUid)?.body).toEqual({
-      model_uid: spec.modelUid,
-      model_name: 'berth-tiny',
-      model_type: 'LLM',
-      model_engine: 'llama.cpp',
-      model_format: 'ggufv2',
-      quantization: 'Q8_0',
-      model_size_in_billions: '0_002',
-      replica: 1,
-      n_gpu: null,
-      n_ctx: spec.contextTokens * spec.parallelSequences,
-      n_parallel: spec.parallelSequences,
-      model_alias: [spec.modelUid],
-    })
+    expect(simulator.models.get(spec.modelUid)?.body).toEqual(makeTinyLaunch(spec))
   })
 
   test.each([

@@ -52,6 +52,22 @@ export function makeGpuVariant(changes: Partial<ModelVariant> = {}): ModelVarian
   return makeVariant({ ...weights, files: [] }, { ...facts, ...changes })
 }
 
+/** The launch of `tiny` on a host without GPUs. */
+export const makeTinyLaunch = (spec: EngineSpec) => ({
+  model_uid: spec.modelUid,
+  model_name: 'berth-tiny',
+  model_type: 'LLM',
+  model_engine: 'llama.cpp',
+  model_format: 'ggufv2',
+  quantization: 'Q8_0',
+  model_size_in_billions: '0_002',
+  replica: 1,
+  n_gpu: null,
+  n_ctx: spec.contextTokens * spec.parallelSequences,
+  n_parallel: spec.parallelSequences,
+  model_alias: [spec.modelUid],
+})
+
 /** Provisions a deployment and returns its spec with the assigned cluster. */
 export async function provision(
   runtime: ModelRuntime,

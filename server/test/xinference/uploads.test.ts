@@ -5,7 +5,15 @@ import type { EngineSpec, ModelRuntime, ModelVariant } from '../../src/ports/mod
 import { makeVariant } from '../adapters/local-runtime-support.ts'
 import { listen } from '../support/listen.ts'
 import type { XinferenceSimulator } from './simulator/simulator.ts'
-import { makeWorker, openRuntime, openSimulator, provision, tiny, waitForPhase } from './support.ts'
+import {
+  makeTinyLaunch,
+  makeWorker,
+  openRuntime,
+  openSimulator,
+  provision,
+  tiny,
+  waitForPhase,
+} from './support.ts'
 
 const file = Buffer.from('the bytes of a model')
 const sha256 = createHash('sha256').update(file).digest('hex')
@@ -46,18 +54,8 @@ describe('the launch of an uploaded file', () => {
     await start(spec)
     expect(simulator.registered.size).toBe(0)
     expect(simulator.models.get(spec.modelUid)?.body).toEqual({
-      model_uid: spec.modelUid,
+      ...makeTinyLaunch(spec),
       model_name: name,
-      model_type: 'LLM',
-      model_engine: 'llama.cpp',
-      model_format: 'ggufv2',
-      quantization: 'Q8_0',
-      model_size_in_billions: '0_002',
-      replica: 1,
-      n_gpu: null,
-      n_ctx: spec.contextTokens * spec.parallelSequences,
-      n_parallel: spec.parallelSequences,
-      model_alias: [spec.modelUid],
       model_path: '/dev/null',
       'model.url': `http://${deploymentId}:${fileKey}@${new URL(serverUrl).host}/api/v1/model-files/${sha256}.gguf`,
       'model.path': `/var/models/${sha256}.gguf`,
