@@ -1,5 +1,7 @@
 /** The port to the compute backends that run inference engines. */
 
+import type { EngineError, EngineErrorResponse, EngineFailure, FailureCode } from './engine-failures.ts'
+
 /**
  * Where the weights of a model are stored. A `file` path is absolute, or relative to the folder of the catalog file. An `upload` is a file
  * with this content in `DATA_DIR/models`. `access` says whose token reads the repository: the installation's (default), or that of the
@@ -313,42 +315,6 @@ export interface EngineEndpoint {
   baseUrl: string
 }
 
-/** The values of `failure_stage` in the API. */
-export type FailureStage =
-  | 'instance_selection'
-  | 'provisioning'
-  | 'engine_startup'
-  | 'model_download'
-  | 'model_launch'
-  | 'health_check'
-  | 'runtime'
-  | 'termination'
-
-export type FailureCode =
-  | 'no_feasible_instance'
-  | 'no_capacity'
-  | 'quota_exceeded'
-  | 'provider_error'
-  | 'provision_timeout'
-  | 'engine_unreachable'
-  | 'model_not_found'
-  | 'download_failed'
-  | 'disk_full'
-  | 'out_of_memory'
-  | 'launch_rejected'
-  | 'readiness_timeout'
-  | 'instance_lost'
-  | 'engine_crashed'
-  | 'cleanup_failed'
-  | 'budget_exhausted'
-
-/** Why an engine failed. `message` is one sentence for a person. */
-export interface EngineFailure {
-  stage: FailureStage
-  code: FailureCode
-  message: string
-}
-
 /**
  * When an engine that took its instance with it was last known to work; billing of the instance ends there. `unknown` if only the
  * observations tell: the engine is lost since the first one that did not find it. Undefined if the instance remains.
@@ -373,37 +339,6 @@ export type EngineObservation =
   /** The machine or cluster is unreachable, so the state of the engine is unknown. The engine may still be serving. */
   | { phase: 'unreachable'; message: string }
   | ({ phase: 'failed'; lostAt?: LossTime } & EngineFailure)
-
-/** An engine's response with an error status. */
-export interface EngineErrorResponse {
-  status: number
-  body: string
-  /** The model's name in the request */
-  modelUid: string
-}
-
-/** The length of a request that doesn't fit in the engine's context. */
-export interface ContextOverflow {
-  contextTokens: number
-  /** null if the engine doesn't say */
-  requestTokens: number | null
-}
-
-/**
- * What an error response means: the engine has lost the model or has no room for the request, the request is too long, or `message` for
- * the caller.
- */
-export type EngineError =
-  | { isModelLost: true }
-  | { isModelLost: false; overflow: ContextOverflow }
-  | {
-      isModelLost: false
-      overflow?: undefined
-      isOverloaded?: boolean | undefined
-      /** The request is invalid, whatever the status says */
-      isRefused?: boolean | undefined
-      message: string
-    }
 
 export interface LogLine {
   at: Date

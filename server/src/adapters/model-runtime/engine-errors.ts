@@ -1,4 +1,4 @@
-import type { ContextOverflow, EngineError, EngineErrorResponse } from '../../ports/model-runtime.ts'
+import type { ContextOverflow, EngineError, EngineErrorResponse } from '../../ports/engine-failures.ts'
 
 /** What engines write about a request that is longer than their context. Some count no further than that. */
 const overflows = [

@@ -1,4 +1,4 @@
-import type { EngineFailure } from '../../ports/model-runtime.ts'
+import type { EngineFailure } from '../../ports/engine-failures.ts'
 
 /** What a text about an engine means. The first matching rule applies. */
 type FailureRule = { pattern: RegExp } & Omit<EngineFailure, 'message'> &

@@ -1,4 +1,4 @@
-import type { FailureStage } from '../../ports/model-runtime.ts'
+import type { FailureStage } from '../../ports/engine-failures.ts'
 import { finishRequests } from './instances/drain.ts'
 import { ensureReady, ensureRunning } from './instances/engine.ts'
 import { failInstance } from './instances/fail.ts'

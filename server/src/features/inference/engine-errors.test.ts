@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { EngineError } from '../../ports/model-runtime.ts'
+import type { EngineError } from '../../ports/engine-failures.ts'
 import { translateEngineError } from './engine-errors.ts'
 import { openAiErrors } from './protocols/openai.ts'
 

@@ -1,4 +1,5 @@
-import type { ContextOverflow, ModelRuntime } from '../../ports/model-runtime.ts'
+import type { ContextOverflow } from '../../ports/engine-failures.ts'
+import type { ModelRuntime } from '../../ports/model-runtime.ts'
 import type { ErrorFacts, Protocol } from './protocols/protocol.ts'
 
 /** The facts about a request that the translation of an error needs. */

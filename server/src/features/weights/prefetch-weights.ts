@@ -1,6 +1,7 @@
 import { ApplicationError } from '../../base/errors.ts'
 import { nameFormat } from '../../base/format-names.ts'
-import type { EngineFailure, ModelVariant, WeightCache } from '../../ports/model-runtime.ts'
+import type { EngineFailure } from '../../ports/engine-failures.ts'
+import type { ModelVariant, WeightCache } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import { findCatalogModel } from '../catalog/find-variant.ts'
 import { findVariant, listMatchingVariants } from '../catalog/model.ts'

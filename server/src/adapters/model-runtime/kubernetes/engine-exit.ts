@@ -1,4 +1,4 @@
-import type { EngineFailure } from '../../../ports/model-runtime.ts'
+import type { EngineFailure } from '../../../ports/engine-failures.ts'
 import { logRules } from '../engine-failures.ts'
 import { findLastExit, findEngine, sentence } from './pods.ts'
 import type { PodSnapshot } from './pods.ts'

@@ -1,5 +1,6 @@
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
-import type { EngineEndpoint, EngineFailure, EngineObservation } from '../../../ports/model-runtime.ts'
+import type { EngineFailure } from '../../../ports/engine-failures.ts'
+import type { EngineEndpoint, EngineObservation } from '../../../ports/model-runtime.ts'
 import { diagnoseExit } from './engine-exit.ts'
 import {
   createdAt,

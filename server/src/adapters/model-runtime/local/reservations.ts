@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { formatMemory } from '../../../base/format-bytes.ts'
-import type { EngineSpec, FailureCode, InstanceOffer, ProvisionResult } from '../../../ports/model-runtime.ts'
+import type { FailureCode } from '../../../ports/engine-failures.ts'
+import type { EngineSpec, InstanceOffer, ProvisionResult } from '../../../ports/model-runtime.ts'
 import { createSerialQueue } from '../serial-queue.ts'
 import { engineFiles } from './engine/engine-record.ts'
 import { readJson, writeJson } from './files.ts'

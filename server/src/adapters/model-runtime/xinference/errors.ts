@@ -1,4 +1,4 @@
-import type { EngineError, EngineErrorResponse, EngineFailure } from '../../../ports/model-runtime.ts'
+import type { EngineError, EngineErrorResponse, EngineFailure } from '../../../ports/engine-failures.ts'
 import { readEngineError as readError } from '../engine-errors.ts'
 import { classifyReport } from '../engine-failures.ts'
 

@@ -1,4 +1,5 @@
-import type { EngineFailure, EngineSpec, ModelVariant } from '../../../ports/model-runtime.ts'
+import type { EngineFailure } from '../../../ports/engine-failures.ts'
+import type { EngineSpec, ModelVariant } from '../../../ports/model-runtime.ts'
 import * as schemas from './response-schemas.ts'
 import type { EngineSpecs } from './response-schemas.ts'
 import { SupervisorError, toEngineFailure } from './errors.ts'

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatFileSize } from '../../../base/format-bytes.ts'
-import type { EngineFailure, EngineObservation } from '../../../ports/model-runtime.ts'
+import type { EngineFailure } from '../../../ports/engine-failures.ts'
+import type { EngineObservation } from '../../../ports/model-runtime.ts'
 import * as schemas from './response-schemas.ts'
 import type { ModelEvent } from './response-schemas.ts'
 import { toEngineFailure } from './errors.ts'

@@ -1,4 +1,5 @@
-import type { EngineObservation, FailureStage, LossTime } from '../../../ports/model-runtime.ts'
+import type { FailureStage } from '../../../ports/engine-failures.ts'
+import type { EngineObservation, LossTime } from '../../../ports/model-runtime.ts'
 import type { EventContent } from '../change-store.ts'
 import { needsOtherEngine } from '../resize.ts'
 import { failInstance } from './fail.ts'

@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
-import type { FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
+import type { FailureCode, FailureStage } from '../../../ports/engine-failures.ts'
 import { queueAlert } from '../../mail/alerts/queue-alert.ts'
 import { beginTransition } from '../event-transition.ts'
 import type { Deployment } from '../store.ts'

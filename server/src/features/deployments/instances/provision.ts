@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
-import type { FailureCode } from '../../../ports/model-runtime.ts'
+import type { FailureCode } from '../../../ports/engine-failures.ts'
 import { findBudgetBlock } from '../../billing/budgets/budget-limits.ts'
 import type { Start } from '../../billing/budgets/budget-limits.ts'
 import { queueAlert } from '../../mail/alerts/queue-alert.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { FailureCode } from '../../../ports/model-runtime.ts'
+import type { FailureCode } from '../../../ports/engine-failures.ts'
 import { planRestart } from './restart-plan.ts'
 
 const now = new Date('2026-11-23T12:00:00Z')

@@ -1,4 +1,4 @@
-import type { FailureCode } from '../../../ports/model-runtime.ts'
+import type { FailureCode } from '../../../ports/engine-failures.ts'
 import type { Instance } from './store.ts'
 
 /** So long after the last restart, earlier ones no longer count. */

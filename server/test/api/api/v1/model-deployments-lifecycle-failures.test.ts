@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import type { EngineObservation, FailureCode, FailureStage } from '../../../../src/ports/model-runtime.ts'
+import type { FailureCode, FailureStage } from '../../../../src/ports/engine-failures.ts'
+import type { EngineObservation } from '../../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { waitForStatus } from '../../../support/deployments.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { FailureCode } from '../../../../ports/model-runtime.ts'
+import type { FailureCode } from '../../../../ports/engine-failures.ts'
 import { readJson } from '../files.ts'
 
 /** Written by the server before it starts an engine. The engine exits if the file disappears or contains another nonce. */

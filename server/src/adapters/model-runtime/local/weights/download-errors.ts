@@ -1,4 +1,4 @@
-import type { FailureCode } from '../../../../ports/model-runtime.ts'
+import type { FailureCode } from '../../../../ports/engine-failures.ts'
 
 /** A permanent download failure. `message` is one sentence for a person. */
 export class DownloadError extends Error {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EngineFailure, FetchOptions } from '../../../../ports/model-runtime.ts'
+import type { EngineFailure } from '../../../../ports/engine-failures.ts'
+import type { FetchOptions } from '../../../../ports/model-runtime.ts'
 import type { StoredWeights, WeightStore } from './weights.ts'
 
 const pollMs = 200
