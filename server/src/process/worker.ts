@@ -11,7 +11,7 @@ import { usageReportChecks } from '../features/billing/usage-report-checks.ts'
 import { deploymentJobs } from '../features/deployments/jobs.ts'
 import { orphanCheck } from '../features/deployments/orphan-check.ts'
 import { runReconciler } from '../features/deployments/run-reconciler.ts'
-import { reportEngineChange } from '../features/deployments/serving-deployments.ts'
+import { reportEngine } from '../features/deployments/report-engine.ts'
 import { runScaler } from '../features/deployments/scaling/run-scaler.ts'
 import { sleepOverBudget } from '../features/deployments/sleep-over-budget.ts'
 import { sweepOrphans } from '../features/deployments/sweep-orphans.ts'
@@ -82,12 +82,12 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     await sweep(application).catch((error: unknown) => log.warn({ err: error }, 'the first sweep failed'))
   }
   application.runtime.onEngineLost?.((engineId) => {
-    reportEngineChange(application, { instanceId: engineId, change: 'lost' }).catch((error: unknown) =>
+    reportEngine(application.db, engineId, 'lost').catch((error: unknown) =>
       log.warn({ err: error, instance: engineId }, 'could not check a deployment that lost its engine'),
     )
   })
   application.runtime.onEngineStarted?.((engineId) => {
-    reportEngineChange(application, { instanceId: engineId, change: 'started' }).catch((error: unknown) =>
+    reportEngine(application.db, engineId, 'started').catch((error: unknown) =>
       log.warn({ err: error, instance: engineId }, 'could not look after an engine that has started'),
     )
   })

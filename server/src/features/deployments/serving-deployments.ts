@@ -11,7 +11,7 @@ import { hasAdapter } from './resize.ts'
 import { judgeAccess } from './judge-access.ts'
 import type { DeploymentOwnership } from './judge-access.ts'
 import { toAccessError, toOwnership } from './access-deployment.ts'
-import { listDeploymentsByName, listCallableDeployments, requeueInstance } from './store.ts'
+import { listDeploymentsByName, listCallableDeployments } from './store.ts'
 import type { Deployment, ServingScope } from './store.ts'
 
 /** The facts about a deployment that routing a request needs. */
@@ -171,14 +171,6 @@ export async function listServingDeployments(
   return { own: own!, shared: shared! }
 }
 
-/** Reports that an engine did not answer, so that a worker checks it immediately. */
-export function reportUnresponsiveEngine(
-  { db }: Pick<Services, 'db'>,
-  { instanceId }: { instanceId: string },
-): Promise<void> {
-  return requeueInstance(db, instanceId, 'unresponsive')
-}
-
 /** The ids of the instances whose engine does not serve at this address anymore. */
 export async function findLostEngines(
   db: Database,
@@ -192,14 +184,6 @@ export async function findLostEngines(
     .where('id', 'in', [...urls.keys()])
     .execute()
   return new Set(rows.flatMap(({ id, engine_url: url }) => (url === urls.get(id) ? [] : [id])))
-}
-
-/** Reports that an engine is ready or has failed to start, or that it was lost, so that a worker looks immediately. */
-export function reportEngineChange(
-  { db }: Pick<Services, 'db'>,
-  { instanceId, change }: { instanceId: string; change: 'started' | 'lost' },
-): Promise<void> {
-  return requeueInstance(db, instanceId, change)
 }
 
 interface NamedDeployment {

@@ -7,7 +7,7 @@ import type {
 } from '../../gateway/upstream-client/upstream.ts'
 import { UpstreamError } from '../../gateway/upstream-client/upstream-error.ts'
 import type { Services } from '../../services.ts'
-import { reportUnresponsiveEngine } from '../deployments/serving-deployments.ts'
+import { reportEngine } from '../deployments/report-engine.ts'
 import type { Arrival } from './arrival.ts'
 import { writeEngineBody } from './request-body.ts'
 import type { EngineTarget } from './targets.ts'
@@ -22,7 +22,7 @@ export interface EngineRequestOwner {
   readonly arrival: Arrival
   /** null without traces */
   readonly span: RequestSpan | null
-  /** An earlier engine of the request is gone */
+  /** The request came back from an engine that did not begin to answer */
   readonly hasReturned: boolean
   /** Returns another deployment for a request that `refusing` did not accept; null when none is left. */
   pickOther(refusing: EngineTarget): EngineTarget | null
@@ -185,7 +185,7 @@ export class EngineRequest implements ResponseHandler {
   /** Has a worker check the engine. Requests that fail together wake the worker once. */
   requeueDeployment(): void {
     const { target } = this
-    reportUnresponsiveEngine(this.deps, target).catch((error: unknown) =>
+    reportEngine(this.deps.db, target.instanceId, 'unresponsive').catch((error: unknown) =>
       this.owner.arrival.caller.request.log.warn(
         { err: error, deployment: target.deploymentId },
         'could not requeue a deployment with an unresponsive engine',

@@ -7,8 +7,9 @@ import { canTransition } from '../../../../src/features/deployments/lifecycle.ts
 import type { DeploymentStatus } from '../../../../src/features/deployments/lifecycle.ts'
 import { createPassBatches } from '../../../../src/features/deployments/pass-batches.ts'
 import { reconcileDeployment } from '../../../../src/features/deployments/reconcile.ts'
-import { requeueInstance } from '../../../../src/features/deployments/store.ts'
-import type { EngineObservation, FailureCode, ProvisionResult } from '../../../../src/ports/model-runtime.ts'
+import { reportEngine } from '../../../../src/features/deployments/report-engine.ts'
+import type { FailureCode } from '../../../../src/ports/engine-failures.ts'
+import type { EngineObservation, ProvisionResult } from '../../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { createScriptedRuntime, makeOffer } from '../../../support/scripted-runtime.ts'
@@ -282,7 +283,7 @@ test.each([
     await db.transaction().execute(async (transaction) => {
       const due = sql<Date>`now() + make_interval(secs => ${seconds})`
       await transaction.updateTable('deployments').set({ reconcile_at: due }).where('id', '=', id).execute()
-      await requeueInstance(transaction, instances[0].id, reason)
+      await reportEngine(transaction, instances[0].id, reason)
       const found = transaction
         .selectFrom('deployments')
         .select(sql<boolean>`reconcile_at = now()`.as('isNow'))
