@@ -7,7 +7,7 @@ import { parentPort } from 'node:worker_threads'
 export interface HashOrder {
   id: number
   path: string
-  /** Becomes 1 when nobody waits for the hash anymore */
+  /** Becomes 1 when the hash is not needed anymore */
   isAborted: Int32Array
 }
 

@@ -120,7 +120,7 @@ async function writeChanges(
   const instanceColumns = listColumns(
     changes.map(({ instance }) => (instance?.kind === 'change' ? instance.columns : {})),
   )
-  // Who changes several deployments locks them in the order of their ids, so that nobody waits for each other.
+  // All who change several deployments lock them in the order of their ids, so no two of them wait for each other.
   const { rows } = await sql<
     Deployment & { position: number; event_notified: unknown; due_notified: unknown }
   >`

@@ -73,13 +73,8 @@ function takeLeases(
 
 /** Revokes the leases of all workers whose name starts with `workerPrefix`, so that their deployments are picked up without delay. */
 export async function revokeLeases(db: Database, workerPrefix: string): Promise<void> {
-  // In the order in which changes lock several deployments: the database may still run one of a worker that was killed.
-  const held = db
-    .selectFrom('deployments')
-    .select('id')
-    .where(sql<boolean>`starts_with(leased_by, ${workerPrefix})`)
-    .orderBy('id')
-    .forNoKeyUpdate()
+  // The database may still run a change of a worker that was killed.
+  const held = lockInOrder(db).where(sql<boolean>`starts_with(leased_by, ${workerPrefix})`)
   await db
     .updateTable('deployments')
     .set({ leased_by: null, leased_until: null, lease_number: sql`lease_number + 1` })
@@ -95,20 +90,18 @@ export async function renewLeases(
   leaseSeconds: number,
 ): Promise<void> {
   if (ids.length === 0) return
-  // In the order in which changes lock several deployments
-  const held = db
-    .selectFrom('deployments')
-    .select('id')
-    .where('leased_by', '=', worker)
-    .where('id', 'in', ids)
-    .orderBy('id')
-    .forNoKeyUpdate()
+  const held = lockInOrder(db).where('leased_by', '=', worker).where('id', 'in', ids)
   await db
     .updateTable('deployments')
     .set({ leased_until: leaseEnd(leaseSeconds) })
     .where('leased_by', '=', worker)
     .where('id', 'in', held)
     .execute()
+}
+
+/** Selects deployments and locks them in the order in which changes lock several of them. */
+function lockInOrder(db: Database) {
+  return db.selectFrom('deployments').select('id').orderBy('id').forNoKeyUpdate()
 }
 
 /** When an instance is due next, in milliseconds from now; null for never. */

@@ -35,7 +35,7 @@ export interface HeldRequest {
 /** The requests that wait for one deployment, in the order of their arrival. */
 class Line {
   readonly deployment: ServingDeployment
-  /** The database knows that the deployment is to wake: what it says from then on is news for these requests. */
+  /** The wake is in the database. States that were read before it don't concern these requests. */
   isWoken = false
   readonly #requests = new Set<HeldRequest>()
   readonly #counts = new Map<number, number>()

@@ -170,8 +170,8 @@ export async function lockLedger(db: Database, organizationId: number): Promise<
 }
 
 /**
- * Locks the ledgers of organizations until the transaction ends and returns their watermarks. Everyone locks several ledgers in the order of
- * their ids, new ones first, so nobody waits for each other.
+ * Locks the ledgers of organizations until the transaction ends and returns their watermarks. It inserts missing ones first and locks in the
+ * order of ids, so no two transactions wait for each other.
  */
 async function lockLedgers(db: Database, organizationIds: readonly number[]): Promise<Watermarks> {
   const ids = [...new Set(organizationIds)].toSorted((one, other) => one - other)
