@@ -53,12 +53,14 @@ test('accepts exactly the decimals within the limits', async () => {
   await fc.assert(
     fc.asyncProperty(anyLimits, fc.array(small, { minLength: 1 }), async (limits, values) => {
       const matches = await compile(limits)
+      const given = Object.values(limits).filter((bound) => typeof bound === 'number')
       const texts = values.flatMap((value) => [
         `${value}`,
         (value / 10).toFixed(1),
         (value / 100).toFixed(2),
         (value / 1000).toFixed(3),
       ])
+      for (const bound of given) texts.push(...[0, 1, 2, 3, 4].map((places) => bound.toFixed(places)))
       const canonical = texts.filter((text) => !/^-[0.]+$/.test(text))
       expect(canonical.filter((text) => matches?.(text) === true)).toEqual(
         canonical.filter((text) => isWithin(Number(text), limits)),
@@ -75,6 +77,9 @@ test.each<[NumberLimits, string[], string[]]>([
   [{ integer: true, multipleOf: 2, exclusiveMaximum: 0 }, ['-2', '-100'], ['0', '-1', '2']],
   [{ integer: true, multipleOf: 1000 }, ['0', '7000', '-1000'], ['700', '1', '07000']],
   [{ integer: false, exclusiveMinimum: 1 }, ['1.5', '1.0001', '2'], ['1', '1.0', '1.000', '0.999']],
+  [{ integer: false, maximum: 0 }, ['0', '0.0', '0.000', '-0.5'], ['0.1', '0.001']],
+  [{ integer: false, minimum: 2, maximum: 2 }, ['2', '2.0', '2.00'], ['2.01', '1.99']],
+  [{ integer: false, minimum: -1.5 }, ['-1.5', '-1.50', '2'], ['-1.501']],
   [{ integer: false, maximum: 1e-3 }, ['0.001', '0.0001', '-5'], ['0.0011', '0.01']],
 ])('%j', async (limits, matching, others) => {
   const matches = (await compile(limits))!

@@ -118,6 +118,10 @@ function writeDecimals(from: End, to: End, scale: number, add: (text: string) =>
       const start = `"${writeDecimal(String(from.digits), scale)}"`
       parts.push(`${start} ${dot}[0-9]{0,${more - 1}} [1-9]`)
     }
+    // An inclusive bound with zeros behind it is still the bound.
+    if (!to.exclusive && (from.exclusive ? from.digits < to.digits : from.digits <= to.digits)) {
+      parts.push(`"${writeDecimal(String(to.digits), scale)}" ${dot}"0"{1,${more}}`)
+    }
   }
   const found = parts.filter((part) => part !== null)
   return found.length === 0 ? null : add(found.join(' | '))
