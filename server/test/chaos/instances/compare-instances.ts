@@ -68,16 +68,20 @@ export function findSharedSeconds(
   holdings: readonly Holding[],
   { clock }: Disturbances,
 ): string[] {
-  const freeAt = new Map(holdings.map(({ engineId, until }) => [engineId, until ?? Infinity]))
+  const held = new Map(holdings.map((holding) => [holding.engineId, holding]))
   const bySlot = Map.groupBy(
     spans.filter(({ isBilled }) => isBilled),
     ({ slot }) => slot,
   )
   return [...bySlot].flatMap(([slot, own]) => {
-    const sorted = own.toSorted((one, other) => one.from - other.from)
+    // In the order of the hardware, because workers whose clocks differ may record two holdings in reverse
+    const heldSince = ({ engineId, from }: Span) => held.get(engineId)?.from ?? from
+    const sorted = own.toSorted((one, other) => heldSince(one) - heldSince(other))
     return sorted.flatMap((span, index) => {
       const previous = sorted[index - 1]
-      if (previous === undefined || span.from >= freeAt.get(previous.engineId)! - 2 * clock) return []
+      if (previous === undefined) return []
+      const freeAt = held.get(previous.engineId)?.until ?? Infinity
+      if (span.from >= freeAt - 2 * clock) return []
       const shared = Math.min(previous.to, span.to) - span.from
       return [`${slot} is billed twice for ${shared} ms: to ${previous.engineId} and ${span.engineId}`]
     })

@@ -5,7 +5,6 @@ import type { Action, Event, Records, Span } from './records.ts'
 
 const seconds = (count: number) => count * 1_000
 const deploymentId = 'd'
-const disturbances = { clock: 0, delay: seconds(2), workerKills: [] as number[] }
 const usage = { requests: 1, inputTokens: 7, outputTokens: 5 }
 const policy = {
   min_instances: 1,
@@ -50,14 +49,17 @@ const act = (action: string, at = 0, most: number | null = null): Action => ({
 const actions = ['created', 'changed', 'terminated'].map((each) => act(`deployment.${each}`))
 const other = { engineId: 'f', deploymentId: 'g' }
 
+const idle = { engineId: 'f', served: { requests: 0, inputTokens: 0, outputTokens: 0 } }
+
 /** One engine that served one request of a deployment, whose policy was acknowledged. */
 interface Play {
   holdings: Holding[]
   kills: number[]
+  clock: number
   records: Partial<Records>
 }
 
-function compare({ holdings = [hold({})], kills = [], records = {} }: Partial<Play>): string[] {
+function compare({ holdings = [hold({})], kills = [], clock = 0, records = {} }: Partial<Play>): string[] {
   const owned = {
     deletedFrom: Infinity,
     deletedUntil: Infinity,
@@ -77,7 +79,7 @@ function compare({ holdings = [hold({})], kills = [], records = {} }: Partial<Pl
     [{ seed: 1, organizationId: 1, deployments, asked, blocked: [{ from: seconds(5), until: seconds(15) }] }],
     holdings,
     { ...agreed, ...records },
-    { ...disturbances, workerKills: kills },
+    { delay: seconds(2), clock, workerKills: kills },
   )
 }
 
@@ -100,6 +102,20 @@ test.each<[string, Partial<Play>, string | null]>([
     'two payers',
     { records: { spans: [bill({}), bill({ ...other, from: seconds(50), to: seconds(70) })] } },
     'slot-1 is billed twice for 1000 ms',
+  ],
+  [
+    'two holdings that wrong clocks record in reverse',
+    {
+      holdings: [hold({ ...idle, from: seconds(5), returnedAt: seconds(7), until: seconds(8) }), hold({})],
+      clock: seconds(8),
+      records: {
+        spans: [
+          bill({ engineId: 'f', from: seconds(12), to: seconds(15) }),
+          bill({ from: seconds(6), to: seconds(50) }),
+        ],
+      },
+    },
+    null,
   ],
   [
     'an instance too many',
