@@ -10,6 +10,7 @@ import type { IdentityProvider } from './ports/identity-provider.ts'
 import type { Mailer } from './ports/mailer.ts'
 import type { ModelHub } from './ports/model-hub.ts'
 import type { ModelRuntime } from './ports/model-runtime.ts'
+import type { ModelStore } from './ports/model-store.ts'
 import type { PaymentProcessor } from './ports/payment-processor.ts'
 
 /** The infrastructure that a feature may depend on: kits and ports. A use case picks the services it needs. */
@@ -25,6 +26,7 @@ export interface Services {
   mailer: Mailer
   runtime: ModelRuntime
   hub: ModelHub
+  modelStore: ModelStore
   fileHasher: FileHasher
   payments: PaymentProcessor
   /** null when SSO is not configured */

@@ -1,3 +1,4 @@
+import { createDiskStore } from '../adapters/model-store/disk.ts'
 import type { Application } from './application.ts'
 import {
   createHub,
@@ -76,6 +77,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => runtime.close())
     const hub = createHub(config)
     opened.defer(() => hub.close())
+    const modelStore = createDiskStore(config.dataDirectory)
     const fileHasher = createFileHasher()
     opened.defer(() => fileHasher.close())
     const tokens = openTokenJournal({ db, clock, log, prices }, config.dataDirectory)
@@ -99,6 +101,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       mailer,
       runtime,
       hub,
+      modelStore,
       fileHasher,
       inference,
       tokens,

@@ -10,7 +10,7 @@ import { createLog } from '../../src/base/log.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import { locateModelFile } from '../../src/base/model-files.ts'
-import { listFiles } from '../../src/features/own-models/uploads/upload-files.ts'
+import { listParts } from '../../src/features/own-models/uploads/upload-files.ts'
 import type { Application } from '../../src/wiring/application.ts'
 import { createApplication } from '../../src/wiring/create-application.ts'
 import { createClient, registerClient } from '../support/client.ts'
@@ -218,7 +218,10 @@ async function finish(loop: Loop, client: Client, { sendings, imported }: Killed
   for (const { id } of (await client.get(uploadsPath)).body as { id: string }[]) {
     expectStatus(await client.request('DELETE', `${uploadsPath}/${id}`, undefined, tusHeaders), 204)
   }
-  const { ids, contents } = await listFiles(loop.settings.DATA_DIR)
+  const [ids, contents] = await Promise.all([
+    listParts(loop.settings.DATA_DIR),
+    loop.application.modelStore.list(),
+  ])
   if (ids.length + contents.length > 0) throw new Error('Files stayed after the removal of all models.')
 }
 

@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { createDiskStore } from '../../src/adapters/model-store/disk.ts'
 import { sweepUploads } from '../../src/features/own-models/uploads/remove-upload.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
@@ -94,7 +95,8 @@ test('kill -9 at random moments of uploads: each goes on or is gone, and no file
     expect((await admin.request('DELETE', discarded, undefined, tusHeaders)).status).toBe(204)
   }
   const { db, clock, config } = await openApplication(settings)
-  await sweepUploads({ db, clock, config: { ...config, dataDirectory } })
+  const modelStore = createDiskStore(dataDirectory)
+  await sweepUploads({ db, clock, config: { ...config, dataDirectory }, modelStore })
   const parts = join(dataDirectory, 'models', 'uploads')
   expect(existsSync(parts) ? readdirSync(parts) : []).toEqual([])
   const contents = readdirSync(join(dataDirectory, 'models')).filter((name) => name.endsWith('.gguf'))

@@ -18,7 +18,7 @@ import type { VariantOrigin } from './to-model.ts'
 
 export type InspectDeps = Pick<
   Services,
-  'db' | 'hub' | 'fileHasher' | 'runtime' | 'clock' | 'config' | 'log' | 'prices' | 'secretKey'
+  'db' | 'hub' | 'modelStore' | 'fileHasher' | 'runtime' | 'clock' | 'config' | 'log' | 'prices' | 'secretKey'
 >
 
 export interface RepositoryRequest {

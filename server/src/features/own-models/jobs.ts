@@ -9,6 +9,6 @@ declare module '../../jobs/queue.ts' {
   }
 }
 
-export function ownModelJobs(deps: Pick<Services, 'db' | 'clock' | 'config'>): Job[] {
+export function ownModelJobs(deps: Pick<Services, 'db' | 'clock' | 'config' | 'modelStore'>): Job[] {
   return [{ name: 'sweep-model-uploads', cron: '*/10 * * * *', run: () => sweepUploads(deps) }]
 }

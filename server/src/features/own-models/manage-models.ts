@@ -63,7 +63,7 @@ export async function changeModel(
 
 /** Removes a model from the viewer's organization, with its uploaded file. Throws `model_in_use` while a deployment uses it. */
 export async function removeModel(
-  deps: Pick<Services, 'db' | 'config'>,
+  deps: Pick<Services, 'db' | 'config' | 'modelStore'>,
   viewer: Viewer,
   id: string,
 ): Promise<void> {

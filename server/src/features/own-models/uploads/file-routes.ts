@@ -1,22 +1,19 @@
-import { createReadStream } from 'node:fs'
-import type { ReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
-import { locateModelFile, modelFilesRoute } from '../../../base/model-files.ts'
+import { modelFilesRoute } from '../../../base/model-files.ts'
 import type { App } from '../../../http/app.ts'
 import { readByteRange } from '../../../http/byte-range.ts'
 import type { ByteRange } from '../../../http/byte-range.ts'
 import type { Services } from '../../../services.ts'
 import { authorizeEngine } from './file-key.ts'
-import { measureFile } from './upload-files.ts'
 
-type Deps = Pick<Services, 'db' | 'config' | 'secretKey' | 'log'>
+type Deps = Pick<Services, 'db' | 'modelStore' | 'secretKey' | 'log'>
 
 const url = `${modelFilesRoute}/:file_name`
 // Engines know the server by an address of their network.
 const config = { anyHost: true }
-const chunkBytes = 512 * 1024
 const params = z.object({
   file_name: z
     .string()
@@ -29,7 +26,7 @@ const fileBody = {
   content: {
     'application/octet-stream': { schema: z.string().meta({ contentMediaType: 'application/octet-stream' }) },
   },
-} as unknown as z.ZodType<ReadStream>
+} as unknown as z.ZodType<Readable>
 
 /** Uploaded files for engines that share no disk with the server. */
 export function modelFileRoutes(app: App, deps: Deps): void {
@@ -60,13 +57,12 @@ export function modelFileRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ headers, params: { file_name } }, reply) => {
-      const { path, size } = await findFile(deps, headers, file_name)
+      const { sha256, size } = await findFile(deps, headers, file_name)
       const range = readByteRange(headers, { size, entityTag: toEntityTag(file_name) })
       describeFile(reply, file_name)
-      const { start, end } = describeRange(reply, range, size)
-      return reply
-        .header('content-length', end - start)
-        .send(createReadStream(path, { start, end: end - 1, highWaterMark: chunkBytes }))
+      const part = describeRange(reply, range, size)
+      const bytes = await deps.modelStore.read(sha256, part)
+      return reply.header('content-length', part.end - part.start).send(bytes)
     },
   )
 }
@@ -76,13 +72,12 @@ async function findFile(
   deps: Deps,
   { authorization }: FastifyRequest['headers'],
   fileName: string,
-): Promise<{ path: string; size: number }> {
+): Promise<{ sha256: string; size: number }> {
   const sha256 = await authorizeEngine(deps, authorization)
   if (fileName !== `${sha256}.gguf`) throw new NotFoundError('The deployment has another file.')
-  const path = locateModelFile(deps.config.dataDirectory, sha256)
-  const size = await measureFile(path)
-  if (size !== null) return { path, size }
-  deps.log.error({ path }, 'an uploaded file of a deployment is missing on this server')
+  const size = await deps.modelStore.measure(sha256)
+  if (size !== null) return { sha256, size }
+  deps.log.error({ sha256 }, 'an uploaded file of a deployment is missing on this server')
   throw new NotFoundError('This server does not have the file. All servers need the same folder of models.')
 }
 

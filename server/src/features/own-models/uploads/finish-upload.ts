@@ -3,10 +3,10 @@ import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import { readUploadedVariant } from './read-header.ts'
 import { discardUpload } from './remove-upload.ts'
-import { holdContent, keepPart, locatePart, measureFile } from './upload-files.ts'
+import { holdContent, locatePart, measurePart, toReader } from './upload-files.ts'
 import type { ModelUpload, WriteLease } from './write-lease.ts'
 
-type FinishDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher'>
+type FinishDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher' | 'modelStore'>
 
 /**
  * Checks the bytes of an upload that has arrived completely, and stores its file under the name of its content. May be repeated after a
@@ -15,8 +15,8 @@ type FinishDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHa
 export async function finishUpload(deps: FinishDeps, lease: WriteLease): Promise<void> {
   const { upload } = lease
   if (upload.status !== 'receiving') return
-  const { db, config } = deps
-  const isPart = (await measureFile(locatePart(config.dataDirectory, upload.id))) !== null
+  const { db, config, modelStore } = deps
+  const isPart = (await measurePart(config.dataDirectory, upload.id)) !== null
   const sha256 = isPart ? await checkPart(deps, lease) : upload.sha256
   if (sha256 === null) throw await toLost(deps, upload)
   // The row names the content before the file has its name, so that no file is without a row.
@@ -30,7 +30,7 @@ export async function finishUpload(deps: FinishDeps, lease: WriteLease): Promise
       .where('status', '=', 'receiving')
       .executeTakeFirst()
     if (numUpdatedRows === 0n) throw new NotFoundError('Upload not found.')
-    if (isPart) await keepPart(config.dataDirectory, upload.id, sha256)
+    if (isPart) await modelStore.put(sha256, locatePart(config.dataDirectory, upload.id))
   })
 }
 
@@ -39,7 +39,7 @@ async function checkPart(deps: FinishDeps, { upload, signal }: WriteLease): Prom
   const path = locatePart(deps.config.dataDirectory, id)
   const file = await open(path)
   try {
-    await readUploadedVariant({ file, fileName, bytes, received: bytes }, deps.runtime.engines)
+    await readUploadedVariant({ read: toReader(file), fileName, bytes, received: bytes }, deps.runtime.engines)
   } finally {
     await file.close()
   }

@@ -1,4 +1,3 @@
-import type { FileHandle } from 'node:fs/promises'
 import { ApplicationError } from '../../../base/errors.ts'
 import type { RuntimeEngine } from '../../../ports/model-runtime.ts'
 import { InvalidFileError, TruncatedFileError } from '../files/byte-cursor.ts'
@@ -12,7 +11,8 @@ import type { RepositoryVariant } from '../repository-reader.ts'
 
 /** An uploaded file, of which the first `received` bytes have arrived. */
 export interface ArrivingFile {
-  file: FileHandle
+  /** Resolves to the bytes from `start` up to, but without, `end`, or to fewer */
+  read: (start: number, end: number) => Promise<Uint8Array>
   fileName: string
   bytes: number
   received: number
@@ -35,15 +35,12 @@ export async function readUploadedVariant(
   throw new ApplicationError(isOther ? 'no_runnable_weights' : 'unsupported_architecture', `${obstacle}.`)
 }
 
-async function readArrivedHeader({ file, bytes, received }: ArrivingFile): Promise<GgufHeader | null> {
+async function readArrivedHeader({ read, bytes, received }: ArrivingFile): Promise<GgufHeader | null> {
   try {
     return await readGgufHeader({
       size: bytes,
-      async read(start, end) {
-        const length = Math.max(0, Math.min(end, received) - start)
-        const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(length), 0, length, start)
-        return buffer.subarray(0, bytesRead)
-      },
+      read: async (start, end) =>
+        start < received ? read(start, Math.min(end, received)) : new Uint8Array(),
     })
   } catch (error) {
     if (error instanceof TruncatedFileError && received < bytes) return null

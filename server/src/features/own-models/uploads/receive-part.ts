@@ -8,11 +8,11 @@ import { assertFits, PartWriter, pour } from './part-writer.ts'
 import type { Part } from './part-writer.ts'
 import { readUploadedVariant } from './read-header.ts'
 import { discardUpload } from './remove-upload.ts'
-import { locatePart, measureFile, openPart } from './upload-files.ts'
+import { measurePart, openPart, toReader } from './upload-files.ts'
 import { locked, withWriteLease } from './write-lease.ts'
 import type { ModelUpload, WriteLease } from './write-lease.ts'
 
-export type ReceiveDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher'>
+export type ReceiveDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher' | 'modelStore'>
 
 /** More than any header may have */
 const headerBytes = 64 * 1024 * 1024
@@ -48,7 +48,7 @@ async function writePart(deps: ReceiveDeps, lease: WriteLease, part: Part): Prom
   const { upload } = lease
   const { dataDirectory } = deps.config
   // A disk that was restored from a backup may lack bytes.
-  const present = (await measureFile(locatePart(dataDirectory, upload.id))) ?? 0
+  const present = (await measurePart(dataDirectory, upload.id)) ?? 0
   const received = Math.min(upload.received, present)
   lease.sync = async () => received
   if (received < upload.received) await lease.save()
@@ -84,10 +84,11 @@ function openHeaderCheck(
   file: FileHandle,
   offset: number,
 ): (received: number) => Promise<void> {
+  const read = toReader(file)
   let due = offset < headerBytes ? offset + 1 : Infinity
   return async (received) => {
     if (received < due) return
-    const variant = await readUploadedVariant({ file, fileName, bytes, received }, engines)
+    const variant = await readUploadedVariant({ read, fileName, bytes, received }, engines)
     due = variant === null ? received * 2 : Infinity
   }
 }

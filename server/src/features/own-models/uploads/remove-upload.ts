@@ -5,9 +5,9 @@ import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { holdMembership } from '../../organizations/memberships.ts'
-import { listFiles, removePart, removeUnneededContent } from './upload-files.ts'
+import { listParts, removePart, removeUnneededContent } from './upload-files.ts'
 
-type RemoveDeps = Pick<Services, 'db' | 'config'>
+type RemoveDeps = Pick<Services, 'db' | 'config' | 'modelStore'>
 type Removed = { id: string; sha256: string | null }
 
 /** Removes an upload of the viewer's organization that no model uses, with its file. Throws `not_found`. */
@@ -52,18 +52,18 @@ export async function forgetUploads(transaction: DatabaseTransaction, modelId: s
 
 /** Removes the files of uploads whose rows are gone, unless another upload has the same content. */
 export async function removeFiles(
-  { db, config: { dataDirectory } }: RemoveDeps,
+  deps: RemoveDeps,
   removed: readonly Removed[],
 ): Promise<void> {
   for (const { id, sha256 } of removed) {
-    await removePart(dataDirectory, id)
-    if (sha256 !== null) await removeUnneededContent(db, dataDirectory, sha256)
+    await removePart(deps.config.dataDirectory, id)
+    if (sha256 !== null) await removeUnneededContent(deps, sha256)
   }
 }
 
 /** Removes expired uploads, and files that a crash left without an upload or model. */
 export async function sweepUploads(deps: RemoveDeps & Pick<Services, 'clock'>): Promise<void> {
-  const { db, clock, config } = deps
+  const { db, clock, config, modelStore } = deps
   const expired = await db
     .deleteFrom('model_uploads')
     .where('status', '!=', 'used')
@@ -72,10 +72,10 @@ export async function sweepUploads(deps: RemoveDeps & Pick<Services, 'clock'>): 
     .returning(['id', 'sha256'])
     .execute()
   await removeFiles(deps, expired)
-  const { ids, contents } = await listFiles(config.dataDirectory)
+  const ids = await listParts(config.dataDirectory)
   const known = await listKnownIds(db)
   for (const id of ids) if (!known.has(id)) await removePart(config.dataDirectory, id)
-  for (const sha256 of contents) await removeUnneededContent(db, config.dataDirectory, sha256)
+  for (const sha256 of await modelStore.list()) await removeUnneededContent(deps, sha256)
 }
 
 async function listKnownIds(db: Database): Promise<ReadonlySet<string>> {

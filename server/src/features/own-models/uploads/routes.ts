@@ -23,7 +23,7 @@ import {
 import { UploadRequests } from './upload-requests.ts'
 import { findUpload } from './write-lease.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher' | 'modelStore'>
 
 const tags = ['Catalog']
 const prefix = '/api/v1/model-uploads'

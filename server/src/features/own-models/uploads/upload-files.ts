@@ -1,11 +1,12 @@
-/** The bytes of uploads: in `models/uploads` until they are complete, then once per content in `models`. */
+/** The bytes of uploads: in `DATA_DIR/models/uploads` until they are complete, then once per content in the model store. */
 
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import { locateModelFile, locateModelFolder } from '../../../base/model-files.ts'
+import { locateModelFolder } from '../../../base/model-files.ts'
 import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
+import type { Services } from '../../../services.ts'
 
 /** The path of an upload's bytes until it is complete. */
 export function locatePart(dataDirectory: string, id: string): string {
@@ -32,31 +33,26 @@ export async function removePart(dataDirectory: string, id: string): Promise<voi
   await rm(locatePart(dataDirectory, id), { force: true })
 }
 
-/** Gives a complete upload the name of its content. Replaces a file with the same content. */
-export async function keepPart(dataDirectory: string, id: string, sha256: string): Promise<void> {
-  await rename(locatePart(dataDirectory, id), locateModelFile(dataDirectory, sha256))
+/** Returns a function that reads the bytes of a file between two positions. */
+export function toReader(file: FileHandle): (start: number, end: number) => Promise<Uint8Array> {
+  return async (start, end) => {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(end - start), 0, end - start, start)
+    return buffer.subarray(0, bytesRead)
+  }
 }
 
-/** The size of a file; null if it does not exist. */
-export async function measureFile(path: string): Promise<number | null> {
-  return stat(path).then(
+/** How many bytes of an upload are on the disk; null without a file. */
+export async function measurePart(dataDirectory: string, id: string): Promise<number | null> {
+  return stat(locatePart(dataDirectory, id)).then(
     ({ size }) => size,
     () => null,
   )
 }
 
-/** The ids of uploads and the contents that have files. */
-export async function listFiles(dataDirectory: string): Promise<{ ids: string[]; contents: string[] }> {
-  const [ids, names] = await Promise.all(
-    [locatePartFolder(dataDirectory), locateModelFolder(dataDirectory)].map(listFolder),
-  )
-  const contents = names!.flatMap((name) => /^([0-9a-f]{64})\.gguf$/.exec(name)?.[1] ?? [])
-  return { ids: ids!, contents }
-}
-
-async function listFolder(path: string): Promise<string[]> {
+/** The ids of uploads that have a file on the disk. */
+export async function listParts(dataDirectory: string): Promise<string[]> {
   try {
-    return await readdir(path)
+    return await readdir(locatePartFolder(dataDirectory))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
@@ -79,13 +75,12 @@ export async function holdContent<Value>(
 
 /** Removes the file with this content if no upload or model needs it. */
 export async function removeUnneededContent(
-  db: Database,
-  dataDirectory: string,
+  { db, modelStore }: Pick<Services, 'db' | 'modelStore'>,
   sha256: string,
 ): Promise<void> {
   await holdContent(db, sha256, async (transaction) => {
     const query = transaction.selectFrom('model_uploads').select('id').where('sha256', '=', sha256)
     if ((await query.executeTakeFirst()) !== undefined) return
-    await rm(locateModelFile(dataDirectory, sha256), { force: true })
+    await modelStore.remove(sha256)
   })
 }

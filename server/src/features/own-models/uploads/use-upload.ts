@@ -1,6 +1,4 @@
-import { open } from 'node:fs/promises'
 import { v7 as uuidv7 } from 'uuid'
-import { locateModelFile } from '../../../base/model-files.ts'
 import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import type { Services } from '../../../services.ts'
@@ -19,7 +17,7 @@ import { readUploadedVariant } from './read-header.ts'
 import { findUpload, withWriteLease } from './write-lease.ts'
 import type { ModelUpload } from './write-lease.ts'
 
-type UseDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher'>
+type UseDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher' | 'modelStore'>
 
 /** An upload whose file is complete, with the model in it. */
 interface CompleteUpload {
@@ -91,17 +89,14 @@ async function readUpload(deps: UseDeps, organizationId: number, id: string): Pr
   const upload = await findCompleteUpload(deps, organizationId, id)
   const { bytes, file_name: fileName } = upload
   const sha256 = upload.sha256!
-  const file = await open(locateModelFile(deps.config.dataDirectory, sha256))
-  try {
-    const arrived = { file, fileName, bytes, received: bytes }
-    const variant = await readUploadedVariant(arrived, deps.runtime.engines)
-    return {
-      upload,
-      variant: variant!,
-      origin: () => ({ weights: { kind: 'upload', sha256, fileName }, gated: false }),
-    }
-  } finally {
-    await file.close()
+  const read = async (start: number, end: number) =>
+    Buffer.concat(await (await deps.modelStore.read(sha256, { start, end })).toArray())
+  const arrived = { read, fileName, bytes, received: bytes }
+  const variant = await readUploadedVariant(arrived, deps.runtime.engines)
+  return {
+    upload,
+    variant: variant!,
+    origin: () => ({ weights: { kind: 'upload', sha256, fileName }, gated: false }),
   }
 }
 

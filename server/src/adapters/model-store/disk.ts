@@ -1,0 +1,32 @@
+import { createReadStream } from 'node:fs'
+import { readdir, rename, rm, stat } from 'node:fs/promises'
+import { locateModelFile, locateModelFolder } from '../../base/model-files.ts'
+import type { ModelStore } from '../../ports/model-store.ts'
+
+const chunkBytes = 512 * 1024
+
+/** Keeps uploaded model files in `DATA_DIR/models`, which all servers share. */
+export function createDiskStore(dataDirectory: string): ModelStore {
+  const locate = (sha256: string) => locateModelFile(dataDirectory, sha256)
+  return {
+    measure: (sha256) =>
+      stat(locate(sha256)).then(
+        ({ size }) => size,
+        () => null,
+      ),
+    read: async (sha256, { start, end }) =>
+      createReadStream(locate(sha256), { start, end: end - 1, highWaterMark: chunkBytes }),
+    put: (sha256, path) => rename(path, locate(sha256)),
+    remove: (sha256) => rm(locate(sha256), { force: true }),
+    list: () => listContents(locateModelFolder(dataDirectory)),
+  }
+}
+
+async function listContents(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).flatMap((name) => /^([0-9a-f]{64})\.gguf$/.exec(name)?.[1] ?? [])
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
