@@ -83,7 +83,14 @@ const features: Readonly<Record<string, readonly string[]>> = {
 }
 const featureNames = Object.keys(features)
 
-const adapters = ['identity-provider', 'mailer', 'model-hub', 'model-runtime', 'model-store', 'payment-processor']
+const adapters = [
+  'identity-provider',
+  'mailer',
+  'model-hub',
+  'model-runtime',
+  'model-store',
+  'payment-processor',
+]
 const adapterNames = adapters.map((port) => `${port} adapters`)
 
 const server: readonly Layer[] = [

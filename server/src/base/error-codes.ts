@@ -174,6 +174,15 @@ export const errorCodes = {
     meaning: 'The part does not start where the upload ends; HEAD says where.',
   },
   upload_locked: { kind: 'locked', meaning: 'Another request writes to the upload.' },
+  upload_elsewhere: {
+    kind: 'conflict',
+    meaning:
+      'Another server has the bytes of the upload, so the requests of an upload must reach one server.',
+  },
+  model_store_unavailable: {
+    kind: 'unavailable',
+    meaning: 'The store of uploaded models does not answer, or refuses the server.',
+  },
   upload_incomplete: { kind: 'conflict', meaning: 'The upload has not arrived completely.' },
   checksum_mismatch: { kind: 'checksum_mismatch', meaning: 'The bytes do not have the announced checksum.' },
   tus_version_not_supported: {

@@ -109,6 +109,18 @@ const badValues: Record<string, string[]> = {
   WEIGHTS_MAX_BYTES: ['10G', '0', '-1', '1024'],
   UPLOAD_MAX_BYTES: ['10G', '0', '-1', '1024'],
   UPLOAD_QUOTA_BYTES: ['10G', '0', '-1', '1024'],
+  MODEL_STORE_URL: [
+    'models',
+    'https://models.example.com',
+    's3://',
+    's3://Models',
+    's3://key:secret@models',
+    's3://models/../a',
+    's3://models?endpoint=minio',
+    's3://models?endpoint=https://key:secret@minio.example.com',
+    's3://models?secret=hush',
+    's3://models?region=a b',
+  ],
   ENGINE_SERVER_URL: ['berth.berth.svc', 'ftp://berth.svc', 'http://berth.svc?a'],
   XINFERENCE_URLS: ['10.0.0.5:9997', 'ftp://a.example', 'http://a.example/path', 'http://a.example, b'],
   XINFERENCE_UPLOADS_FOLDER: ['models', '~/models', '/models/'],
@@ -289,6 +301,19 @@ test('with an https PUBLIC_URL, missing TRUST_PROXY, MAIL_URL and BILLING_PROCES
   const domains = { ...https, ...complete, ...stripe, REGISTRATION: 'domains:example.com' }
   expect(warned(domains)).toEqual(['REGISTRATION'])
   expect(warned({ ...domains, EMAIL_CONFIRMATION: 'required' })).toEqual([])
+})
+
+test('MODEL_STORE_URL names a bucket, a prefix, an endpoint and a region', () => {
+  const storeOf = (MODEL_STORE_URL: string) => readConfig({ MODEL_STORE_URL }).uploads.store
+  expect(storeOf('s3://models')).toEqual({ bucket: 'models', prefix: '', endpoint: null, region: null })
+  expect(storeOf('s3://models/a/b/?endpoint=http://10.0.0.5:9000&region=eu-1')).toEqual({
+    bucket: 'models',
+    prefix: 'a/b/',
+    endpoint: 'http://10.0.0.5:9000',
+    region: 'eu-1',
+  })
+  expect(readConfig({}).uploads.store).toBeNull()
+  expect(problemsOf({ MODEL_STORE_URL: 's3://key:hush@models' }).join()).not.toContain('hush')
 })
 
 test('a role that shares its database requires DATABASE_URL', () => {

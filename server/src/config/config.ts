@@ -357,6 +357,7 @@ function requiresEmailConfirmation(settings: z.output<typeof environment>): bool
 const secretSettings = new Set([
   'DATABASE_URL',
   'MAIL_URL',
+  'MODEL_STORE_URL',
   'ALERT_WEBHOOK_URL',
   'ALERT_WEBHOOK_SECRET',
   'SECRET_KEY',

@@ -1,7 +1,9 @@
 import type { z } from 'zod'
+import { modelStoreUrl } from './model-store.ts'
+import type { ModelStoreConfig } from './model-store.ts'
 import { webAddress, wholeNumber } from './values.ts'
 
-/** The limits of uploaded model files. */
+/** Where uploaded model files are, and their limits. */
 export interface UploadsConfig {
   /** Most bytes of one file */
   maxBytes: number
@@ -9,6 +11,8 @@ export interface UploadsConfig {
   quotaBytes: number
   /** Address of this server for engines that download uploaded files; null if they load none */
   engineServerUrl: string | null
+  /** null for `DATA_DIR/models` */
+  store: ModelStoreConfig | null
 }
 
 const gibibyte = 2 ** 30
@@ -18,6 +22,7 @@ export const uploadsSettings = {
   UPLOAD_MAX_BYTES: bytes.default(50 * gibibyte),
   UPLOAD_QUOTA_BYTES: bytes.default(200 * gibibyte),
   ENGINE_SERVER_URL: webAddress('http://berth.berth.svc').optional(),
+  MODEL_STORE_URL: modelStoreUrl.optional(),
 }
 
 type Settings = z.output<z.ZodObject<typeof uploadsSettings>>
@@ -27,5 +32,6 @@ export function readUploads(settings: Settings): UploadsConfig {
     maxBytes: settings.UPLOAD_MAX_BYTES,
     quotaBytes: settings.UPLOAD_QUOTA_BYTES,
     engineServerUrl: settings.ENGINE_SERVER_URL?.href.replace(/\/$/, '') ?? null,
+    store: settings.MODEL_STORE_URL ?? null,
   }
 }

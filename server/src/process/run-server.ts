@@ -21,6 +21,7 @@ export async function runServer(config: Config, stopping: AbortSignal): Promise<
   await using _application = { [Symbol.asyncDispose]: () => application.close() }
   if (isSupervisor()) for (const warning of listWarnings(config)) application.log.warn(warning)
   if (config.role === 'migrate') return
+  void application.modelStore.check()
   const stopped = AbortSignal.any([stopping, application.lost])
   const parts: Part[] = []
   try {

@@ -6,6 +6,8 @@ import type { Logger } from 'pino'
 import { createFileMailer } from '../adapters/mailer/file.ts'
 import { createSmtpMailer } from '../adapters/mailer/smtp.ts'
 import { createHuggingFaceHub } from '../adapters/model-hub/hugging-face.ts'
+import { createDiskStore } from '../adapters/model-store/disk.ts'
+import { withLeftFiles } from '../adapters/model-store/left-files.ts'
 import { createLocalRuntime } from '../adapters/model-runtime/local/runtime.ts'
 import { withWarmUp } from '../adapters/model-runtime/warm-up.ts'
 import { createXinferenceRuntime } from '../adapters/model-runtime/xinference/runtime.ts'
@@ -22,6 +24,7 @@ import type { IdentityProvider } from '../ports/identity-provider.ts'
 import type { Mailer } from '../ports/mailer.ts'
 import type { ModelHub } from '../ports/model-hub.ts'
 import type { InstanceType, ModelRuntime } from '../ports/model-runtime.ts'
+import type { ModelStore } from '../ports/model-store.ts'
 import type { PaymentProcessor } from '../ports/payment-processor.ts'
 
 export function openSandbox(
@@ -67,17 +70,21 @@ export function createPaymentProcessor(
 export async function createRuntime(
   config: Config,
   instanceTypes: readonly InstanceType[],
-  log: Logger,
-  observedTime: ObservedTime,
+  services: RuntimeServices,
 ): Promise<ModelRuntime> {
-  return withWarmUp(await openRuntime(config, instanceTypes, log, observedTime), mainProtocols)
+  return withWarmUp(await openRuntime(config, instanceTypes, services), mainProtocols)
+}
+
+interface RuntimeServices {
+  log: Logger
+  observedTime: ObservedTime
+  modelStore: ModelStore
 }
 
 function openRuntime(
   config: Config,
   instanceTypes: readonly InstanceType[],
-  log: Logger,
-  observedTime: ObservedTime,
+  { log, observedTime, modelStore }: RuntimeServices,
 ): Promise<ModelRuntime> {
   if (config.xinference !== null) return openXinference(config, config.xinference, instanceTypes, log)
   if (config.kubernetes !== null) return openKubernetes(config, config.kubernetes, instanceTypes, log)
@@ -86,6 +93,7 @@ function openRuntime(
     dataDirectory: config.dataDirectory,
     catalogDirectory: dirname(config.catalogFile),
     huggingFace: config.huggingFace,
+    modelStore: config.uploads.store === null ? null : modelStore,
     sharedCapacity: config.localEngine,
     stateCacheBytes: config.localEngine.stateCacheBytes,
     memoryBytes: config.localEngine.memoryLimitBytes ?? undefined,
@@ -138,6 +146,18 @@ async function openKubernetes(
 
 export function createHub({ huggingFace: { endpoint }, proxy }: Config): ModelHub {
   return createHuggingFaceHub({ endpoint, proxy })
+}
+
+/** The bucket of MODEL_STORE_URL, else `DATA_DIR/models`. */
+export async function createModelStore(
+  { uploads: { store }, dataDirectory, proxy }: Config,
+  logger: Logger,
+  clock: () => Date,
+): Promise<ModelStore> {
+  if (store === null) return createDiskStore(dataDirectory)
+  // Loaded on demand: the client is large.
+  const { createS3Store } = await import('../adapters/model-store/s3.ts')
+  return withLeftFiles(createS3Store({ ...store, proxy, logger, clock }), dataDirectory)
 }
 
 export async function createIdentityProvider(

@@ -1,9 +1,9 @@
-import { createDiskStore } from '../adapters/model-store/disk.ts'
 import type { Application } from './application.ts'
 import {
   createHub,
   createIdentityProvider,
   createMailer,
+  createModelStore,
   createPaymentProcessor,
   createRuntime,
   openSandbox,
@@ -73,11 +73,13 @@ export async function createApplication(config: Config, overrides: Overrides = {
         : null
     opened.defer(async () => paymentSandbox?.close())
     const payments = createPaymentProcessor(config, paymentSandbox, secretKey)
-    const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log, observedTime))
+    const modelStore = await createModelStore(config, log, clock)
+    opened.defer(() => modelStore.close())
+    const runtime =
+      overrides.runtime ?? (await createRuntime(config, instanceTypes, { log, observedTime, modelStore }))
     opened.defer(() => runtime.close())
     const hub = createHub(config)
     opened.defer(() => hub.close())
-    const modelStore = createDiskStore(config.dataDirectory)
     const fileHasher = createFileHasher()
     opened.defer(() => fileHasher.close())
     const tokens = openTokenJournal({ db, clock, log, prices }, config.dataDirectory)

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { readdir, rename, rm, stat } from 'node:fs/promises'
-import { locateModelFile, locateModelFolder } from '../../base/model-files.ts'
+import { locateModelFile, locateModelFolder, readModelFileName } from '../../base/model-files.ts'
 import type { ModelStore } from '../../ports/model-store.ts'
 
 const chunkBytes = 512 * 1024
@@ -19,12 +19,15 @@ export function createDiskStore(dataDirectory: string): ModelStore {
     put: (sha256, path) => rename(path, locate(sha256)),
     remove: (sha256) => rm(locate(sha256), { force: true }),
     list: () => listContents(locateModelFolder(dataDirectory)),
+    tidy: async () => {},
+    check: async () => {},
+    close() {},
   }
 }
 
 async function listContents(folder: string): Promise<string[]> {
   try {
-    return (await readdir(folder)).flatMap((name) => /^([0-9a-f]{64})\.gguf$/.exec(name)?.[1] ?? [])
+    return (await readdir(folder)).map(readModelFileName).filter((sha256) => sha256 !== null)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error

@@ -32,7 +32,9 @@ const hubErrors = [
 const uploadErrors = [
   'not_found',
   'upload_incomplete',
+  'upload_elsewhere',
   'upload_locked',
+  'model_store_unavailable',
   'not_gguf',
   'unsupported_architecture',
   'checksum_mismatch',

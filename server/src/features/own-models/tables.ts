@@ -26,6 +26,7 @@ export interface ModelUploadsTable {
   announced_hash: string | null
   sha256: string | null
   model_id: string | null
+  folder: string | null
   writer: string | null
   leased_until: Date | null
   created_at: Date

@@ -1,5 +1,6 @@
 import type { ObservedTime } from '../../../base/observed-time.ts'
 import type { InstanceType, ServingCapacity } from '../../../ports/model-runtime.ts'
+import type { ModelStore } from '../../../ports/model-store.ts'
 import type { RuntimeLogger } from '../runtime-logger.ts'
 
 /** A program of the operator: its command line, split at spaces. */
@@ -33,6 +34,8 @@ export interface LocalRuntimeSettings {
     /** `HF_TOKEN`, required for gated models */
     token: string | null
   }
+  /** The remote store of uploaded models; null, the default, if they are in `dataDirectory` */
+  modelStore?: Pick<ModelStore, 'measure' | 'read'> | null | undefined
   logger: RuntimeLogger
   /** The server's environment. Engines inherit only the variables that locate programs, folders and GPUs. */
   environment: Record<string, string | undefined>

@@ -53,7 +53,7 @@ export function modelFileRoutes(app: App, deps: Deps): void {
         params,
         response: { 200: fileBody },
         responseHeaders: { ETag: 'The SHA-256 of the file', 'Accept-Ranges': '`bytes`' },
-        errors: ['invalid_engine_key', 'not_found', 'range_not_satisfiable'],
+        errors: ['invalid_engine_key', 'not_found', 'range_not_satisfiable', 'model_store_unavailable'],
       },
     },
     async ({ headers, params: { file_name } }, reply) => {
@@ -78,7 +78,9 @@ async function findFile(
   const size = await deps.modelStore.measure(sha256)
   if (size !== null) return { sha256, size }
   deps.log.error({ sha256 }, 'an uploaded file of a deployment is missing on this server')
-  throw new NotFoundError('This server does not have the file. All servers need the same folder of models.')
+  throw new NotFoundError(
+    'This server does not have the file. All servers need the same folder of models, or MODEL_STORE_URL.',
+  )
 }
 
 function toEntityTag(fileName: string): string {

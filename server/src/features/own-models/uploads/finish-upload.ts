@@ -1,37 +1,63 @@
 import { open } from 'node:fs/promises'
 import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
+import { assertHere, isHere, readFolderId } from './part-folder.ts'
 import { readUploadedVariant } from './read-header.ts'
 import { discardUpload } from './remove-upload.ts'
-import { holdContent, locatePart, measurePart, toReader } from './upload-files.ts'
+import {
+  holdContent,
+  locatePart,
+  measurePart,
+  removePart,
+  removeUnneededContent,
+  toReader,
+} from './upload-files.ts'
 import type { ModelUpload, WriteLease } from './write-lease.ts'
 
 type FinishDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher' | 'modelStore'>
 
 /**
  * Checks the bytes of an upload that has arrived completely, and stores its file under the name of its content. May be repeated after a
- * crash at any point. Throws `checksum_mismatch`, and like `readUploadedVariant`.
+ * crash at any point, also on a server without the bytes once the file is stored. Throws `checksum_mismatch`, `upload_elsewhere`, and
+ * like `readUploadedVariant` and `ModelStore`.
  */
 export async function finishUpload(deps: FinishDeps, lease: WriteLease): Promise<void> {
   const { upload } = lease
   if (upload.status !== 'receiving') return
-  const { db, config, modelStore } = deps
-  const isPart = (await measurePart(config.dataDirectory, upload.id)) !== null
+  const { db, config } = deps
+  const isPart =
+    isHere(upload, await readFolderId(deps)) && (await measurePart(config.dataDirectory, upload.id)) !== null
   const sha256 = isPart ? await checkPart(deps, lease) : upload.sha256
   if (sha256 === null) throw await toLost(deps, upload)
-  // The row names the content before the file has its name, so that no file is without a row.
+  // The row names the content before the file is stored, so that no file is without a row.
   if (upload.sha256 !== sha256) await lease.save({ sha256 })
-  await holdContent(db, sha256, async (transaction) => {
-    lease.assertValid()
-    const { numUpdatedRows } = await transaction
-      .updateTable('model_uploads')
-      .set({ status: 'complete', received: upload.bytes })
-      .where('id', '=', upload.id)
-      .where('status', '=', 'receiving')
-      .executeTakeFirst()
-    if (numUpdatedRows === 0n) throw new NotFoundError('Upload not found.')
-    if (isPart) await modelStore.put(sha256, locatePart(config.dataDirectory, upload.id))
-  })
+  // Waits for a removal of the same content that did not see the row. Later ones see it.
+  await holdContent(db, sha256, async () => {})
+  await storePart(deps, lease, sha256, isPart)
+  const { numUpdatedRows } = await db
+    .updateTable('model_uploads')
+    .set({ status: 'complete', received: upload.bytes, folder: null })
+    .where('id', '=', upload.id)
+    .where('status', '=', 'receiving')
+    .executeTakeFirst()
+  await removePart(config.dataDirectory, upload.id)
+  if (numUpdatedRows === 1n) return
+  await removeUnneededContent(deps, sha256)
+  throw new NotFoundError('Upload not found.')
+}
+
+/** Stores the file of a part, unless the same content is stored already. */
+async function storePart(
+  deps: FinishDeps,
+  lease: WriteLease,
+  sha256: string,
+  isPart: boolean,
+): Promise<void> {
+  const { modelStore, config } = deps
+  if ((await modelStore.measure(sha256)) === lease.upload.bytes) return
+  if (!isPart) throw await toLost(deps, lease.upload)
+  lease.assertValid()
+  await modelStore.put(sha256, locatePart(config.dataDirectory, lease.upload.id), lease.signal)
 }
 
 async function checkPart(deps: FinishDeps, { upload, signal }: WriteLease): Promise<string> {
@@ -39,7 +65,10 @@ async function checkPart(deps: FinishDeps, { upload, signal }: WriteLease): Prom
   const path = locatePart(deps.config.dataDirectory, id)
   const file = await open(path)
   try {
-    await readUploadedVariant({ read: toReader(file), fileName, bytes, received: bytes }, deps.runtime.engines)
+    await readUploadedVariant(
+      { read: toReader(file), fileName, bytes, received: bytes },
+      deps.runtime.engines,
+    )
   } finally {
     await file.close()
   }
@@ -50,7 +79,9 @@ async function checkPart(deps: FinishDeps, { upload, signal }: WriteLease): Prom
   throw new ApplicationError('checksum_mismatch', message)
 }
 
+/** Throws `upload_elsewhere` if another server has the bytes. */
 async function toLost(deps: FinishDeps, upload: ModelUpload): Promise<NotFoundError> {
+  assertHere(upload, await readFolderId(deps))
   await discardUpload(deps, upload)
   return new NotFoundError('The bytes of the upload are lost. Upload the file again.')
 }

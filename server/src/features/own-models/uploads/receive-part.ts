@@ -6,6 +6,7 @@ import type { Services } from '../../../services.ts'
 import { finishUpload } from './finish-upload.ts'
 import { assertFits, PartWriter, pour } from './part-writer.ts'
 import type { Part } from './part-writer.ts'
+import { assertHere, readFolderId } from './part-folder.ts'
 import { readUploadedVariant } from './read-header.ts'
 import { discardUpload } from './remove-upload.ts'
 import { measurePart, openPart, toReader } from './upload-files.ts'
@@ -47,11 +48,14 @@ export async function receivePart(
 async function writePart(deps: ReceiveDeps, lease: WriteLease, part: Part): Promise<void> {
   const { upload } = lease
   const { dataDirectory } = deps.config
+  const folder = await readFolderId(deps)
+  if (upload.received > 0) assertHere(upload, folder)
   // A disk that was restored from a backup may lack bytes.
   const present = (await measurePart(dataDirectory, upload.id)) ?? 0
   const received = Math.min(upload.received, present)
   lease.sync = async () => received
-  if (received < upload.received) await lease.save()
+  if (folder !== null && upload.folder !== folder) await lease.save({ folder })
+  else if (received < upload.received) await lease.save()
   assertOffset(part.offset, received)
   assertFits(part.offset + part.length, upload.bytes)
   const file = await openPart(dataDirectory, upload.id)

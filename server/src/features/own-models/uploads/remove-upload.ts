@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
-import { NotFoundError } from '../../../base/errors.ts'
+import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
 import type { Viewer } from '../../../base/viewer.ts'
-import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
+import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { holdMembership } from '../../organizations/memberships.ts'
-import { listParts, removePart, removeUnneededContent } from './upload-files.ts'
+import { sweepParts } from './sweep-parts.ts'
+import { removePart, removeUnneededContent } from './upload-files.ts'
 
 type RemoveDeps = Pick<Services, 'db' | 'config' | 'modelStore'>
 type Removed = { id: string; sha256: string | null }
@@ -51,19 +52,20 @@ export async function forgetUploads(transaction: DatabaseTransaction, modelId: s
 }
 
 /** Removes the files of uploads whose rows are gone, unless another upload has the same content. */
-export async function removeFiles(
-  deps: RemoveDeps,
-  removed: readonly Removed[],
-): Promise<void> {
+export async function removeFiles(deps: RemoveDeps, removed: readonly Removed[]): Promise<void> {
   for (const { id, sha256 } of removed) {
     await removePart(deps.config.dataDirectory, id)
-    if (sha256 !== null) await removeUnneededContent(deps, sha256)
+    if (sha256 === null) continue
+    await removeUnneededContent(deps, sha256).catch((error: unknown) => {
+      // The sweep tries again.
+      if (!(error instanceof ApplicationError && error.code === 'model_store_unavailable')) throw error
+    })
   }
 }
 
 /** Removes expired uploads, and files that a crash left without an upload or model. */
 export async function sweepUploads(deps: RemoveDeps & Pick<Services, 'clock'>): Promise<void> {
-  const { db, clock, config, modelStore } = deps
+  const { db, clock, modelStore } = deps
   const expired = await db
     .deleteFrom('model_uploads')
     .where('status', '!=', 'used')
@@ -72,13 +74,6 @@ export async function sweepUploads(deps: RemoveDeps & Pick<Services, 'clock'>): 
     .returning(['id', 'sha256'])
     .execute()
   await removeFiles(deps, expired)
-  const ids = await listParts(config.dataDirectory)
-  const known = await listKnownIds(db)
-  for (const id of ids) if (!known.has(id)) await removePart(config.dataDirectory, id)
+  await sweepParts(deps)
   for (const sha256 of await modelStore.list()) await removeUnneededContent(deps, sha256)
-}
-
-async function listKnownIds(db: Database): Promise<ReadonlySet<string>> {
-  const rows = await db.selectFrom('model_uploads').select('id').execute()
-  return new Set(rows.map(({ id }) => id))
 }

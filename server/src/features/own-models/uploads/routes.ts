@@ -9,6 +9,7 @@ import { receivePart } from './receive-part.ts'
 import { removeUpload } from './remove-upload.ts'
 import { startUpload } from './start-upload.ts'
 import { toUploadBody, uploadParams, uploadsBody } from './schemas.ts'
+import { createFolderSweeps } from './sweep-parts.ts'
 import {
   checksumAlgorithms,
   partType,
@@ -23,7 +24,7 @@ import {
 import { UploadRequests } from './upload-requests.ts'
 import { findUpload } from './write-lease.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher' | 'modelStore'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'fileHasher' | 'modelStore'>
 
 const tags = ['Catalog']
 const prefix = '/api/v1/model-uploads'
@@ -37,6 +38,11 @@ const onRequest = async ({ headers }: FastifyRequest) => requireTusVersion(heade
 /** Uploads of model files with the tus protocol 1.0.0. The scope accepts no JSON, but bodies of any length. */
 export function uploadRoutes(app: App, deps: Deps): void {
   const requests = new UploadRequests()
+  if (deps.config.uploads.store !== null) {
+    const sweeps = createFolderSweeps(deps)
+    app.addHook('onListen', async () => sweeps.start())
+    app.addHook('onClose', async () => sweeps.stop())
+  }
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(partType, (_request, payload, done) => done(null, payload))
   app.addHook('onRequest', async (_request, reply) => {
@@ -157,11 +163,13 @@ function partRoute(app: App, deps: Deps, requests: UploadRequests): void {
           'not_found',
           'tus_version_not_supported',
           'upload_offset_mismatch',
+          'upload_elsewhere',
           'upload_locked',
           'checksum_mismatch',
           'not_gguf',
           'unsupported_architecture',
           'no_runnable_weights',
+          'model_store_unavailable',
         ],
       },
     },

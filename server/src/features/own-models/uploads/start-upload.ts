@@ -5,10 +5,11 @@ import { ApplicationError } from '../../../base/errors.ts'
 import { locateModelFolder } from '../../../base/model-files.ts'
 import { formatFileSize } from '../../../base/format-bytes.ts'
 import type { Viewer } from '../../../base/viewer.ts'
-import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
+import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { holdMembership } from '../../organizations/memberships.ts'
+import { readFolderId } from './part-folder.ts'
 import type { AnnouncedFile } from './tus.ts'
 import { expiryMilliseconds } from './write-lease.ts'
 import type { ModelUpload } from './write-lease.ts'
@@ -38,7 +39,7 @@ export async function startUpload(
     const message = `The file has ${formatFileSize(bytes)}, but an upload may have at most ${formatFileSize(maxBytes)}.`
     throw new ApplicationError('upload_too_large', message)
   }
-  await assertRoom(db, config.dataDirectory, bytes)
+  await assertRoom(deps, bytes)
   return db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     await assertQuota(transaction, viewer.organizationId, bytes, quotaBytes)
@@ -64,15 +65,18 @@ export async function startUpload(
   })
 }
 
-/** Counts what unfinished uploads still need, so that those that started do not fail later. */
-async function assertRoom(db: Database, dataDirectory: string, bytes: number): Promise<void> {
-  const folder = locateModelFolder(dataDirectory)
+/** Counts what unfinished uploads to this disk still need, so that those that started do not fail later. */
+async function assertRoom(deps: Pick<Services, 'db' | 'config'>, bytes: number): Promise<void> {
+  const { db, config } = deps
+  const folder = locateModelFolder(config.dataDirectory)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const { bavail, bsize } = await statfs(folder)
+  const folderId = await readFolderId(deps)
   const { missing } = await db
     .selectFrom('model_uploads')
     .select(sql<number>`coalesce(sum(bytes - received), 0)::bigint`.as('missing'))
     .where('status', '=', 'receiving')
+    .where((where) => where.or([where('folder', 'is', null), where('folder', '=', folderId)]))
     .executeTakeFirstOrThrow()
   if (bytes + missing <= bavail * bsize) return
   const message =

@@ -12,9 +12,11 @@ export const expiryMilliseconds = 24 * 3_600_000
 const leaseSeconds = 6
 const renewalMilliseconds = 2_000
 
+type UploadChanges = { sha256?: string; folder?: string }
+
 /** The right of one request to write to an upload. It ends by itself, so that a killed process blocks nobody for long. */
 export interface WriteLease {
-  /** The upload when the lease began */
+  /** The upload when the lease began, with the saved changes */
   upload: ModelUpload
   /** Aborts when the lease is lost or the request must end */
   signal: AbortSignal
@@ -23,7 +25,7 @@ export interface WriteLease {
   /** Called for each renewal: makes bytes durable and resolves to their number. */
   sync: () => Promise<number>
   /** Renews the lease and stores how many bytes are durable, with other changes. Throws `upload_locked` if the lease is lost. */
-  save(changes?: { sha256?: string }): Promise<void>
+  save(changes?: UploadChanges): Promise<void>
 }
 
 type Deps = Pick<Services, 'db' | 'clock'>
@@ -55,6 +57,7 @@ export async function withWriteLease<Value>(
           lost.abort()
           throw locked()
         }
+        Object.assign(upload, changes)
         validFrom = at
       }
       saving = saving.then(save, save)
@@ -99,7 +102,7 @@ async function renewLease(
   { db, clock }: Deps,
   id: string,
   writer: string,
-  changes: { received: number; sha256?: string },
+  changes: UploadChanges & { received: number },
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('model_uploads')

@@ -1,5 +1,9 @@
+import { addAbortSignal } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { request } from 'undici'
 import type { Dispatcher } from 'undici'
+import { ApplicationError } from '../../../../base/errors.ts'
+import type { ModelStore } from '../../../../ports/model-store.ts'
 import { DownloadError, RetryableError, describeCause } from './download-errors.ts'
 
 /** A file to download. */
@@ -13,6 +17,8 @@ export interface DownloadSource {
   isGguf: boolean
   /** The hub that serves the URL. Only its headers are trusted, and only it receives the token. */
   hub: { origin: string; token: string | null } | null
+  /** Has the file under its SHA-256, and is asked instead of the URL; default none */
+  store?: Pick<ModelStore, 'measure' | 'read'>
 }
 
 /** An open response with the bytes of a file from `start` on. */
@@ -21,7 +27,7 @@ export interface ByteResponse {
   total: number | null
   /** Identifies the version of the file: the hub's checksum as `sha256:<hex>`, else `ETag`, else `Last-Modified` */
   validator: string | null
-  body: Dispatcher.ResponseData['body']
+  body: Readable
 }
 
 type Headers = Dispatcher.ResponseData['headers']
@@ -57,6 +63,7 @@ export async function fetchBytes(
   validator: string | null,
   options: FetchOptions,
 ): Promise<ByteResponse> {
+  if (source.store !== undefined) return readStored(source, source.store, offset, options)
   let url = new URL(source.url)
   const linked: { sha256: string | null; size: number | null } = { sha256: null, size: null }
   for (let hop = 0; hop <= maxRedirects; hop++) {
@@ -77,6 +84,23 @@ export async function fetchBytes(
     url = resolveRedirect(url, location)
   }
   throw new DownloadError('download_failed', `${url.host} redirected more than ${maxRedirects} times.`)
+}
+
+async function readStored(
+  { name, sha256 }: DownloadSource,
+  store: Pick<ModelStore, 'measure' | 'read'>,
+  start: number,
+  { signal }: FetchOptions,
+): Promise<ByteResponse> {
+  try {
+    const total = await store.measure(sha256!)
+    if (total === null)
+      throw new DownloadError('model_not_found', `The store of uploaded models does not have ${name}.`)
+    const body = addAbortSignal(signal, await store.read(sha256!, { start, end: total }))
+    return { start, total, validator: `sha256:${sha256}`, body }
+  } catch (error) {
+    throw error instanceof ApplicationError ? new RetryableError(error.message) : error
+  }
 }
 
 async function send(

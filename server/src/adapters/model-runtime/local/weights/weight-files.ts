@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isAbsolute, join, resolve } from 'node:path'
-import { locateModelFile } from '../../../../base/model-files.ts'
+import { locateModelFile, nameModelFile } from '../../../../base/model-files.ts'
 import type { ModelVariant, WeightSource } from '../../../../ports/model-runtime.ts'
 import { DownloadError } from './download-errors.ts'
 import type { DownloadSource } from './fetch-bytes.ts'
@@ -25,11 +25,12 @@ export interface WeightFolder {
 }
 
 type HubWeights = Extract<WeightSource, { kind: 'huggingface' }>
+type UploadedWeights = Extract<WeightSource, { kind: 'upload' }>
 /** A model, or an adapter, which has no settings of engines. */
 export type LocatedModel = Pick<ModelVariant, 'weights' | 'format'> & Partial<Pick<ModelVariant, 'engines'>>
 type WeightLocations = Pick<
   LocalRuntimeSettings,
-  'dataDirectory' | 'catalogDirectory' | 'huggingFace' | 'llamaServerCommand'
+  'dataDirectory' | 'catalogDirectory' | 'huggingFace' | 'llamaServerCommand' | 'modelStore'
 >
 
 /** Returns the repository of a model whose weights are a whole repository; null for a model of named files. */
@@ -57,10 +58,7 @@ export function locateWeights({ weights, engines }: LocatedModel, locations: Wei
     const path = isAbsolute(weights.path) ? weights.path : resolve(locations.catalogDirectory, weights.path)
     return [{ path, name: weights.path, source: null, bytes: null }]
   }
-  if (weights.kind === 'upload') {
-    const path = locateModelFile(locations.dataDirectory, weights.sha256)
-    return [{ path, name: weights.fileName, source: null, bytes: null }]
-  }
+  if (weights.kind === 'upload') return [locateUpload(weights, locations)]
   if (weights.kind === 'url') {
     const url = URL.parse(weights.url)
     if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
@@ -86,6 +84,14 @@ export function locateWeights({ weights, engines }: LocatedModel, locations: Wei
   return [...weights.files, ...(withProjector ? [projector] : [])].map((file) =>
     locateHubFile(weights, file, locations),
   )
+}
+
+function locateUpload({ sha256, fileName: name }: UploadedWeights, locations: WeightLocations): WeightFile {
+  const { dataDirectory, modelStore: store = null } = locations
+  if (store === null) return { path: locateModelFile(dataDirectory, sha256), name, source: null, bytes: null }
+  const path = join(cacheFolder(locations), 'uploads', nameModelFile(sha256))
+  const source = { name, url: `model-store:${sha256}`, sha256, isGguf: true, hub: null, store }
+  return { path, name, source, bytes: null }
 }
 
 /** The path of a model's projector; null if the model or the engine has none. */

@@ -1,0 +1,29 @@
+import { locateModelFile } from '../../base/model-files.ts'
+import type { ModelStore } from '../../ports/model-store.ts'
+import { createDiskStore } from './disk.ts'
+
+/**
+ * Adds the files that were uploaded to `DATA_DIR/models` before the installation had a remote store. They are read from the disk until
+ * `tidy` has moved them.
+ */
+export function withLeftFiles(remote: ModelStore, dataDirectory: string): ModelStore {
+  const disk = createDiskStore(dataDirectory)
+  return {
+    ...remote,
+    measure: async (sha256) => (await disk.measure(sha256)) ?? remote.measure(sha256),
+    read: async (sha256, range) =>
+      (await disk.measure(sha256)) === null ? remote.read(sha256, range) : disk.read(sha256, range),
+    async remove(sha256) {
+      await disk.remove(sha256)
+      await remote.remove(sha256)
+    },
+    async tidy(signal) {
+      await remote.tidy(signal)
+      for (const sha256 of await disk.list()) {
+        if ((await remote.measure(sha256)) === null)
+          await remote.put(sha256, locateModelFile(dataDirectory, sha256), signal)
+        await disk.remove(sha256)
+      }
+    },
+  }
+}

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  paginateListObjectsV2,
+  PutObjectCommand,
+  S3ServiceException,
+} from '@aws-sdk/client-s3'
+import type { S3Client } from '@aws-sdk/client-s3'
+import { Upload } from '@aws-sdk/lib-storage'
+import { ApplicationError } from '../../base/errors.ts'
+import { nameModelFile, readModelFileName } from '../../base/model-files.ts'
+import type { ModelStore } from '../../ports/model-store.ts'
+import { openClient } from './s3-client.ts'
+import type { S3StoreSettings } from './s3-client.ts'
+
+/** A request without a body may take this long, with its retries. */
+const requestMilliseconds = 20_000
+const leastPartBytes = 8 * 2 ** 20
+/** Of the 10,000 that a multipart upload may have */
+const mostParts = 9_000
+/** No file takes this long to store. */
+const abandonedMilliseconds = 24 * 3_600_000
+
+/** Keeps uploaded model files in a bucket of an S3-compatible store, which servers without a shared disk use together. */
+export function createS3Store(settings: S3StoreSettings): ModelStore {
+  const { bucket: Bucket, prefix: Prefix, clock } = settings
+  const client = openClient(settings)
+  const keyOf = (sha256: string) => ({ Bucket, Key: `${Prefix}${nameModelFile(sha256)}` })
+
+  /** Sends requests that must all end within `requestMilliseconds`. */
+  async function ask<Value>(what: string, send: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+    const deadline = new AbortController()
+    const timer = setTimeout(() => deadline.abort(), requestMilliseconds)
+    try {
+      return await send(deadline.signal)
+    } catch (error) {
+      const cause = deadline.signal.aborted
+        ? new Error(`no answer within ${requestMilliseconds / 1000} seconds`)
+        : error
+      throw toUnavailable(settings, what, cause)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function measure(sha256: string): Promise<number | null> {
+    return ask('look for a file', async (abortSignal) => {
+      try {
+        const { ContentLength } = await client.send(new HeadObjectCommand(keyOf(sha256)), { abortSignal })
+        return ContentLength ?? 0
+      } catch (error) {
+        if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return null
+        throw error
+      }
+    })
+  }
+
+  return {
+    measure,
+    async read(sha256, { start, end }) {
+      const Range = `bytes=${start}-${end - 1}`
+      const command = new GetObjectCommand({ ...keyOf(sha256), Range })
+      const { Body } = await ask('read a file', (abortSignal) => client.send(command, { abortSignal }))
+      if (!(Body instanceof Readable)) throw new TypeError('The client of the store gave no stream.')
+      return Readable.from(relay(settings, Body), { objectMode: false })
+    },
+    async put(sha256, path, signal) {
+      const { size } = await stat(path)
+      try {
+        await send(client, { ...keyOf(sha256), path, size }, signal)
+      } catch (error) {
+        signal.throwIfAborted()
+        throw toUnavailable(settings, 'store a file', error)
+      }
+      if ((await measure(sha256)) === size) return
+      throw toUnavailable(settings, 'store a file', new Error('the stored file has another size'))
+    },
+    async remove(sha256) {
+      const command = new DeleteObjectCommand(keyOf(sha256))
+      await ask('remove a file', (abortSignal) => client.send(command, { abortSignal }))
+    },
+    list: () =>
+      ask('list files', async (abortSignal) => {
+        const found: string[] = []
+        for await (const { Contents = [] } of paginateListObjectsV2(
+          { client },
+          { Bucket, Prefix },
+          { abortSignal },
+        ))
+          for (const { Key = '' } of Contents) found.push(readModelFileName(Key.slice(Prefix.length)) ?? '')
+        return found.filter((sha256) => sha256 !== '')
+      }),
+    async tidy() {
+      const before = clock().getTime() - abandonedMilliseconds
+      await ask('end abandoned multipart uploads', async (abortSignal) => {
+        const open = new ListMultipartUploadsCommand({ Bucket, Prefix })
+        const { Uploads = [] } = await client.send(open, { abortSignal })
+        for (const { Key, UploadId, Initiated } of Uploads) {
+          if (Initiated === undefined || Initiated.getTime() > before) continue
+          await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }), { abortSignal })
+        }
+      })
+    },
+    async check() {
+      const probe = { Bucket, Key: `${Prefix}write-check-${randomUUID()}` }
+      const storeProbe = async (abortSignal: AbortSignal) => {
+        await client.send(new PutObjectCommand({ ...probe, Body: 'Berth can write here.\n' }), {
+          abortSignal,
+        })
+        await client.send(new DeleteObjectCommand(probe), { abortSignal })
+      }
+      await ask('store a file', storeProbe).catch(() => {})
+    },
+    close: () => client.destroy(),
+  }
+}
+
+/** Stores a file in parts, which an interruption removes again. */
+async function send(
+  client: S3Client,
+  { path, size, ...key }: { Bucket: string; Key: string; path: string; size: number },
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted()
+  const partSize = Math.max(leastPartBytes, Math.ceil(size / mostParts))
+  // The upload also gets the error. Without a listener, an error after a failure of the upload would end the process.
+  const Body = createReadStream(path).on('error', () => {})
+  const upload = new Upload({ client, partSize, params: { ...key, Body } })
+  const stop = () => void upload.abort()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    await upload.done()
+  } finally {
+    signal.removeEventListener('abort', stop)
+    Body.destroy()
+  }
+}
+
+async function* relay(settings: S3StoreSettings, body: Readable): AsyncIterable<Uint8Array> {
+  try {
+    yield* body
+  } catch (error) {
+    throw toUnavailable(settings, 'read a file', error)
+  }
+}
+
+/** Logs a failure for the operator, and returns the error for callers. Errors of the store can contain keys, so only their text counts. */
+function toUnavailable(
+  { bucket, endpoint, logger }: S3StoreSettings,
+  what: string,
+  error: unknown,
+): ApplicationError {
+  const { name, message, code } = error as Error & { code?: string }
+  const reason = [...new Set([code ?? name, message])].filter((part) => part !== 'Error').join(': ')
+  const store = `the bucket ${bucket}${endpoint === null ? '' : ` at ${endpoint}`}`
+  logger.warn(
+    { bucket, endpoint, reason },
+    `MODEL_STORE_URL: Berth can't ${what} in ${store} (${reason}); check the setting, the credentials, the rights of their owner and the network`,
+  )
+  const text =
+    'The store of uploaded models does not answer or refuses the server. Nothing is lost; try again later.'
+  return new ApplicationError('model_store_unavailable', text, 30)
+}
