@@ -4,12 +4,12 @@ import { engines } from '../../server/test/support/engines.ts'
 import { makeAdapterRepositories } from '../../server/test/support/hub/adapter-repositories.ts'
 import { startHubServer } from '../../server/test/support/hub/hub-server.ts'
 import type { HubServer } from '../../server/test/support/hub/hub-server.ts'
-import { answerJson, startRecordingEngine } from '../../server/test/support/recording-engine.ts'
+import { startRecordingEngine } from '../../server/test/support/recording-engine.ts'
 import type { RecordingEngine } from '../../server/test/support/recording-engine.ts'
 import { createScriptedRuntime, makeOffer } from '../../server/test/support/scripted-runtime.ts'
 import { startTestServer } from '../../server/test/support/server.ts'
 import { useConsole } from './support/console.ts'
-import { callByApi, createPerson, deployByApi, heading, registerByApi, see } from './support/steps.ts'
+import { createPerson, deployByApi, heading, registerByApi, see } from './support/steps.ts'
 
 let hub: HubServer
 let engine: RecordingEngine
@@ -53,11 +53,26 @@ test('an admin adds an adapter, names its base model, and a deployment serves it
   await page.getByRole('button', { name: 'Add polite' }).click()
   const served = page.getByRole('list', { name: 'Adapters that the deployment serves' })
   await see(served.getByText(/^Rank 4 · .* · Ready$/))
-  engine.answer((response) => answerJson(response, '{"choices":[]}'))
-  const messages = [{ role: 'user', content: 'a' }]
-  await callByApi(page.request, 'POST', '/v1/chat/completions', { model: 'polite', messages })
+  engine.answer((response) => {
+    const chunk = { choices: [{ delta: { content: 'Good day to you.' }, finish_reason: 'stop' }] }
+    response.setHeader('content-type', 'text/event-stream')
+    response.end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`)
+  })
+  await page.getByRole('link', { name: 'Open in playground: polite' }).click()
+  await page.getByRole('textbox', { name: 'Message' }).fill('a')
+  await page.getByRole('button', { name: 'Send' }).click()
+  await see(page.getByText('Good day to you.'))
+  await see(heading(page, /^berth-tiny:polite · /))
   expect(JSON.parse(engine.requests.at(-1)!.body).lora).toEqual([{ id: 0, scale: 1 }])
+  const choice = page.getByLabel('Deployment', { exact: true })
+  expect(await choice.getByRole('option').allTextContents()).toEqual([
+    expect.stringMatching(/^berth-tiny · /),
+    expect.stringMatching(/^berth-tiny:polite · /),
+  ])
+  await page.getByRole('button', { name: 'View code' }).click()
+  await see(dialog.getByText(/"model": ".+:polite"/))
 
+  await page.goto(`/deployments/${deployment}`)
   await page.getByRole('button', { name: 'Remove polite' }).click()
   await see(page.getByRole('button', { name: 'Add polite' }))
 })

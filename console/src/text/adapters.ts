@@ -11,6 +11,7 @@ export const adapters = {
   add: 'Add',
   remove: 'Remove',
   of: (action: string, name: string) => `${action} ${name}`,
+  inPlayground: (name: string) => `Open in playground: ${name}`,
   base: 'Base model',
   baseHint: 'The model of the catalog that the adapter changes. Check again after you chose another.',
   baseOfFiles: 'The one that the files name',

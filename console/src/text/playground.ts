@@ -19,7 +19,7 @@ export const playground = {
   nthDeployment: (n: number) => `Deployment ${n}`,
   deploymentName: (model: string, variant: string) => `${model} · ${variant}`,
   withStatus: (name: string, status: string) => `${name} (${status})`,
-  gone: 'Terminated deployment',
+  gone: 'No longer available',
   addDeployment: 'Compare',
   removeDeployment: (name: string) => `Remove ${name}`,
   status: {
@@ -38,7 +38,7 @@ export const playground = {
   wakingUp: (span: string) => `The model is waking up: ${span} so far.`,
   hasFailed: (name: string) => `${name} has failed.`,
   isGone: (name: string) => `${name} was terminated. Choose another deployment.`,
-  isUnknown: 'This deployment was terminated. Choose another.',
+  isUnknown: 'This model is no longer served. Choose another.',
   openDeployment: 'Open deployment',
 
   newChat: 'New chat',

@@ -4,7 +4,7 @@ import type { DeployableModel, Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
-import { isFinished } from '../../domain/deployments/status.ts'
+import { isFinished, isPlayable } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { formatBytes } from '../../format.ts'
@@ -16,7 +16,7 @@ const words = text.adapters
 /** Shows the adapters that a deployment serves and those that it could serve. Shows nothing if there are none. */
 export function Adapters({ deployment }: { deployment: Deployment }) {
   const { id, adapters } = deployment
-  const { change: mayChange } = useAccess(deployment)
+  const { call: mayCall, change: mayChange } = useAccess(deployment)
   const { data: models = [] } = useQuery(modelsQuery)
   const change = useChangeDeployment(id)
   const isOver = isFinished(deployment)
@@ -36,6 +36,7 @@ export function Adapters({ deployment }: { deployment: Deployment }) {
               name={model_name}
               hint={words.facts(rank, formatBytes(weight_bytes), ready ? words.ready : words.starting)}
               action={canChange ? words.remove : null}
+              target={ready && mayCall && isPlayable(deployment) ? `${id}:${model_name}` : null}
               busy={change.isPending}
               onAct={() => change.mutate({ adapters: ids.filter((each) => each !== model_id) })}
             />
@@ -51,6 +52,7 @@ export function Adapters({ deployment }: { deployment: Deployment }) {
               name={model.model_name}
               hint={model.description}
               action={words.add}
+              target={null}
               busy={change.isPending}
               onAct={() => change.mutate({ adapters: [...ids, model.id] })}
             />
@@ -73,11 +75,13 @@ interface ItemProps {
   hint: string
   /** What the button does; null for none */
   action: string | null
+  /** What the playground calls; null without a link to it */
+  target: string | null
   busy: boolean
   onAct: () => void
 }
 
-function Item({ modelId, name, hint, action, busy, onAct }: ItemProps) {
+function Item({ modelId, name, hint, action, target, busy, onAct }: ItemProps) {
   return (
     <li className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 px-4 py-2.5">
       <div className="grid min-w-0 gap-0.5">
@@ -86,11 +90,20 @@ function Item({ modelId, name, hint, action, busy, onAct }: ItemProps) {
         </Link>
         <span className="text-[0.8125rem] break-words text-muted">{hint}</span>
       </div>
-      {action !== null && (
-        <Button size="small" disabled={busy} aria-label={words.of(action, name)} onClick={onAct}>
-          {action}
-        </Button>
-      )}
+      <div className="flex flex-wrap gap-2 empty:hidden">
+        {target !== null && (
+          <Button asChild size="small">
+            <Link to="/playground" search={{ deployment: target }} aria-label={words.inPlayground(name)}>
+              {text.deployments.openInPlayground}
+            </Link>
+          </Button>
+        )}
+        {action !== null && (
+          <Button size="small" disabled={busy} aria-label={words.of(action, name)} onClick={onAct}>
+            {action}
+          </Button>
+        )}
+      </div>
     </li>
   )
 }

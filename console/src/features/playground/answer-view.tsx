@@ -15,6 +15,7 @@ import type { Answer } from './answer.ts'
 import { requestAnswer } from './conversation.ts'
 import { focusComposer } from './focus.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'
+import { toDeploymentId } from './targets.ts'
 import { WaitingAnswer } from './waiting-answer.tsx'
 
 // Large, and only needed for the first answer.
@@ -23,7 +24,7 @@ const Markdown = lazyPart(() => import('./markdown.tsx').then((module) => module
 interface AnswerViewProps {
   answer: Answer
   turnId: number
-  deploymentId: string
+  targetId: string
   name: string
   /** Whether the answer can be regenerated. */
   repeatable: boolean
@@ -31,10 +32,11 @@ interface AnswerViewProps {
 
 /** A streaming or finished answer with its metrics and actions. */
 export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
-  const { answer, turnId, deploymentId, name, repeatable } = props
+  const { answer, turnId, targetId, name, repeatable } = props
+  const deploymentId = toDeploymentId(targetId)
   const { content, reasoning, toolCalls, state } = answer
   const again = () => {
-    requestAnswer(turnId, deploymentId)
+    requestAnswer(turnId, targetId)
     focusComposer()
   }
   const empty = !content && !reasoning && toolCalls.length === 0

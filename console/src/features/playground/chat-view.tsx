@@ -1,7 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { CodeXml, MessagesSquare, SlidersHorizontal, SquarePen } from 'lucide-react'
 import { Suspense, useEffect, useMemo, useState } from 'react'
-import type { Deployment } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/states.tsx'
@@ -21,11 +20,12 @@ import {
   stopAllAnswers,
 } from './conversation.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
-import { isUsable } from './deployment-names.ts'
 import { DeploymentNotices } from './deployment-notices.tsx'
 import { focusComposer } from './focus.ts'
 import { ViewCodeDialog } from './lazy-dialogs.ts'
 import { useStore } from './store.ts'
+import { isUsable, toSampleModel } from './targets.ts'
+import type { Target } from './targets.ts'
 import { Transcript } from './transcript.tsx'
 import { ViewFrame } from './view-frame.tsx'
 import type { ViewProps } from './view-frame.tsx'
@@ -33,16 +33,16 @@ import type { ViewProps } from './view-frame.tsx'
 const maxDeployments = 4
 
 /** A conversation with one deployment, or the same conversation with several. */
-export function ChatView({ heading, deployments, names, ids, onChoose }: ViewProps) {
+export function ChatView({ heading, targets, names, ids, onChoose }: ViewProps) {
   const hasTurns = useStore(conversation, ({ turns }) => turns.length > 0)
   const busy = useStore(conversation, hasPendingAnswer)
   const outcome = useStore(conversation, findOutcome)
-  const chosen = useSelection(deployments, ids, onChoose)
+  const chosen = useSelection(targets, ids, onChoose)
   const readyIds = useMemo(
-    () => chosen.filter((id) => deployments.some((one) => one.id === id && answersRequests(one))),
-    [chosen, deployments],
+    () => chosen.filter((id) => targets.some((one) => one.id === id && answersRequests(one))),
+    [chosen, targets],
   )
-  const first = deployments.find(({ id }) => id === chosen[0])
+  const first = targets.find(({ id }) => id === chosen[0])
   const parameters = useParameters()
   const [codeOpen, setCodeOpen] = useState(false)
   useEscapeToStop(busy)
@@ -60,7 +60,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
         heading={heading}
         choice={
           <DeploymentChoice
-            deployments={deployments}
+            targets={targets}
             names={names}
             ids={chosen}
             max={maxDeployments}
@@ -77,7 +77,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
         }
       >
         <Transcript
-          modelName={first?.model_name}
+          modelName={first?.deployment.model_name}
           names={names}
           readyIds={readyIds}
           many={chosen.length > 1}
@@ -85,7 +85,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
         />
         <div className="grid gap-2 px-4 pt-1 pb-4 sm:px-8">
           <div className="mx-auto grid w-full max-w-3xl gap-2">
-            <DeploymentNotices deployments={deployments} names={names} ids={chosen} />
+            <DeploymentNotices targets={targets} names={names} ids={chosen} />
             {!parameters.valid && <BadParameters parameters={parameters} />}
           </div>
           <Composer readyIds={readyIds} busy={busy} valid={parameters.valid} />
@@ -102,7 +102,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
             kind="chat"
             body={{
               ...previewRequest(chosen[0] ?? '', text.playground.exampleMessage),
-              ...(first && { model: first.inference_model_uid }),
+              ...(first && { model: toSampleModel(first) }),
             }}
           />
         )}
@@ -145,15 +145,15 @@ function ChatActions({ hasTurns, parameters: { shown, show }, onViewCode }: Chat
   )
 }
 
-/** The selected deployments: those in the URL, or those of the last visit, or a running one. Adds the selection to an empty URL. */
+/** The selected targets: those in the URL, or those of the last visit, or a running one. Adds the selection to an empty URL. */
 function useSelection(
-  deployments: readonly Deployment[],
+  targets: readonly Target[],
   ids: readonly string[],
   onChoose: (ids: readonly string[]) => void,
 ) {
   const chosenList = (() => {
     if (ids.length > 0) return ids.slice(0, maxDeployments)
-    const usable = deployments.filter(isUsable)
+    const usable = targets.filter(isUsable)
     const { deploymentIds } = conversation.get()
     const previous = deploymentIds.filter((id) => usable.some((one) => one.id === id))
     if (previous.length > 0) return previous

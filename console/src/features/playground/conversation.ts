@@ -8,7 +8,7 @@ import type { ParameterTexts } from './parameters.ts'
 import { readChunks } from './read-chunks.ts'
 import { createStore } from './store.ts'
 
-/** A prompt and its answers by deployment id. */
+/** A prompt and its answers by the id of the deployment, or of the deployment with an adapter (`targets.ts`). */
 export interface Turn {
   readonly id: number
   readonly prompt: string
@@ -21,7 +21,7 @@ export interface Conversation {
   /** The unsent message. */
   readonly draft: string
   readonly parameters: ParameterTexts
-  /** The deployments that were selected last. */
+  /** The deployments and adapters that were selected last. */
   readonly deploymentIds: readonly string[]
 }
 

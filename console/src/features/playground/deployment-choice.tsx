@@ -1,24 +1,24 @@
 import { Plus, X } from 'lucide-react'
-import type { Deployment } from '../../contract.ts'
 import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
 import { UnlabeledSelect } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
-import { isUsable } from './deployment-names.ts'
+import { isUsable } from './targets.ts'
+import type { Target } from './targets.ts'
 
 interface DeploymentChoiceProps {
-  deployments: readonly Deployment[]
+  targets: readonly Target[]
   names: ReadonlyMap<string, string>
   ids: readonly string[]
-  /** The maximum number of selected deployments. */
+  /** The maximum number of selected targets. */
   max: number
   onChoose: (ids: readonly string[]) => void
 }
 
-/** Selects one deployment, or several to compare. */
-export function DeploymentChoice({ deployments, names, ids, max, onChoose }: DeploymentChoiceProps) {
-  const offered = deployments.filter(isUsable)
+/** Selects a deployment or one of its adapters, or several to compare. */
+export function DeploymentChoice({ targets, names, ids, max, onChoose }: DeploymentChoiceProps) {
+  const offered = targets.filter(isUsable)
   const next = offered
     .toSorted((a, b) => Number(b.status === 'running') - Number(a.status === 'running'))
     .find(({ id }) => !ids.includes(id))
@@ -73,6 +73,6 @@ export function DeploymentChoice({ deployments, names, ids, max, onChoose }: Dep
   )
 }
 
-function toLabel(name: string, { status }: Deployment) {
+function toLabel(name: string, { status }: Target) {
   return status === 'running' ? name : text.playground.withStatus(name, text.playground.status[status])
 }

@@ -1,29 +1,29 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { Deployment } from '../../contract.ts'
 import { Notice } from '../../components/states.tsx'
 import { eventsQuery, findStartTime } from '../../domain/deployments/events.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 import { formatDuration } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { conversation, isAsking } from './conversation.ts'
-import { isUsable } from './deployment-names.ts'
 import { useStore } from './store.ts'
+import { isUsable } from './targets.ts'
+import type { Target } from './targets.ts'
 
 interface DeploymentNoticesProps {
-  deployments: readonly Deployment[]
+  targets: readonly Target[]
   names: ReadonlyMap<string, string>
   ids: readonly string[]
 }
 
-/** Lists the selected deployments that don't answer at once, with the reason. */
-export function DeploymentNotices({ deployments, names, ids }: DeploymentNoticesProps) {
+/** Lists the selected targets that don't answer at once, with the reason. */
+export function DeploymentNotices({ targets, names, ids }: DeploymentNoticesProps) {
   return ids.map((id) => (
     <DeploymentNotice
       key={id}
       id={id}
       name={names.get(id) ?? text.playground.gone}
-      deployment={deployments.find((one) => one.id === id)}
+      target={targets.find((one) => one.id === id)}
     />
   ))
 }
@@ -31,22 +31,22 @@ export function DeploymentNotices({ deployments, names, ids }: DeploymentNotices
 interface DeploymentNoticeProps {
   id: string
   name: string
-  deployment: Deployment | undefined
+  target: Target | undefined
 }
 
-function DeploymentNotice({ id, name, deployment }: DeploymentNoticeProps) {
+function DeploymentNotice({ id, name, target }: DeploymentNoticeProps) {
   const asking = useStore(conversation, (state) => isAsking(state, id))
-  if (deployment?.status === 'running') return null
+  if (target?.status === 'running') return null
   // The answer says what it waits for.
-  if (asking && deployment && isUsable(deployment)) return null
+  if (asking && target && isUsable(target)) return null
   return (
     <Notice
-      tone={!deployment || isEnding(deployment) ? 'warn' : deployment.status === 'failed' ? 'bad' : 'busy'}
+      tone={!target || isEnding(target) ? 'warn' : target.status === 'failed' ? 'bad' : 'busy'}
       action={
-        deployment && (
+        target && (
           <Link
             to="/deployments/$deploymentId"
-            params={{ deploymentId: id }}
+            params={{ deploymentId: target.deployment.id }}
             className="font-medium underline underline-offset-4"
           >
             {text.playground.openDeployment}
@@ -55,17 +55,18 @@ function DeploymentNotice({ id, name, deployment }: DeploymentNoticeProps) {
       }
     >
       <span role="status">
-        {describeState(name, deployment)} {deployment?.status === 'sleeping' && <LastStart id={id} />}
+        {describeState(name, target)}{' '}
+        {target?.status === 'sleeping' && <LastStart id={target.deployment.id} />}
       </span>
     </Notice>
   )
 }
 
-function describeState(name: string, deployment: Deployment | undefined) {
-  if (!deployment) return text.playground.isUnknown
-  if (isEnding(deployment)) return text.playground.isGone(name)
-  if (deployment.status === 'sleeping') return text.playground.isSleeping(name)
-  return deployment.status === 'failed' ? text.playground.hasFailed(name) : text.playground.notReady(name)
+function describeState(name: string, target: Target | undefined) {
+  if (!target) return text.playground.isUnknown
+  if (isEnding(target)) return text.playground.isGone(name)
+  if (target.status === 'sleeping') return text.playground.isSleeping(name)
+  return target.status === 'failed' ? text.playground.hasFailed(name) : text.playground.notReady(name)
 }
 
 /** How long the last start of a deployment took; nothing until that is known. */

@@ -12,21 +12,21 @@ import { Action } from './action.tsx'
 import { comparison, minTexts, useCompare } from './comparison.ts'
 import type { ComparedText, ComparisonResult } from './comparison.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
-import { isUsable } from './deployment-names.ts'
 import { DeploymentNotices } from './deployment-notices.tsx'
 import { ViewCodeDialog } from './lazy-dialogs.ts'
 import { SimilarityTable } from './similarity-table.tsx'
 import { summarize } from './similarity.ts'
 import { useStore } from './store.ts'
+import { isUsable, toSampleModel } from './targets.ts'
 import { TextList } from './text-list.tsx'
 import { ViewFrame } from './view-frame.tsx'
 import type { ViewProps } from './view-frame.tsx'
 
 /** Embeds a few texts with a deployment and shows their similarities. */
-export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: ViewProps) {
+export function EmbeddingsView({ heading, targets, names, ids, onChoose }: ViewProps) {
   const { texts, result } = useStore(comparison, (state) => state)
   const [codeOpen, setCodeOpen] = useState(false)
-  const usable = deployments.filter(isUsable)
+  const usable = targets.filter(isUsable)
   const id = ids[0] ?? (usable.find(({ status }) => status === 'running') ?? usable[0])?.id
   if (id === undefined) {
     return (
@@ -36,14 +36,13 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
     )
   }
 
-  const answers = deployments.some((one) => one.id === id && answersRequests(one))
+  const target = targets.find((one) => one.id === id)
+  const answers = target !== undefined && answersRequests(target)
   const written = texts.map(({ words }) => words.trim()).filter((words) => words !== '')
   return (
     <ViewFrame
       heading={heading}
-      choice={
-        <DeploymentChoice deployments={deployments} names={names} ids={[id]} max={1} onChoose={onChoose} />
-      }
+      choice={<DeploymentChoice targets={targets} names={names} ids={[id]} max={1} onChoose={onChoose} />}
       actions={
         <Action
           icon={<CodeXml aria-hidden />}
@@ -54,7 +53,7 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
     >
       <div className="min-h-0 flex-1 overflow-y-auto px-4 pt-1 pb-8 sm:px-8">
         <div className="grid max-w-6xl gap-5">
-          <DeploymentNotices deployments={deployments} names={names} ids={[id]} />
+          <DeploymentNotices targets={targets} names={names} ids={[id]} />
           <div className="grid items-start gap-5 xl:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]">
             <TextsForm texts={texts} written={written} deployment={id} answers={answers} />
             <Section title={text.playground.similarities} flush>
@@ -75,7 +74,7 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
             onClose={() => setCodeOpen(false)}
             kind="embeddings"
             body={{
-              model: deployments.find((one) => one.id === id)?.inference_model_uid ?? id,
+              model: target ? toSampleModel(target) : id,
               input: written,
             }}
           />

@@ -11,7 +11,7 @@ import { clearConversation } from './conversation.ts'
 import { EmbeddingsView } from './embeddings-view.tsx'
 import { clearComparison } from './comparison.ts'
 import { clearOnOwnerChange } from './clear-on-owner-change.ts'
-import { usePlaygroundDeployments } from './queries.ts'
+import { usePlaygroundTargets } from './queries.ts'
 import { forgetSavedConversation, keepConversation } from './saved-conversation.ts'
 import { ViewFrame } from './view-frame.tsx'
 
@@ -21,9 +21,9 @@ export function PlaygroundPage() {
   useClearOnOwnerChange()
   const search = useSearch({ from: '/app/playground' })
   const navigate = useNavigate({ from: '/playground' })
-  const { deployments, error, retry } = usePlaygroundDeployments()
+  const { targets, error, retry } = usePlaygroundTargets()
   const ids = [...new Set(search.deployment?.split(',').filter(Boolean))]
-  const isEmbedding = deployments?.embedding.some(({ id }) => id === ids[0]) ?? false
+  const isEmbedding = targets?.embedding.some(({ id }) => id === ids[0]) ?? false
   const view = search.tab === 'embeddings' || (!search.tab && isEmbedding) ? 'embeddings' : 'chat'
   const choose = (chosen: readonly string[]) =>
     void navigate({ search: { tab: search.tab, deployment: chosen.join(',') }, replace: true })
@@ -44,11 +44,11 @@ export function PlaygroundPage() {
   const View = view === 'chat' ? ChatView : EmbeddingsView
   return (
     <div data-fills-window className="flex h-0 min-h-[30rem] grow">
-      {deployments ? (
+      {targets ? (
         <View
           heading={heading}
-          deployments={view === 'chat' ? deployments.chat : deployments.embedding}
-          names={deployments.names}
+          targets={view === 'chat' ? targets.chat : targets.embedding}
+          names={targets.names}
           ids={ids}
           onChoose={choose}
         />

@@ -1,38 +1,38 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { useSession } from '../../api/session.ts'
-import type { Deployment } from '../../contract.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { text } from '../../text/index.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'
-import { nameDeployments } from './deployment-names.ts'
+import { listTargets, nameTargets } from './targets.ts'
+import type { Target } from './targets.ts'
 
-/** The deployments that the person may call, by type, newest first. */
-export interface PlaygroundDeployments {
-  chat: Deployment[]
-  embedding: Deployment[]
-  /** Unique names by deployment id. */
+/** The deployments that the person may call, with their adapters, by type, newest first. */
+export interface PlaygroundTargets {
+  chat: Target[]
+  embedding: Target[]
+  /** Unique names by id. */
   names: ReadonlyMap<string, string>
 }
 
-/** The deployments, kept up to date; null until they have loaded. */
-export function usePlaygroundDeployments(): {
-  deployments: PlaygroundDeployments | null
+/** The targets, kept up to date; null until they have loaded. */
+export function usePlaygroundTargets(): {
+  targets: PlaygroundTargets | null
   error: Error | null
   retry: () => void
 } {
   const { user } = useSession()
   const all = useQuery(activeDeploymentsQuery)
-  const deployments = useMemo(() => {
+  const targets = useMemo(() => {
     if (!all.data) return null
-    const { items } = all.data
+    const items = listTargets(all.data.items)
     return {
-      chat: items.filter(({ model_type }) => model_type === 'LLM'),
-      embedding: items.filter(({ model_type }) => model_type === 'embedding'),
-      names: nameDeployments(items, user.id),
+      chat: items.filter(({ deployment }) => deployment.model_type === 'LLM'),
+      embedding: items.filter(({ deployment }) => deployment.model_type === 'embedding'),
+      names: nameTargets(items, user.id),
     }
   }, [all.data, user.id])
-  return { deployments, error: deployments ? null : all.error, retry: () => void all.refetch() }
+  return { targets, error: targets ? null : all.error, retry: () => void all.refetch() }
 }
 
 /** The catalog's prompts for a model, or general ones if it has none; empty until the catalog has loaded. */

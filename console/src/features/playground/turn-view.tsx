@@ -15,7 +15,7 @@ import { isPlainEnter } from './keys.ts'
 interface TurnViewProps {
   turn: Turn
   names: ReadonlyMap<string, string>
-  /** The selected deployments that answer requests. */
+  /** The selected targets that answer requests. */
   readyIds: readonly string[]
   last: boolean
   /** Whether any answer is streaming. */
@@ -49,7 +49,7 @@ export const TurnView = memo(function TurnView({ turn, names, readyIds, last, bu
             <AnswerView
               answer={answer}
               turnId={turn.id}
-              deploymentId={id}
+              targetId={id}
               name={names.get(id) ?? text.playground.gone}
               repeatable={last && names.has(id)}
             />

@@ -1,15 +1,15 @@
 import type { ReactNode } from 'react'
-import type { Deployment } from '../../contract.ts'
 import { classNames } from '../../class-names.ts'
+import type { Target } from './targets.ts'
 
 /** The props of both playground views. */
 export interface ViewProps {
   /** The page's title and the control that switches between views. */
   heading: ReactNode
-  /** The deployments of the view's type. */
-  deployments: readonly Deployment[]
+  /** The deployments of the view's type, with their adapters. */
+  targets: readonly Target[]
   names: ReadonlyMap<string, string>
-  /** The deployments in the URL. */
+  /** The targets in the URL. */
   ids: readonly string[]
   onChoose: (ids: readonly string[]) => void
 }

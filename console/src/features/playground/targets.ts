@@ -1,0 +1,63 @@
+import type { Deployment, DeploymentStatus } from '../../contract.ts'
+import { isEnding } from '../../domain/deployments/status.ts'
+import { text } from '../../text/index.ts'
+import { shortenId, nameVariant } from '../../domain/models/variant-names.ts'
+
+/** What a request names: a deployment, or an adapter that it serves. */
+export interface Target {
+  /** The `model` of requests: the deployment's id, or `id:adapter` */
+  id: string
+  deployment: Deployment
+  /** Name of the adapter; null for the deployment's own model */
+  adapter: string | null
+  /** That of the deployment; an adapter that its engine does not have yet is still starting */
+  status: DeploymentStatus
+}
+
+/** The deployments, each followed by its adapters. */
+export function listTargets(deployments: readonly Deployment[]): Target[] {
+  return deployments.flatMap((deployment) => {
+    const { id, status, adapters } = deployment
+    return [
+      { id, deployment, adapter: null, status },
+      ...adapters.map(({ model_name: adapter, ready }) => ({
+        id: addAdapter(id, adapter),
+        deployment,
+        adapter,
+        status: status === 'running' && !ready ? 'deploying' : status,
+      })),
+    ]
+  })
+}
+
+/** The `model` of code samples. */
+export const toSampleModel = ({ deployment, adapter }: Target) =>
+  addAdapter(deployment.inference_model_uid, adapter)
+
+/** The id of a target's deployment. */
+export const toDeploymentId = (targetId: string) => targetId.split(':', 1)[0]!
+
+/** Whether the target answers now or will once it runs. */
+export const isUsable = (target: Pick<Target, 'status'>) => !isEnding(target) && target.status !== 'failed'
+
+/** Unique names of targets, by id: those of others name their owner; usable ones with the same name get a shortened id. */
+export function nameTargets(targets: readonly Target[], userId: number): ReadonlyMap<string, string> {
+  const plainName = ({ deployment, adapter }: Target) => {
+    const { model_name: model, owner } = deployment
+    const name = text.playground.deploymentName(addAdapter(model, adapter), nameVariant(deployment))
+    return owner.user_id === String(userId) ? name : `${name} · ${owner.name || owner.email}`
+  }
+  const sharing = Map.groupBy(targets.filter(isUsable), plainName)
+  return new Map(
+    targets.map((one) => {
+      const name = plainName(one)
+      const isUnique = (sharing.get(name)?.length ?? 0) <= 1
+      return [one.id, isUnique ? name : `${name} · ${shortenId(one.deployment.id)}`]
+    }),
+  )
+}
+
+/** Adds an adapter to a name or id of a deployment, as requests do. */
+function addAdapter(name: string, adapter: string | null): string {
+  return adapter === null ? name : `${name}:${adapter}`
+}
