@@ -35,13 +35,14 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
   }
   const { upload, ...controls } = useFileUpload((id) => inspect.mutate({ upload_id: id }))
   const [wantsToken, setWantsToken] = useState(false)
-  const [base, setBase] = useState('')
+  // Null until the person chooses. An empty choice keeps the field, which has the focus.
+  const [base, setBase] = useState<string | null>(null)
   const inspection = inspect.data
   const error = add.error ?? inspect.error
-  const asksBase = base !== '' || (inspection?.adapter ?? null) !== null
+  const asksBase = base !== null || (inspection?.adapter ?? null) !== null
   const submit = ({ huggingface, token, model_name }: Record<Fields, string>) => {
     const name = model_name?.trim()
-    const baseModel = base === '' ? {} : { base_model: base }
+    const baseModel = base ? { base_model: base } : {}
     if (upload?.id) {
       const request = { upload_id: upload.id, ...baseModel }
       if (inspection === undefined) inspect.mutate(request)
@@ -89,7 +90,7 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
             required
             onChange={() => {
               startOver()
-              setBase('')
+              setBase(null)
             }}
             error={fieldErrors(error)['huggingface']}
           />
@@ -100,7 +101,7 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
             onResume={controls.resume}
             onCancel={() => {
               startOver()
-              setBase('')
+              setBase(null)
               void controls.cancel().then(() => uploads.refetch())
             }}
           />
@@ -128,7 +129,7 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
         )}
         {asksBase && (
           <BaseModelField
-            value={base}
+            value={base ?? ''}
             onChange={(model) => {
               startOver()
               setBase(model)
