@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs'
-import { readdir, rename, rm, stat } from 'node:fs/promises'
+import { open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { locateModelFile, locateModelFolder, readModelFileName } from '../../base/model-files.ts'
 import type { ModelStore } from '../../ports/model-store.ts'
 
@@ -14,8 +13,10 @@ export function createDiskStore(dataDirectory: string): ModelStore {
         ({ size }) => size,
         () => null,
       ),
-    read: async (sha256, { start, end }) =>
-      createReadStream(locate(sha256), { start, end: end - 1, highWaterMark: chunkBytes }),
+    async read(sha256, { start, end }) {
+      const file = await open(locate(sha256))
+      return file.createReadStream({ start, end: end - 1, highWaterMark: chunkBytes })
+    },
     put: (sha256, path) => rename(path, locate(sha256)),
     remove: (sha256) => rm(locate(sha256), { force: true }),
     list: () => listContents(locateModelFolder(dataDirectory)),

@@ -11,8 +11,11 @@ export function withLeftFiles(remote: ModelStore, dataDirectory: string): ModelS
   return {
     ...remote,
     measure: async (sha256) => (await disk.measure(sha256)) ?? remote.measure(sha256),
-    read: async (sha256, range) =>
-      (await disk.measure(sha256)) === null ? remote.read(sha256, range) : disk.read(sha256, range),
+    read: (sha256, range) =>
+      disk.read(sha256, range).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return remote.read(sha256, range)
+        throw error
+      }),
     async remove(sha256) {
       await disk.remove(sha256)
       await remote.remove(sha256)

@@ -8,11 +8,11 @@ import {
   GetObjectCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
-  paginateListObjectsV2,
+  ListObjectsV2Command,
   PutObjectCommand,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
-import type { S3Client } from '@aws-sdk/client-s3'
+import type { ListMultipartUploadsCommandOutput, S3Client } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { ApplicationError } from '../../base/errors.ts'
 import { nameModelFile, readModelFileName } from '../../base/model-files.ts'
@@ -86,27 +86,38 @@ export function createS3Store(settings: S3StoreSettings): ModelStore {
       const command = new DeleteObjectCommand(keyOf(sha256))
       await ask('remove a file', (abortSignal) => client.send(command, { abortSignal }))
     },
-    list: () =>
-      ask('list files', async (abortSignal) => {
-        const found: string[] = []
-        for await (const { Contents = [] } of paginateListObjectsV2(
-          { client },
-          { Bucket, Prefix },
-          { abortSignal },
-        ))
-          for (const { Key = '' } of Contents) found.push(readModelFileName(Key.slice(Prefix.length)) ?? '')
-        return found.filter((sha256) => sha256 !== '')
-      }),
-    async tidy() {
-      const before = clock().getTime() - abandonedMilliseconds
-      await ask('end abandoned multipart uploads', async (abortSignal) => {
-        const open = new ListMultipartUploadsCommand({ Bucket, Prefix })
-        const { Uploads = [] } = await client.send(open, { abortSignal })
-        for (const { Key, UploadId, Initiated } of Uploads) {
-          if (Initiated === undefined || Initiated.getTime() > before) continue
-          await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }), { abortSignal })
+    async list() {
+      const found: string[] = []
+      let ContinuationToken: string | undefined
+      do {
+        const command = new ListObjectsV2Command({ Bucket, Prefix, ContinuationToken })
+        const page = await ask('list files', (abortSignal) => client.send(command, { abortSignal }))
+        for (const { Key = '' } of page.Contents ?? []) {
+          const sha256 = readModelFileName(Key.slice(Prefix.length))
+          if (sha256 !== null) found.push(sha256)
         }
-      })
+        ContinuationToken = page.NextContinuationToken
+      } while (ContinuationToken !== undefined)
+      return found
+    },
+    async tidy(signal) {
+      const before = clock().getTime() - abandonedMilliseconds
+      const what = 'end abandoned multipart uploads'
+      let page: ListMultipartUploadsCommandOutput | undefined
+      do {
+        const list = new ListMultipartUploadsCommand({
+          Bucket,
+          Prefix,
+          KeyMarker: page?.NextKeyMarker,
+          UploadIdMarker: page?.NextUploadIdMarker,
+        })
+        page = await ask(what, (abortSignal) => client.send(list, { abortSignal }))
+        for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
+          if (Initiated === undefined || Initiated.getTime() > before) continue
+          const abort = new AbortMultipartUploadCommand({ Bucket, Key, UploadId })
+          await ask(what, (abortSignal) => client.send(abort, { abortSignal }))
+        }
+      } while (page.IsTruncated === true && !signal.aborted)
     },
     async check() {
       const probe = { Bucket, Key: `${Prefix}write-check-${randomUUID()}` }
