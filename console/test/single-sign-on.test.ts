@@ -55,6 +55,7 @@ test('a person sees their linked identity, and removes it once they have a passw
   const password = 'difference engine'
   await page.getByLabel('New password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Set password' }).click()
+  await page.waitForURL('**/sign-in')
   await page.goto('/sign-in?return_to=/profile')
   await signIn(page, { email, password, name: '', organization: '' })
   await identity.getByRole('button', { name: 'Remove the link to Example Login' }).click()
