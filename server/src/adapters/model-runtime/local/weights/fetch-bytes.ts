@@ -44,6 +44,7 @@ const maxRedirects = 10
 /** The size of a file in bytes; null if the server doesn't say, or refuses HEAD. Throws only when aborted. */
 export async function fetchSize(source: DownloadSource, options: FetchOptions): Promise<number | null> {
   try {
+    if (source.store !== undefined) return await source.store.measure(source.sha256!)
     const { body, total } = await fetchBytes(source, 0, null, { ...options, method: 'HEAD' })
     discard(body)
     return total
