@@ -450,7 +450,7 @@ export interface ModelRuntime {
    * `apiKey` as a bearer token. `refused` is a header that the engine answered with 401.
    */
   authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
-  /** Reads an error response; null if callers may see it as it is. Defined only for engines whose errors may not have OpenAI's shape. */
+  /** Reads an error response; null if callers may see it as it is. Undefined where all engines answer errors in OpenAI's shape. */
   readEngineError?(response: EngineErrorResponse): EngineError | null
   /** The model's name in requests to an engine. Defined only for runtimes where two engines can't have the same one. */
   nameModel?(engineId: string): string

@@ -22,7 +22,7 @@ export async function leaseDueDeployments(
   limit: number,
 ): Promise<LeasedDeployment[]> {
   const leased = await takeLeases(db, worker, leaseSeconds, limit)
-  // Read afterwards: nobody else may change them now.
+  // Read under the lease, which keeps other workers from changing them.
   const instances = await listLiveInstances(
     db,
     leased.map(({ id }) => id),

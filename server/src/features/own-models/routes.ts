@@ -46,7 +46,7 @@ const maxWaitingReads = 32
 
 type RunRead = <Value>(read: () => Promise<Value>) => Promise<Value>
 
-/** The models of an organization: what a repository would give, import, change and removal. */
+/** The models of an organization: inspection of a repository, import, change and removal. */
 export function ownModelRoutes(app: App, deps: InspectDeps): void {
   const runRead = limitReads()
   inspectRoute(app, deps, runRead)

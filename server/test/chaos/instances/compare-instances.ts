@@ -4,7 +4,7 @@ import type { Action, Event, Records, Span } from './records.ts'
 
 /** Why Berth's record may differ a little from that of the hardware. Times are milliseconds of fast time. */
 export interface Disturbances {
-  /** The most by which a clock was wrong */
+  /** The largest error of a clock */
   clock: number
   /** How long a step of a worker may take on a busy machine */
   delay: number
@@ -88,7 +88,7 @@ export function findSharedSeconds(
   })
 }
 
-/** Whenever an instance starts, there are no more than the policy in force allows. One that is being given back is none. */
+/** With each instance that starts, a deployment has at most as many as the policy in force allows. One that is being given back doesn't count. */
 export function findTooMany(
   holdings: readonly Holding[],
   actions: readonly Action[],
