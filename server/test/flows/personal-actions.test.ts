@@ -78,3 +78,16 @@ test('the CSV export of the audit log is in the audit log; a page of it is not',
   expect(csv.status).toBe(200)
   expect(await see(admin!, 1)).toEqual(['organization.audit_log_exported'])
 })
+
+test('a CSV export of the usage is in the audit log with its range; a page of it is not', async () => {
+  const [admin] = admins
+  const usage = '/v1/billing/usage?group_by=member&from=2026-01-01&to=2026-01-31'
+  expect((await admin!.get(usage)).status).toBe(200)
+  expect(await see(admin!, 1)).toEqual(['invitation.accepted'])
+  expect((await admin!.request('GET', usage, undefined, { accept: 'text/csv' })).status).toBe(200)
+  const { items } = (await admin!.get(route)).body
+  expect(items[0]).toMatchObject({
+    action: 'organization.usage_exported',
+    details: { group_by: 'member', days: { from: '2026-01-01', to: '2026-01-31' } },
+  })
+})

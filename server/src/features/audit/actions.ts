@@ -30,6 +30,7 @@ export const auditActions = [
   'organization.limit_changed',
   'organization.closed',
   'organization.audit_log_exported',
+  'organization.usage_exported',
   'member.role_changed',
   'member.removed',
   'member.left',

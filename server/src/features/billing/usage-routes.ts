@@ -4,6 +4,7 @@ import type { App } from '../../http/app.ts'
 import { sendCsv, wantsCsv } from '../../http/csv.ts'
 import { jsonOrCsv } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { listOpenAnomalies } from '../metering/anomalies.ts'
 import { listDailyUsage, listGroupedUsage } from '../metering/grouped-usage.ts'
 import type { UsageGrouping } from '../metering/grouped-usage.ts'
@@ -88,6 +89,13 @@ function groupedUsageRoute(app: App, deps: Deps): void {
       const body = await readUsage(deps, viewer, head, query.group_by)
       if (!wantsCsv(request)) return body
       const name = `usage-${query.group_by}-${days.from}-${days.to}.csv`
+      const target = {
+        type: 'organization',
+        id: viewer.organizationId,
+        name: viewer.organizationName,
+      } as const
+      const details = { group_by: query.group_by, days: { from: days.from, to: days.to } }
+      await recordAction(deps.db, viewer, 'organization.usage_exported', { target, details })
       return sendCsv<(typeof body.items)[number]>(
         reply,
         name,
