@@ -11,7 +11,8 @@ import { readInstanceTypesFile } from '../../src/features/placement/instance-typ
 import { selectInstance, sizeOffer } from '../../src/features/placement/instance-selection.ts'
 import type { SelectionRules } from '../../src/features/placement/instance-selection.ts'
 import { noMinimums } from '../../src/features/placement/serving-capacity.ts'
-import type { EngineSpec, ModelVariant } from '../../src/ports/model-runtime.ts'
+import type { EngineSpec } from '../../src/ports/model-runtime.ts'
+import type { ModelVariant } from '../../src/ports/model-variant.ts'
 import { llamaServerOptions, vllmOptions } from '../support/engine-options.ts'
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../../catalog/${name}`, import.meta.url))

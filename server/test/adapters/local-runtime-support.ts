@@ -7,13 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished, vi } from 'vitest'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
-import type {
-  EngineObservation,
-  EngineSpec,
-  ModelRuntime,
-  ModelVariant,
-  WeightSource,
-} from '../../src/ports/model-runtime.ts'
+import type { EngineObservation, EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
+import type { ModelVariant, WeightSource } from '../../src/ports/model-variant.ts'
 import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
 import { listen } from '../support/listen.ts'
 

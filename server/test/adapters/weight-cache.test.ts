@@ -4,7 +4,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
 import { createWeightStore } from '../../src/adapters/model-runtime/local/weights/weights.ts'
 import type { WeightStore } from '../../src/adapters/model-runtime/local/weights/weights.ts'
-import type { EngineObservation, ModelVariant } from '../../src/ports/model-runtime.ts'
+import type { EngineObservation } from '../../src/ports/model-runtime.ts'
+import type { ModelVariant } from '../../src/ports/model-variant.ts'
 import {
   patient,
   tinyModel,

@@ -2,7 +2,8 @@ import { llamaCpp } from '../../src/adapters/model-runtime/engines/llama-cpp.ts'
 import { vllm } from '../../src/adapters/model-runtime/engines/vllm.ts'
 import { embedded } from '../../src/adapters/model-runtime/local/engine/embedded.ts'
 import type { ServedModel } from '../../src/features/placement/memory-estimate.ts'
-import type { ModelVariant, RuntimeEngine } from '../../src/ports/model-runtime.ts'
+import type { ModelVariant } from '../../src/ports/model-variant.ts'
+import type { RuntimeEngine } from '../../src/ports/runtime-engine.ts'
 
 /** The engines that Berth knows. */
 export const engines = {

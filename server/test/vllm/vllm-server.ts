@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ModelType } from '../../src/ports/model-runtime.ts'
+import type { ModelType } from '../../src/ports/model-variant.ts'
 import { startHubServer } from '../support/hub/hub-server.ts'
 import type { HubRepository } from '../support/hub/hub-server.ts'
 import { startTestServer } from '../support/server.ts'

@@ -1,12 +1,8 @@
 import { onTestFinished, vi } from 'vitest'
 import { createXinferenceRuntime } from '../../src/adapters/model-runtime/xinference/runtime.ts'
 import type { XinferenceSettings } from '../../src/adapters/model-runtime/xinference/settings.ts'
-import type {
-  EngineObservation,
-  EngineSpec,
-  ModelRuntime,
-  ModelVariant,
-} from '../../src/ports/model-runtime.ts'
+import type { EngineObservation, EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
+import type { ModelVariant } from '../../src/ports/model-variant.ts'
 import { startXinferenceSimulator } from './simulator/simulator.ts'
 import type { SimulatorOptions, XinferenceSimulator } from './simulator/simulator.ts'
 import { makeSpec, makeVariant } from '../adapters/local-runtime-support.ts'

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EngineObservation, EngineSpec, ModelRuntime, ModelType } from '../../ports/model-runtime.ts'
+import type { EngineObservation, EngineSpec, ModelRuntime } from '../../ports/model-runtime.ts'
+import type { ModelType } from '../../ports/model-variant.ts'
 
 /** Limits of the warm-up, in milliseconds. */
 export interface WarmUpTimeouts {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import type { RuntimeEngine } from '../../ports/model-runtime.ts'
+import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import { engines } from '../../../test/support/engines.ts'
 import { readCatalogFile } from './sources/file.ts'
 import { findEngineIncompatibility, listServedTags } from './engine-choice.ts'

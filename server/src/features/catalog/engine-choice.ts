@@ -1,5 +1,6 @@
 import { compareVersions } from '../../base/compare-versions.ts'
-import type { ModelVariant, RuntimeEngine } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-variant.ts'
+import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 
 /** The engine of a runtime that loads a format; undefined for unsupported formats. */
 export function findEngine(

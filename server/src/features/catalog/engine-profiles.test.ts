@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-variant.ts'
 import { validateModels } from './sources/file-schema.ts'
 import { readCatalogFile } from './sources/file.ts'
 

@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import type { Mistake } from '../../base/yaml-file.ts'
-import type { EngineProfiles } from '../../ports/model-runtime.ts'
+import type { EngineProfiles } from '../../ports/model-variant.ts'
 import { isCommit } from './is-commit.ts'
 
 /** Values of `--tool-call-parser` in vLLM 0.28 to 0.33. */

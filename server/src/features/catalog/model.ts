@@ -1,6 +1,6 @@
 /** A model of the catalog, wherever it comes from. */
 
-import type { ModelType, ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelType, ModelVariant } from '../../ports/model-variant.ts'
 
 /**
  * Where a model comes from: the catalog file, a repository on the Hub, read at one commit, or an uploaded file. `bytes` is the size of all

@@ -1,7 +1,7 @@
 /** The JSON of models and variants in the database. Rows outlive releases, so the JSON has a version and a parser. */
 
 import { z } from 'zod'
-import { modelTypes } from '../../ports/model-runtime.ts'
+import { modelTypes } from '../../ports/model-variant.ts'
 import type {
   EngineOptions,
   EngineProfile,
@@ -9,7 +9,7 @@ import type {
   ModelArchitecture,
   ModelVariant,
   WeightSource,
-} from '../../ports/model-runtime.ts'
+} from '../../ports/model-variant.ts'
 import type { AdapterFacts, CatalogModel, CatalogVariant, ModelSource } from './model.ts'
 
 /** The version of the JSON that this server writes, and the newest that it reads. */

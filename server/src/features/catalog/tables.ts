@@ -1,6 +1,6 @@
 import type { ColumnType } from 'kysely'
 import type { DefaultedTimestamp } from '../../database/tables.ts'
-import type { ModelType } from '../../ports/model-runtime.ts'
+import type { ModelType } from '../../ports/model-variant.ts'
 
 declare module '../../database/tables.ts' {
   interface Tables {

@@ -1,6 +1,7 @@
 import { ApplicationError } from '../../base/errors.ts'
 import { nameFormat } from '../../base/format-names.ts'
-import type { AdapterServing, ModelAdapter, RuntimeEngine } from '../../ports/model-runtime.ts'
+import type { ModelAdapter } from '../../ports/model-variant.ts'
+import type { AdapterServing, RuntimeEngine } from '../../ports/runtime-engine.ts'
 import type { Services } from '../../services.ts'
 import { findEngine, findRankObstacle } from '../catalog/engine-choice.ts'
 import { findVisibleModel } from '../catalog/find-variant.ts'

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { Services } from '../../services.ts'
-import type { EngineSpec, WeightSource } from '../../ports/model-runtime.ts'
+import type { EngineSpec } from '../../ports/model-runtime.ts'
+import type { WeightSource } from '../../ports/model-variant.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
 import { findWeightToken } from '../own-models/hub-tokens.ts'
 import { deriveFileKey } from '../own-models/uploads/file-key.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { modelTypes } from '../../ports/model-runtime.ts'
-import type { ModelAdapter } from '../../ports/model-runtime.ts'
+import { modelTypes } from '../../ports/model-variant.ts'
+import type { ModelAdapter } from '../../ports/model-variant.ts'
 import { hasAdapter } from './resize.ts'
 import { count, page, pageQuery, queryBoolean, text, timestamp } from '../../http/schemas.ts'
 import { contextTokens, minimums, parallelSequences } from '../placement/schemas.ts'

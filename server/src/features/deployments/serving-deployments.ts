@@ -1,5 +1,5 @@
 import type { Database } from '../../database/tables.ts'
-import type { ModelAdapter, ModelType } from '../../ports/model-runtime.ts'
+import type { ModelAdapter, ModelType } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 import type { Person, Viewer } from '../../base/viewer.ts'
 import { findCatalogName } from '../catalog/find-variant.ts'

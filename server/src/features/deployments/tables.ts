@@ -1,6 +1,6 @@
 import type { ColumnType, Generated, GeneratedAlways, JSONColumnType } from 'kysely'
 import type { FailureStage } from '../../ports/engine-failures.ts'
-import type { ModelAdapter, ModelType } from '../../ports/model-runtime.ts'
+import type { ModelAdapter, ModelType } from '../../ports/model-variant.ts'
 import type { InstanceStatus } from './instances/lifecycle.ts'
 import type { EventTransition } from './event-transition.ts'
 import type { DeploymentStatus, WaitingState, WantedState } from './lifecycle.ts'

@@ -1,5 +1,5 @@
 import type { MemberValue } from '../../gateway/json-walk.ts'
-import type { TokenCounts } from '../../ports/model-runtime.ts'
+import type { TokenCounts } from '../../ports/runtime-engine.ts'
 
 /** The body of a request with the members that were read. */
 export interface ReadBody {

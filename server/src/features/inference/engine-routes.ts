@@ -1,5 +1,5 @@
 import { compareVersions } from '../../base/compare-versions.ts'
-import type { RuntimeEngine } from '../../ports/model-runtime.ts'
+import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 
 type Facts = Pick<RuntimeEngine, 'routes' | 'ignoredFields' | 'version'>
 

@@ -3,7 +3,7 @@ import { Counter } from 'prom-client'
 import type { Registry } from 'prom-client'
 import { Agent, request } from 'undici'
 import { settlesWithin } from '../../database/settles-within.ts'
-import type { TokenCounts } from '../../ports/model-runtime.ts'
+import type { TokenCounts } from '../../ports/runtime-engine.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { EngineTarget } from './targets.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { TokenCounts } from '../../ports/model-runtime.ts'
+import type { TokenCounts } from '../../ports/runtime-engine.ts'
 import { EventRenaming } from './event-renaming.ts'
 import { ModelRenaming } from './model-renaming.ts'
 import { chatCompletions } from './protocols/chat-completions.ts'

@@ -1,6 +1,6 @@
 import { copyText } from '../../base/copy-text.ts'
 import { endOfFirstEvent, endOfLastEvent, eventAround, parseEventData } from '../../gateway/sse-framing.ts'
-import type { TokenCounts } from '../../ports/model-runtime.ts'
+import type { TokenCounts } from '../../ports/runtime-engine.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
 import type { ChoiceCounts } from './choice-counts.ts'

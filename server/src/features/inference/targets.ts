@@ -4,14 +4,14 @@ import type { Notifications } from '../../database/notifications.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { deriveCacheSalt, deriveEngineKey } from '../deployments/engine-spec.ts'
+import type { ModelRuntime } from '../../ports/model-runtime.ts'
 import type {
   AdapterServing,
   EngineRoute,
   MeaningfulField,
-  ModelRuntime,
   RuntimeEngine,
   TokenCounts,
-} from '../../ports/model-runtime.ts'
+} from '../../ports/runtime-engine.ts'
 import type { ServingDeployment, ServingInstance } from '../deployments/serving-deployments.ts'
 import { listEngineRoutes, listIgnoredFields } from './engine-routes.ts'
 import { findTargets } from './find-targets.ts'

@@ -3,7 +3,7 @@
 import { decryptSecret, encryptSecret } from '../../base/encrypt-secret.ts'
 import type { SecretUse } from '../../base/encrypt-secret.ts'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
-import type { WeightSource } from '../../ports/model-runtime.ts'
+import type { WeightSource } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 
 /** Resolves to the token of an organization; null without one, and for one that an older SECRET_KEY encrypted. */

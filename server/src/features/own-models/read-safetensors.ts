@@ -1,5 +1,5 @@
 import type { HubFile } from '../../ports/model-hub.ts'
-import type { ModelType } from '../../ports/model-runtime.ts'
+import type { ModelType } from '../../ports/model-variant.ts'
 import { InvalidFileError } from './files/byte-cursor.ts'
 import { countParameters } from './files/count-parameters.ts'
 import { readSafetensorsHeader } from './files/safetensors-header.ts'

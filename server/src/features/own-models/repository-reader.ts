@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { HubFile, HubRepository, HubSession } from '../../ports/model-hub.ts'
-import type { ModelArchitecture, ModelType } from '../../ports/model-runtime.ts'
+import type { ModelArchitecture, ModelType } from '../../ports/model-variant.ts'
 import { InvalidFileError } from './files/byte-cursor.ts'
 import type { ByteSource } from './files/byte-cursor.ts'
 import { parseJson } from './files/parse-json.ts'

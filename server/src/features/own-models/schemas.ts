@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { count, optionalField, text, unicodeText } from '../../http/schemas.ts'
-import { modelTypes } from '../../ports/model-runtime.ts'
+import { modelTypes } from '../../ports/model-variant.ts'
 import { listTags, toBillions } from './to-model.ts'
 import type { InspectedVariant, Inspection, RepositoryRequest } from './inspect.ts'
 import { parseRepositoryName } from './repository-name.ts'

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { HubRepository } from '../../ports/model-hub.ts'
-import type { EngineProfiles, RuntimeEngine } from '../../ports/model-runtime.ts'
+import type { EngineProfiles } from '../../ports/model-variant.ts'
+import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import { findEngine } from '../catalog/engine-choice.ts'
 import type { CatalogModel, CatalogVariant } from '../catalog/model.ts'
 import { ggufFormat } from './facts/formats.ts'

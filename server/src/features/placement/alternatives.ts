@@ -1,4 +1,4 @@
-import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-variant.ts'
 import { isSharedOffer, sizeOffer, toServedModel } from './instance-selection.ts'
 import type { PricedOffer, SelectionResult, SelectionRules } from './instance-selection.ts'
 import { sizeReducedEngine } from './serving-capacity.ts'

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-variant.ts'
 import { engines, serve } from '../../../test/support/engines.ts'
 import { readCatalogFile } from '../catalog/sources/file.ts'
 import { findVariant } from '../catalog/model.ts'

@@ -1,4 +1,5 @@
-import type { ModelAdapter, ModelVariant, ServingCapacity } from '../../ports/model-runtime.ts'
+import type { ModelAdapter, ModelVariant } from '../../ports/model-variant.ts'
+import type { ServingCapacity } from '../../ports/runtime-engine.ts'
 import type { Services } from '../../services.ts'
 import { findHourlyPrice } from '../metering/instance-prices.ts'
 import { selectInstance } from './instance-selection.ts'

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import type { InstanceOffer, RuntimeEngine } from '../../ports/model-runtime.ts'
+import type { InstanceOffer } from '../../ports/model-runtime.ts'
+import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import { engines } from '../../../test/support/engines.ts'
 import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
 import { chooseVariant } from './choose-variant.ts'

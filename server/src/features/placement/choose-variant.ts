@@ -1,4 +1,4 @@
-import type { EngineSizing } from '../../ports/model-runtime.ts'
+import type { EngineSizing } from '../../ports/runtime-engine.ts'
 import { findEngine } from '../catalog/engine-choice.ts'
 import { nameFormat } from '../../base/format-names.ts'
 import { findVariant, listMatchingVariants } from '../catalog/model.ts'

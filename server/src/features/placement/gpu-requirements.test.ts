@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import type { GpuVendor, InstanceOffer, ModelVariant } from '../../ports/model-runtime.ts'
+import type { GpuVendor, InstanceOffer } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-variant.ts'
 import { serve } from '../../../test/support/engines.ts'
 import { nameFormat } from '../../base/format-names.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'

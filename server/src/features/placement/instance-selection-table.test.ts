@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ModelArchitecture, ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelArchitecture, ModelVariant } from '../../ports/model-variant.ts'
 import { engines, serve } from '../../../test/support/engines.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, SelectionRules } from './instance-selection.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-variant.ts'
 import { engines } from '../../../test/support/engines.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, SelectionRules } from './instance-selection.ts'

@@ -1,12 +1,7 @@
 import { formatMemory } from '../../base/format-bytes.ts'
-import type {
-  InstanceOffer,
-  ModelAdapter,
-  ModelAvailability,
-  ModelVariant,
-  RuntimeEngine,
-  ServingCapacity,
-} from '../../ports/model-runtime.ts'
+import type { InstanceOffer, ModelAvailability } from '../../ports/model-runtime.ts'
+import type { ModelAdapter, ModelVariant } from '../../ports/model-variant.ts'
+import type { RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
 import { findEngine, findEngineIncompatibility } from '../catalog/engine-choice.ts'
 import { nameFormat } from '../../base/format-names.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'

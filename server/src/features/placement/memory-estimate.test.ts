@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type {
-  AdapterServing,
   ModelAdapter,
   EngineProfiles,
   ModelArchitecture,
   ModelVariant,
-  RuntimeEngine,
-  ServingCapacity,
-} from '../../ports/model-runtime.ts'
+} from '../../ports/model-variant.ts'
+import type { AdapterServing, RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
 import { engines, serve } from '../../../test/support/engines.ts'
 import { estimateMemory } from './memory-estimate.ts'
 import type { EngineHost } from './memory-estimate.ts'

@@ -1,11 +1,6 @@
-import type {
-  InstanceOffer,
-  ModelAdapter,
-  ModelArchitecture,
-  ModelVariant,
-  RuntimeEngine,
-  ServingCapacity,
-} from '../../ports/model-runtime.ts'
+import type { InstanceOffer } from '../../ports/model-runtime.ts'
+import type { ModelAdapter, ModelArchitecture, ModelVariant } from '../../ports/model-variant.ts'
+import type { RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
 
 /**
  * Average bits per weight over a whole model, by quantization in lower case. The llama.cpp figures are from its `quantize` tool for

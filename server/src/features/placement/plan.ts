@@ -1,4 +1,4 @@
-import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../base/errors.ts'
 import { findVariant, listMatchingVariants } from '../catalog/model.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-variant.ts'
 import { serve } from '../../../test/support/engines.ts'
 import { estimateCapacity, findLeastCapacity, noMinimums, sizeEngine } from './serving-capacity.ts'
 import type { CapacityCeilings, CapacityMinimums, Sizing } from './serving-capacity.ts'

@@ -1,4 +1,4 @@
-import type { ServingCapacity } from '../../ports/model-runtime.ts'
+import type { ServingCapacity } from '../../ports/runtime-engine.ts'
 import { estimateMemory } from './memory-estimate.ts'
 import type { EngineHost, MemoryEstimate, ServedModel } from './memory-estimate.ts'
 

@@ -1,4 +1,4 @@
-import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 import { listModelsAndAdapters } from '../catalog/find-variant.ts'
 

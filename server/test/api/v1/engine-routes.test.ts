@@ -8,7 +8,7 @@ import type { RecordingEngine } from '../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
-import type { RuntimeEngine } from '../../../src/ports/model-runtime.ts'
+import type { RuntimeEngine } from '../../../src/ports/runtime-engine.ts'
 
 /** Starts a server whose deployments run on this engine, and a deployment. */
 function useEngine(facts: Partial<RuntimeEngine>) {

@@ -5,12 +5,8 @@ import { SupervisorError } from '../../../src/adapters/model-runtime/xinference/
 import { createXinferenceRuntime } from '../../../src/adapters/model-runtime/xinference/runtime.ts'
 import { withWarmUp } from '../../../src/adapters/model-runtime/warm-up.ts'
 import { mainProtocols } from '../../../src/features/inference/protocols/protocols.ts'
-import type {
-  EngineObservation,
-  EngineSpec,
-  ModelRuntime,
-  ModelVariant,
-} from '../../../src/ports/model-runtime.ts'
+import type { EngineObservation, EngineSpec, ModelRuntime } from '../../../src/ports/model-runtime.ts'
+import type { ModelVariant } from '../../../src/ports/model-variant.ts'
 import { makeSpec, makeVariant } from '../../adapters/local-runtime-support.ts'
 import { collectAnswers } from '../answers.ts'
 import { describeChatModel, describeEmbeddingModel, openCluster } from './cluster.ts'

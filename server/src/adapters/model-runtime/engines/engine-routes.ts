@@ -1,4 +1,4 @@
-import type { EngineRoutes, IgnoredFields } from '../../../ports/model-runtime.ts'
+import type { EngineRoutes, IgnoredFields } from '../../../ports/runtime-engine.ts'
 
 /**
  * Which engine serves which route, next to chat completions and embeddings: the oldest version that does, null for every version. A new

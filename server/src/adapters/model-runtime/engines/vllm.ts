@@ -1,4 +1,5 @@
-import type { AdapterServing, EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
+import type { EngineSpec } from '../../../ports/model-runtime.ts'
+import type { AdapterServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { vllmArchitectures } from './architectures.ts'
 import { engineRoutes, ignoredFields } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { EngineSpec, InstanceType, ModelVariant } from '../../../ports/model-runtime.ts'
+import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../../ports/model-variant.ts'
 import { listEngines, planEngine } from './engine-plan.ts'
 import { buildObjects } from './objects.ts'
 

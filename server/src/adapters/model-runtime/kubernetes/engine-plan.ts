@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { EngineSpec, InstanceType, RuntimeEngine, WeightSource } from '../../../ports/model-runtime.ts'
+import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
+import type { WeightSource } from '../../../ports/model-variant.ts'
+import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { formatFileSize } from '../../../base/format-bytes.ts'
 import { buildLlamaServerArguments, llamaCpp } from '../engines/llama-cpp.ts'
 import { buildVllmArguments, vllm } from '../engines/vllm.ts'

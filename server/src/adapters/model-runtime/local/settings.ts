@@ -1,5 +1,6 @@
 import type { ObservedTime } from '../../../base/observed-time.ts'
-import type { InstanceType, ServingCapacity } from '../../../ports/model-runtime.ts'
+import type { InstanceType } from '../../../ports/model-runtime.ts'
+import type { ServingCapacity } from '../../../ports/runtime-engine.ts'
 import type { ModelStore } from '../../../ports/model-store.ts'
 import type { RuntimeLogger } from '../runtime-logger.ts'
 

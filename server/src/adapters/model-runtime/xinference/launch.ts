@@ -1,5 +1,6 @@
 import type { EngineFailure } from '../../../ports/engine-failures.ts'
-import type { EngineSpec, ModelVariant } from '../../../ports/model-runtime.ts'
+import type { EngineSpec } from '../../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../../ports/model-variant.ts'
 import * as schemas from './response-schemas.ts'
 import type { EngineSpecs } from './response-schemas.ts'
 import { SupervisorError, toEngineFailure } from './errors.ts'

@@ -1,6 +1,6 @@
 import type { Agent } from 'undici'
 import type { z } from 'zod'
-import type { ModelType } from '../../../ports/model-runtime.ts'
+import type { ModelType } from '../../../ports/model-variant.ts'
 import * as schemas from './response-schemas.ts'
 import { SupervisorError } from './errors.ts'
 import { sendRequest } from './http.ts'

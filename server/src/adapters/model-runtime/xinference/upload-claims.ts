@@ -1,4 +1,5 @@
-import type { EngineSpec, ModelVariant } from '../../../ports/model-runtime.ts'
+import type { EngineSpec } from '../../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../../ports/model-variant.ts'
 import { createSerialQueue } from '../serial-queue.ts'
 import { toUploadUrl } from '../upload-url.ts'
 import * as schemas from './response-schemas.ts'

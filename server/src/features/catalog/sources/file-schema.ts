@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { toMistakes, yamlText as text } from '../../../base/yaml-file.ts'
 import type { DocumentPath, Mistake } from '../../../base/yaml-file.ts'
-import { modelTypes } from '../../../ports/model-runtime.ts'
+import { modelTypes } from '../../../ports/model-variant.ts'
 import { enginesSchema, findProfileMistakes } from '../engine-profiles.ts'
 
 const positiveInteger = z.int().positive()

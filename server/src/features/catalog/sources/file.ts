@@ -2,7 +2,7 @@
 
 import { dirname, resolve } from 'node:path'
 import { readYamlFile } from '../../../base/yaml-file.ts'
-import type { WeightSource } from '../../../ports/model-runtime.ts'
+import type { WeightSource } from '../../../ports/model-variant.ts'
 import { toEngineProfiles } from '../engine-profiles.ts'
 import { isSameVariant } from '../model.ts'
 import type { CatalogModel, CatalogVariant } from '../model.ts'

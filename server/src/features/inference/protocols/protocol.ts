@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import type { EngineRoute, ModelType, TokenCounts } from '../../../ports/model-runtime.ts'
+import type { ModelType } from '../../../ports/model-variant.ts'
+import type { EngineRoute, TokenCounts } from '../../../ports/runtime-engine.ts'
 import type { TokenUsage } from '../../metering/record-tokens.ts'
 import type { ChoiceCounts } from '../choice-counts.ts'
 import type { Edit, ReadBody } from '../body-edits.ts'

@@ -1,4 +1,4 @@
-import type { ModelType } from '../../../ports/model-runtime.ts'
+import type { ModelType } from '../../../ports/model-variant.ts'
 import { chatCompletions } from './chat-completions.ts'
 import { completions } from './completions.ts'
 import { embeddings } from './embeddings.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ApplicationError } from '../../../base/errors.ts'
-import { modelTypes } from '../../../ports/model-runtime.ts'
+import { modelTypes } from '../../../ports/model-variant.ts'
 import { modelAt, modelField, openAiErrors } from './openai.ts'
 import type { Protocol, Translation } from './protocol.ts'
 

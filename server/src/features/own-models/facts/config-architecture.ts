@@ -1,7 +1,7 @@
 /** The memory facts of a model in its `config.json`, as transformers names them. */
 
 import { z } from 'zod'
-import type { ModelArchitecture } from '../../../ports/model-runtime.ts'
+import type { ModelArchitecture } from '../../../ports/model-variant.ts'
 import { isObject, readText } from './config-object.ts'
 import type { ConfigObject } from './config-object.ts'
 import { readStateLayers } from './state-layers.ts'

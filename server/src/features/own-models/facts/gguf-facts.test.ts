@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readGgufFacts } from './gguf-facts.ts'
 import type { GgufHeader, GgufValue } from '../files/gguf-header.ts'
-import type { ModelType } from '../../../ports/model-runtime.ts'
+import type { ModelType } from '../../../ports/model-variant.ts'
 
 const header = (name: string, values: Record<string, GgufValue>): GgufHeader => ({
   values: new Map<string, GgufValue>([

@@ -1,6 +1,6 @@
 /** The facts of a model in the header of its GGUF file, as llama.cpp names them. */
 
-import type { ModelArchitecture, ModelType } from '../../../ports/model-runtime.ts'
+import type { ModelArchitecture, ModelType } from '../../../ports/model-variant.ts'
 import type { GgufHeader, GgufValue } from '../files/gguf-header.ts'
 import { toBaseRepository } from './adapter-facts.ts'
 import type { AdapterContents } from './adapter-facts.ts'

@@ -6,7 +6,7 @@
 import { expect, test } from 'vitest'
 import type { GgufHeader, GgufValue } from '../files/gguf-header.ts'
 import { estimateMemory } from '../../placement/memory-estimate.ts'
-import type { EngineProfiles, ModelArchitecture, ModelType } from '../../../ports/model-runtime.ts'
+import type { EngineProfiles, ModelArchitecture, ModelType } from '../../../ports/model-variant.ts'
 import { readConfigArchitecture } from './config-architecture.ts'
 import type { ConfigObject } from './config-object.ts'
 import { readWeightFormat } from './formats.ts'

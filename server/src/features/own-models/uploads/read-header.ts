@@ -1,5 +1,5 @@
 import { ApplicationError } from '../../../base/errors.ts'
-import type { RuntimeEngine } from '../../../ports/model-runtime.ts'
+import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { InvalidFileError, TruncatedFileError } from '../files/byte-cursor.ts'
 import { readGgufHeader } from '../files/gguf-header.ts'
 import type { GgufHeader } from '../files/gguf-header.ts'

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { CachedWeights, ModelVariant } from '../../../../src/ports/model-runtime.ts'
+import type { CachedWeights } from '../../../../src/ports/model-runtime.ts'
+import type { ModelVariant } from '../../../../src/ports/model-variant.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { startHubServer } from '../../../support/hub/hub-server.ts'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import type { EngineSpec, RuntimeEngine } from '../../../../ports/model-runtime.ts'
+import type { EngineSpec } from '../../../../ports/model-runtime.ts'
+import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
 import { engineRoutes } from '../../engines/engine-routes.ts'
 import { llamaCpp } from '../../engines/llama-cpp.ts'
 import { defaultStateCacheBytes } from '../settings.ts'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import type { EngineSpec, RuntimeEngine } from '../../../../ports/model-runtime.ts'
+import type { EngineSpec } from '../../../../ports/model-runtime.ts'
+import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import { openEmbedded } from './embedded.ts'
 import type { EngineStart } from './engine-control.ts'

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import type { EngineSpec, RuntimeEngine } from '../../../../ports/model-runtime.ts'
+import type { EngineSpec } from '../../../../ports/model-runtime.ts'
+import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
 import { chooseThreads } from '../host.ts'
 import { defaultExpectedEngines } from '../settings.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isAbsolute, join, resolve } from 'node:path'
 import { locateModelFile, nameModelFile } from '../../../../base/model-files.ts'
-import type { ModelVariant, WeightSource } from '../../../../ports/model-runtime.ts'
+import type { ModelVariant, WeightSource } from '../../../../ports/model-variant.ts'
 import { DownloadError } from './download-errors.ts'
 import type { DownloadSource } from './fetch-bytes.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'

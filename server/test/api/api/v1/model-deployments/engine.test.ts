@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import type { RuntimeEngine } from '../../../../../src/ports/model-runtime.ts'
+import type { RuntimeEngine } from '../../../../../src/ports/runtime-engine.ts'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { engines } from '../../../../support/engines.ts'
