@@ -5,22 +5,15 @@ import { createDeploymentBody, toMinimums, toVariantChoice } from '../placement/
 import { accessDeployment } from './access-deployment.ts'
 import { readAsleepTime } from './asleep-time.ts'
 import { changeDeployment } from './change-deployment.ts'
+import { changeDeploymentBody, toWishes } from './change-schemas.ts'
 import { toListScope } from './list-scope.ts'
 import { presentDeployment, presentDeployments } from './present-deployments.ts'
 import { requestDeployment } from './request.ts'
-import {
-  changeDeploymentBody,
-  deploymentBody,
-  deploymentParams,
-  deploymentUsageBody,
-  deploymentsBody,
-  listDeploymentsQuery,
-  toDeploymentUsageBody,
-  toWishes,
-} from './schemas.ts'
+import { deploymentBody, deploymentParams, deploymentsBody, listDeploymentsQuery } from './schemas.ts'
 import { listDeployments } from './store.ts'
 import { putToSleep } from './sleep.ts'
 import { terminateDeployment } from './terminate.ts'
+import { deploymentUsageBody, toDeploymentUsageBody } from './usage-schemas.ts'
 import { wakeForPerson } from './wake.ts'
 import { measureWeightCache } from './weight-cache-metrics.ts'
 

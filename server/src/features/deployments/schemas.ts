@@ -1,166 +1,17 @@
 import { z } from 'zod'
 import { modelTypes } from '../../ports/model-variant.ts'
 import type { ModelAdapter } from '../../ports/model-variant.ts'
-import { hasAdapter } from './resize.ts'
-import { count, page, pageQuery, queryBoolean, text, timestamp } from '../../http/schemas.ts'
-import { contextTokens, minimums, parallelSequences } from '../placement/schemas.ts'
-import type { DeploymentUsage } from '../metering/deployment-usage.ts'
-import type { AsleepTime } from './asleep-time.ts'
-import { listScopes } from './list-scope.ts'
-import type { DeploymentWishes } from './change-deployment.ts'
-import type { InstanceStatus } from './instances/lifecycle.ts'
-import type { Instance } from './instances/store.ts'
+import { count, page, pageQuery, queryBoolean, timestamp } from '../../http/schemas.ts'
+import { contextTokens, parallelSequences } from '../placement/schemas.ts'
+import { alias, policyBody, sharedWith } from './change-schemas.ts'
 import type { InstanceLoad } from './instance-loads.ts'
+import { instanceBody, isLive, toHardware, toInstanceBody } from './instance-schemas.ts'
+import type { Instance } from './instances/store.ts'
 import { deploymentStatuses, isActive, waitingReasons } from './lifecycle.ts'
+import { listScopes } from './list-scope.ts'
+import { hasAdapter } from './resize.ts'
 import type { DeploymentSummary } from './store.ts'
-import { findScheduleError } from './scaling/schedules.ts'
-import type { ScheduleError } from './scaling/schedules.ts'
 import { findWaitingFor, toStatusMessage } from './waiting.ts'
-
-const sharedWith = z
-  .enum(['organization'])
-  .nullable()
-  .describe(
-    '`organization`: every member of the organization may call the model while it is their current organization; null: only the owner',
-  )
-
-const alias = z
-  .string()
-  .regex(
-    /^[A-Za-z0-9._:/-]{1,128}$/,
-    'Use 1 to 128 letters without accents, digits or the characters . _ : / -',
-  )
-  .nullable()
-  .describe(
-    'A further value for `model` in inference requests, which goes before model names; null for none. Of several deployments with ' +
-      'the same alias, the least busy running one serves a request',
-  )
-
-const schedule = z
-  .object({
-    cron: z.string().describe('Five fields: minute, hour, day of the month, month, day of the week'),
-    time_zone: z.string().describe('An IANA time zone, such as `Europe/Berlin`'),
-    min_instances: z
-      .int()
-      .min(0)
-      .max(100)
-      .describe(
-        'Takes the place of the policy’s from then on. 0 allows sleep, more wakes the deployment and keeps it awake',
-      ),
-  })
-  .superRefine(({ cron, time_zone: timeZone }, context) => {
-    const error = findScheduleError({ cron, timeZone })
-    if (error === null) return
-    const path = [error === 'time_zone' ? 'time_zone' : 'cron']
-    context.addIssue({ code: 'custom', path, message: scheduleErrors[error] })
-  })
-  .meta({ id: 'DeploymentSchedule', description: 'The least instances from each time that a pattern names' })
-
-const scheduleErrors = {
-  cron: 'Must be a cron pattern with five fields, such as `0 8 * * MON-FRI`',
-  never: 'Must name a time that exists',
-  time_zone: 'Must be an IANA time zone, such as `Europe/Berlin`',
-} as const satisfies Record<ScheduleError, string>
-
-const policyFields = {
-  min_instances: z.int().min(1).max(100).describe('How many instances to keep while the deployment is awake'),
-  max_instances: z
-    .int()
-    .min(1)
-    .max(100)
-    .describe(
-      'The most instances; not less than `min_instances`. The limit of active deployments counts them',
-    ),
-  idle_minutes: z
-    .int()
-    .min(1)
-    .max(10_080)
-    .nullable()
-    .describe('The deployment falls asleep after so many minutes without a request; null: never by itself'),
-  yields: z
-    .boolean()
-    .describe('Whether the deployment may be put to sleep early when another one needs its hardware'),
-  target_concurrency: z
-    .int()
-    .min(1)
-    .max(4096)
-    .nullable()
-    .describe('Requests in flight per instance to aim for; null: 80 % of `parallel_sequences`'),
-  schedules: z
-    .array(schedule)
-    .max(10)
-    .describe(
-      'From each time that one of them names until the next, its `min_instances` counts. Without any, the policy’s does',
-    ),
-}
-
-const policyBody = z
-  .object(policyFields)
-  .meta({ id: 'DeploymentPolicy', description: 'How many instances a deployment has, and when it sleeps' })
-
-export const changeDeploymentBody = z
-  .object({
-    ...minimums,
-    ...z.object(policyFields).partial().shape,
-    shared_with: sharedWith.optional(),
-    alias: alias.optional(),
-    adapters: z
-      .array(text({ min: 1, max: 128 }))
-      .max(32)
-      .optional()
-      .describe(
-        'Ids of the low-rank adapters (LoRA) in the catalog that the deployment serves from now on. Requests name one by its model name, or as `base:adapter`',
-      ),
-  })
-  .meta({
-    id: 'DeploymentChange',
-    examples: [
-      { min_context_tokens: 32_768 },
-      { idle_minutes: 30 },
-      { shared_with: 'organization' },
-      { alias: 'team-chat' },
-      { adapters: [] },
-    ],
-  })
-
-/** Omitted fields stay undefined. */
-export function toWishes(body: z.infer<typeof changeDeploymentBody>): DeploymentWishes {
-  return {
-    contextTokens: body.min_context_tokens,
-    parallelSequences: body.min_parallel_sequences,
-    sharedWith: body.shared_with,
-    alias: body.alias,
-    adapters: body.adapters,
-    policy: {
-      min_instances: body.min_instances,
-      max_instances: body.max_instances,
-      idle_minutes: body.idle_minutes,
-      yields: body.yields,
-      target_concurrency: body.target_concurrency,
-      schedules: body.schedules,
-    },
-  }
-}
-
-export const deploymentUsageBody = z
-  .object({
-    requests: count.describe('Answered inference requests'),
-    input_tokens: count.describe('Tokens of the requests'),
-    output_tokens: count.describe('Tokens of the responses'),
-    instance_seconds: z
-      .number()
-      .describe('From the start of each instance to its release or loss, or to now while it runs'),
-    cost: z.string().describe('Total cost so far, a decimal in the main unit of `currency`; not rounded'),
-    currency: z.string().describe('Currency of the cost'),
-    asleep_seconds: z.number().min(0).describe('How long the deployment slept so far'),
-    saved: z
-      .string()
-      .nullable()
-      .describe(
-        'What its least instances would have cost while it slept, at their present price; null if that is unknown',
-      ),
-  })
-  .meta({ id: 'DeploymentUsage', description: 'Requests, tokens and cost of a deployment so far' })
 
 export const listDeploymentsQuery = pageQuery.extend({
   scope: z
@@ -178,29 +29,6 @@ export const deploymentParams = z.object({
     .string()
     .describe('Id of a deployment of yours, of a shared one, or for admins of any in the organization'),
 })
-
-export const instanceBody = z
-  .object({
-    id: z.string().meta({ format: 'uuid' }).describe('Id of the instance'),
-    status: z
-      .enum(['starting', 'running', 'draining', 'releasing'])
-      .describe(
-        'A `running` instance has served; its engine may be restarting. A `draining` one finishes its requests and gets no new ones',
-      ),
-    instance_type: z.string().nullable().describe('null until it is chosen'),
-    region: z.string().nullable().describe('null until the instance type is chosen'),
-    cluster_id: z.string().nullable().describe('The cluster or machine; null before the hardware exists'),
-    instance_id: z.string().nullable().describe('Id of the hardware at the compute backend'),
-    gpu_allocation_id: z
-      .string()
-      .nullable()
-      .describe('Id of the GPUs, or of the host, at the compute backend'),
-    started_at: timestamp
-      .nullable()
-      .describe('When the compute backend handed the hardware over; null before'),
-    in_flight: count.describe('Requests at the engine, and those that wait for it, about a second ago'),
-  })
-  .meta({ id: 'DeploymentInstance', description: 'One engine of a deployment on its hardware' })
 
 export const deploymentBody = z
   .object({
@@ -345,8 +173,6 @@ export function toDeploymentBody(
   }
 }
 
-const isLive = ({ status }: Instance) => status !== 'released'
-
 /** The instance that the fields of the deployment describe: the oldest live one, or the last one of a deployment that has ended. */
 function findShownInstance({ status }: DeploymentSummary, instances: readonly Instance[]): Instance | null {
   // A worker may have chosen hardware since the row of the deployment was read.
@@ -363,53 +189,4 @@ function toAdapterBody(
       instance.engine_url !== null && instance.status === 'running' && hasAdapter(instance, modelId),
   )
   return { model_id: modelId, model_name: modelName, rank, weight_bytes: weightBytes, ready }
-}
-
-function toHardware(instance: Instance | null) {
-  return {
-    cluster_id: instance?.cluster_id ?? null,
-    instance_id: instance?.instance_id ?? null,
-    gpu_allocation_id: instance?.gpu_allocation_id ?? null,
-  }
-}
-
-const shownStatuses = {
-  requested: 'starting',
-  provisioning: 'starting',
-  deploying: 'starting',
-  running: 'running',
-  draining: 'draining',
-  releasing: 'releasing',
-  released: 'releasing',
-} as const satisfies Record<InstanceStatus, z.infer<typeof instanceBody>['status']>
-
-function toInstanceBody(
-  instance: Instance,
-  loads: ReadonlyMap<string, InstanceLoad>,
-): z.infer<typeof instanceBody> {
-  return {
-    id: instance.id,
-    status: shownStatuses[instance.status],
-    instance_type: instance.instance_type,
-    region: instance.region,
-    ...toHardware(instance),
-    started_at: instance.started_at?.toISOString() ?? null,
-    in_flight: loads.get(instance.id)?.inFlight ?? 0,
-  }
-}
-
-export function toDeploymentUsageBody(
-  usage: DeploymentUsage,
-  asleep: AsleepTime,
-): z.infer<typeof deploymentUsageBody> {
-  return {
-    requests: usage.requests,
-    input_tokens: usage.inputTokens,
-    output_tokens: usage.outputTokens,
-    instance_seconds: usage.instanceSeconds,
-    cost: usage.cost,
-    currency: usage.currency,
-    asleep_seconds: asleep.seconds,
-    saved: asleep.saved,
-  }
 }

@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { text } from '../../http/schemas.ts'
+import { minimums } from '../placement/schemas.ts'
+import type { DeploymentWishes } from './change-deployment.ts'
+import { findScheduleError } from './scaling/schedules.ts'
+import type { ScheduleError } from './scaling/schedules.ts'
+
+export const sharedWith = z
+  .enum(['organization'])
+  .nullable()
+  .describe(
+    '`organization`: every member of the organization may call the model while it is their current organization; null: only the owner',
+  )
+
+export const alias = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9._:/-]{1,128}$/,
+    'Use 1 to 128 letters without accents, digits or the characters . _ : / -',
+  )
+  .nullable()
+  .describe(
+    'A further value for `model` in inference requests, which goes before model names; null for none. Of several deployments with ' +
+      'the same alias, the least busy running one serves a request',
+  )
+
+const schedule = z
+  .object({
+    cron: z.string().describe('Five fields: minute, hour, day of the month, month, day of the week'),
+    time_zone: z.string().describe('An IANA time zone, such as `Europe/Berlin`'),
+    min_instances: z
+      .int()
+      .min(0)
+      .max(100)
+      .describe(
+        'Takes the place of the policy’s from then on. 0 allows sleep, more wakes the deployment and keeps it awake',
+      ),
+  })
+  .superRefine(({ cron, time_zone: timeZone }, context) => {
+    const error = findScheduleError({ cron, timeZone })
+    if (error === null) return
+    const path = [error === 'time_zone' ? 'time_zone' : 'cron']
+    context.addIssue({ code: 'custom', path, message: scheduleErrors[error] })
+  })
+  .meta({ id: 'DeploymentSchedule', description: 'The least instances from each time that a pattern names' })
+
+const scheduleErrors = {
+  cron: 'Must be a cron pattern with five fields, such as `0 8 * * MON-FRI`',
+  never: 'Must name a time that exists',
+  time_zone: 'Must be an IANA time zone, such as `Europe/Berlin`',
+} as const satisfies Record<ScheduleError, string>
+
+const policyFields = {
+  min_instances: z.int().min(1).max(100).describe('How many instances to keep while the deployment is awake'),
+  max_instances: z
+    .int()
+    .min(1)
+    .max(100)
+    .describe(
+      'The most instances; not less than `min_instances`. The limit of active deployments counts them',
+    ),
+  idle_minutes: z
+    .int()
+    .min(1)
+    .max(10_080)
+    .nullable()
+    .describe('The deployment falls asleep after so many minutes without a request; null: never by itself'),
+  yields: z
+    .boolean()
+    .describe('Whether the deployment may be put to sleep early when another one needs its hardware'),
+  target_concurrency: z
+    .int()
+    .min(1)
+    .max(4096)
+    .nullable()
+    .describe('Requests in flight per instance to aim for; null: 80 % of `parallel_sequences`'),
+  schedules: z
+    .array(schedule)
+    .max(10)
+    .describe(
+      'From each time that one of them names until the next, its `min_instances` counts. Without any, the policy’s does',
+    ),
+}
+
+export const policyBody = z
+  .object(policyFields)
+  .meta({ id: 'DeploymentPolicy', description: 'How many instances a deployment has, and when it sleeps' })
+
+export const changeDeploymentBody = z
+  .object({
+    ...minimums,
+    ...z.object(policyFields).partial().shape,
+    shared_with: sharedWith.optional(),
+    alias: alias.optional(),
+    adapters: z
+      .array(text({ min: 1, max: 128 }))
+      .max(32)
+      .optional()
+      .describe(
+        'Ids of the low-rank adapters (LoRA) in the catalog that the deployment serves from now on. Requests name one by its model name, or as `base:adapter`',
+      ),
+  })
+  .meta({
+    id: 'DeploymentChange',
+    examples: [
+      { min_context_tokens: 32_768 },
+      { idle_minutes: 30 },
+      { shared_with: 'organization' },
+      { alias: 'team-chat' },
+      { adapters: [] },
+    ],
+  })
+
+/** Omitted fields stay undefined. */
+export function toWishes(body: z.infer<typeof changeDeploymentBody>): DeploymentWishes {
+  return {
+    contextTokens: body.min_context_tokens,
+    parallelSequences: body.min_parallel_sequences,
+    sharedWith: body.shared_with,
+    alias: body.alias,
+    adapters: body.adapters,
+    policy: {
+      min_instances: body.min_instances,
+      max_instances: body.max_instances,
+      idle_minutes: body.idle_minutes,
+      yields: body.yields,
+      target_concurrency: body.target_concurrency,
+      schedules: body.schedules,
+    },
+  }
+}
