@@ -77,6 +77,8 @@ export interface ObjectFilter {
   customer?: string | undefined
   /** Fields and values that the object must have */
   contains?: object | undefined
+  /** Seconds since 1970 */
+  createdSince?: number | undefined
 }
 
 export interface Page {
@@ -88,12 +90,14 @@ export interface Page {
 export async function listObjects<T extends ObjectType>(
   db: SandboxDatabase,
   type: T,
-  { customer, contains }: ObjectFilter = {},
+  { customer, contains, createdSince }: ObjectFilter = {},
   page?: Page,
 ): Promise<ObjectTypes[T][]> {
   let query = db.selectFrom('objects').select('data').where('type', '=', type).orderBy('sequence', 'desc')
   if (customer !== undefined) query = query.where('customer_id', '=', customer)
   if (contains !== undefined) query = query.where(sql<boolean>`data @> ${JSON.stringify(contains)}::jsonb`)
+  if (createdSince !== undefined)
+    query = query.where(sql<number>`(data ->> 'created')::bigint`, '>=', createdSince)
   if (page !== undefined) query = query.limit(page.limit + 1)
   if (page?.startingAfter !== undefined) {
     const last = db.selectFrom('objects').select('sequence').where('id', '=', page.startingAfter)

@@ -95,8 +95,16 @@ export const readRoutes: readonly ReadRoute[] = [
   ),
   readRoute(
     '/v1/invoices',
-    z.strictObject({ customer: filled.optional(), ...paging }),
-    (context, { customer, ...page }) => listPage(context, '/v1/invoices', 'invoice', { customer }, page),
+    z.strictObject({
+      customer: filled.optional(),
+      created: z.strictObject({ gte: whole }).optional(),
+      ...paging,
+    }),
+    (context, { customer, created, ...page }) =>
+      listPage(context, '/v1/invoices', 'invoice', { customer, createdSince: created?.gte }, page),
+  ),
+  readRoute('/v1/invoices/:id', none, async ({ db, links }, _input, { id }) =>
+    present(await getObject(db, 'invoice', id), links),
   ),
   readRoute('/v1/invoices/:id/lines', z.strictObject({ ...paging }), async ({ db }, { limit }, { id }) => {
     const { lines } = await getObject(db, 'invoice', id)
