@@ -76,11 +76,13 @@ COMMENT ON TABLE billing_events IS 'Inbox of the processor''s webhook; each even
 COMMENT ON COLUMN billing_events.outcome IS 'ignored: the event concerns no customer, or a customer of another installation';
 COMMENT ON COLUMN billing_events.received_at IS 'By the database''s clock, like billing_accounts.synced_at';
 
-CREATE TABLE billing_event_sweeps (
-  processor   text PRIMARY KEY,
-  swept_until timestamptz NOT NULL
+CREATE TABLE billing_sweeps (
+  processor   text NOT NULL,
+  list        text NOT NULL CHECK (list IN ('events', 'invoices')),
+  swept_until timestamptz NOT NULL,
+  PRIMARY KEY (processor, list)
 );
-COMMENT ON TABLE billing_event_sweeps IS 'How far the inbox was compared with the processor''s own list of events';
+COMMENT ON TABLE billing_sweeps IS 'How far the processor''s own lists were read: events for the inbox, invoices for invoice_comparisons';
 
 CREATE TABLE usage_reports (
   organization_id    bigint NOT NULL REFERENCES organizations (id),
@@ -105,14 +107,17 @@ COMMENT ON COLUMN usage_reports.at IS 'The time at which the processor counts th
 COMMENT ON COLUMN usage_reports.status IS 'pending: not sent yet, or the process died while sending; unknown: the processor never answered';
 
 CREATE TABLE invoice_comparisons (
+  invoice_id      text PRIMARY KEY,
   organization_id bigint NOT NULL REFERENCES organizations (id),
-  period_end      timestamptz NOT NULL,
-  invoice_id      text NOT NULL,
-  is_final        boolean NOT NULL,
-  compared_at     timestamptz NOT NULL,
-  difference      text,
-  PRIMARY KEY (organization_id, period_end)
+  created_at      timestamptz NOT NULL,
+  is_final        boolean NOT NULL DEFAULT false,
+  compared_at     timestamptz,
+  difference      text
 );
-CREATE INDEX invoice_comparisons_differing_idx ON invoice_comparisons (period_end) WHERE difference IS NOT NULL;
-COMMENT ON TABLE invoice_comparisons IS 'Invoices compared with the ledger: drafts repeatedly, a final invoice once';
-COMMENT ON COLUMN invoice_comparisons.difference IS 'A sentence with all differing prices; null if ledger and invoice agree';
+CREATE INDEX invoice_comparisons_open_idx ON invoice_comparisons (created_at) WHERE NOT is_final;
+CREATE INDEX invoice_comparisons_differing_idx ON invoice_comparisons (compared_at) WHERE difference IS NOT NULL;
+COMMENT ON TABLE invoice_comparisons IS 'Invoices to compare with the ledger: drafts repeatedly, a final invoice once';
+COMMENT ON COLUMN invoice_comparisons.created_at IS 'When the processor created the invoice, which is soon after the end of its period';
+COMMENT ON COLUMN invoice_comparisons.is_final IS 'The final invoice was compared, so that nothing is left to do';
+COMMENT ON COLUMN invoice_comparisons.compared_at IS 'Time of the last comparison; null before the first';
+COMMENT ON COLUMN invoice_comparisons.difference IS 'A sentence with all prices whose quantity or amount differs; null if ledger and invoice agree';

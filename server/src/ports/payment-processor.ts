@@ -64,12 +64,24 @@ export interface ProcessorInvoice {
 /** The usage that an invoice of a period charges. */
 export interface InvoicedUsage {
   invoiceId: string
+  customerId: string
   /** False for a draft, which later usage of the period still changes */
   isFinal: boolean
   periodStart: Date
   periodEnd: Date
-  /** Quantities, prices per unit and rounded amounts (in the currency's main unit) as decimal strings; lines without one of Berth's prices are omitted */
+  /**
+   * Quantities, prices per unit and amounts (in the currency's main unit, with all its decimals) as decimal strings; lines without
+   * one of Berth's prices are omitted. An amount is rounded, and without taxes and discounts that are added to it. That of a draft is
+   * rounded twice: it is the draft's own amount and the price of the usage since.
+   */
   lines: { priceKey: string; quantity: string; unitAmount: string; amount: string }[]
+}
+
+/** An invoice, or its draft, that may charge usage of a subscription. */
+export interface UsageInvoice {
+  id: string
+  customerId: string
+  created: Date
 }
 
 /** The price of a meter in one combination of its dimensions. */
@@ -165,8 +177,10 @@ export interface PaymentProcessor {
   createPortalSession(customerId: string, returnUrl: string): Promise<string>
   /** Newest first, without drafts and invoices of zero; empty for an unknown customer. */
   listInvoices(customerId: string): Promise<ProcessorInvoice[]>
-  /** The usage on the invoice of the period that ended at `periodEnd`; null without one. A draft counts the usage so far. */
-  findInvoicedUsage(customerId: string, periodEnd: Date): Promise<InvoicedUsage | null>
+  /** Invoices of all customers that were created since `since`, drafts included, except the first ones of subscriptions: they charge no usage. */
+  listUsageInvoices(since: Date): AsyncIterable<UsageInvoice>
+  /** The usage on an invoice of a subscription; null for an unknown invoice. A draft counts the usage so far. */
+  findInvoicedUsage(invoiceId: string): Promise<InvoicedUsage | null>
   sendUsage(event: UsageEvent): Promise<void>
   /** The processor's total for a price in [from, to), both whole hours; used to reconcile unconfirmed reports. */
   countUsage(priceKey: string, customerId: string, from: Date, to: Date): Promise<number>

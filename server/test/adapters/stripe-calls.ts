@@ -49,7 +49,10 @@ export async function callEverything(world: TestProcessor, payments: PaymentProc
   world.advance(60_000)
   await payments.cancelSubscription(id)
   await payments.cancelSubscription(id)
-  expect(await payments.findInvoicedUsage(customerId, world.now())).toMatchObject({ isFinal: false })
+  const [invoice] = await Array.fromAsync(payments.listUsageInvoices(at))
+  expect(invoice).toMatchObject({ customerId, created: world.now() })
+  expect(await payments.findInvoicedUsage(invoice!.id)).toMatchObject({ customerId, isFinal: false })
+  expect(await payments.findInvoicedUsage('in_unknown')).toBeNull()
   await Array.fromAsync(payments.listEvents(new Date(world.now().getTime() - 86_400_000)))
   await payments.publishPrices(prices.map((price) => ({ ...price, unitAmountDecimal: '0.25' })))
 }

@@ -27,6 +27,7 @@ const operations: Record<string, string> = {
   'POST /v1/subscriptions/:id': 'SubscriptionUpdateParams',
   'DELETE /v1/subscriptions/:id': 'SubscriptionCancelParams',
   'GET /v1/invoices': 'InvoiceListParams',
+  'GET /v1/invoices/:id': 'InvoiceRetrieveParams',
   'GET /v1/invoices/:id/lines': 'InvoiceListLineItemsParams',
   'GET /v1/checkout/sessions/:id': 'Checkout.SessionRetrieveParams',
   'GET /v1/events': 'EventListParams',

@@ -233,9 +233,9 @@ describe('without a worker and without webhooks', () => {
     expect(after.processor_customer_id).not.toBe(before.processor_customer_id)
     expect(after.processor_subscription_id).not.toBe(before.processor_subscription_id)
     expect((await deploy(client)).status).toBe(201)
-    expect(
-      await server.application.db.selectFrom('billing_event_sweeps').select('processor').execute(),
-    ).toEqual([{ processor: 'another one' }])
+    expect(await server.application.db.selectFrom('billing_sweeps').select('processor').execute()).toEqual([
+      { processor: 'another one' },
+    ])
   })
 
   test('with a new SECRET_KEY, which changes the installation name, subscriptions are claimed once', async () => {

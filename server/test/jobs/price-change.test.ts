@@ -130,6 +130,7 @@ test('usage keeps the price of its time on the invoice, before and after a price
     .execute()
 
   const end = new Date(before.account.current_period_end)
+  await reach(end)
   await reach(addHours(end, 0.5))
   // The difference is known while the invoice is a draft.
   const differs = [

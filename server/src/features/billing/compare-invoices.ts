@@ -1,134 +1,133 @@
 import { sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Services } from '../../services.ts'
 import type { Database } from '../../database/tables.ts'
-import type { InvoicedUsage } from '../../ports/payment-processor.ts'
-import { add, formatDecimal, subtract } from '../metering/decimal.ts'
-import { floorHour } from '../metering/hours.ts'
-import { eventTime } from './event-time.ts'
-import { listPostpaidAccounts } from './store.ts'
-import type { BillingAccount } from './store.ts'
+import type { InvoicedUsage, UsageInvoice } from '../../ports/payment-processor.ts'
+import { formatDecimal } from '../metering/decimal.ts'
+import { isChargedBy } from './event-time.ts'
+import { describeDifference } from './invoice-difference.ts'
+import type { BilledUsage } from './invoice-difference.ts'
+import { getAccountOf } from './store.ts'
+import { findSweptUntil, setSweptUntil } from './sweep-store.ts'
+import type { InvoiceComparisonsTable } from './tables.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'payments'>
 
+const day = 86_400_000
+/** Invoices that the first sweep lists, and the first one after an outage. */
+const listedMilliseconds = 90 * day
+/** Overlap of two sweeps, because the processor may list an invoice late. */
+const overlapMilliseconds = 3_600_000
 /** The last hour of a period is sealed after 15 minutes and reported within the next ten. */
 const reportedMilliseconds = 25 * 60_000
-/** Processors finalize an invoice after an hour, or after at most three days if the operator has set that. */
-const finalizedMilliseconds = 4 * 86_400_000
+/**
+ * Processors finalize an invoice after an hour, or after at most three days if the operator has set that. A draft that is older waits
+ * for a person, as after an unpaid invoice, and is compared once a day.
+ */
+const finalizedMilliseconds = 4 * day
 
 /**
- * Compares the invoices of periods that ended recently with the ledger: drafts at every run, so that a difference is known before
- * an invoice is final, and the final invoice once.
+ * Compares the processor's new invoices with the ledger: drafts at every run, so that a difference is known before an invoice is
+ * final, and the final invoice once, however late. The processor says which invoices there are, so the last one of a canceled
+ * subscription and those of an outage are among them, and a run without any is one request.
  */
 export async function compareInvoices(deps: Deps): Promise<void> {
-  const now = deps.clock().getTime()
-  for (const account of await listPostpaidAccounts(deps.db)) {
-    const { organization_id: organization, current_period_start: periodEnd } = account
-    if (periodEnd === null) continue
-    const age = now - periodEnd.getTime()
-    if (age < reportedMilliseconds || age > finalizedMilliseconds) continue
+  try {
+    await storeNewInvoices(deps)
+  } catch (error) {
+    deps.log.error({ err: error }, 'the invoices of the payment processor could not be listed')
+  }
+  for (const comparison of await listDueComparisons(deps)) {
     try {
-      await compareInvoice(deps, account, periodEnd)
+      await compareInvoice(deps, comparison)
     } catch (error) {
-      deps.log.error({ err: error, organization }, 'an invoice could not be compared with the ledger')
+      const { organization_id: organization, invoice_id: invoice } = comparison
+      deps.log.error(
+        { err: error, organization, invoice },
+        'an invoice could not be compared with the ledger',
+      )
     }
   }
 }
 
-async function compareInvoice(
-  { db, clock, payments }: Deps,
-  {
-    organization_id: organizationId,
-    processor_customer_id: customerId,
-    postpaid_since: since,
-  }: BillingAccount,
-  periodEnd: Date,
-): Promise<void> {
-  // The first period has no invoice before it.
-  if (customerId === null || since === null || periodEnd <= since) return
-  if (await isCompared(db, organizationId, periodEnd)) return
-  const invoice = await payments.findInvoicedUsage(customerId, periodEnd)
-  if (invoice === null) return
-  const used = await listBilledUsage(db, organizationId, customerId, since, invoice)
-  const values = {
-    organization_id: organizationId,
-    invoice_id: invoice.invoiceId,
-    period_end: periodEnd,
-    is_final: invoice.isFinal,
-    compared_at: clock(),
-    difference: describeDifference(used, invoice),
-  }
-  await db
-    .insertInto('invoice_comparisons')
-    .values(values)
-    .onConflict((conflict) => conflict.columns(['organization_id', 'period_end']).doUpdateSet(values))
+async function storeNewInvoices({ db, clock, payments }: Deps): Promise<void> {
+  const startedAt = clock()
+  const sweptUntil = await findSweptUntil(db, payments.account, 'invoices')
+  const since = Math.max(
+    startedAt.getTime() - listedMilliseconds,
+    (sweptUntil?.getTime() ?? 0) - overlapMilliseconds,
+  )
+  await insertComparisons(db, await Array.fromAsync(payments.listUsageInvoices(new Date(since))))
+  await setSweptUntil(db, payments.account, 'invoices', startedAt)
+}
+
+/** Inserts the invoices of postpaid organizations; the processor's account may have other customers. */
+async function insertComparisons(db: Database, invoices: readonly UsageInvoice[]): Promise<void> {
+  if (invoices.length === 0) return
+  await sql`
+    INSERT INTO invoice_comparisons (invoice_id, organization_id, created_at)
+    SELECT invoice.id, account.organization_id, invoice.created_at
+    FROM unnest(${invoices.map(({ id }) => id)}::text[], ${invoices.map(({ customerId }) => customerId)}::text[],
+      ${invoices.map(({ created }) => created.toISOString())}::timestamptz[]) AS invoice (id, customer_id, created_at)
+    JOIN billing_accounts AS account ON account.processor_customer_id = invoice.customer_id
+    WHERE account.billing_mode = 'postpaid'
+    ON CONFLICT DO NOTHING`.execute(db)
+}
+
+type Comparison = Selectable<InvoiceComparisonsTable>
+
+function listDueComparisons({ db, clock }: Deps): Promise<Comparison[]> {
+  const before = (milliseconds: number) => new Date(clock().getTime() - milliseconds)
+  return db
+    .selectFrom('invoice_comparisons')
+    .selectAll()
+    .where('is_final', '=', false)
+    .where('created_at', '<=', before(reportedMilliseconds))
+    .where((where) =>
+      where.or([
+        where('compared_at', 'is', null),
+        where('compared_at', '<=', before(day)),
+        where('created_at', '>', before(finalizedMilliseconds)),
+      ]),
+    )
+    .orderBy('created_at')
     .execute()
 }
 
-async function isCompared(db: Database, organizationId: number, periodEnd: Date): Promise<boolean> {
-  const final = await db
-    .selectFrom('invoice_comparisons')
-    .select('invoice_id')
-    .where('organization_id', '=', organizationId)
-    .where('period_end', '=', periodEnd)
-    .where('is_final', '=', true)
-    .executeTakeFirst()
-  return final !== undefined
+async function compareInvoice({ db, clock, payments }: Deps, comparison: Comparison): Promise<void> {
+  const { invoice_id: invoiceId, organization_id: organizationId } = comparison
+  const invoice = await payments.findInvoicedUsage(invoiceId)
+  // Drafts can be deleted at the processor.
+  if (invoice === null) {
+    await db.deleteFrom('invoice_comparisons').where('invoice_id', '=', invoiceId).execute()
+    return
+  }
+  const difference = describeDifference(await listBilledUsage(db, organizationId, invoice), invoice)
+  await db
+    .updateTable('invoice_comparisons')
+    .set({ is_final: invoice.isFinal, compared_at: clock(), difference })
+    .where('invoice_id', '=', invoiceId)
+    .where('is_final', '=', false)
+    .execute()
 }
 
-type BilledUsage = Omit<InvoicedUsage['lines'][number], 'amount'>
-
-/** The ledger's paid usage whose meter events have a time in the invoice's period, by price. */
+/** The ledger's paid usage that the invoice has to charge, by price. */
 async function listBilledUsage(
   db: Database,
   organizationId: number,
-  customerId: string,
-  since: Date,
-  { periodStart, periodEnd }: InvoicedUsage,
+  invoice: InvoicedUsage,
 ): Promise<BilledUsage[]> {
+  const account = await getAccountOf(db, organizationId)
   const { rows } = await sql<{ price_key: string; unit_amount: string; quantity: string }>`
     SELECT bucket.price_key, bucket.unit_amount, sum(bucket.quantity) AS quantity
     FROM usage_buckets AS bucket LEFT JOIN usage_reports AS report
       ON report.organization_id = bucket.organization_id AND report.price_key = bucket.price_key AND report.hour = bucket.hour
     WHERE bucket.organization_id = ${organizationId} AND bucket.sealed_at IS NOT NULL AND bucket.unit_amount > 0
-      AND bucket.hour >= ${floorHour(since)}::timestamptz AND NOT bucket.before_charging AND coalesce(report.customer_id, ${customerId}) = ${customerId}
-      AND ${eventTime} >= ${periodStart}::timestamptz AND ${eventTime} < ${periodEnd}::timestamptz
+      AND ${isChargedBy(account, invoice)}
     GROUP BY bucket.price_key, bucket.unit_amount`.execute(db)
   return rows.map(({ price_key: priceKey, unit_amount: unitAmount, quantity }) => ({
     priceKey,
     quantity,
     unitAmount: formatDecimal(unitAmount),
   }))
-}
-
-/**
- * One sentence about all prices whose usage differs; null when there is none. Processors count whole units, so less than one unit
- * is no difference.
- */
-export function describeDifference(
-  used: readonly BilledUsage[],
-  { invoiceId, periodStart, periodEnd, lines }: InvoicedUsage,
-): string | null {
-  const theirs = sumByPrice(lines)
-  const ours = sumByPrice(used)
-  const differing = [...new Set([...ours.keys(), ...theirs.keys()])].toSorted().filter((price) => {
-    const difference = subtract(ours.get(price) ?? '0', theirs.get(price) ?? '0')
-    return Math.abs(Number(difference)) >= 1
-  })
-  if (differing.length === 0) return null
-  const parts = differing.map(
-    (price) =>
-      `${ours.get(price) ?? '0'} units of ${price} were used, but ${theirs.get(price) ?? '0'} are invoiced`,
-  )
-  const period = `${periodStart.toISOString()} to ${periodEnd.toISOString()}`
-  return `Invoice ${invoiceId} of ${period} differs from the ledger: ${parts.join('; ')}.`
-}
-
-/** Quantities by price key and amount. */
-function sumByPrice(usage: readonly BilledUsage[]): Map<string, string> {
-  const sums = new Map<string, string>()
-  for (const { priceKey, unitAmount, quantity } of usage) {
-    const price = `${priceKey} at ${unitAmount}`
-    sums.set(price, formatDecimal(add(sums.get(price) ?? '0', quantity)))
-  }
-  return sums
 }

@@ -53,23 +53,3 @@ export async function deleteHandledEvents(db: Database, days: number): Promise<v
     .where('handled_at', '<', sql<Date>`now() - make_interval(days => ${days})`)
     .execute()
 }
-
-/** The time up to which a processor account was searched for missed events; undefined before the first sweep. */
-export async function findSweptUntil(db: Database, account: string): Promise<Date | undefined> {
-  const swept = await db
-    .selectFrom('billing_event_sweeps')
-    .select('swept_until')
-    .where('processor', '=', account)
-    .executeTakeFirst()
-  return swept?.swept_until
-}
-
-/** Stores the time of the last sweep and deletes those of other processor accounts: a return to one of them needs a full sync. */
-export async function setSweptUntil(db: Database, account: string, until: Date): Promise<void> {
-  await db
-    .insertInto('billing_event_sweeps')
-    .values({ processor: account, swept_until: until })
-    .onConflict((conflict) => conflict.column('processor').doUpdateSet({ swept_until: until }))
-    .execute()
-  await db.deleteFrom('billing_event_sweeps').where('processor', '!=', account).execute()
-}

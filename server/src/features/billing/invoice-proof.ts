@@ -4,11 +4,12 @@ import type { Database } from '../../database/tables.ts'
 import { ApplicationError } from '../../base/errors.ts'
 import type { InvoicedUsage } from '../../ports/payment-processor.ts'
 import { formatDecimal } from '../metering/decimal.ts'
-import { addHours, earliest, floorHour, latest } from '../metering/hours.ts'
+import { addHours, earliest, latest } from '../metering/hours.ts'
 import { openProof, toWholeHours } from '../metering/proof.ts'
 import { callProcessor } from './errors.ts'
-import { eventTime } from './event-time.ts'
+import { isChargedBy } from './event-time.ts'
 import { ensureAccount } from './store.ts'
+import type { BillingAccount } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'payments'>
 
@@ -23,10 +24,10 @@ export async function openInvoiceProof(
 ): Promise<AsyncIterable<string>> {
   const { db, config, clock } = deps
   const account = await ensureAccount(db, config, organizationId, clock())
-  const { processor_customer_id: customerId, postpaid_since: since } = account
-  if (customerId === null || since === null) throw unknownInvoice()
+  const { processor_customer_id: customerId } = account
+  if (customerId === null) throw unknownInvoice()
   const invoice = await findInvoice(deps, customerId, invoiceId)
-  const hours = await listHours(db, { organizationId, customerId, since }, invoice)
+  const hours = await listHours(db, account, invoice)
   const charged = hours.filter(({ isCharged }) => isCharged).map(({ hour }) => hour)
   const period = toWholeHours({ from: invoice.periodStart, to: invoice.periodEnd })
   const range = {
@@ -58,8 +59,8 @@ async function findInvoice(
 ): Promise<InvoicedUsage> {
   return callProcessor(log, async () => {
     const listed = (await payments.listInvoices(customerId)).find(({ id }) => id === invoiceId)
-    const usage = listed && (await payments.findInvoicedUsage(customerId, listed.periodEnd))
-    if (!usage || usage.invoiceId !== invoiceId) throw unknownInvoice()
+    const usage = listed && (await payments.findInvoicedUsage(invoiceId))
+    if (!usage) throw unknownInvoice()
     return usage
   })
 }
@@ -80,14 +81,15 @@ interface InvoiceHour {
 /** The sealed hours around an invoice's period. The invoice charges those whose meter event has a time in its period. */
 async function listHours(
   db: Database,
-  { organizationId, customerId, since }: { organizationId: number; customerId: string; since: Date },
-  { periodStart, periodEnd }: InvoicedUsage,
+  account: BillingAccount,
+  invoice: InvoicedUsage,
 ): Promise<InvoiceHour[]> {
+  const { organization_id: organizationId } = account
+  const { periodStart, periodEnd } = invoice
   const { from, to } = toWholeHours({ from: periodStart, to: periodEnd })
   const { rows } = await sql<InvoiceHour>`
     SELECT bucket.sequence, bucket.hour, bucket.price_key AS "priceKey", bucket.meter, bucket.dimensions,
-      NOT bucket.before_charging AND bucket.hour >= ${floorHour(since)} AND coalesce(report.customer_id, ${customerId}) = ${customerId}
-        AND ${eventTime} >= ${periodStart} AND ${eventTime} < ${periodEnd} AS "isCharged"
+      ${isChargedBy(account, invoice)} AS "isCharged"
     FROM usage_buckets AS bucket LEFT JOIN usage_reports AS report
       ON report.organization_id = bucket.organization_id AND report.price_key = bucket.price_key AND report.hour = bucket.hour
     WHERE bucket.organization_id = ${organizationId} AND bucket.sequence IS NOT NULL

@@ -1,10 +1,11 @@
 import type { Services } from '../../services.ts'
 import { isLive } from './account-state.ts'
 import { listActivationsCreatedBefore } from './activation-store.ts'
-import { findSweptUntil, deleteHandledEvents, listOverdueEvents, setSweptUntil } from './event-store.ts'
+import { deleteHandledEvents, listOverdueEvents } from './event-store.ts'
 import { storeEvent } from './events.ts'
 import { syncAccount } from './sync-account.ts'
 import { listPostpaidAccounts } from './store.ts'
+import { findSweptUntil, setSweptUntil } from './sweep-store.ts'
 
 /** Processors list the events of the last 30 days. */
 const retentionMilliseconds = 30 * 86_400_000
@@ -27,7 +28,7 @@ export async function sweepBillingEvents(deps: Deps): Promise<void> {
 async function backfillMissedEvents(deps: Deps): Promise<void> {
   const { db, jobs, clock, payments, log } = deps
   const startedAt = clock()
-  const sweptUntil = await findSweptUntil(db, payments.account)
+  const sweptUntil = await findSweptUntil(db, payments.account, 'events')
   if (sweptUntil === undefined) await resyncPostpaidAccounts(deps)
   const since = Math.max(
     startedAt.getTime() - retentionMilliseconds,
@@ -38,7 +39,7 @@ async function backfillMissedEvents(deps: Deps): Promise<void> {
     if (await storeEvent({ db, jobs }, event)) missed += 1
   }
   if (missed > 0) log.warn({ events: missed }, 'backfilled events whose webhook did not arrive')
-  await setSweptUntil(db, payments.account, startedAt)
+  await setSweptUntil(db, payments.account, 'events', startedAt)
 }
 
 /**

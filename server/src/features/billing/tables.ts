@@ -9,7 +9,7 @@ declare module '../../database/tables.ts' {
     billing_activations: BillingActivationsTable
     billing_checkouts: BillingCheckoutsTable
     billing_events: BillingEventsTable
-    billing_event_sweeps: BillingEventSweepsTable
+    billing_sweeps: BillingSweepsTable
     usage_reports: UsageReportsTable
     invoice_comparisons: InvoiceComparisonsTable
   }
@@ -70,8 +70,9 @@ export interface BillingEventsTable {
   outcome: 'applied' | 'ignored' | null
 }
 
-export interface BillingEventSweepsTable {
+export interface BillingSweepsTable {
   processor: string
+  list: 'events' | 'invoices'
   swept_until: Date
 }
 
@@ -92,10 +93,10 @@ export interface UsageReportsTable {
 }
 
 export interface InvoiceComparisonsTable {
-  organization_id: number
-  period_end: Date
   invoice_id: string
-  is_final: boolean
-  compared_at: Date
+  organization_id: number
+  created_at: Date
+  is_final: Generated<boolean>
+  compared_at: Date | null
   difference: string | null
 }

@@ -10,7 +10,7 @@ const reportDeadline = sql`interval '1 day'`
 
 const liveStatuses = subscriptionStatuses.filter(isLive)
 
-/** How long a final invoice that differs from the ledger stays an anomaly. */
+/** How long an invoice that differs from the ledger stays an anomaly after the last comparison. */
 const differenceRetention = sql`interval '35 days'`
 
 /**
@@ -59,7 +59,7 @@ export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>)
       async find() {
         const { rows } = await sql<{ organization_id: number; subject: string; message: string }>`
           SELECT organization_id, invoice_id AS subject, difference AS message FROM invoice_comparisons
-          WHERE difference IS NOT NULL AND period_end > ${clock()}::timestamptz - ${differenceRetention}`.execute(
+          WHERE difference IS NOT NULL AND compared_at > ${clock()}::timestamptz - ${differenceRetention}`.execute(
           db,
         )
         return rows.map(({ organization_id: organizationId, ...finding }) => ({ organizationId, ...finding }))
