@@ -12,6 +12,9 @@ type Deps = Pick<Services, 'runtime' | 'clock' | 'config' | 'prices'>
 /** The capacity of an engine that shares a host with others, unless the runtime has its own. */
 const defaultSharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSequences: 4 }
 
+/** The settings of a runtime's own capacity: only the local one has some. */
+const sharedSettings = { context: 'LOCAL_CONTEXT_TOKENS', sequences: 'LOCAL_PARALLEL_SEQUENCES' }
+
 /**
  * Chooses the instance type for a variant with its adapters from the runtime's current offers and prices. `refused` names instance types that
  * lacked capacity. Throws if the runtime throws.
@@ -46,8 +49,15 @@ export async function readRules(
   const { maxContextTokens, maxSequences } = config.engineLimits
   return {
     engines: runtime.engines,
-    ceilings: { contextTokens: maxContextTokens, parallelSequences: maxSequences },
-    shared: runtime.sharedCapacity ?? defaultSharedCapacity,
+    ceilings: {
+      contextTokens: maxContextTokens,
+      parallelSequences: maxSequences,
+      settings: { context: 'ENGINE_MAX_CONTEXT', sequences: 'ENGINE_MAX_SEQUENCES' },
+    },
+    shared:
+      runtime.sharedCapacity === null
+        ? defaultSharedCapacity
+        : { ...runtime.sharedCapacity, settings: sharedSettings },
     minimums,
     availability: await runtime.readAvailability?.(),
   }

@@ -94,11 +94,37 @@ test('refused instance types are skipped, and the reason says so', () => {
       offer: { instanceType: '24' },
       memoryBytes: 14 * GiB,
       reason: expect.stringMatching(
-        /^Needs at least 14\.0 GiB \(.*\)\. 24 provides 24\.0 GiB and is the only instance type that fits\. It serves requests of up to 4096 tokens, 2 at a time \(a setting of this server\)\. Ruled out: 16: no capacity\.$/,
+        /^Needs at least 14\.0 GiB \(.*\)\. 24 provides 24\.0 GiB and is the only instance type that fits\. It serves requests of up to 4096 tokens, 2 at a time \(the default of this server\)\. Ruled out: 16: no capacity\.$/,
       ),
     },
   })
   expect(choose([offer('16', 16)], ['16'])).toBeNull()
+})
+
+test('the reason names the setting of a ceiling, on its own GPUs and on a shared host', () => {
+  const named: SelectionRules = {
+    ...rules,
+    ceilings: { ...rules.ceilings, settings: { context: 'MOST_TOKENS', sequences: 'MOST_REQUESTS' } },
+    shared: { ...rules.shared, settings: { context: 'HOST_TOKENS', sequences: 'HOST_REQUESTS' } },
+  }
+  const reasonOn = (gpuCount: number) => {
+    const result = selectInstance(variant, [offer('24', 24, { gpuCount })], named, [])
+    return result.outcome === 'selected' ? result.selection.reason : null
+  }
+  expect(reasonOn(1)).toContain(
+    '4096 tokens (the setting MOST_TOKENS), 2 at a time (the setting MOST_REQUESTS).',
+  )
+  expect(reasonOn(0)).toContain(
+    '4096 tokens (the setting HOST_TOKENS), 2 at a time (the setting HOST_REQUESTS).',
+  )
+
+  const minimums = { contextTokens: 8192, parallelSequences: null }
+  expect(selectInstance(variant, [offer('24', 24)], { ...named, minimums }, [])).toMatchObject({
+    outcome: 'infeasible',
+    reason: expect.stringContaining(
+      'A context of 8192 tokens is more than the 4096 tokens that the operator allows with MOST_TOKENS.',
+    ),
+  })
 })
 
 test('an infeasible variant names why each instance type was ruled out, grouped by reason', () => {

@@ -7,7 +7,13 @@ import { nameFormat } from '../../base/format-names.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
 import type { MemoryEstimate, ServedModel } from './memory-estimate.ts'
 import { estimateCapacity, findLeastCapacity, reduceShared, sizeEngine } from './serving-capacity.ts'
-import type { CapacityCeilings, CapacityMinimums, Sizing } from './serving-capacity.ts'
+import type {
+  CapacityCeilings,
+  CapacityMinimums,
+  CeilingSettings,
+  SharedCapacity,
+  Sizing,
+} from './serving-capacity.ts'
 
 export interface PricedOffer extends InstanceOffer {
   /** A decimal string in the main unit of the currency; null when unknown */
@@ -21,7 +27,7 @@ export interface SelectionRules {
   /** For engines that have their GPUs to themselves */
   ceilings: CapacityCeilings
   /** The capacity of engines that share the memory of a host with others */
-  shared: ServingCapacity
+  shared: SharedCapacity
   minimums: CapacityMinimums
   /** The adapters that the engine serves; omitted for none */
   adapters?: readonly ModelAdapter[] | undefined
@@ -88,7 +94,7 @@ export function selectInstance(
   const sentences = [
     `Needs at least ${describeNeed(chosen)}.`,
     `${offer.instanceType} provides ${formatMemory(offer.memoryBytes)} and is ${rank}.`,
-    describeSizing(sizing),
+    describeSizing(sizing, (isSharedOffer(offer) ? rules.shared : rules.ceilings).settings),
     ...(caveat === null ? [] : [`On its GPUs, ${caveat}.`]),
     ...(rejected.length > 0 ? [`Ruled out: ${listRejections(rejected)}.`] : []),
   ]
@@ -136,15 +142,21 @@ function findBounds(model: ServedModel, offer: InstanceOffer, rules: SelectionRu
 
 const factors = {
   model: 'the context of the model',
-  ceiling: 'a setting of this server',
   memory: 'as its memory allows',
   engine: 'the most that its engine handles well',
 }
 
 /** One sentence with both numbers and what limits them; a common limit stands once. */
-export function describeSizing({ capacity, limitedBy }: Sizing): string {
+function describeSizing({ capacity, limitedBy }: Sizing, settings: CeilingSettings | undefined): string {
   const { contextTokens, parallelSequences } = capacity
-  const [first, second] = [factors[limitedBy.context], factors[limitedBy.sequences]]
+  const name = (limit: keyof typeof factors | 'ceiling', setting: string | undefined) =>
+    limit !== 'ceiling'
+      ? factors[limit]
+      : setting === undefined
+        ? 'the default of this server'
+        : `the setting ${setting}`
+  const first = name(limitedBy.context, settings?.context)
+  const second = name(limitedBy.sequences, settings?.sequences)
   const context = `It serves requests of up to ${contextTokens} tokens`
   const sequences = `${parallelSequences} at a time (${second}).`
   return first === second ? `${context}, ${sequences}` : `${context} (${first}), ${sequences}`

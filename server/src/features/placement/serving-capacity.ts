@@ -27,6 +27,12 @@ export interface CapacityMinimums {
 
 export const noMinimums: CapacityMinimums = { contextTokens: null, parallelSequences: null }
 
+/** The names of the settings that hold the ceilings. */
+export interface CeilingSettings {
+  context: string
+  sequences: string
+}
+
 /** The operator's ceilings. */
 export interface CapacityCeilings {
   /** null for the context of the model */
@@ -34,7 +40,12 @@ export interface CapacityCeilings {
   parallelSequences: number
   /** True if the operator allows a longer context, which would leave too little memory for others */
   leavesMemory?: boolean
+  /** Omitted for ceilings that no setting changes */
+  settings?: CeilingSettings | undefined
 }
+
+/** The capacity of engines that share the memory of a host with others. */
+export type SharedCapacity = ServingCapacity & Pick<CapacityCeilings, 'settings'>
 
 /** What an engine can serve in a given memory. */
 export interface Sizing {
@@ -56,12 +67,12 @@ export function findLeastCapacity(
   const { contextTokens, parallelSequences } = minimums
   if ((contextTokens ?? 0) > context.most) {
     throw new RangeError(
-      `A context of ${contextTokens} tokens is more than ${describeContextLimit(context)}.`,
+      `A context of ${contextTokens} tokens is more than ${describeContextLimit(context, ceilings)}.`,
     )
   }
   if ((parallelSequences ?? 0) > sequences.most) {
     throw new RangeError(
-      `${parallelSequences} parallel sequences are more than the ${sequences.most} that ${sequences.limitedBy === 'engine' ? 'the engine' : 'the operator'} allows.`,
+      `${parallelSequences} parallel sequences are more than the ${sequences.most} that ${sequences.limitedBy === 'engine' ? 'the engine allows' : describeCeiling(ceilings.settings?.sequences)}.`,
     )
   }
   // A requested context takes precedence over sequences beyond the owner's minimum.
@@ -179,10 +190,17 @@ function limitSequences({ engine }: ServedModel, ceilings: CapacityCeilings) {
     : ({ most: ofEngine, limitedBy: 'engine' } as const)
 }
 
-function describeContextLimit({ most, limitedBy }: ReturnType<typeof limitContext>): string {
+function describeContextLimit(
+  { most, limitedBy }: ReturnType<typeof limitContext>,
+  { settings }: CapacityCeilings,
+): string {
   return limitedBy === 'model'
     ? `the ${most} tokens that the model has`
-    : `the ${most} tokens that the operator allows`
+    : `the ${most} tokens that ${describeCeiling(settings?.context)}`
+}
+
+function describeCeiling(setting: string | undefined): string {
+  return setting === undefined ? 'this server allows' : `the operator allows with ${setting}`
 }
 
 function findContext(least: number, most: number, fits: (tokens: number) => boolean): number {
