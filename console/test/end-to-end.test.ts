@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
@@ -14,6 +14,28 @@ import {
 } from './support/steps.ts'
 
 const site = useConsole(() => startConsoleServer({ BILLING_TRIAL_MAX_ACTIVE: '2' }))
+
+test('an empty installation offers the first account, later ones a sign-in; each form focuses its first empty field', async () => {
+  const { page } = await site.visit()
+  await page.goto('/sign-in')
+  await expectFocus(page.getByLabel('Email'))
+  await see(page.getByText('Nobody has an account on this server yet.'))
+  expect(await page.getByRole('link', { name: 'Create an account' }).count()).toBe(0)
+  await page.getByRole('link', { name: 'Create the first account' }).click()
+  await expectFocus(page.getByLabel('Your name'))
+  const first = createPerson()
+  await register(page, first)
+
+  const { page: other } = await site.visit()
+  await other.goto('/sign-in')
+  await see(other.getByRole('link', { name: 'Create an account' }))
+  expect(await other.getByRole('link', { name: 'Create the first account' }).count()).toBe(0)
+  await other.getByRole('link', { name: 'Create an account' }).click()
+  await see(heading(other, 'Create your account'))
+  await other.getByLabel('Email').fill(first.email)
+  await other.getByRole('link', { name: 'Sign in' }).click()
+  await expectFocus(other.getByLabel('Password', { exact: true }))
+})
 
 test('register, deploy, chat, pay, invite members, reset a password and terminate', async () => {
   const { page } = await site.visit()
@@ -44,6 +66,9 @@ test('register, deploy, chat, pay, invite members, reset a password and terminat
 
   await terminate(page)
 })
+
+const expectFocus = (target: Locator) =>
+  expect.poll(() => target.evaluate((node) => node === document.activeElement)).toBe(true)
 
 /** Checks timeline, log, code sample and metrics of a running deployment. */
 async function checkDeployment(page: Page): Promise<void> {

@@ -37,7 +37,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
   billing: ['audit', 'mail', 'organizations', 'metering'],
   placement: ['catalog', 'metering'],
   'own-models': ['audit', 'organizations', 'catalog', 'placement'],
-  installation: ['second-factors', 'own-models'],
+  installation: ['accounts', 'second-factors', 'own-models'],
   weights: ['catalog', 'own-models', 'placement'],
   deployments: [
     'audit',

@@ -23,6 +23,8 @@ export const auth = {
   forgotLink: 'Forgot your password?',
   noAccount: 'New here?',
   createAccount: 'Create an account',
+  noAccounts: 'Nobody has an account on this server yet.',
+  createFirstAccount: 'Create the first account',
   sessionEnded: 'Your session has ended. Sign in again to continue where you left off.',
   passwordSet: 'Your new password is set. Sign in to continue.',
   ssoFailure: (code: string) =>

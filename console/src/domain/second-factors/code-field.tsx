@@ -1,9 +1,6 @@
 import type { ComponentProps } from 'react'
-import { TextField } from '../../components/field.tsx'
+import { focusField, TextField } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
-
-/** A ref that focuses the field of a new step, whose button had the focus before. */
-export const focusField = (field: HTMLInputElement | null) => field?.focus()
 
 /** The field for the code of an authenticator app, which password managers and phones fill in. */
 export function CodeField(props: Partial<ComponentProps<typeof TextField>>) {

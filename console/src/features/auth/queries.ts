@@ -10,6 +10,7 @@ import type {
 } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { startSession, organizationQuery, sessionQuery } from '../../api/session.ts'
+import { installationQuery } from '../../domain/installation.ts'
 import { toReturnPath } from './return-path.ts'
 
 /** Redirects to the return path as soon as a session exists. */
@@ -34,7 +35,10 @@ export function useRegister() {
   return useMutation({
     mutationFn: (registration: RegistrationInput) =>
       callApi('POST', '/v1/user/register', { body: registration }),
-    onSuccess: (session) => startSession(queryClient, session),
+    onSuccess: (session) => {
+      void queryClient.invalidateQueries({ queryKey: installationQuery.queryKey })
+      return startSession(queryClient, session)
+    },
   })
 }
 

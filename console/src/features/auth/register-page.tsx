@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ApiError } from '../../api/client.ts'
+import { focusField } from '../../components/field.tsx'
 import { Notice } from '../../components/states.tsx'
 import { installationQuery } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
@@ -57,7 +58,7 @@ export function RegisterPage() {
         >
           {(errors) => (
             <>
-              <NameField error={errors.name} />
+              <NameField ref={focusField} error={errors.name} />
               <EmailField
                 value={email}
                 onChange={(event) => setEmail(event.target.value)}

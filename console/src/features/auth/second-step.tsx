@@ -1,6 +1,6 @@
 import { useState } from 'react'
-import { TextField } from '../../components/field.tsx'
-import { CodeField, focusField } from '../../domain/second-factors/code-field.tsx'
+import { focusField, TextField } from '../../components/field.tsx'
+import { CodeField } from '../../domain/second-factors/code-field.tsx'
 import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
 import { text } from '../../text/index.ts'
 import { AuthForm } from './auth-form.tsx'

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { CredentialsInput } from '../../contract.ts'
+import { focusField } from '../../components/field.tsx'
 import { Notice } from '../../components/states.tsx'
 import { installationQuery } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
@@ -31,24 +32,30 @@ export function SignInPage() {
       },
     })
   if (demand) return <SecondStep demand={demand} returnTo={return_to} onBack={() => setDemand(null)} />
-  const registerLink = (
+  const registerLink = (label: string) => (
     <Link to="/register" search={{ return_to }} className={authLink}>
-      {text.auth.createAccount}
+      {label}
     </Link>
   )
+  const mayRegister = installation?.registration !== 'invited'
+  const isEmpty = installation?.accounts_exist === false && installation.password_sign_in && mayRegister
   return (
     <SignInLayout
       title={text.auth.signIn}
       returnTo={return_to}
       footer={
-        installation?.registration !== 'invited' && (
+        mayRegister &&
+        !isEmpty && (
           <>
-            {text.auth.noAccount} {registerLink}
+            {text.auth.noAccount} {registerLink(text.auth.createAccount)}
           </>
         )
       }
       notice={
         <>
+          {isEmpty && (
+            <Notice action={registerLink(text.auth.createFirstAccount)}>{text.auth.noAccounts}</Notice>
+          )}
           {sessionEnded && <Notice tone="warn">{text.auth.sessionEnded}</Notice>}
           {passwordSet && <Notice tone="good">{text.auth.passwordSet}</Notice>}
           {ssoError && <Notice tone="bad">{text.auth.ssoFailure(ssoError)}</Notice>}
@@ -59,11 +66,12 @@ export function SignInPage() {
         {(errors) => (
           <>
             <EmailField
+              ref={knownEmail === '' ? focusField : undefined}
               value={email}
               onChange={(event) => setEmail(event.target.value)}
               error={errors.email}
             />
-            <PasswordField error={errors.password} />
+            <PasswordField ref={knownEmail === '' ? undefined : focusField} error={errors.password} />
             <Link
               to="/forgot-password"
               state={{ email: email || undefined }}

@@ -15,6 +15,11 @@ export function findAccountByEmail(db: Database, email: string) {
     .executeTakeFirst()
 }
 
+/** Whether anybody has an account. */
+export async function hasAccounts(db: Database): Promise<boolean> {
+  return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined
+}
+
 /** The email of an account; undefined if there is none. */
 export async function findAccountEmail(db: Database, userId: number): Promise<string | undefined> {
   const user = await db.selectFrom('users').select('email').where('id', '=', userId).executeTakeFirst()

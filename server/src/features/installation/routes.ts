@@ -1,11 +1,14 @@
 import type { Config } from '../../config/config.ts'
 import type { App } from '../../http/app.ts'
+import type { Services } from '../../services.ts'
+import { hasAccounts } from '../accounts/find-account.ts'
 import { installationBody } from './schemas.ts'
 
 export function installationRoutes(
   app: App,
-  { config }: { config: Pick<Config, 'mail' | 'registration' | 'sso'> },
+  { db, config }: Pick<Services, 'db'> & { config: Pick<Config, 'mail' | 'registration' | 'sso'> },
 ): void {
+  let accountsExist = false
   app.get(
     '/v1/installation',
     {
@@ -17,11 +20,16 @@ export function installationRoutes(
         response: { 200: installationBody },
       },
     },
-    async () => ({
-      mail_delivery: config.mail.url === null ? ('file' as const) : ('smtp' as const),
-      password_sign_in: config.sso?.only !== true,
-      registration: config.registration.mode,
-      registration_domains: config.registration.domains,
-    }),
+    async () => {
+      // Later requests need no database.
+      accountsExist ||= await hasAccounts(db)
+      return {
+        mail_delivery: config.mail.url === null ? ('file' as const) : ('smtp' as const),
+        password_sign_in: config.sso?.only !== true,
+        registration: config.registration.mode,
+        registration_domains: config.registration.domains,
+        accounts_exist: accountsExist,
+      }
+    },
   )
 }

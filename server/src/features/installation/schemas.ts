@@ -12,6 +12,7 @@ export const installationBody = z
         'Who may create an account: everybody, invitees only, or also emails of `registration_domains`',
       ),
     registration_domains: z.array(z.string()).describe('Empty unless `registration` is `domains`'),
+    accounts_exist: z.boolean().describe('false until somebody creates the first account'),
   })
   .meta({
     id: 'Installation',
