@@ -96,3 +96,24 @@ test('a member sees the budgets that limit them, with a notice on the usage page
   await dialog(page).getByRole('button', { name: 'Deploy', exact: true }).click()
   await see(dialog(page).getByText(/^The budget of this member is exhausted/))
 })
+
+test('the bar of the trial credit shows what is left', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  await page.route('**/v1/billing/account', async (route) => {
+    const response = await route.fetch()
+    const json = await response.json()
+    await route.fulfill({ response, json: { ...json, trial_credit: { granted: '10', remaining: '2.5' } } })
+  })
+  const bar = page.getByRole('progressbar', { name: 'Trial credit left' })
+  for (const path of ['/billing', '/usage']) {
+    await page.goto(path)
+    await see(page.getByText('$2.50 of $10.00 left'))
+    expect(await bar.getAttribute('aria-valuenow'), path).toBe('25')
+    const measureShare = () =>
+      bar.evaluate(
+        (node) => node.lastElementChild!.getBoundingClientRect().width / node.getBoundingClientRect().width,
+      )
+    await expect.poll(measureShare).toBeCloseTo(0.25, 1)
+  }
+})
