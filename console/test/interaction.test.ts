@@ -192,8 +192,7 @@ async function terminateOnPage(page: Page): Promise<void> {
 }
 
 test('removing a member names their active deployments and presets no choice', async () => {
-  const { page, allowPageErrors } = await site.visit()
-  allowPageErrors(/409/)
+  const { page } = await site.visit()
   await registerByApi(page, createPerson())
   const { page: other } = await site.visit()
   const mary = createPerson('Mary Somerville', 'Mechanisms')
@@ -209,7 +208,6 @@ test('removing a member names their active deployments and presets no choice', a
   await page.getByRole('menuitem', { name: 'Remove' }).click()
   const dialog = page.getByRole('dialog')
   const remove = dialog.getByRole('button', { name: 'Remove' })
-  await remove.click()
   await see(dialog.getByRole('listitem').filter({ hasText: /^berth-tiny · local-cpu · / }))
   expect(await remove.isDisabled()).toBe(true)
   await dialog.getByLabel('Deployments').selectOption('Transfer it to Ada Lovelace')

@@ -41,15 +41,19 @@ export const deploymentsQuery = (filter: DeploymentFilter) =>
     placeholderData: keepPreviousData,
   })
 
+/** The newest deployments of one kind that are not terminated. */
+const newestQuery = (scope: 'own' | 'organization') =>
+  queryOptions({
+    queryKey: ['deployments', scope],
+    queryFn: ({ signal }) =>
+      callApi('GET', '/api/v1/model-deployments', { query: { scope, active: true, limit: 500 }, signal }),
+  })
+
 /** The newest deployments of the organization that are not terminated, for an admin to choose from. */
-export const organizationDeploymentsQuery = queryOptions({
-  queryKey: ['deployments', 'organization'],
-  queryFn: ({ signal }) =>
-    callApi('GET', '/api/v1/model-deployments', {
-      query: { scope: 'organization', active: true, limit: 500 },
-      signal,
-    }),
-})
+export const organizationDeploymentsQuery = newestQuery('organization')
+
+/** The newest of the person's own deployments that are not terminated, in all of their organizations. */
+export const ownDeploymentsQuery = newestQuery('own')
 
 /** One deployment, polled more often while it changes. */
 export const deploymentQuery = (id: string) =>

@@ -5,11 +5,13 @@ import { ApiError } from '../../api/client.ts'
 import { organizationQuery } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { SelectField } from '../../components/field.tsx'
-import { ErrorMessage, Notice } from '../../components/states.tsx'
+import { ErrorMessage, Notice, Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { useLeaveOrganization } from '../../domain/session/organizations.ts'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { organizationDeploymentsQuery, ownDeploymentsQuery } from '../../domain/deployments/queries.ts'
+import { isFinished } from '../../domain/deployments/status.ts'
 import { membersQuery } from '../../domain/members/queries.ts'
 import { useRemoveMember } from './queries.ts'
 
@@ -20,7 +22,10 @@ interface RemoveMemberDialogProps {
   onClose: () => void
 }
 
-type ActiveDeployment = NonNullable<Problem['active_deployments']>[number]
+type ActiveDeployment = Pick<
+  NonNullable<Problem['active_deployments']>[number],
+  'id' | 'model_name' | 'selected_instance_type' | 'created_at'
+>
 
 const words = text.organization
 
@@ -33,10 +38,23 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
   const toasts = useToasts()
   // Neither ending nor transferring is a default: each affects what is in production.
   const [choice, setChoice] = useState('')
+  const { data: listed, isLoading } = useQuery({
+    ...(isOwn ? ownDeploymentsQuery : organizationDeploymentsQuery),
+    select: ({ items }) =>
+      items.filter(
+        (deployment) =>
+          Number(deployment.user_id) === member.user_id &&
+          deployment.organization_id === String(organization.id) &&
+          !isFinished(deployment),
+      ),
+  })
+  // The list may be older than the answer of the server, which refuses to decide about active deployments.
   const isActive = error instanceof ApiError && error.code === 'deployments_active'
   const reported = isActive ? (error.facts.active_deployments ?? []) : null
-  const [deployments, setDeployments] = useState<ActiveDeployment[] | null>(null)
-  if (reported && reported !== deployments) setDeployments(reported)
+  const [refused, setRefused] = useState<ActiveDeployment[]>([])
+  if (reported && reported !== refused) setRefused(reported)
+  const known: ActiveDeployment[] = refused.length > 0 ? refused : (listed ?? [])
+  const deployments = known.length > 0 ? known : null
   const handOver = !deployments
     ? {}
     : choice === 'end'
@@ -61,7 +79,7 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
       confirmLabel={isOwn ? words.leave : words.remove}
       dangerous
       busy={isPending}
-      disabled={deployments !== null && choice === ''}
+      disabled={isLoading || (deployments !== null && choice === '')}
       onConfirm={() =>
         isOwn
           ? leave.mutate(handOver, { onSuccess })
@@ -69,6 +87,7 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
       }
     >
       <div className="grid gap-3">
+        {isLoading && <Skeleton className="h-16" />}
         {deployments && (
           <>
             <ActiveDeployments deployments={deployments} />
