@@ -11,6 +11,7 @@ import {
   register,
   registerByApi,
   see,
+  seeGone,
   waitForStatus,
 } from './support/steps.ts'
 
@@ -98,12 +99,29 @@ test('before activating billing, a person sees what changes', async () => {
 
 test('the audit log is in words: names, plans and browsers', async () => {
   const { page } = await site.visit()
-  await register(page, createPerson())
+  const person = createPerson()
+  await register(page, person)
   await page.goto('/organization?tab=audit')
   const row = page.getByRole('row').filter({ hasText: 'Created an account' })
   await see(row.getByText('Role: Owner'))
   await see(row.getByText('Ada Lovelace'))
   await see(row.getByText('Chrome on Linux'))
+
+  // The row opens with the keyboard.
+  const open = row.getByRole('button', { name: 'Created an account' })
+  expect(await open.getAttribute('aria-expanded')).toBe('false')
+  await open.press('Enter')
+  expect(await open.getAttribute('aria-expanded')).toBe('true')
+  const details = page.locator(`[id="${await open.getAttribute('aria-controls')}"]`)
+  const [value, name] = [details.getByRole('definition'), details.getByRole('term')]
+  await see(value.getByText(person.email).filter({ hasText: /^Ada Lovelace \(/ }))
+  await see(value.getByText(/^Account · /))
+  await see(value.getByText('Succeeded', { exact: true }))
+  expect(await name.allInnerTexts()).toEqual(
+    expect.arrayContaining(['Time', 'Person', 'Address', 'Browser or program', 'Concerns', 'Role']),
+  )
+  await open.press('Enter')
+  await seeGone(details)
 })
 
 test('signing out in one tab opens the sign-in page in the other tabs', async () => {

@@ -30,6 +30,23 @@ export const audit = {
     permission: 'Permissions',
   },
   nothing: 'none',
+  yes: 'yes',
+  no: 'no',
+  result: 'Result',
+  succeeded: 'Succeeded',
+  program: 'Browser or program',
+  target: 'Concerns',
+  /** Kinds of targets; a new kind shows its name */
+  targets: {
+    deployment: 'Deployment',
+    invitation: 'Invitation',
+    member: 'Member',
+    model: 'Model',
+    organization: 'Organization',
+    route: 'Route',
+    session: 'Session',
+    user: 'Account',
+  } as Record<string, string>,
   /** Names of details */
   facts: {
     auth_method: 'With',

@@ -594,7 +594,8 @@ export const scenes: readonly Scene[] = [
     },
     'organization-audit': async (page) => {
       await page.goto('/organization?tab=audit')
-      await see(page.getByRole('cell', { name: /Accepted an invitation/ }))
+      await page.getByRole('button', { name: 'Accepted an invitation' }).first().click()
+      await see(page.getByRole('term').filter({ hasText: 'Browser or program' }))
     },
     'organization-invite': async (page) => {
       await page.goto('/organization?invite=yes')

@@ -19,9 +19,15 @@ test('details are in the words of the console, not of the database', () => {
   ])
 })
 
-test('unknown details keep their values', () => {
-  expect(describeFacts({ min_context_tokens: { from: null, to: 8_192 }, new_fact: { a: 1 } })).toEqual([
+test('unknown details are in words too', () => {
+  const details = {
+    min_context_tokens: { from: null, to: 8_192 },
+    new_fact: { a_part: 1, another: ['b', 'c'] },
+    enabled: { from: true, to: false },
+  }
+  expect(describeFacts(details)).toEqual([
     'Minimum context: none → 8192',
-    'New fact: {"a":1}',
+    'New fact: A part: 1, Another: b, c',
+    'Enabled: yes → no',
   ])
 })

@@ -11,22 +11,39 @@ const values: Record<string, Record<string, string>> = {
   status: text.billing.statuses,
 }
 
-/** The details of an action in words, such as `Plan: Trial → Pay as you go`. */
-export function describeFacts(details: Readonly<Record<string, unknown>>): string[] {
+/** A detail of an action in words, such as `Plan` and `Trial → Pay as you go`. */
+export interface FactInWords {
+  name: string
+  value: string
+}
+
+/** The details of an action in words, without those that say nothing. */
+export function listFacts(details: Readonly<Record<string, unknown>>): FactInWords[] {
   return Object.entries(details)
     .filter(([, value]) => value !== null && value !== 'none')
-    .map(([name, value]) => `${facts[name] ?? capitalize(name)}: ${describe(name, value)}`)
+    .map(([name, value]) => ({ name: nameFact(name), value: describe(name, value) }))
+}
+
+/** The details of an action, each as one text such as `Plan: Trial → Pay as you go`. */
+export function describeFacts(details: Readonly<Record<string, unknown>>): string[] {
+  return listFacts(details).map(({ name, value }) => `${name}: ${value}`)
 }
 
 function describe(name: string, value: unknown): string {
-  if (typeof value === 'object' && value !== null && 'from' in value && 'to' in value) {
-    return `${describe(name, value.from)} → ${describe(name, value.to)}`
-  }
-  if (Array.isArray(value)) return value.map((one) => describe(name, one)).join(', ')
   if (value === null) return nothing
-  if (typeof value !== 'string') return JSON.stringify(value)
-  return values[name]?.[value] ?? value
+  if (Array.isArray(value)) return value.map((one) => describe(name, one)).join(', ')
+  if (typeof value === 'boolean') return value ? text.audit.yes : text.audit.no
+  if (typeof value === 'object') {
+    if ('from' in value && 'to' in value) {
+      return `${describe(name, value.from)} → ${describe(name, value.to)}`
+    }
+    return describeFacts({ ...value }).join(', ')
+  }
+  if (typeof value === 'string') return values[name]?.[value] ?? value
+  return JSON.stringify(value)
 }
+
+const nameFact = (name: string) => facts[name] ?? capitalize(name)
 
 /** Unknown names are in snake_case. */
 function capitalize(name: string): string {
