@@ -11,7 +11,7 @@ const limits = {
   '/deployments': 115_000,
   '/catalog': 121_000,
   '/catalog/qwen3': 124_000,
-  '/playground': 131_000,
+  '/playground': 131_500,
   '/usage': 124_000,
 }
 

@@ -158,6 +158,35 @@ test('the command palette switches the organization', async () => {
   await see(palette.getByRole('option', { name: 'Switch to Analytical Engines' }))
 })
 
+test('? lists the keyboard shortcuts, unless a person types it', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  await page.goto('/catalog')
+  const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+  const search = page.getByRole('searchbox')
+  await search.focus()
+  await page.keyboard.type('what?')
+  expect(await search.inputValue()).toBe('what?')
+  expect(await dialog.count()).toBe(0)
+  await search.fill('')
+
+  await search.blur()
+  await page.keyboard.press('?')
+  await see(dialog.getByText('Send the message'))
+  expect(await dialog.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual([
+    'Everywhere',
+    'Playground',
+    'Charts',
+  ])
+  await page.keyboard.press('Escape')
+  await seeGone(dialog)
+
+  await openPalette(page)
+  await page.keyboard.type('keyboard')
+  await page.keyboard.press('Enter')
+  await see(dialog)
+})
+
 /** Opens the command palette and waits until it takes the keys. */
 async function openPalette(page: Page): Promise<void> {
   await page.keyboard.press('Control+k')

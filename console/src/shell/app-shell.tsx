@@ -10,6 +10,7 @@ import { text } from '../text/index.ts'
 import { CommandPalette, openCommandPalette } from './command-palette.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { EmailNotice } from './email-notice.tsx'
+import { Shortcuts } from './shortcuts.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { SuspensionNotice } from './suspension-notice.tsx'
 
@@ -69,6 +70,7 @@ export function AppShell({ commands }: AppShellProps) {
         </main>
       </div>
       <CommandPalette dialog={commands} />
+      <Shortcuts />
     </div>
   )
 }

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { BookOpen, Building2, LogOut, UserRound } from 'lucide-react'
+import { BookOpen, Building2, Keyboard, LogOut, UserRound } from 'lucide-react'
 import type { Command } from '../components/command.ts'
 import { organizationsQuery, useSwitchOrganization } from '../domain/session/organizations.ts'
 import { useSignOut } from '../domain/session/sign-out.ts'
 import { text } from '../text/index.ts'
 import { chooseTheme } from '../theme.ts'
 import { useNavigation } from './navigation.ts'
+import { openShortcuts } from './shortcuts.tsx'
 import { themes } from './themes.ts'
 
 const words = text.shell
@@ -52,6 +53,13 @@ export function useShellCommands(): Command[] {
       label: words.switchTheme(words.themes[value]),
       run: () => chooseTheme(value),
     })),
+    {
+      group: 'actions',
+      id: 'shortcuts',
+      icon: Keyboard,
+      label: text.shortcuts.title,
+      run: openShortcuts,
+    },
     { group: 'actions', id: 'sign-out', icon: LogOut, label: words.signOut, run: () => signOut.mutate() },
   ]
 }

@@ -6,6 +6,7 @@ import { AccountMenu } from './account-menu.tsx'
 import { openCommandPalette } from './command-palette.tsx'
 import { useNavigation } from './navigation.ts'
 import { OrganizationSwitcher } from './organization-switcher.tsx'
+import { paletteKeys } from './palette-keys.ts'
 
 const item =
   'flex items-center gap-2.5 rounded-md px-2.5 py-1.5 font-medium text-muted hover:bg-subtle hover:text-ink [&_svg]:size-4 ' +
@@ -30,9 +31,7 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
       >
         <Search aria-hidden className="size-4" />
         {text.shell.commands}
-        <kbd className="ml-auto font-sans text-xs">
-          {/Mac|iPhone|iPad/.test(navigator.platform) ? '⌘K' : 'Ctrl K'}
-        </kbd>
+        <kbd className="ml-auto font-sans text-xs">{paletteKeys.join(' ')}</kbd>
       </button>
       <nav aria-label={text.shell.navigation} className="grid gap-0.5">
         {pages.map(({ to, label, icon: Icon }) => (

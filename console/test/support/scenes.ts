@@ -625,6 +625,12 @@ export const scenes: readonly Scene[] = [
       await dialog(page).getByRole('combobox').fill('berth')
       await see(dialog(page).getByRole('option', { name: 'Berth Tiny', exact: true }))
     },
+    shortcuts: async (page) => {
+      await page.goto('/deployments')
+      await see(page.getByText('Running', { exact: true }))
+      await page.keyboard.press('?')
+      await see(dialog(page))
+    },
     'not-found': async (page) => {
       await page.goto('/no/such/page')
       await see(heading(page, 'Page not found'))
