@@ -234,6 +234,24 @@ test('removing a member names their active deployments and presets no choice', a
   await waitForStatus(page.request, id, 'running')
 })
 
+test('the deploy dialog tells the size of the weights, and how long earlier starts took', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  const panel = page.getByRole('dialog').getByRole('region', { name: 'Hardware and price' })
+  const names = () => panel.getByRole('term').allInnerTexts()
+  await page.goto('/catalog/berth-tiny')
+  await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
+  await see(panel.getByText(/^\d+\sMiB$/))
+  expect(await names()).toContain('Weights')
+  expect(await names()).not.toContain('Time until ready')
+
+  await deployByApi(page)
+  await page.reload()
+  await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
+  await see(panel.getByText('Time until ready'))
+  await see(panel.getByRole('definition').getByText(/^[\d.]+\s(ms|s)$/))
+})
+
 test('the invite dialog offers only the roles that the person may give', async () => {
   const { page: owner } = await site.visit()
   await registerByApi(owner, createPerson())

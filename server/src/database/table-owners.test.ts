@@ -41,6 +41,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
   ],
   organizations: ['invitations', 'users'],
   'own-models': ['deployments'],
+  placement: ['deployments', 'instances'],
   sessions: ['memberships', 'organizations', 'passkeys', 'totp_factors', 'users'],
   'sign-in': ['users'],
   sso: ['users'],

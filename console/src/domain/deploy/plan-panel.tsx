@@ -4,7 +4,7 @@ import { classNames } from '../../class-names.ts'
 import { Disclosure } from '../../components/disclosure.tsx'
 import { Figure } from '../../components/page.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
-import { formatBytes, formatMoney, formatNumber } from '../../format.ts'
+import { formatBytes, formatDuration, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
 const words = text.catalog
@@ -51,13 +51,26 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
         <Figure
           label={words.memory}
           value={plan.memory_bytes === null ? '' : formatBytes(plan.memory_bytes)}
-          hint={plan.weight_bytes !== null && words.weights(formatBytes(plan.weight_bytes))}
         />
         <Figure
           label={words.price}
           value={writePrice(plan.price_per_hour, plan.currency)}
           hint={month && words.perMonth(month)}
         />
+        {plan.weight_bytes !== null && (
+          <Figure
+            label={words.weightSize}
+            value={formatBytes(plan.weight_bytes)}
+            hint={words.weightSizeHint}
+          />
+        )}
+        {plan.start_seconds !== null && (
+          <Figure
+            label={words.timeToReady}
+            value={formatDuration(plan.start_seconds * 1_000)}
+            hint={words.timeToReadyHint}
+          />
+        )}
         {plan.context_tokens !== null && plan.context_limited_by !== null && (
           <Figure
             label={words.context}

@@ -13,6 +13,7 @@ import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, SelectionResult, SelectionRules } from './instance-selection.ts'
 import { queryRuntime } from './query-runtime.ts'
 import { noMinimums } from './serving-capacity.ts'
+import { readUsualStartSeconds } from './start-seconds.ts'
 import type { CapacityMinimums } from './serving-capacity.ts'
 
 type Deps = Pick<Services, 'db' | 'runtime' | 'clock' | 'config' | 'log' | 'prices'>
@@ -21,6 +22,8 @@ export interface DeploymentPlan {
   choice: ChosenVariant
   result: SelectionResult
   alternatives: Alternatives
+  /** Median of the last starts in the organization; null if there were none */
+  startSeconds: number | null
 }
 
 /** Returns the instance type that a deployment would get, what it would serve there, and why, without creating it. */
@@ -35,7 +38,8 @@ export async function planDeployment(
   const choice = chooseVariant(model, input, offers, rules)
   const { variant } = choice
   const result = selectInstance(variant, offers, rules, [])
-  return { choice, result, alternatives: findAlternatives(variant, result, rules) }
+  const startSeconds = await readUsualStartSeconds(deps.db, organizationId, variant)
+  return { choice, result, alternatives: findAlternatives(variant, result, rules), startSeconds }
 }
 
 /**

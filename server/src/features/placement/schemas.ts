@@ -132,6 +132,13 @@ export const planBody = z
     ...choice,
     region: z.string().nullable().describe('Region of the instance; null if the backend has none'),
     currency: z.string().describe('Currency of the prices'),
+    start_seconds: z
+      .number()
+      .nullable()
+      .describe(
+        'Median of the last starts of this variant in your organization, from the request for an instance until it answered, in ' +
+          'seconds; null if there were none',
+      ),
     context_limited_by: z
       .enum(['model', 'ceiling', 'memory'])
       .nullable()
@@ -221,7 +228,7 @@ function toVariantFields({ format, sizeInBillions, quantization }: Placement['va
 }
 
 export function toPlanBody(
-  { choice: { variant, reason }, result, alternatives }: DeploymentPlan,
+  { choice: { variant, reason }, result, alternatives, startSeconds }: DeploymentPlan,
   currency: string,
 ): z.infer<typeof planBody> {
   const selection = result.outcome === 'selected' ? result.selection : null
@@ -231,6 +238,7 @@ export function toPlanBody(
     ...toChoice(result),
     region: selection?.offer.region ?? null,
     currency,
+    start_seconds: startSeconds,
     context_limited_by: selection?.sizing.limitedBy.context ?? null,
     sequences_limited_by: selection?.sizing.limitedBy.sequences ?? null,
     cheaper: toAlternative(alternatives.cheaper),

@@ -1,6 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createClient, registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
+import { waitForStatus } from '../../../../support/deployments.ts'
 import { setRole } from '../../../../support/roles.ts'
 import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../../support/server.ts'
@@ -50,6 +52,7 @@ test('POST …/plan: the choice, its price and every offer; creates nothing and 
     feasible: true,
     obstacle: null,
     weight_bytes: expect.any(Number),
+    start_seconds: null,
     instance_type: 'l4-x2',
     gpu_count: 2,
     region: 'test-region',
@@ -129,6 +132,7 @@ test('POST …/plan: an infeasible variant is a 200 with nulls and the reasons',
     feasible: false,
     obstacle: 'memory',
     weight_bytes: null,
+    start_seconds: null,
     instance_type: null,
     gpu_count: null,
     region: null,
@@ -231,4 +235,27 @@ test('POST …/plan: allowed for a viewer, 401 without a session', async () => {
   await setRole(server, viewer.email, 'viewer')
   expect((await viewer.post(path, { model_name: 'berth-tiny' })).status).toBe(200)
   expect((await createClient(server.url).post(path, { model_name: 'berth-tiny' })).status).toBe(401)
+})
+
+test('POST …/plan: tells how long the last starts of the variant took, in the own organization only', async () => {
+  const starting = await startTestServer({ worker: true, runtime: createScriptedRuntime() })
+  onTestFinished(() => starting.close())
+  const owner = await registerClient(starting.url)
+  const tiny = { model_name: 'berth-tiny' }
+  const readSeconds = async (caller: Client, body: object) =>
+    (await caller.post(path, body)).body.start_seconds
+  expect(await readSeconds(owner, tiny)).toBeNull()
+  for (const seconds of [40, 10, 25]) {
+    const { id } = (await owner.post('/api/v1/model-deployments', tiny)).body
+    await waitForStatus(owner, id, 'running')
+    await starting.application.db
+      .updateTable('instances')
+      .set({ ready_at: sql`created_at + make_interval(secs => ${seconds})` })
+      .where('deployment_id', '=', id)
+      .execute()
+    await owner.delete(`/api/v1/model-deployments/${id}`)
+  }
+  expect(await readSeconds(owner, tiny)).toBe(25)
+  expect(await readSeconds(owner, { model_name: 'berth-tiny-embedding' })).toBeNull()
+  expect(await readSeconds(await registerClient(starting.url), tiny)).toBeNull()
 })
