@@ -157,7 +157,7 @@ export function PlanSkeleton() {
     <div role="status" aria-label={text.common.loading} className="grid gap-3">
       <div className="grid gap-4 rounded-lg border px-4 py-3.5">
         <div className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-3">
-          {Array.from({ length: 6 }, (_, figure) => (
+          {Array.from({ length: 7 }, (_, figure) => (
             <div key={figure} className="grid h-16 content-start gap-2.5 pt-1">
               <Skeleton className="w-16" />
               <Skeleton className="h-5 w-24" />
