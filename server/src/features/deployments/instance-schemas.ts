@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { count, timestamp } from '../../http/schemas.ts'
 import type { InstanceLoad } from './instance-loads.ts'
-import type { InstanceStatus } from './instances/lifecycle.ts'
+import { instancePhases } from './instances/lifecycle.ts'
 import type { Instance } from './instances/store.ts'
 
 export const instanceBody = z
@@ -37,23 +37,13 @@ export function toHardware(instance: Instance | null) {
   }
 }
 
-const shownStatuses = {
-  requested: 'starting',
-  provisioning: 'starting',
-  deploying: 'starting',
-  running: 'running',
-  draining: 'draining',
-  releasing: 'releasing',
-  released: 'releasing',
-} as const satisfies Record<InstanceStatus, z.infer<typeof instanceBody>['status']>
-
 export function toInstanceBody(
   instance: Instance,
   loads: ReadonlyMap<string, InstanceLoad>,
 ): z.infer<typeof instanceBody> {
   return {
     id: instance.id,
-    status: shownStatuses[instance.status],
+    status: instancePhases[instance.status],
     instance_type: instance.instance_type,
     region: instance.region,
     ...toHardware(instance),

@@ -15,5 +15,18 @@ export const transitions = {
 
 export type InstanceStatus = keyof typeof transitions
 
+/** What callers and the scaling rule tell apart. */
+export type InstancePhase = 'starting' | 'running' | 'draining' | 'releasing'
+
+export const instancePhases = {
+  requested: 'starting',
+  provisioning: 'starting',
+  deploying: 'starting',
+  running: 'running',
+  draining: 'draining',
+  releasing: 'releasing',
+  released: 'releasing',
+} as const satisfies Record<InstanceStatus, InstancePhase>
+
 /** The statuses that may follow `From`, so that an illegal transition doesn't compile. */
 export type NextInstanceStatus<From extends InstanceStatus> = (typeof transitions)[From][number]

@@ -1,3 +1,4 @@
+import type { InstancePhase } from '../instances/lifecycle.ts'
 import { countRequests, findDemand, listDemands, meanMilliseconds } from './load-window.ts'
 import type { LoadSample } from './load-window.ts'
 
@@ -15,7 +16,7 @@ export interface ScalingPolicy {
 
 export interface ScalingInstance {
   id: string
-  status: 'starting' | 'running' | 'draining' | 'releasing'
+  status: InstancePhase
   startedAt: number
 }
 

@@ -1,5 +1,5 @@
 import type { InstanceLoad } from '../instance-loads.ts'
-import type { InstanceStatus } from '../instances/lifecycle.ts'
+import { instancePhases } from '../instances/lifecycle.ts'
 import type { Instance } from '../instances/store.ts'
 import type { Deployment } from '../store.ts'
 import type { PolicySchedule } from '../tables.ts'
@@ -60,18 +60,8 @@ export function observeScaling(
   }
 }
 
-const scalingStatuses = {
-  requested: 'starting',
-  provisioning: 'starting',
-  deploying: 'starting',
-  running: 'running',
-  draining: 'draining',
-  releasing: 'releasing',
-  released: 'releasing',
-} as const satisfies Record<InstanceStatus, ScalingInstance['status']>
-
 function toScalingInstance({ id, status, created_at: createdAt }: Instance): ScalingInstance {
-  return { id, status: scalingStatuses[status], startedAt: createdAt.getTime() }
+  return { id, status: instancePhases[status], startedAt: createdAt.getTime() }
 }
 
 /** The last request, or the last time an instance became ready. A deployment that starts is in use. */
@@ -81,7 +71,7 @@ function findLastUse(
   now: number,
 ): number {
   const running = instances.filter(({ status }) => status === 'running')
-  if (running.length === 0 || instances.some(({ status }) => scalingStatuses[status] === 'starting')) {
+  if (running.length === 0 || instances.some(({ status }) => instancePhases[status] === 'starting')) {
     return now
   }
   const uses = running.flatMap(({ id, status_changed_at: since }) => {
