@@ -1,5 +1,6 @@
-import { Suspense, useEffect, useState } from 'react'
+import { Suspense } from 'react'
 import type { ComponentType } from 'react'
+import { useKeyDialog } from './use-key-dialog.ts'
 
 const openEvent = 'berth:open-commands'
 
@@ -8,27 +9,16 @@ export function openCommandPalette() {
   window.dispatchEvent(new Event(openEvent))
 }
 
+const isPaletteKey = ({ key, metaKey, ctrlKey }: KeyboardEvent) =>
+  key.toLowerCase() === 'k' && (metaKey || ctrlKey)
+
 /** Shows `dialog` on Ctrl+K, ⌘K or openCommandPalette. */
 export function CommandPalette({ dialog: Dialog }: { dialog: ComponentType<{ onClose: () => void }> }) {
-  const [open, setOpen] = useState(false)
-  useEffect(() => {
-    const show = () => setOpen(true)
-    const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey)) return
-      event.preventDefault()
-      setOpen((shown) => !shown)
-    }
-    window.addEventListener(openEvent, show)
-    window.addEventListener('keydown', onKeyDown)
-    return () => {
-      window.removeEventListener(openEvent, show)
-      window.removeEventListener('keydown', onKeyDown)
-    }
-  }, [])
-  if (!open) return null
+  const { isOpen, close } = useKeyDialog({ openEvent, matches: isPaletteKey, toggles: true })
+  if (!isOpen) return null
   return (
     <Suspense>
-      <Dialog onClose={() => setOpen(false)} />
+      <Dialog onClose={close} />
     </Suspense>
   )
 }

@@ -1,5 +1,6 @@
-import { Suspense, useEffect, useState } from 'react'
+import { Suspense } from 'react'
 import { lazyPart } from '../routing/lazy-part.ts'
+import { useKeyDialog } from './use-key-dialog.ts'
 
 const openEvent = 'berth:open-shortcuts'
 
@@ -14,28 +15,18 @@ export function openShortcuts() {
 
 /** Shows the list of keyboard shortcuts on `?`, unless a person types it, or on openShortcuts. */
 export function Shortcuts() {
-  const [open, setOpen] = useState(false)
-  useEffect(() => {
-    const show = () => setOpen(true)
-    const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key !== '?' || event.ctrlKey || event.metaKey || event.altKey) return
-      if (isTyping(event.target) || document.querySelector('[role=dialog], [role=menu]')) return
-      event.preventDefault()
-      show()
-    }
-    window.addEventListener(openEvent, show)
-    window.addEventListener('keydown', onKeyDown)
-    return () => {
-      window.removeEventListener(openEvent, show)
-      window.removeEventListener('keydown', onKeyDown)
-    }
-  }, [])
-  if (!open) return null
+  const { isOpen, close } = useKeyDialog({ openEvent, matches: asksForShortcuts, toggles: false })
+  if (!isOpen) return null
   return (
     <Suspense>
-      <ShortcutsDialog onClose={() => setOpen(false)} />
+      <ShortcutsDialog onClose={close} />
     </Suspense>
   )
+}
+
+function asksForShortcuts({ key, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
+  if (key !== '?' || ctrlKey || metaKey || altKey) return false
+  return !isTyping(target) && document.querySelector('[role=dialog], [role=menu]') === null
 }
 
 /** Whether keys go to a field. A focused select jumps to an option by its first characters. */
