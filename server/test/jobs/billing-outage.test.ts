@@ -5,8 +5,7 @@ import { usageReportChecks } from '../../src/features/billing/usage-report-check
 import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import { paymentSandboxJobs } from '../../src/wiring/payment-sandbox-jobs.ts'
-import { activate } from '../support/billing.ts'
-import { registerClient } from '../support/client.ts'
+import { registerPostpaid } from '../support/billing.ts'
 import { createTestClock, day, hour } from '../support/clock.ts'
 import { listSandboxObjects } from '../support/sandbox.ts'
 import { writeSealedSeconds } from '../support/sealed-usage.ts'
@@ -23,9 +22,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 async function createPostpaid() {
-  const client = await registerClient(server.url)
-  await activate(server.url, client)
-  const { body: account } = await client.get('/v1/billing/account')
+  const { client, account } = await registerPostpaid(server.url)
   const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
   return {
     client,

@@ -6,7 +6,7 @@ import { toEventIdentifier } from '../../src/features/billing/usage-report-plan.
 import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import type { PaymentProcessor, UsageEvent } from '../../src/ports/payment-processor.ts'
-import { activate } from '../support/billing.ts'
+import { activate, registerPostpaid } from '../support/billing.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestClock, day, hour } from '../support/clock.ts'
@@ -33,9 +33,7 @@ interface Organization {
 }
 
 async function createPostpaid(): Promise<Organization> {
-  const client = await registerClient(server.url)
-  await activate(server.url, client)
-  const { body: account } = await client.get('/v1/billing/account')
+  const { client, account } = await registerPostpaid(server.url)
   const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
   const since = floorHour(new Date(account.current_period_start))
   return {

@@ -12,8 +12,7 @@ import { listOpenAnomalies, runUsageChecks } from '../../src/features/metering/a
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import { closeOrganizationForGood } from '../../src/features/operators/close-organization.ts'
 import type { PaymentProcessor } from '../../src/ports/payment-processor.ts'
-import { activate } from '../support/billing.ts'
-import { registerClient } from '../support/client.ts'
+import { registerPostpaid } from '../support/billing.ts'
 import { createTestClock, day, hour } from '../support/clock.ts'
 import { insertInstanceSpan } from '../support/instance-spans.ts'
 import { callSandbox, listSandboxObjects, openSandboxTables } from '../support/sandbox.ts'
@@ -41,9 +40,7 @@ interface Organization {
 
 /** An organization that used an instance for 100 hours from the hour after its activation: 360,000 seconds for $3.60. */
 async function createPaying(): Promise<Organization> {
-  const client = await registerClient(server.url)
-  await activate(server.url, client)
-  const { body: account } = await client.get('/v1/billing/account')
+  const { client, account } = await registerPostpaid(server.url)
   const id = account.organization_id
   const from = addHours(floorHour(clock.now()), 1)
   const span = { from, to: addHours(from, 100) }

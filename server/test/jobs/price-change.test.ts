@@ -12,8 +12,8 @@ import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import { startCharging } from '../../src/features/metering/spans.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
 import { verifyIndependently } from '../metering/independent-verifier.ts'
-import { activate } from '../support/billing.ts'
-import { createClient, registerClient } from '../support/client.ts'
+import { registerPostpaid } from '../support/billing.ts'
+import { createClient } from '../support/client.ts'
 import { createTestClock, hour } from '../support/clock.ts'
 import { insertInstanceSpan } from '../support/instance-spans.ts'
 import { openSandboxTables } from '../support/sandbox.ts'
@@ -50,15 +50,13 @@ afterAll(async () => {
 })
 
 interface Organization {
-  client: Awaited<ReturnType<typeof registerClient>>
+  client: Awaited<ReturnType<typeof registerPostpaid>>['client']
   id: number
   account: any
 }
 
 async function createPostpaid(): Promise<Organization> {
-  const client = await registerClient(server.url)
-  await activate(server.url, client)
-  const { body: account } = await client.get('/v1/billing/account')
+  const { client, account } = await registerPostpaid(server.url)
   return { client, id: account.organization_id, account }
 }
 

@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest'
-import { createClient } from './client.ts'
+import { createClient, registerClient } from './client.ts'
 import type { Client } from './client.ts'
 
 /** The sandbox's test cards by their behavior. */
@@ -45,6 +45,14 @@ export async function saveCard(url: string, client: Client, number: string = car
 export async function activate(url: string, client: Client, number: string = cardNumbers.works) {
   const card = await saveCard(url, client, number)
   return client.post('/v1/billing/subscription/activate-postpaid', { processor_payment_method_id: card.id })
+}
+
+/** Registers a person whose organization pays as it goes; returns them with their billing account. */
+export async function registerPostpaid(url: string) {
+  const client = await registerClient(url)
+  await activate(url, client)
+  const { body: account } = await client.get('/v1/billing/account')
+  return { client, account }
 }
 
 /** Waits until the billing account has the expected values and returns it. */
