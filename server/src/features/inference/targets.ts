@@ -77,7 +77,7 @@ export async function loadTargets(
   return found ?? []
 }
 
-/** Reads the targets of `model` among these deployments, or among all, as they are in the database now. Throws as `loadTargets`. */
+/** Reads the current targets of `model` from the database, among these deployments or among all. Throws as `loadTargets`. */
 export async function readTargets(
   deps: Omit<TargetDeps, 'inference'>,
   viewer: Viewer,
