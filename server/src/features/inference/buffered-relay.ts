@@ -105,7 +105,8 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     const body = this.rewrittenBody()
     const renaming = this.openRenaming()
     if (renaming === null) return body
-    if (typeof body !== 'string') return renaming.renameInPlace(body)
+    // A body that is no text is the content of the buffer.
+    if (typeof body !== 'string') return renaming.renameInPlace(this.buffer!, this.size)
     return renaming.atStart(body) ?? renaming.atEnd(body)
   }
 

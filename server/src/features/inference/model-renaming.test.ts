@@ -12,12 +12,21 @@ const padding = JSON.stringify('x'.repeat(3 * edgeLength))
 function rename(text: string): string {
   const latin1 = Buffer.from(text).toString('latin1')
   const results = [
-    renaming.renameInPlace(Buffer.from(text)).toString(),
+    ...rooms.map((room) => renameInPlace(renaming, text, room)),
     Buffer.from(renaming.atStart(latin1) ?? renaming.atEnd(latin1), 'latin1').toString(),
     ...[latin1.length, 5_000, edgeLength, 1_000].map((size) => renameInPieces(latin1, size)),
   ]
   expect(new Set(results).size).toBe(1)
   return results[0]!
+}
+
+/** Bytes of a buffer behind the body: none, too few for the longer name, and enough for every name */
+const rooms = [0, 1, 600]
+
+function renameInPlace(renaming: ModelRenaming, text: string, room: number): string {
+  const body = Buffer.from(text)
+  const buffer = Buffer.concat([body, Buffer.alloc(room, '"model":"dep-1"')])
+  return renaming.renameInPlace(buffer, body.length).toString()
 }
 
 function renameInPieces(latin1: string, size: number): string {
@@ -46,7 +55,7 @@ test('a longer and a shorter name fit as well', () => {
   for (const name of ['n', 'n'.repeat(500)]) {
     const other = new ModelRenaming('dep-1', name, ['model'])
     for (const text of ['{"model":"dep-1","x":1}', `{"x":[${padding}],"model":"dep-1"}`]) {
-      expect(other.renameInPlace(Buffer.from(text)).toString()).toBe(text.replace('dep-1', name))
+      for (const room of rooms) expect(renameInPlace(other, text, room)).toBe(text.replace('dep-1', name))
     }
   }
 })

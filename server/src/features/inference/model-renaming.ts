@@ -67,31 +67,34 @@ export class ModelRenaming {
     return at === -1 ? text : this.replace(text, at)
   }
 
-  /** Renames the model near the start or the end of a JSON object. Overwrites `body` if there is room, because it is long. */
-  renameInPlace(body: Buffer): Buffer {
+  /**
+   * Renames the model near the start or the end of a JSON object in the first `size` bytes of `buffer`. Returns the bytes of the result,
+   * which are in `buffer` if it has room, because a copy of a long body costs more than the search.
+   */
+  renameInPlace(buffer: Buffer, size: number): Buffer {
     // An engine writes the members of all its responses in one order.
-    const first = this.wasAtEnd ? this.renameEnd(body) : this.renameStart(body)
+    const first = this.wasAtEnd ? this.renameEnd(buffer, size) : this.renameStart(buffer, size)
     if (first !== null) return first
-    const second = this.wasAtEnd ? this.renameStart(body) : this.renameEnd(body)
+    const second = this.wasAtEnd ? this.renameStart(buffer, size) : this.renameEnd(buffer, size)
     if (second !== null) this.wasAtEnd = !this.wasAtEnd
-    return second ?? body
+    return second ?? buffer.subarray(0, size)
   }
 
-  renameStart(body: Buffer): Buffer | null {
-    const start = body.toString('latin1', 0, edgeLength)
+  renameStart(buffer: Buffer, size: number): Buffer | null {
+    const start = buffer.toString('latin1', 0, Math.min(size, edgeLength))
     const at = this.findAtStart(start)
     if (at === -1) return null
     const head = Buffer.from(start.slice(0, at - 1) + this.replacement, 'latin1')
-    return replaceStart(body, at + this.sought.length, head)
+    return replaceStart(buffer, size, at + this.sought.length, head)
   }
 
-  renameEnd(body: Buffer): Buffer | null {
-    const endAt = Math.max(0, body.length - edgeLength)
-    const end = body.toString('latin1', endAt)
+  renameEnd(buffer: Buffer, size: number): Buffer | null {
+    const endAt = Math.max(0, size - edgeLength)
+    const end = buffer.toString('latin1', endAt, size)
     const at = this.findAtEnd(end)
     if (at === -1) return null
     const tail = Buffer.from(this.replacement + end.slice(at + this.sought.length), 'latin1')
-    return replaceEnd(body, endAt + at - 1, tail)
+    return replaceEnd(buffer, endAt + at - 1, tail)
   }
 
   findAtStart(text: string): number {
@@ -165,18 +168,22 @@ export function openRenaming(
   return renaming
 }
 
-/** Replaces the first `length` bytes by `head`, without moving the bytes after them if there is room. */
-function replaceStart(body: Buffer, length: number, head: Buffer): Buffer {
-  const from = length - head.length
-  if (from < 0) return Buffer.concat([head, body.subarray(length)])
-  head.copy(body, from)
-  return body.subarray(from)
+/** Replaces the first `length` bytes of the first `size` by `head`, and moves the bytes after them only if `head` is longer. */
+function replaceStart(buffer: Buffer, size: number, length: number, head: Buffer): Buffer {
+  const from = Math.max(0, length - head.length)
+  const moved = from + head.length - length
+  if (size + moved > buffer.length) return Buffer.concat([head, buffer.subarray(length, size)])
+  if (moved > 0) buffer.copyWithin(head.length, length, size)
+  head.copy(buffer, from)
+  return buffer.subarray(from, size + moved)
 }
 
-function replaceEnd(body: Buffer, from: number, tail: Buffer): Buffer {
-  if (from + tail.length > body.length) return Buffer.concat([body.subarray(0, from), tail])
-  tail.copy(body, from)
-  return body.subarray(0, from + tail.length)
+/** Replaces all bytes after the first `size` by `tail`. */
+function replaceEnd(buffer: Buffer, size: number, tail: Buffer): Buffer {
+  const end = size + tail.length
+  if (end > buffer.length) return Buffer.concat([buffer.subarray(0, size), tail])
+  tail.copy(buffer, size)
+  return buffer.subarray(0, end)
 }
 
 function toLatin1(text: string): string {
