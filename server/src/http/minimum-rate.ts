@@ -76,8 +76,10 @@ export function requireMinimumRate(
     const { socket } = request
     const connection = connections.get(socket)
     const dueAt = now + longestBody
-    if (connection !== undefined) Object.assign(connection, { request, dueAt })
-    else {
+    if (connection !== undefined) {
+      connection.request = request
+      connection.dueAt = dueAt
+    } else {
       connections.set(socket, { socket, request, dueAt, received: null, sent: null })
       socket.on('close', forget)
     }

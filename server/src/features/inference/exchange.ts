@@ -363,7 +363,7 @@ export class Exchange
   end(ended: FinishedExchange): void {
     const { engine, usage } = this
     if (engine !== null) this.deps.inference.engineTotals.add(engine.target, usage)
-    this.deps.onFinished({ ...ended, usage })
+    this.deps.onFinished(ended.usage === usage ? ended : { ...ended, usage })
   }
 }
 
