@@ -30,7 +30,7 @@ CREATE TABLE deployments (
   schedules              jsonb NOT NULL DEFAULT '[]',
   woken_at               timestamptz,
   wished_instances       integer NOT NULL DEFAULT 1 CHECK (wished_instances BETWEEN 1 AND 100),
-  refusal                text,
+  refusal                jsonb,
   refusals               integer NOT NULL DEFAULT 0,
   refused_at             timestamptz,
   ran_at                 timestamptz,
@@ -82,7 +82,7 @@ COMMENT ON COLUMN deployments.target_concurrency IS 'Requests in flight per inst
 COMMENT ON COLUMN deployments.schedules IS 'From each time that a cron pattern names, min_instances of the schedule takes the place of the policy''s';
 COMMENT ON COLUMN deployments.woken_at IS 'When the deployment was woken last; NULL if it never slept';
 COMMENT ON COLUMN deployments.wished_instances IS 'How many instances the load asks for while the deployment is awake, within its policy';
-COMMENT ON COLUMN deployments.refusal IS 'Why the last instance was not started, as `<code>: <sentence>`; NULL if it was';
+COMMENT ON COLUMN deployments.refusal IS 'Why the last instance was not started: {"code", "message"}; NULL if it was';
 COMMENT ON COLUMN deployments.refusals IS 'How many further instances in a row were not started, the last one at refused_at';
 COMMENT ON COLUMN deployments.ran_at IS 'When the deployment first served. A deployment that never served is not billed.';
 COMMENT ON COLUMN deployments.reconcile_at IS 'When the reconciler is due next; null when nothing is left to do';

@@ -1,5 +1,6 @@
 import type { ColumnType, Generated, GeneratedAlways, JSONColumnType } from 'kysely'
-import type { FailureStage } from '../../ports/engine-failures.ts'
+import type { ErrorCode } from '../../base/error-codes.ts'
+import type { FailureCode, FailureStage } from '../../ports/engine-failures.ts'
 import type { ModelAdapter, ModelType } from '../../ports/model-variant.ts'
 import type { InstanceStatus } from './instances/lifecycle.ts'
 import type { EventTransition } from './event-transition.ts'
@@ -27,6 +28,12 @@ export interface PolicySchedule {
   cron: string
   time_zone: string
   min_instances: number
+}
+
+/** Why an instance was not started. The message is a sentence. */
+export interface Refusal {
+  code: FailureCode | ErrorCode
+  message: string
 }
 
 /** Who may call a deployment besides its owner */
@@ -65,7 +72,7 @@ export interface DeploymentsTable {
   schedules: ColumnType<PolicySchedule[], string | undefined, string>
   woken_at: Date | null
   wished_instances: Generated<number>
-  refusal: string | null
+  refusal: ColumnType<Refusal | null, string | null | undefined, string | null>
   refusals: Generated<number>
   refused_at: Date | null
   ran_at: Date | null

@@ -51,7 +51,7 @@ export function findWaitingFor(deployment: WaitingDeployment, instance: Capacity
 
 /** The `status_message` of the API. */
 export function toStatusMessage(deployment: WaitingDeployment, instance: Capacity | null): string | null {
-  const refusal = deployment.refusal?.replace(/^\w+: /, '') ?? null
+  const refusal = deployment.refusal?.message ?? null
   if (deployment.status === 'sleeping') return refusal
   const waitingFor = findWaitingFor(deployment, instance)
   if (refusal !== null && waitingFor === 'resize') {

@@ -1,14 +1,15 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import type { DeploymentStatus, WantedState } from './lifecycle.ts'
+import type { Refusal } from './tables.ts'
 
 /** How far a deployment is on its way to serve a request that waits for it. */
 export interface WakeState {
   status: DeploymentStatus
   wanted: WantedState
   isReady: boolean
-  /** `<code>: <sentence>` if the last wake found no hardware */
-  refusal: string | null
+  /** Why the last wake found no hardware; null if it did */
+  refusal: Refusal | null
   failureReason: string | null
 }
 

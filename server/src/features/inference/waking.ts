@@ -224,10 +224,10 @@ export class Waking {
       return new ApplicationError('deployment_failed', message)
     }
     if (state.wanted === 'awake' || state.refusal === null) return null
-    const [, code, sentence] = /^(\w+): (.*)$/s.exec(state.refusal)!
-    if (code === 'budget_exhausted') return new ApplicationError('insufficient_quota', sentence!)
-    const message = `${modelName} sleeps, and there is no hardware to wake it on. ${sentence}`
-    return new ApplicationError('no_capacity', message, await this.#retryAfter(id))
+    const { code, message } = state.refusal
+    if (code === 'budget_exhausted') return new ApplicationError('insufficient_quota', message)
+    const sentences = `${modelName} sleeps, and there is no hardware to wake it on. ${message}`
+    return new ApplicationError('no_capacity', sentences, await this.#retryAfter(id))
   }
 
   async #explainWait(id: string, { modelName }: ServingDeployment): Promise<ApplicationError> {

@@ -3,6 +3,7 @@ import type { FailureCode, FailureStage } from '../../../ports/engine-failures.t
 import { queueAlert } from '../../mail/alerts/queue-alert.ts'
 import { beginTransition } from '../event-transition.ts'
 import type { Deployment } from '../store.ts'
+import type { Refusal } from '../tables.ts'
 import { moveInstance } from './step.ts'
 import type { StepContext, StepResult } from './step.ts'
 
@@ -13,8 +14,8 @@ export interface InstanceFailure {
   message: string
 }
 
-/** Refusals of hardware, after which a deployment that has served sleeps on instead of failing */
-const refusals: ReadonlySet<FailureCode> = new Set([
+/** Failures without hardware, after which a deployment that has served sleeps on */
+const refusalCodes: ReadonlySet<FailureCode> = new Set([
   'no_capacity',
   'quota_exceeded',
   'budget_exhausted',
@@ -33,7 +34,8 @@ export async function failInstance(
   const { deps, deployment, instance } = context
   const { status: from } = instance
   if (from === 'releasing' || from === 'released') throw new Error(`an instance that is ${from} can't fail`)
-  const reason = `${failure.code}: ${failure.message}`
+  const { stage } = failure
+  const refusal: Refusal = { code: failure.code, message: failure.message }
   const others = countOthers(context)
   if (others > 0) {
     const { refusals } = context.pass.deployment
@@ -45,11 +47,11 @@ export async function failInstance(
         columns: { engine_url: null },
         deployment: {
           wished_instances: others,
-          refusal: reason,
+          refusal,
           refusals: refusals + 1,
           refused_at: deps.clock(),
         },
-        event: refusals === 0 ? { stage: failure.stage, message } : null,
+        event: refusals === 0 ? { stage, message } : null,
         hook: refusals === 0 ? alsoAlert : undefined,
       },
     )
@@ -58,30 +60,31 @@ export async function failInstance(
   if (isRefusedWake(context, failure)) {
     const at = deps.clock()
     const event = {
-      stage: failure.stage,
+      stage,
       message: `${failure.message} The deployment sleeps on.`,
       transition: beginTransition('sleep', { cause: 'refusal' }, null, at),
     }
     const { refusals } = context.pass.deployment
     const deployment = {
       wanted: 'asleep',
-      refusal: reason,
+      refusal,
       refusals: refusals + 1,
       refused_at: at,
     } as const
     const change = { columns: { engine_url: null }, deployment, event, hook: alsoAlert }
     return { next: await moveInstance(context, { from, to: 'releasing' }, change) }
   }
+  const reason = `${failure.code}: ${failure.message}`
   const next = await moveInstance(
     context,
     { from, to: 'releasing' },
     {
       columns: { engine_url: null },
-      deployment: { failure_stage: failure.stage, failure_reason: reason },
-      event: { stage: failure.stage, message: reason },
+      deployment: { failure_stage: stage, failure_reason: reason },
+      event: { stage, message: reason },
       async hook(transaction) {
         await alsoAlert?.(transaction)
-        const data = { ...toAlerted(deployment), failure_stage: failure.stage, failure_reason: reason }
+        const data = { ...toAlerted(deployment), failure_stage: stage, failure_reason: reason }
         await queueAlert(deps, transaction, deployment.organization_id, { type: 'deployment.failed', data })
       },
     },
@@ -102,6 +105,6 @@ function countOthers({ pass, instance }: StepContext): number {
 
 function isRefusedWake({ deployment, instance }: StepContext, { code }: InstanceFailure): boolean {
   const { woken_at: wokenAt, wanted } = deployment
-  if (!refusals.has(code) || wanted !== 'awake' || wokenAt === null) return false
+  if (!refusalCodes.has(code) || wanted !== 'awake' || wokenAt === null) return false
   return instance.started_at === null && instance.ready_at === null
 }

@@ -11,6 +11,7 @@ import { putToSleepFor } from '../sleep.ts'
 import { wakeAsScheduled } from '../wake.ts'
 import { listScalableDeployments } from '../store.ts'
 import type { Deployment } from '../store.ts'
+import type { Refusal } from '../tables.ts'
 import { decideInstances, findSampleMilliseconds } from './decide-instances.ts'
 import type { ScalingDecision } from './decide-instances.ts'
 import { describeDecision } from './describe-decision.ts'
@@ -132,13 +133,13 @@ async function wakeOnSchedule(deps: Deps, deployment: Deployment): Promise<void>
   await updateOwnDeployment(deps.db, { id, status }, changes, null, at)
 }
 
-/** Why an attempt is refused, as `<code>: <sentence>`; null if it succeeds. */
-async function findRefusal(attempt: Promise<void>): Promise<string | null> {
+/** Why an attempt is refused; null if it succeeds. */
+async function findRefusal(attempt: Promise<void>): Promise<Refusal | null> {
   try {
     await attempt
     return null
   } catch (error) {
     if (!(error instanceof ApplicationError)) throw error
-    return `${error.code}: ${error.message}`
+    return { code: error.code, message: error.message }
   }
 }
