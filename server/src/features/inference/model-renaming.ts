@@ -104,28 +104,42 @@ export class ModelRenaming {
     return -1
   }
 
+  /** Searches backwards: the characters of a name can be frequent before it, such as the signs of an embedding's numbers. */
   findAtEnd(text: string): number {
-    for (let at = this.find(text, 0); at !== -1; at = this.find(text, at + 1)) {
-      if (depthAt(text, at + this.sought.length, text.length, this.parents.length + 1) === 0) return at
+    const { sought, needle, parents } = this
+    const skipped = sought.length - needle.length
+    for (
+      let seen = text.lastIndexOf(needle);
+      seen >= skipped;
+      seen = seen === 0 ? -1 : text.lastIndexOf(needle, seen - 1)
+    ) {
+      const at = seen - skipped
+      const isInPlace = () => depthAt(text, at + sought.length, text.length, parents.length + 1) === 0
+      if (this.isValue(text, at) && isInPlace()) return at
     }
     return -1
   }
 
   /** Returns the next position of the engine's name, after its quote, as the value of a member with the right name; or -1. */
   find(text: string, from: number): number {
-    const { sought, needle, prefix } = this
+    const { sought, needle } = this
     const skipped = sought.length - needle.length
     for (
       let seen = text.indexOf(needle, from + skipped);
       seen !== -1;
       seen = text.indexOf(needle, seen + 1)
     ) {
-      const at = seen - skipped
-      if (skipped > 0 && !text.startsWith(sought, at)) continue
-      if (text.startsWith(prefix, at - prefix.length) && text[at - prefix.length - 1] !== '\\') return at
-      if (spacedName.exec(text.slice(Math.max(0, at - memberReach), at))?.[1] === this.name) return at
+      if (this.isValue(text, seen - skipped)) return seen - skipped
     }
     return -1
+  }
+
+  /** Returns true if the engine's name stands at `at`, after its quote, as the value of a member with the right name. */
+  isValue(text: string, at: number): boolean {
+    const { sought, prefix } = this
+    if (!text.startsWith(sought, at)) return false
+    if (text.startsWith(prefix, at - prefix.length) && text[at - prefix.length - 1] !== '\\') return true
+    return spacedName.exec(text.slice(Math.max(0, at - memberReach), at))?.[1] === this.name
   }
 
   /** Returns true if the parents of the member with the value at `at` are the right ones, in the object whose text starts at `from`. */
