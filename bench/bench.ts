@@ -71,6 +71,10 @@ function pick<Item extends { name: string }>(
 interface Entrant {
   target: Target
   start: () => Promise<Running>
+}
+
+/** A target with the process that a round measures. */
+interface RunningEntrant extends Entrant {
   running: Running
 }
 
@@ -88,8 +92,7 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
   const upstream = await native.startUpstream()
   cleanup.defer(async () => upstream.stop())
   const bench: Bench = { native, upstream, cores, folder }
-  const entrants = await startTargets(bench, options, cleanup)
-  for (const { target, running } of entrants) await warmUp(bench, options, target, running)
+  const entrants = await prepareTargets(bench, options, cleanup)
   const results: Results = {
     begun: new Date().toISOString(),
     ended: '',
@@ -104,20 +107,22 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
     failures: [],
   }
   for (let round = 1; round <= options.rounds; round += 1) {
+    const running = await startTargets(bench, options, entrants)
     for (const workload of options.workloads) {
       await prepareUpstream(bench, workload)
-      const inTurn = entrants.filter(({ target }) => takesPart(target, workload))
+      const inTurn = running.filter(({ target }) => takesPart(target, workload))
       // Rotate the order in each round.
       inTurn.push(...inTurn.splice(0, (round - 1) % inTurn.length))
       for (const entrant of inTurn) await addSample(bench, options, results, { round, workload, entrant })
     }
+    for (const entrant of running) await entrant.running.stop()
     results.ended = new Date().toISOString()
     await writeFile(roundsFile, `${JSON.stringify(results)}\n`)
   }
   return results
 }
 
-async function startTargets(
+async function prepareTargets(
   { cores, folder, upstream }: Bench,
   options: Options,
   cleanup: AsyncDisposableStack,
@@ -133,12 +138,23 @@ async function startTargets(
       say(`skipping ${target.name}: ${missing}`)
       continue
     }
-    say(`starting ${target.name}`)
+    say(`preparing ${target.name}`)
     const start = await target.prepare({ cores, folder, upstreamPort: upstream.port, answerFile, cleanup })
-    const running = await start()
-    entrants.push({ target, start, running })
+    entrants.push({ target, start })
   }
   return entrants
+}
+
+/** Starts a process of each target and warms it up. Each round has its own, because two starts of one program differ by up to 15 %. */
+async function startTargets(
+  bench: Bench,
+  options: Options,
+  entrants: readonly Entrant[],
+): Promise<RunningEntrant[]> {
+  const started: RunningEntrant[] = []
+  for (const entrant of entrants) started.push({ ...entrant, running: await entrant.start() })
+  for (const { target, running } of started) await warmUp(bench, options, target, running)
+  return started
 }
 
 /** Adds a sample to the results, or its failure: the other targets and rounds still count. */
@@ -146,7 +162,7 @@ async function addSample(
   bench: Bench,
   options: Options,
   results: Results,
-  { round, workload, entrant }: { round: number; workload: Workload; entrant: Entrant },
+  { round, workload, entrant }: { round: number; workload: Workload; entrant: RunningEntrant },
 ): Promise<void> {
   const name = `round ${round}, ${workload.name}, ${entrant.target.name}`
   try {
@@ -165,7 +181,7 @@ async function takeSample(
   bench: Bench,
   options: Options,
   workload: Workload,
-  { target, start, running }: Entrant,
+  { target, start, running }: RunningEntrant,
 ): Promise<Omit<Sample, 'round'>> {
   const times = timesOf(workload, options)
   if (workload.name !== 'idle') return measure(bench, workload, target.name, running, times)
