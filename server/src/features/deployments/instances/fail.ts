@@ -2,8 +2,8 @@ import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { FailureCode, FailureStage } from '../../../ports/engine-failures.ts'
 import { queueAlert } from '../../mail/alerts/queue-alert.ts'
 import { beginTransition } from '../event-transition.ts'
+import { addRefusal } from '../refusal.ts'
 import type { Deployment } from '../store.ts'
-import type { Refusal } from '../tables.ts'
 import { moveInstance } from './step.ts'
 import type { StepContext, StepResult } from './step.ts'
 
@@ -14,7 +14,7 @@ export interface InstanceFailure {
   message: string
 }
 
-/** Failures without hardware, after which a deployment that has served sleeps on */
+/** Refusals of hardware, after which a deployment that has served sleeps on instead of failing */
 const refusalCodes: ReadonlySet<FailureCode> = new Set([
   'no_capacity',
   'quota_exceeded',
@@ -35,7 +35,7 @@ export async function failInstance(
   const { status: from } = instance
   if (from === 'releasing' || from === 'released') throw new Error(`an instance that is ${from} can't fail`)
   const { stage } = failure
-  const refusal: Refusal = { code: failure.code, message: failure.message }
+  const refusal = { code: failure.code, message: failure.message }
   const others = countOthers(context)
   if (others > 0) {
     const { refusals } = context.pass.deployment
@@ -47,9 +47,7 @@ export async function failInstance(
         columns: { engine_url: null },
         deployment: {
           wished_instances: others,
-          refusal,
-          refusals: refusals + 1,
-          refused_at: deps.clock(),
+          ...addRefusal(context.pass.deployment, refusal, deps.clock()),
         },
         event: refusals === 0 ? { stage, message } : null,
         hook: refusals === 0 ? alsoAlert : undefined,
@@ -64,13 +62,8 @@ export async function failInstance(
       message: `${failure.message} The deployment sleeps on.`,
       transition: beginTransition('sleep', { cause: 'refusal' }, null, at),
     }
-    const { refusals } = context.pass.deployment
-    const deployment = {
-      wanted: 'asleep',
-      refusal,
-      refusals: refusals + 1,
-      refused_at: at,
-    } as const
+    const refused = addRefusal(context.pass.deployment, refusal, at)
+    const deployment = { wanted: 'asleep', ...refused } as const
     const change = { columns: { engine_url: null }, deployment, event, hook: alsoAlert }
     return { next: await moveInstance(context, { from, to: 'releasing' }, change) }
   }

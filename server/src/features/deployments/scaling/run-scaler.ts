@@ -6,6 +6,7 @@ import { readLoads } from '../instance-loads.ts'
 import type { InstanceLoad } from '../instance-loads.ts'
 import { listLiveInstances } from '../instances/store.ts'
 import type { Instance } from '../instances/store.ts'
+import { addRefusal } from '../refusal.ts'
 import { needsResize } from '../resize.ts'
 import { putToSleepFor } from '../sleep.ts'
 import { wakeAsScheduled } from '../wake.ts'
@@ -117,7 +118,7 @@ async function follow(
     { id, status, wished_instances: wished },
     blocked === null
       ? { wished_instances: desired, ...(isRefused ? { refusals: 0, refusal: null } : {}) }
-      : { refusals: refusals + 1, refused_at: deps.clock(), refusal: blocked },
+      : addRefusal(deployment, blocked, deps.clock()),
     blocked === null && desired !== wished ? describeDecision(decision, wished, inFlight) : null,
     deps.clock(),
   )
@@ -127,10 +128,9 @@ async function follow(
 async function wakeOnSchedule(deps: Deps, deployment: Deployment): Promise<void> {
   const refusal = await findRefusal(wakeAsScheduled(deps, deployment))
   if (refusal === null) return
-  const { id, status, refusals } = deployment
+  const { id, status } = deployment
   const at = deps.clock()
-  const changes = { refusals: refusals + 1, refused_at: at, refusal }
-  await updateOwnDeployment(deps.db, { id, status }, changes, null, at)
+  await updateOwnDeployment(deps.db, { id, status }, addRefusal(deployment, refusal, at), null, at)
 }
 
 /** Why an attempt is refused; null if it succeeds. */
