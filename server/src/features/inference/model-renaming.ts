@@ -18,6 +18,8 @@ export class ModelRenaming {
   readonly sought: string
   /** The part of `sought` that a search looks for: it jumps between occurrences of the first character, and letters are frequent */
   readonly needle: string
+  /** Characters of `sought` before the needle */
+  readonly skipped: number
   readonly replacement: string
   /** The names of the members around the model's */
   readonly parents: readonly string[]
@@ -30,6 +32,7 @@ export class ModelRenaming {
   constructor(engineName: string, requestedName: string, path: MemberPath) {
     this.sought = toLatin1(JSON.stringify(engineName)).slice(1)
     this.needle = /[^a-z"].*/.exec(this.sought)?.[0] ?? this.sought
+    this.skipped = this.sought.length - this.needle.length
     this.replacement = toLatin1(JSON.stringify(requestedName))
     this.parents = path.slice(0, -1)
     this.name = path.at(-1)!
@@ -106,24 +109,22 @@ export class ModelRenaming {
 
   /** Searches backwards: the characters of a name can be frequent before it, such as the signs of an embedding's numbers. */
   findAtEnd(text: string): number {
-    const { sought, needle, parents } = this
-    const skipped = sought.length - needle.length
+    const { sought, needle, skipped, parents } = this
     for (
       let seen = text.lastIndexOf(needle);
       seen >= skipped;
       seen = seen === 0 ? -1 : text.lastIndexOf(needle, seen - 1)
     ) {
       const at = seen - skipped
-      const isInPlace = () => depthAt(text, at + sought.length, text.length, parents.length + 1) === 0
-      if (this.isValue(text, at) && isInPlace()) return at
+      if (!this.isValue(text, at)) continue
+      if (depthAt(text, at + sought.length, text.length, parents.length + 1) === 0) return at
     }
     return -1
   }
 
   /** Returns the next position of the engine's name, after its quote, as the value of a member with the right name; or -1. */
   find(text: string, from: number): number {
-    const { sought, needle } = this
-    const skipped = sought.length - needle.length
+    const { needle, skipped } = this
     for (
       let seen = text.indexOf(needle, from + skipped);
       seen !== -1;
