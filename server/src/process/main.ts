@@ -1,3 +1,4 @@
+import './tick-shape.ts'
 import { openLog } from '../base/log.ts'
 import { readConfig } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
