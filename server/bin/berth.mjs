@@ -1,19 +1,11 @@
 #!/usr/bin/env node
-// Usage: berth.mjs [settings file]. Plain JavaScript, because it must run on older versions of Node to report the required one.
+// Usage: berth.mjs [settings file]. Plain JavaScript, as is check-node.mjs, because older versions of Node must run it.
+import './check-node.mjs'
 import cluster from 'node:cluster'
 import { readdirSync } from 'node:fs'
 import module from 'node:module'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
-
-const [major] = process.versions.node.split('.').map(Number)
-if (major < 24) {
-  process.stderr.write(
-    `Berth requires Node 24 or later, and this is ${process.versions.node}. On Linux, run \`npm ci\` without --omit=optional: it ` +
-      'installs Node 24, and `npm start` uses it. Elsewhere, install Node 24 from https://nodejs.org.\n',
-  )
-  process.exit(1)
-}
 
 // `npm start` passes --no-memory-reducer, which can't be set at run time. Without it, V8 discards optimized code in quiet seconds, and the next
 // burst costs twice as much. A limit of zero collections has the same effect for those who start this file directly.

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile, readdir, writeFile } from 'node:fs/promises'
@@ -25,8 +25,8 @@ const root = resolve(import.meta.dirname, '../../..')
 const secretKey = randomBytes(32).toString('hex')
 
 /** Starts a server that is killed at the end of the test. */
-function start(settings: Record<string, string>, node?: string, args?: string[]): ServerProcess {
-  const server = spawnServer(settings, node, args)
+function start(settings: Record<string, string>, args?: string[]): ServerProcess {
+  const server = spawnServer(settings, args)
   onTestFinished(async () => {
     server.child.kill('SIGKILL')
     await server.exited
@@ -59,19 +59,21 @@ test('invalid settings: exit code 1, every error named, no secret printed', asyn
 
 test('settings from a file: the environment takes precedence, and a missing file is ignored', async () => {
   const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-  expect(scripts.start).toBe('node --no-memory-reducer --max-semi-space-size=16 server/bin/berth.mjs .env')
+  expect(scripts.start).toBe(
+    'node --no-memory-reducer --max-semi-space-size=16 --no-async-context-frame server/bin/berth.mjs .env',
+  )
   const folder = await createDataDirectory()
   onTestFinished(() => removeDataDirectory(folder))
   const file = join(folder, '.env')
   await writeFile(file, 'ROLE=api\nMAIL_FROM=Berth <berth@example.com>\nPORT=eighty\n')
-  const server = start({}, undefined, [file])
+  const server = start({}, [file])
   expect(await server.exited).toBe(1)
   const named = [...server.output().matchAll(/^ *- (\w+): /gm)].map(([, name]) => name)
   expect(new Set(named)).toEqual(new Set(['DATABASE_URL', 'SECRET_KEY']))
-  const withoutFile = start({ LOG_LEVEL: 'quiet' }, undefined, [`${file}.old`])
+  const withoutFile = start({ LOG_LEVEL: 'quiet' }, [`${file}.old`])
   expect(await withoutFile.exited).toBe(1)
   expect(withoutFile.output()).toMatch(/- LOG_LEVEL: .*quiet/)
-  const unreadable = start({}, undefined, [folder])
+  const unreadable = start({}, [folder])
   expect(await unreadable.exited).toBe(1)
   expect(unreadable.output()).toContain(`Berth can't run: could not read the settings file ${folder}: `)
 })
@@ -344,9 +346,11 @@ const oldNode = findOldNode()
 test.skipIf(oldNode === null)(
   'Node below 24 (skipped if none is installed): the error message says what to do',
   async () => {
-    const server = start({}, oldNode!)
-    expect(await server.exited).toBe(1)
-    expect(server.output()).toMatch(/^Berth requires Node 24 or later, and this is \d+\.\d+\.\d+\. .*npm ci/)
+    const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+    const [, file] = scripts.prestart.split(' ')
+    const { status, stderr } = spawnSync(oldNode!, [file], { cwd: root, encoding: 'utf8' })
+    expect(status).toBe(1)
+    expect(stderr).toMatch(/^Berth requires Node 24 or later, and this is \d+\.\d+\.\d+\. .*npm ci/)
   },
 )
 

@@ -32,13 +32,9 @@ export interface ServerProcess {
   output(): string
 }
 
-/** Starts a server with only these settings. `node` is the Node.js binary; `args` are extra arguments. */
-export function spawnServer(
-  settings: Record<string, string>,
-  node = process.execPath,
-  args: string[] = [],
-): ServerProcess {
-  const child = spawn(node, [...startFlags, program, ...args], {
+/** Starts a server with only these settings. `args` are extra arguments. */
+export function spawnServer(settings: Record<string, string>, args: string[] = []): ServerProcess {
+  const child = spawn(process.execPath, [...startFlags, program, ...args], {
     env: {
       ...childEnvironment(),
       PORT: '0',
