@@ -15,7 +15,7 @@ import { HeldCall } from './held-call.ts'
 import { holdStream } from './held-stream.ts'
 import { Exchange } from './exchange.ts'
 import type { ExchangeDeps } from './exchange.ts'
-import { toLogFields } from './finished-exchange.ts'
+import { toLogMembers } from './finished-exchange.ts'
 import type { FinishedExchange } from './finished-exchange.ts'
 import type { Inference } from './open-inference.ts'
 import { measureExchanges } from './metrics.ts'
@@ -70,7 +70,7 @@ export function inferenceRoutes(app: App, deps: Deps): void {
   const onFinished = (exchange: FinishedExchange) => {
     measure(exchange)
     recordStatistics(deps.inference.statistics, exchange)
-    deps.log.infoFlat(toLogFields(exchange), 'request')
+    deps.log.infoMembers(toLogMembers(exchange), 'request')
   }
   const again = { ...deps, holdStream: holdForModel }
   const inferDeps = {
