@@ -157,7 +157,10 @@ export class MemberWalk {
         deepest = maxDepth
       }
     }
-    Object.assign(this, { position, state, depth, inString })
+    this.position = position
+    this.state = state
+    this.depth = depth
+    this.inString = inString
     if (position < body.length) return false
     const last = transitions[state | classes[0x20]!]! & stateBits
     if (depth > 0 || inString || last !== stateOf('end')) throw new JsonError('The JSON is incomplete.')

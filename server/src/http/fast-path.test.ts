@@ -9,6 +9,7 @@ import { parseNetworks } from '../base/network.ts'
 import type { Viewer } from '../base/viewer.ts'
 import type { App } from './app.ts'
 import { openFastPath } from './fast-path.ts'
+import { knowHosts } from './known-host.ts'
 import { parseRawBodies } from './raw-body.ts'
 
 const viewer = { userId: 1, role: 'admin', organizationStatus: 'active', allowedNetworks: null } as Viewer
@@ -27,7 +28,7 @@ async function start(handle: (body: Buffer) => string = (body) => body.toString(
   const watchRate = vi.fn()
   openFastPath(app, {
     headers: { 'x-own': 'yes' },
-    isKnownHost: (hostname) => hostname === '127.0.0.1',
+    isKnownHost: knowHosts([]),
     findViewer: (cookies) =>
       cookies === 'session=good'
         ? viewer

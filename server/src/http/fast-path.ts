@@ -37,8 +37,8 @@ export interface FastRoute {
 export interface FastPathGuards {
   /** Headers of each response */
   headers: Readonly<Record<string, string>>
-  /** Whether the server serves this host, without its port */
-  isKnownHost(hostname: string): boolean
+  /** Whether the server serves this `Host` */
+  isKnownHost(host: string): boolean
   /** Finds the signed-in user of a `Cookie` header in memory; null when that needs the database. */
   findViewer(cookies: string): Viewer | null
   /** The caller's address; null if only Fastify can tell */
@@ -65,7 +65,7 @@ export function openFastPath(app: App, guards: FastPathGuards): void {
     const route = message.method === 'POST' ? routes.get(message.url ?? '') : undefined
     if (route === undefined || app.shuttingDown.signal.aborted) return false
     if (!isPlain(message.headers) || countHosts(message.rawHeaders) !== 1) return false
-    if (!guards.isKnownHost(withoutPort(message.headers.host!))) return false
+    if (!guards.isKnownHost(message.headers.host!)) return false
     const viewer = guards.findViewer(message.headers.cookie!)
     if (viewer === null || !hasAccess(viewer, route)) return false
     const { allowedNetworks } = viewer
@@ -99,10 +99,6 @@ function isPlain(headers: IncomingHttpHeaders): boolean {
 
 function isJson(contentType: string | undefined): boolean {
   return contentType === 'application/json' || contentType === 'application/json; charset=utf-8'
-}
-
-function withoutPort(host: string): string {
-  return host.replace(/:\d+$/, '')
 }
 
 function hasAccess(viewer: Viewer, { path, access }: FastRoute): boolean {

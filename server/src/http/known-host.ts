@@ -23,8 +23,11 @@ export function rejectUnknownHost(hosts: readonly string[]) {
   }
 }
 
-/** Returns a check for the host of a URL or of a `Host` header, without its port. */
-export function knowHosts(hosts: readonly string[]): (hostname: string) => boolean {
+/** Returns a check for the host of a URL or of a `Host` header. Its port doesn't matter. */
+export function knowHosts(hosts: readonly string[]): (host: string) => boolean {
   const known = new Set(hosts)
-  return (hostname) => known.has(hostname.toLowerCase()) || isLoopbackHost(hostname)
+  return (host) => {
+    const hostname = host.replace(/:\d+$/, '')
+    return known.has(hostname.toLowerCase()) || isLoopbackHost(hostname)
+  }
 }

@@ -46,6 +46,8 @@ const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = 
 }
 
 const ownerFields = [...refusedFields, ...Object.keys(neutralValues)]
+/** Members whose values are not parsed */
+const unreadFields: ReadonlySet<string> = new Set([...ownerFields, ...meaningfulFields])
 
 type RequestFormat = Pick<
   Protocol,
@@ -199,8 +201,8 @@ function findMeaningfulFields(bytes: Buffer, members: readonly MemberValue[]): r
 }
 
 const noMeaningfulFields: readonly MeaningfulField[] = []
-const isMeaningful = (name: string): name is MeaningfulField =>
-  (meaningfulFields as readonly string[]).includes(name)
+const meaningful: ReadonlySet<string> = new Set(meaningfulFields)
+const isMeaningful = (name: string): name is MeaningfulField => meaningful.has(name)
 
 /** The kinds of long values, by their first bytes */
 const kinds: Readonly<Record<number, string>> = { 0x5b: 'array', 0x22: 'text' }
@@ -212,7 +214,7 @@ function parseMembers(
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {}
   for (const { name, start, end } of members) {
-    if (name === messages || ownerFields.includes(name) || isMeaningful(name)) continue
+    if (name === messages || unreadFields.has(name)) continue
     if (unparsed.includes(name)) {
       values[name] = kinds[body[start]!] ?? 'other'
       continue
