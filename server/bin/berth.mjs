@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Usage: berth.mjs [settings file]. Plain JavaScript, as is check-node.mjs, because older versions of Node must run it.
+// Usage: berth.mjs [settings file]. Plain JavaScript, so that older versions of Node get as far as the check.
 import './check-node.mjs'
 import cluster from 'node:cluster'
 import { readdirSync } from 'node:fs'
