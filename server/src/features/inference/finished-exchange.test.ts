@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { toLogMembers } from './finished-exchange.ts'
+import { chatCompletions } from './protocols/chat-completions.ts'
 
 const exchange = {
-  protocol: { path: '/v1/chat/completions' },
+  protocol: chatCompletions,
   requestId: '0d5c9f5e-0d7c-4f5b-8a3e-0b8f1f6f3f52',
   userId: 7,
   modelName: 'a "quoted"\nname',

@@ -79,7 +79,7 @@ function overheadOf(exchange: EndedExchange): number | null {
  * The members of an exchange's line in the access log: JSON without braces, written by hand, because each request has a line. Prompts and
  * completions are not logged.
  */
-export function toLogMembers(exchange: LoggedExchange): string {
+export function toLogMembers(exchange: FinishedExchange): string {
   const { usage, firstByteAt, receivedAt, endedAt } = exchange
   return (
     `"reqId":"${exchange.requestId}","method":"POST","route":"${exchange.protocol.path}","status":${exchange.status},` +
@@ -90,8 +90,6 @@ export function toLogMembers(exchange: LoggedExchange): string {
     `"output_tokens":${usage === null ? null : usage.outputTokens},"broken_by":${quote(exchange.brokenBy)}`
   )
 }
-
-type LoggedExchange = Omit<FinishedExchange, 'protocol'> & { readonly protocol: Pick<Protocol, 'path'> }
 
 /** The JSON of a text that needs no escapes, or of null. */
 function quote(text: string | null): string {

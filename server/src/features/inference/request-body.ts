@@ -46,7 +46,7 @@ const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = 
 }
 
 const ownerFields = [...refusedFields, ...Object.keys(neutralValues)]
-/** Members whose values are not parsed */
+/** Members whose values no protocol parses */
 const unreadFields: ReadonlySet<string> = new Set([...ownerFields, ...meaningfulFields])
 
 type RequestFormat = Pick<
