@@ -54,6 +54,7 @@ const target: EngineTarget = {
   lora: null,
   engineAdapters: [],
   modelUid: 'dep-shared',
+  servedModelName: 'shared',
   status: 'running',
   failureReason: null,
   isWaking: false,

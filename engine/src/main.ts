@@ -67,9 +67,9 @@ const stop = (): void => {
 process.once('SIGTERM', stop)
 process.once('SIGINT', stop)
 
-const { alias, type, contextTokens, parallel, threads, gpuLayers } = settings
+const { aliases, type, contextTokens, parallel, threads, gpuLayers } = settings
 log(
-  `serving ${basename(settings.modelPath)} as ${alias} (${type}): context ${contextTokens}, parallel ${parallel}, ` +
+  `serving ${basename(settings.modelPath)} as ${aliases.join(' and ')} (${type}): context ${contextTokens}, parallel ${parallel}, ` +
     `threads ${threads}, GPU layers ${gpuLayers}`,
 )
 await server.fastify.listen({ host: '127.0.0.1', port: 0 })

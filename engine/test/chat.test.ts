@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { modelAlias, endlessFormat, startEngine } from './support/engine.ts'
+import { endlessFormat, modelAlias, otherAlias, startEngine } from './support/engine.ts'
 import type { TestEngine } from './support/engine.ts'
 
 let engine: TestEngine
@@ -16,9 +16,23 @@ const story = [{ role: 'user' as const, content: 'Tell me a story.' }]
 const complete = (options: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>) =>
   client.chat.completions.create({ model: modelAlias, messages, ...options })
 
-test('lists the model by its alias', async () => {
+test('lists the model by its first alias', async () => {
   const { data } = await client.models.list()
-  expect(data).toMatchObject([{ id: modelAlias, object: 'model', meta: { n_ctx_train: 2048 } }])
+  const aliases = [modelAlias, otherAlias]
+  expect(data).toMatchObject([{ id: modelAlias, aliases, object: 'model', meta: { n_ctx_train: 2048 } }])
+})
+
+test('accepts each alias, answers with the first, and refuses other names', async () => {
+  const options = { max_tokens: 1 }
+  expect(await complete({ ...options, model: otherAlias })).toMatchObject({ model: modelAlias })
+  const stream = await client.chat.completions.create({
+    ...options,
+    model: otherAlias,
+    messages,
+    stream: true,
+  })
+  for (const { model } of await Array.fromAsync(stream)) expect(model).toBe(modelAlias)
+  await expect(complete({ ...options, model: `${modelAlias},${otherAlias}` })).rejects.toThrow(/404/)
 })
 
 test('returns a complete answer with its usage', async () => {

@@ -31,8 +31,9 @@ export async function insertDeployments(
       ${first}::bigint + n % (${last}::bigint - ${first}::bigint + 1) AS "user"
       FROM generate_series(1, ${count}::int) AS n) AS wanted`.execute(application.db)
   await sql`
-    INSERT INTO instances (id, deployment_id, status, created_at, updated_at, status_changed_at)
-    SELECT gen_random_uuid(), id, CASE WHEN status = 'terminated' THEN 'released' ELSE status END, created_at, created_at, created_at
+    INSERT INTO instances (id, deployment_id, status, served_model_name, created_at, updated_at, status_changed_at)
+    SELECT gen_random_uuid(), id, CASE WHEN status = 'terminated' THEN 'released' ELSE status END, model_name,
+      created_at, created_at, created_at
     FROM deployments WHERE NOT EXISTS (SELECT FROM instances WHERE deployment_id = deployments.id)`.execute(
     application.db,
   )

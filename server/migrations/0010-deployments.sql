@@ -105,6 +105,7 @@ CREATE TABLE instances (
   context_tokens      integer,
   parallel_sequences  integer,
   adapters            jsonb NOT NULL DEFAULT '[]',
+  served_model_name   text NOT NULL,
   region              text,
   cluster_id          text,
   instance_id         text,
@@ -131,6 +132,7 @@ CREATE INDEX instances_live_idx ON instances (deployment_id) WHERE status <> 're
 COMMENT ON TABLE instances IS 'The engines of deployments, each on its own hardware. Only who has the lease of the deployment changes them.';
 COMMENT ON COLUMN instances.instance_id IS 'The compute backend''s id of the hardware';
 COMMENT ON COLUMN instances.adapters IS 'The adapters that the engine has, in its order';
+COMMENT ON COLUMN instances.served_model_name IS 'The engine''s name of the model, as most callers call it';
 COMMENT ON COLUMN instances.started_at IS 'When the compute backend handed the hardware over; NULL before that';
 COMMENT ON COLUMN instances.ready_at IS 'When the engine first answered; NULL before that';
 COMMENT ON COLUMN instances.lost_at IS 'When the hardware was lost. It is not billed from then on, until the engine runs again.';

@@ -4,6 +4,9 @@ const modelTypes = ['chat', 'embedding', 'rerank'] as const
 /** What a model does; only a chat model generates text. */
 export type ModelType = (typeof modelTypes)[number]
 
+/** The names of a model, of which there is at least one */
+export type Names = readonly [string, ...string[]]
+
 /** The command line of an engine process. */
 export interface Settings {
   /** The deployment's folder with launch.json and engine.json */
@@ -12,8 +15,8 @@ export interface Settings {
   nonce: string
   /** Path of the GGUF file */
   modelPath: string
-  /** The model name that requests must use */
-  alias: string
+  /** The model names that requests may use; answers have the first */
+  aliases: Names
   type: ModelType
   /** Tokens per request, prompt and answer together */
   contextTokens: number
@@ -68,11 +71,11 @@ export function parseSettings(args: readonly string[], key: string | undefined):
     stateDirectory: text('state-dir', /./, 'a folder'),
     nonce: text('nonce', /^[0-9a-f]{8,128}$/, '8 to 128 lowercase hexadecimal digits'),
     modelPath: text('model', /./, 'the path of a GGUF file'),
-    alias: text(
+    aliases: text(
       'alias',
-      /^[^\s\p{Cc}]{1,128}$/u,
-      'the name of the model, at most 128 characters without spaces',
-    ),
+      /^[^\s\p{Cc},]+(,[^\s\p{Cc},]+)*$/u,
+      'the names of the model without spaces, separated by commas',
+    ).split(',') as [string, ...string[]],
     type: text('type', /^(chat|embedding|rerank)$/, '"chat", "embedding" or "rerank"') as ModelType,
     contextTokens: integer('context', 128, 2_000_000),
     parallel: integer('parallel', 1, 64),

@@ -24,7 +24,7 @@ export async function answerChat(
   const pool = loaded.chat!.pool
   const signal = request.left
   const slot = await pool.acquire(prepared.prompt, signal)
-  const head = createHead(loaded.alias)
+  const head = createHead(loaded.aliases[0])
   try {
     // The stream starts after the prefill, because callers allow more time for the first byte than between bytes.
     used.cachedTokens = await prefill(slot, prepared, used, signal)

@@ -31,7 +31,7 @@ export async function answerCompletion(
   prepared: PreparedCompletion,
   { used, request, reply, log }: Answering,
 ): Promise<void> {
-  const head = createHead(loaded.alias, 'cmpl-')
+  const head = createHead(loaded.aliases[0], 'cmpl-')
   const { stream: streams, logprobs } = prepared.request
   const openFormatter = () => createChoiceFormatter(loaded.model, logprobs != null)
   const job = { loaded, prepared, head, used, request, openFormatter }

@@ -99,7 +99,7 @@ function registerReadingRoutes(
   })
 }
 
-function toModelList({ alias, model, chat }: LoadedModel) {
+function toModelList({ aliases, model, chat }: LoadedModel) {
   const meta = {
     n_ctx: chat?.contextSize ?? model.trainContextSize,
     n_ctx_train: model.trainContextSize,
@@ -107,5 +107,8 @@ function toModelList({ alias, model, chat }: LoadedModel) {
     size: model.size,
     description: model.typeDescription,
   }
-  return { object: 'list', data: [{ id: alias, object: 'model', created: 0, owned_by: 'berth', meta }] }
+  return {
+    object: 'list',
+    data: [{ id: aliases[0], aliases, object: 'model', created: 0, owned_by: 'berth', meta }],
+  }
 }

@@ -18,7 +18,7 @@ test.each([false, true])(
       pool: { acquire: async () => ({ sequence, pace: () => {} }), release: () => {} },
     }
     const { fastify, setModel, close } = buildServer({ key: 'k', log: () => {} })
-    setModel({ alias: 'm', model: {}, chat } as unknown as LoadedModel)
+    setModel({ aliases: ['m'], model: {}, chat } as unknown as LoadedModel)
     const { statusCode, body } = await fastify.inject({
       method: 'POST',
       url: '/v1/chat/completions',

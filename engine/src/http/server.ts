@@ -77,7 +77,7 @@ function digest(text: string): Buffer {
 }
 
 function checkName(model: LoadedModel, name: string | undefined): LoadedModel {
-  if (name === undefined || name === model.alias) return model
+  if (name === undefined || model.aliases.includes(name)) return model
   throw new RequestError(404, 'This engine does not serve a model with that name.', {
     code: 'model_not_found',
     param: 'model',

@@ -12,7 +12,7 @@ import type {
 } from 'node-llama-cpp'
 import type { Log } from '../base/log.ts'
 import { writeMebibytes } from '../base/mebibytes.ts'
-import type { Settings } from '../base/settings.ts'
+import type { Names, Settings } from '../base/settings.ts'
 import { chooseAttention } from './attention.ts'
 import { chooseChatWrapper } from './chat-wrapper.ts'
 import { waitingPerSequence } from './limits.ts'
@@ -25,7 +25,7 @@ const weightsPerThread = 32 * 2 ** 20
 
 /** A loaded model with its contexts. */
 export interface LoadedModel {
-  alias: string
+  aliases: Names
   llama: Llama
   model: LlamaModel
   /** Null for a model that generates no text */
@@ -94,7 +94,7 @@ async function load(
   // Pooling is correct only if the whole input fits into one batch.
   const pooled = { contextSize, batchSize: contextSize, threads }
   const loaded: LoadedModel = {
-    alias: settings.alias,
+    aliases: settings.aliases,
     llama,
     model,
     chat: null,

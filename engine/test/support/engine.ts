@@ -22,7 +22,8 @@ export const endlessFormat = {
   json_schema: { name: 'numbers', schema: { type: 'array', items: { type: 'integer' }, minItems: 1000 } },
 }
 /** The served model name */
-export const modelAlias = 'dep-test'
+export const modelAlias = 'greeter'
+export const otherAlias = 'dep-test'
 
 /** An engine process and its folder, which `stop` removes. */
 export interface TestEngine {
@@ -60,7 +61,7 @@ export function startEngine({
     '--state-dir': directory,
     '--nonce': nonce,
     '--model': tinyModel,
-    '--alias': modelAlias,
+    '--alias': `${modelAlias},${otherAlias}`,
     '--type': 'chat',
     '--context': '2048',
     '--parallel': '4',

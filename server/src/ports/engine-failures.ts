@@ -41,7 +41,7 @@ export interface EngineErrorResponse {
   status: number
   body: string
   /** The model's name in the request */
-  modelUid: string
+  servedModelName: string
 }
 
 /** The length of a request that doesn't fit in the engine's context. */

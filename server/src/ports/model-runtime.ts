@@ -15,8 +15,10 @@ export interface EngineSpec extends ServingCapacity {
   engineId: string
   /** The deployment that it serves, which may have several engines; for labels that people read */
   deploymentId: string
-  /** The model name in requests to the engine */
+  /** A name of the model that no other deployment's has. The engine accepts it too. */
   modelUid: string
+  /** The model's name in requests to the engine and in its answers */
+  servedModelName: string
   /** The key that callers of the engine must send */
   apiKey: string
   /** The `clusterId` of the provisioned instance; null before provisioning */
@@ -242,8 +244,11 @@ export interface ModelRuntime {
   authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
   /** Reads an error response; null if callers may see it as it is. Undefined where all engines answer errors in OpenAI's shape. */
   readEngineError?(response: EngineErrorResponse): EngineError | null
-  /** The model's name in requests to an engine. Defined only for runtimes where two engines can't have the same one. */
-  nameModel?(engineId: string): string
+  /**
+   * The model's only name in requests to an engine and in its answers. Defined only for runtimes where two engines can't have the same one,
+   * or that can't choose it.
+   */
+  nameModel?(spec: Pick<EngineSpec, 'engineId' | 'modelUid'>): string
   /** Closes this process's connections. Engines keep running. */
   close(): Promise<void>
 }

@@ -71,6 +71,7 @@ function makeSpec(variant: ModelVariant, instanceType: string, gpuCount: number)
     engineId: '01a1f829-f5d2-744f-b788-baaa79e8fa26',
     deploymentId: '01a1f829-f5d2-744f-b788-baaa79e8fa27',
     modelUid: 'dep-1',
+    servedModelName: 'greeter',
     apiKey: 'key',
     clusterId: null,
     variant,

@@ -67,7 +67,7 @@ describe.each([
     const { endpoint } = await reach(first, spec, 'ready')
     expect((await chat(endpoint.baseUrl, 'wrong')).status).toBe(401)
     const response = await chat(endpoint.baseUrl, spec.apiKey)
-    expect(await response.json()).toMatchObject({ model: spec.modelUid, choices: [{}] })
+    expect(await response.json()).toMatchObject({ model: spec.servedModelName, choices: [{}] })
     await first.close()
 
     const second = await openRuntime(settings)

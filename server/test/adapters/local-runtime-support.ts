@@ -105,6 +105,7 @@ export function makeSpec(variant: ModelVariant, changes: Partial<EngineSpec> = {
     engineId,
     deploymentId: randomUUID(),
     modelUid: `dep-${engineId}`,
+    servedModelName: variant.modelName,
     apiKey: randomBytes(32).toString('base64url'),
     clusterId: null,
     variant,

@@ -39,7 +39,11 @@ beforeAll(async () => {
   engine = await startRecordingEngine()
   engine.answer((response, { body }) => {
     const { model, stream = false } = JSON.parse(body)
-    sendCompletion(response, generate(runtime.specs.findLast(({ modelUid }) => modelUid === model)!), stream)
+    sendCompletion(
+      response,
+      generate(runtime.specs.findLast(({ servedModelName }) => servedModelName === model)!),
+      stream,
+    )
   })
   const ready = () => ({ phase: 'ready' as const, endpoint: { baseUrl: engine.url } })
   const single = { ...offer, instanceType: 'h200-x1', gpuCount: 1, memoryBytes: 126 * 2 ** 30 }

@@ -44,7 +44,8 @@ export function makeSpec(engineId: string): EngineSpec {
   return {
     engineId,
     deploymentId: '01a1f829-f5d2-744f-b788-baaa79e8fa27',
-    modelUid: 'm',
+    modelUid: 'dep-1',
+    servedModelName: 'm',
     apiKey: 'secret',
     clusterId: null,
     variant: {

@@ -121,7 +121,7 @@ async function insertDeployment(id: string, organizationId: number, at: Date): P
       status_changed_at: at,
     })
     .execute()
-  const instance = { ...makeInstance(id, at), id }
+  const instance = { ...makeInstance({ id, alias: null, model_name: 'model' }, at), id }
   await insertInstance(connection.db, instance)
 }
 

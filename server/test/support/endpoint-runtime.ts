@@ -56,6 +56,7 @@ export function createEndpointRuntime(): EndpointRuntime {
     sharedCapacity: { contextTokens: 1024, parallelSequences: 2 },
     usesCatalogWeights: false,
     logs: { read: async () => [], async *follow() {} },
+    nameModel: ({ modelUid }) => modelUid,
     attach: (modelUid, endpoint) => void endpoints.set(modelUid, endpoint),
     listOffers: async () => [
       {

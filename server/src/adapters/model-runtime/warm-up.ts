@@ -97,7 +97,7 @@ export function withWarmUp(
           : await runtime.authorizeEngine(warmUp.baseUrl, warmUp.refusedAuthorization)
       const signal = AbortSignal.any([warmUp.cancellation.signal, AbortSignal.timeout(timeouts.request)])
       const { path, warmUp: request } = requests[spec.variant.modelType]
-      const body = { model: spec.modelUid, ...request.input }
+      const body = { model: spec.servedModelName, ...request.input }
       const { status, text } = await post(warmUp.baseUrl + path, body, authorization, signal)
       warmUp.refusedAuthorization = status === 401 ? authorization : null
       const message = describeFailure(request.results, status, text)

@@ -40,10 +40,13 @@ export async function readEngineSpec(
     ...adapter,
     hubToken: await tokenOf(adapter.weights),
   }))
+  const { inference_model_uid: modelUid } = deployment
+  const ownName = deps.runtime.nameModel?.({ engineId: instance.id, modelUid })
   return {
     engineId: instance.id,
     deploymentId: deployment.id,
-    modelUid: deps.runtime.nameModel?.(instance.id) ?? deployment.inference_model_uid,
+    modelUid: ownName ?? modelUid,
+    servedModelName: ownName ?? instance.served_model_name,
     apiKey: deriveEngineKey(deps.secretKey, deployment.id),
     clusterId: instance.cluster_id,
     variant,

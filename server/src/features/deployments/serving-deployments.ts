@@ -45,6 +45,8 @@ export interface ServingInstance {
   instanceId: string
   /** Base URL of the engine */
   engineUrl: string
+  /** The engine's name of the model */
+  servedModelName: string
   /** The longest request, in tokens; null if it is unknown */
   contextTokens: number | null
   /** Requests that the engine processes at the same time; null if it is unknown */
@@ -229,9 +231,9 @@ function isWaking({ status, wanted, woken_at: wokenAt }: Deployment): boolean {
 }
 
 function toServingInstance(instance: Instance): ServingInstance[] {
-  const { id, status, engine_url: engineUrl } = instance
+  const { id, status, engine_url: engineUrl, served_model_name: servedModelName } = instance
   if (status !== 'running' || engineUrl === null) return []
   const { context_tokens: contextTokens, parallel_sequences: parallelSequences } = instance
   const engineAdapters = instance.adapters.map(({ modelId }) => modelId)
-  return [{ instanceId: id, engineUrl, contextTokens, parallelSequences, engineAdapters }]
+  return [{ instanceId: id, engineUrl, servedModelName, contextTokens, parallelSequences, engineAdapters }]
 }

@@ -56,7 +56,7 @@ export async function insertDeployment(
     .values({ ...row, reconcile_at: sql<Date>`now()` })
     .returningAll()
     .executeTakeFirstOrThrow()
-  await insertInstance(db, makeInstance(inserted.id, row.created_at))
+  await insertInstance(db, makeInstance(inserted, row.created_at))
   await db
     .insertInto('deployment_events')
     .values({ deployment_id: inserted.id, at: row.created_at, status: inserted.status, stage: null, message })

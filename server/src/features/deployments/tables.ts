@@ -103,6 +103,7 @@ export interface InstancesTable {
   context_tokens: number | null
   parallel_sequences: number | null
   adapters: ColumnType<ModelAdapter[], string | undefined, string>
+  served_model_name: string
   region: string | null
   cluster_id: string | null
   instance_id: string | null

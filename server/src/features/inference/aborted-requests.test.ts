@@ -38,7 +38,7 @@ async function count(
   closers.push(() => server.close().closeAllConnections())
   await new Promise((resolve) => server.once('listening', resolve))
   const target = {
-    modelUid: 'dep-1',
+    servedModelName: 'dep-1',
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     basePath: '/base',
     authorization: 'Bearer key',

@@ -34,6 +34,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     lora: null,
     engineAdapters: [],
     modelUid: 'dep-a',
+    servedModelName: 'dep-a',
     status: 'running',
     failureReason: null,
     isWaking: false,

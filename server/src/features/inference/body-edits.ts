@@ -14,7 +14,7 @@ export interface ReadBody {
 /** What a body depends on at the engine that gets it. */
 export interface EditTarget {
   /** The engine's name of the model */
-  readonly modelUid: string
+  readonly servedModelName: string
   readonly counts: TokenCounts
   /** null if the deployment is not shared */
   readonly sharedWith: string | null

@@ -134,7 +134,7 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     const body = this.body()
     const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
     const translated = translateEngineError(this.deps.runtime, head.status, bytes, {
-      modelUid: owner.engine!.target.modelUid,
+      servedModelName: owner.engine!.target.servedModelName,
       requestId: arrival.caller.request.id,
       protocol: arrival.protocol,
     })

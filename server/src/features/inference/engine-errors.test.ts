@@ -4,7 +4,7 @@ import { translateEngineError } from './engine-errors.ts'
 import { openAiErrors } from './protocols/openai.ts'
 
 const request = {
-  modelUid: 'dep-1',
+  servedModelName: 'dep-1',
   requestId: 'r-1',
   protocol: { errors: openAiErrors, messages: 'messages' },
 }

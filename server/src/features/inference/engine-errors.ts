@@ -4,7 +4,7 @@ import type { ErrorFacts, Protocol } from './protocols/protocol.ts'
 
 /** The facts about a request that the translation of an error needs. */
 interface FailedRequest {
-  modelUid: string
+  servedModelName: string
   requestId: string
   protocol: Pick<Protocol, 'errors' | 'messages'>
 }
@@ -20,7 +20,7 @@ export interface CallerError {
 function toOwnShape(
   bytes: Buffer,
   status: number,
-  { protocol, requestId }: Omit<FailedRequest, 'modelUid'>,
+  { protocol, requestId }: Omit<FailedRequest, 'servedModelName'>,
 ): Buffer {
   const { errors } = protocol
   if (errors.isOwn === undefined) return bytes
@@ -36,7 +36,7 @@ function toOwnShape(
 
 function composeError(
   facts: ErrorFacts,
-  { protocol, requestId }: Omit<FailedRequest, 'modelUid'>,
+  { protocol, requestId }: Omit<FailedRequest, 'servedModelName'>,
 ): CallerError {
   const { status, body } = protocol.errors.compose(facts, requestId)
   return { status, body: Buffer.from(JSON.stringify(body)) }
@@ -81,9 +81,9 @@ export function translateEngineError(
   runtime: Pick<ModelRuntime, 'readEngineError'>,
   status: number,
   bytes: Buffer,
-  { modelUid, ...request }: FailedRequest,
+  { servedModelName, ...request }: FailedRequest,
 ): CallerError | 'model_lost' {
-  const error = runtime.readEngineError?.({ status, body: bytes.toString(), modelUid }) ?? null
+  const error = runtime.readEngineError?.({ status, body: bytes.toString(), servedModelName }) ?? null
   if (error === null) return { status, body: toOwnShape(bytes, status, request) }
   if (error.isModelLost) return 'model_lost'
   if (error.overflow !== undefined) {

@@ -9,7 +9,7 @@ const spacedName = /(?<!\\)"([^"\\]*)"[ \t\r\n]*:[ \t\r\n]*"$/
 const memberReach = 64
 
 /**
- * Gives a response the model name of the request: engines know the model by another name and repeat that. Replaces the value of
+ * Gives a response the model name of the request: an engine has one name for the model and repeats that. Replaces the value of
  * the member at `path` if it is the engine's name, and no other byte. Quotes in generated text are escaped, so it can't be mistaken
  * for the member. Texts have one character per byte.
  */
@@ -175,10 +175,10 @@ export function openRenaming(
 ): ModelRenaming | null {
   const { model } = arrival.request
   const { target } = engine!
-  if (model === target.modelUid) return null
+  if (model === target.servedModelName) return null
   const latest = renamings.get(target)
   if (latest !== undefined && latest.model === model && latest.path === path) return latest.renaming
-  const renaming = new ModelRenaming(target.modelUid, model, path)
+  const renaming = new ModelRenaming(target.servedModelName, model, path)
   renamings.set(target, { renaming, model, path })
   return renaming
 }

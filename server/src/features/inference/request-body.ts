@@ -266,7 +266,7 @@ function limitTo(most: unknown): Edit['text'] {
     typeof most === 'number' && contextTokens !== null && most > contextTokens ? String(contextTokens) : null
 }
 
-const writeModel = ({ modelUid }: EditTarget): string => JSON.stringify(modelUid)
+const writeModel = ({ servedModelName }: EditTarget): string => JSON.stringify(servedModelName)
 
 /** Writes the body for an engine, with the engine's name for the model. */
 export function writeEngineBody({ body, edits }: InferenceRequest, target: EditTarget): string | Buffer[] {

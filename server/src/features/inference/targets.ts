@@ -107,13 +107,13 @@ async function toTarget(
   { runtime, secretKey }: Pick<TargetDeps, 'runtime' | 'secretKey'>,
   instance: Omit<ServingDeployment, 'instances' | 'contextTokens'> & ServingInstance,
 ): Promise<EngineTarget> {
-  const { engineUrl, deploymentId, instanceId } = instance
+  const { engineUrl, deploymentId, instanceId: engineId, modelUid } = instance
   const { origin, pathname } = new URL(engineUrl)
   const engine = findEngine(runtime, instance)
   const selected = selectAdapter(engine?.adapters, instance)
   return {
     ...instance,
-    modelUid: selected.modelUid ?? runtime.nameModel?.(instanceId) ?? instance.modelUid,
+    servedModelName: selected.name ?? runtime.nameModel?.({ engineId, modelUid }) ?? instance.servedModelName,
     lora: selected.lora,
     origin,
     counts: engine?.counts ?? noCounts,
@@ -136,12 +136,12 @@ async function toTarget(
 function selectAdapter(
   serving: AdapterServing | undefined,
   { adapterId, engineAdapters }: Pick<ServingDeployment, 'adapterId'> & ServingInstance,
-): { modelUid: string | null; lora: string | null } {
-  if (engineAdapters.length === 0 || serving === undefined) return { modelUid: null, lora: null }
-  if (serving.selectedBy === 'name') return { modelUid: adapterId, lora: null }
+): { name: string | null; lora: string | null } {
+  if (engineAdapters.length === 0 || serving === undefined) return { name: null, lora: null }
+  if (serving.selectedBy === 'name') return { name: adapterId, lora: null }
   // Without a scale for each, the engine would apply all of them.
   const scales = engineAdapters.map((each, id) => ({ id, scale: each === adapterId ? 1 : 0 }))
-  return { modelUid: null, lora: JSON.stringify(scales) }
+  return { name: null, lora: JSON.stringify(scales) }
 }
 
 /** The routes of an engine, without those on which a request can't say which of its adapters it wants. */

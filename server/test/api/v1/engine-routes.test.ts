@@ -59,7 +59,7 @@ describe('llama-server', () => {
         await client.post(path, { model: id, ...given, ...limits, input: { max_tokens: 1e9 } })
         expect(engine.last().path).toBe(path)
         expect(JSON.parse(engine.last().body)).toEqual({
-          model: `dep-${id}`,
+          model: 'berth-tiny',
           ...given,
           ...Object.fromEntries(names.map((name) => [name, sent])),
           input: { max_tokens: 1e9 },
@@ -102,7 +102,7 @@ describe('llama-server', () => {
       guided_choice: [],
     }
     expect((await client.post('/v1/completions', { model: id, ...ask })).status).toBe(200)
-    expect(JSON.parse(engine.last().body)).toEqual({ model: `dep-${id}`, ...ask })
+    expect(JSON.parse(engine.last().body)).toEqual({ model: 'berth-tiny', ...ask })
   })
 
   test.each([
@@ -149,13 +149,13 @@ describe('llama-server', () => {
     const { engine, client, id } = used
     const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }
     const choices = [{ index: 0, text: ' b', logprobs: null, finish_reason: 'length' }]
-    const answer = { id: 'c', object: 'text_completion', created: 1, model: `dep-${id}`, choices, usage }
+    const answer = { id: 'c', object: 'text_completion', created: 1, model: 'berth-tiny', choices, usage }
     engine.answer((response) => answerJson(response, JSON.stringify(answer)))
     const prompt = 'a '.repeat(20_000)
     const answered = await client.post('/v1/completions', { model: id, prompt, seed: 7, n: 1 })
     expect(answered).toMatchObject({ status: 200, body: { ...answer, model: id } })
     expect(engine.last().path).toBe('/v1/completions')
-    expect(JSON.parse(engine.last().body)).toEqual({ model: `dep-${id}`, prompt, seed: 7, n: 1 })
+    expect(JSON.parse(engine.last().body)).toEqual({ model: 'berth-tiny', prompt, seed: 7, n: 1 })
     await expect
       .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body)
       .toMatchObject({ requests: 1, input_tokens: 5, output_tokens: 2 })
@@ -164,17 +164,17 @@ describe('llama-server', () => {
   test('a streamed completion has no counts that only Berth asked for', async () => {
     const { engine, client, id } = used
     const chunk = (text: string, more = '') =>
-      `data: {"choices":[{"text":"${text}","index":0}],"model":"dep-${id}"${more}}\n\n`
+      `data: {"choices":[{"text":"${text}","index":0}],"model":"berth-tiny"${more}}\n\n`
     engine.answer((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       const timings = ',"timings":{"cache_n":1,"prompt_n":3,"predicted_n":1}'
       response.write(chunk('a', timings) + chunk('b', timings.replace('_n":1}', '_n":2}')))
       response.end(
-        `data: {"choices":[],"model":"dep-${id}","usage":{"prompt_tokens":4,"completion_tokens":2}}\n\ndata: [DONE]\n\n`,
+        `data: {"choices":[],"model":"berth-tiny","usage":{"prompt_tokens":4,"completion_tokens":2}}\n\ndata: [DONE]\n\n`,
       )
     })
     const { body } = await client.post('/v1/completions', { model: id, prompt: 'x', stream: true })
-    expect(body).toBe([chunk('a'), chunk('b')].join('').replaceAll(`dep-${id}`, id) + 'data: [DONE]\n\n')
+    expect(body).toBe([chunk('a'), chunk('b')].join('').replaceAll('berth-tiny', id) + 'data: [DONE]\n\n')
     expect(JSON.parse(engine.last().body)).toMatchObject({
       stream_options: { include_usage: true },
       timings_per_token: true,
@@ -193,7 +193,7 @@ describe('llama-server', () => {
     })
     expect(engine.last().path).toBe('/tokenize')
     expect(JSON.parse(engine.last().body)).toEqual({
-      model: `dep-${id}`,
+      model: 'berth-tiny',
       content: 'aé',
       add_special: false,
       with_pieces: true,
@@ -214,7 +214,7 @@ describe('llama-server', () => {
     const before = (await client.get(`/api/v1/model-deployments/${id}/usage`)).body
     const event = (type: string, more: object) =>
       `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
-    const message = { id: 'm', model: `dep-${id}`, usage: { input_tokens: 4, cache_read_input_tokens: 6 } }
+    const message = { id: 'm', model: 'berth-tiny', usage: { input_tokens: 4, cache_read_input_tokens: 6 } }
     const stream = [
       event('message_start', { message }),
       event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Hi' } }),
@@ -226,9 +226,9 @@ describe('llama-server', () => {
     })
     const body = { model: id, max_tokens: 5, stream: true, messages: [{ role: 'user', content: 'Hi' }] }
     const answer = await client.post('/v1/messages?beta=true', body)
-    expect(answer.body).toBe(stream.replace(`dep-${id}`, id))
+    expect(answer.body).toBe(stream.replace('berth-tiny', id))
     expect(engine.last().path).toBe('/v1/messages')
-    expect(JSON.parse(engine.last().body)).toEqual({ ...body, model: `dep-${id}` })
+    expect(JSON.parse(engine.last().body)).toEqual({ ...body, model: 'berth-tiny' })
     await expect
       .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body)
       .toMatchObject({ input_tokens: before.input_tokens + 10, output_tokens: before.output_tokens + 3 })
@@ -284,7 +284,7 @@ describe('vLLM', () => {
     const before = (await client.get(`/api/v1/model-deployments/${id}/usage`)).body
     const event = (type: string, more: object) =>
       `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
-    const response = { id: 'r', model: `dep-${id}`, usage: null }
+    const response = { id: 'r', model: 'berth-tiny', usage: null }
     const usage = { input_tokens: 8, output_tokens: 3, input_tokens_details: { cached_tokens: 2 } }
     const stream = [
       event('response.created', { response }),
@@ -293,7 +293,7 @@ describe('vLLM', () => {
     ].join('')
     engine.answer((answer) => answer.writeHead(200, { 'content-type': 'text/event-stream' }).end(stream))
     const body = { model: id, input: 'Hi', stream: true, max_output_tokens: 7 }
-    expect((await client.post('/v1/responses', body)).body).toBe(stream.replaceAll(`dep-${id}`, id))
+    expect((await client.post('/v1/responses', body)).body).toBe(stream.replaceAll('berth-tiny', id))
     expect(engine.last().path).toBe('/v1/responses')
     await expect
       .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body)

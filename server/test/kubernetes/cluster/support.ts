@@ -91,7 +91,8 @@ export function makeSpec(changes: Partial<EngineSpec> = {}): EngineSpec {
   return {
     engineId,
     deploymentId: randomUUID(),
-    modelUid: `tiny-${engineId}`,
+    modelUid: `dep-${engineId}`,
+    servedModelName: `tiny-${engineId}`,
     apiKey: randomBytes(32).toString('base64url'),
     clusterId: null,
     variant: {

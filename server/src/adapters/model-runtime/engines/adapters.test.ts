@@ -16,6 +16,7 @@ const spec: EngineSpec = {
   engineId: 'e',
   deploymentId: 'd',
   modelUid: 'dep-1',
+  servedModelName: 'greeter',
   apiKey: 'key',
   clusterId: null,
   variant: {

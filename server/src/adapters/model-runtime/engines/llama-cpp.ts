@@ -69,7 +69,8 @@ export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
     ...launch.source,
     ...(projector ?? { 'no-mmproj': true }),
     ...(adapters.length === 0 ? {} : { lora: adapters.join(','), 'lora-init-without-apply': true }),
-    alias: spec.modelUid,
+    // llama-server accepts every name.
+    alias: spec.servedModelName,
     // llama.cpp divides the context among its slots.
     'ctx-size': spec.contextTokens * spec.parallelSequences,
     parallel: spec.parallelSequences,

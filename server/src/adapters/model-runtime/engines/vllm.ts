@@ -2,6 +2,7 @@ import type { EngineSpec } from '../../../ports/model-runtime.ts'
 import type { AdapterServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { vllmArchitectures } from './architectures.ts'
 import { engineRoutes, ignoredFields } from './engine-routes.ts'
+import { listModelNames } from './model-names.ts'
 import { toArguments } from './to-arguments.ts'
 
 /** One process of `vllm serve`. */
@@ -78,7 +79,8 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
     revision,
     // The tokenizer may come from another repository, which doesn't have this commit.
     'tokenizer-revision': options?.['tokenizer'] === undefined ? revision : undefined,
-    'served-model-name': spec.modelUid,
+    // Answers have the first name.
+    'served-model-name': listModelNames(spec),
     host: launch.host,
     port: launch.port,
     'max-model-len': spec.contextTokens,

@@ -33,7 +33,8 @@ function makeSpec(variant: Partial<ModelVariant>, gpuCount = 1): EngineSpec {
   return {
     engineId: '01a1f829-f5d2-744f-b788-baaa79e8fa26',
     deploymentId: '01a1f829-f5d2-744f-b788-baaa79e8fa27',
-    modelUid: 'my-model',
+    modelUid: 'dep-1',
+    servedModelName: 'my-model',
     apiKey: 'engine-secret',
     clusterId: null,
     instanceType: l4.name,
@@ -100,7 +101,7 @@ describe('arguments', () => {
       hostMemoryBytes: 2 * (8 + 4) * 2 ** 30,
     })
     expect(args.join(' ')).toBe(
-      'Qwen/Qwen3 --revision main --tokenizer-revision main --served-model-name my-model --host 0.0.0.0 --port 8000 --max-model-len 8192 ' +
+      'Qwen/Qwen3 --revision main --tokenizer-revision main --served-model-name my-model dep-1 --host 0.0.0.0 --port 8000 --max-model-len 8192 ' +
         '--max-num-seqs 4 --tensor-parallel-size 2 --gpu-memory-utilization 0.9 --allowed-media-domains images.example --enable-auto-tool-choice --tool-call-parser hermes ' +
         '--reasoning-parser qwen3 --enable-prompt-tokens-details --seed 1',
     )

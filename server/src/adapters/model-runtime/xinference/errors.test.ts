@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { readEngineError } from './errors.ts'
 
-const modelUid = 'dep-1'
-const read = (status: number, body: string) => readEngineError({ status, body, modelUid })
+const servedModelName = 'dep-1'
+const read = (status: number, body: string) => readEngineError({ status, body, servedModelName })
 
 test('an error that names the uid as not found means that the engine lost the model', () => {
   const body = JSON.stringify({
-    detail: `[address=a:1, pid=2] Model not found in the model list, uid: ${modelUid}`,
+    detail: `[address=a:1, pid=2] Model not found in the model list, uid: ${servedModelName}`,
   })
   expect(read(400, body)).toEqual({ isModelLost: true })
   expect(read(404, body)).toEqual({ isModelLost: true })

@@ -32,11 +32,11 @@ export function toEngineFailure(text: string, defaultCode: DefaultFailureCode): 
 
 /** Reads an error response of a model. A supervisor that has lost the model says so with its uid. */
 export function readEngineError(response: EngineErrorResponse): EngineError | null {
-  const { status, body, modelUid } = response
+  const { status, body, servedModelName } = response
   const invalid = /^Internal Server Error: \d+ validation errors? for \w+\s+(.+)/s.exec(body)
   if (invalid !== null) return { isModelLost: false, isRefused: true, message: cleanText(invalid[1]!) }
   const isNotFound = (status === 400 || status === 404) && /not found/i.test(body)
-  if (isNotFound && body.includes(modelUid)) return { isModelLost: true }
+  if (isNotFound && body.includes(servedModelName)) return { isModelLost: true }
   const error = readError(response)
   if (error === null || error.isModelLost || error.overflow !== undefined) return error
   // SGLang refuses requests beyond its queue.

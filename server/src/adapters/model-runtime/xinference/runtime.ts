@@ -75,7 +75,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     listOffers: async () => mergeNodeOffers((await readOffers(context)).offers),
     ...serializeOperations(context),
     listEngineIds: () => listEngineIds(context),
-    nameModel: toUid,
+    nameModel: ({ engineId }) => toUid(engineId),
     readEngineError,
     async authorizeEngine(baseUrl, refused) {
       const supervisor = context.supervisors.find(({ origin }) => origin === baseUrl)

@@ -189,7 +189,7 @@ async function writePass(
 /** Starts a further instance. */
 export async function startInstance(pass: Pass): Promise<void> {
   const at = pass.deps.clock()
-  const row = makeInstance(pass.deployment.id, at)
+  const row = makeInstance(pass.deployment, at)
   const instance = { kind: 'start', row } as const
   await writePass(pass, [...pass.instances, row], { instance, isDue: true, event: null, at })
 }

@@ -2,17 +2,20 @@ import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import { v7 as uuidv7 } from 'uuid'
 import type { Database } from '../../../database/tables.ts'
-import type { InstancesTable } from '../tables.ts'
+import type { DeploymentsTable, InstancesTable } from '../tables.ts'
 
 export type Instance = Selectable<InstancesTable>
 /** An instance that a pass has read, with the seconds until its next step is due; not positive if it is. */
 export type ScheduledInstance = Instance & { dueInSeconds: number }
 
-/** A new instance of a deployment. */
-export function makeInstance(deploymentId: string, at: Date) {
+/** A new instance of a deployment. Its engine calls the model as most callers do, so that few answers need another name. */
+export function makeInstance(
+  { id, alias, model_name: modelName }: Pick<Selectable<DeploymentsTable>, 'id' | 'alias' | 'model_name'>,
+  at: Date,
+) {
   return {
     id: uuidv7(),
-    deployment_id: deploymentId,
+    deployment_id: id,
     status: 'requested',
     waiting_for: null,
     status_message: null,
@@ -25,6 +28,7 @@ export function makeInstance(deploymentId: string, at: Date) {
     context_tokens: null,
     parallel_sequences: null,
     adapters: [],
+    served_model_name: alias ?? modelName,
     region: null,
     cluster_id: null,
     instance_id: null,

@@ -151,7 +151,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
   } satisfies ExchangeDeps
   const counts = { inEvents: 'none', afterAbort: 'none' }
   const facts = { sharedWith: null, cacheSalt: null, lora: null, basePath: '/base', counts }
-  const target = { deploymentId: 'a', modelName: 'm', modelUid: 'dep-1', origin, ...facts }
+  const target = { deploymentId: 'a', modelName: 'm', servedModelName: 'dep-1', origin, ...facts }
   const targets = [{ ...target, parallelSequences: null, authorization: null } as EngineTarget]
   const read = createRequestReader(summaries)
   const slices = createTimeSlices(1)

@@ -98,7 +98,7 @@ test('in a batch, times of instances are written, and a deployment whose owner w
   const { db } = server.application
   for (let index = 0; index < 2; index += 1) await clients[0]!.post(path, { model_name: 'berth-tiny' })
   const leased = await leaseDueDeployments(db, 'worker', 60, 2)
-  const rows = leased.map(({ id }) => makeInstance(id, new Date()))
+  const rows = leased.map((deployment) => makeInstance(deployment, new Date()))
   for (const row of rows) await insertInstance(db, row)
   const batches = createPassBatches(db)
   const asked = new Date('2026-01-02T03:04:05.678Z')

@@ -50,17 +50,17 @@ function call(
 }
 
 test.each([
-  ['/v1/chat/completions', () => id],
-  ['/v1/embeddings', () => embeddingId],
+  ['/v1/chat/completions', 'berth-tiny', () => id],
+  ['/v1/embeddings', 'berth-tiny-embedding', () => embeddingId],
 ])(
   'POST %s: everything except `model` reaches the engine byte for byte: unknown fields, numbers, spacing, duplicate keys',
-  async (each, toId) => {
+  async (each, served, toId) => {
     const id = toId()
     const rest =
       ' , "n":1.0,"big":1e400,\n "seed":12345678901234567890,"t":"\\u00e9/é","t":2, "own":{"model":"x"}}'
     const answer = await client.request('POST', each, `{"model": "${id}"${rest}`)
     expect(answer.status).toBe(200)
-    expect(engine.last()).toMatchObject({ path: each, body: `{"model": "dep-${id}"${rest}` })
+    expect(engine.last()).toMatchObject({ path: each, body: `{"model": "${served}"${rest}` })
   },
 )
 
@@ -132,7 +132,7 @@ test('duplicate `model` keys are all rewritten, so that the engine uses the mode
     path,
     `{"model":"berth-embedding-of-others","messages":[],"mod\\u0065l":"${id}"}`,
   )
-  expect(engine.last().body).toBe(`{"model":"dep-${id}","messages":[],"mod\\u0065l":"dep-${id}"}`)
+  expect(engine.last().body).toBe('{"model":"berth-tiny","messages":[],"mod\\u0065l":"berth-tiny"}')
 })
 
 test('the engine receives its own key, never the caller’s cookie or Authorization', async () => {
@@ -165,17 +165,18 @@ test.each([
 )
 
 test('`model` in a response is the one of the request, and generated text that repeats the engine’s name stays', async () => {
-  const uid = `dep-${id}`
-  const said = JSON.stringify(`{"model":"${uid}"}`)
-  const toBody = (model: string) => `{"id":"é","model": "${model}","choices":[{"message":${said}},"${uid}"]}`
-  engine.answer((response) => answerJson(response, toBody(uid)))
-  for (const model of [id, 'berth-tiny', uid]) {
+  const served = 'berth-tiny'
+  const said = JSON.stringify(`{"model":"${served}"}`)
+  const toBody = (model: string) =>
+    `{"id":"é","model": "${model}","choices":[{"message":${said}},"${served}"]}`
+  engine.answer((response) => answerJson(response, toBody(served)))
+  for (const model of [id, 'berth-tiny', 'Berth-Tiny', `dep-${id}`]) {
     const answer = await call(JSON.stringify({ model }))
     expect(await answer.text()).toBe(toBody(model))
   }
   engine.answer((response) => answerJson(response, toBody('org/weights.gguf')))
   expect(await (await call(JSON.stringify({ model: id }))).text()).toBe(toBody('org/weights.gguf'))
-  const error = `{"model":"${uid}","error":{"message":"no"}}`
+  const error = `{"model":"${served}","error":{"message":"no"}}`
   engine.answer((response) => answerJson(response, error, 400))
   expect(await (await call(JSON.stringify({ model: id }))).text()).toBe(error)
 })
@@ -188,32 +189,32 @@ test.each([20_000, 200_000, 700_000])(
       (model: string) => `{"model":"${model}","data":[${data}]}`,
       (model: string) => `{"data":[${data}],"model":"${model}","usage":{"prompt_tokens":1}}`,
     ]) {
-      engine.answer((response) => answerJson(response, toBody(`dep-${id}`)))
-      const answer = await call(JSON.stringify({ model: 'berth-tiny' }))
-      expect((await answer.text()) === toBody('berth-tiny')).toBe(true)
+      engine.answer((response) => answerJson(response, toBody('berth-tiny')))
+      const answer = await call(JSON.stringify({ model: id }))
+      expect((await answer.text()) === toBody(id)).toBe(true)
     }
   },
 )
 
 test('`model` in a compressed response stays, and its bytes are forwarded unchanged', async () => {
-  const compressed = gzipSync(`{"model":"dep-${id}"}`)
+  const compressed = gzipSync('{"model":"berth-tiny"}')
   engine.answer((response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
     response.end(compressed)
   })
-  expect(await (await call(JSON.stringify({ model: id }))).text()).toBe(`{"model":"dep-${id}"}`)
+  expect(await (await call(JSON.stringify({ model: id }))).text()).toBe('{"model":"berth-tiny"}')
 })
 
 test.each([true, false])(
   '`model` in a stream is the one of the request wherever the engine splits it; include_usage %j',
   async (includes) => {
     const toEvents = (model: string) =>
-      ['"delta":{"content":"é"}', `"text":"dep-${id}"`]
+      ['"delta":{"content":"é"}', '"text":"berth-tiny"']
         .map((choice) => `data: {"id":"a","model":"${model}","choices":[{${choice}}]}\n\n`)
         .join('')
     engine.answer((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const bytes = Buffer.from(toEvents(`dep-${id}`))
+      const bytes = Buffer.from(toEvents('berth-tiny'))
       const writeFrom = (at: number) => {
         response.write(bytes.subarray(at, at + 11))
         if (at + 11 < bytes.length) setImmediate(() => writeFrom(at + 11))
@@ -221,8 +222,8 @@ test.each([true, false])(
       }
       writeFrom(0)
     })
-    const request = { model: 'berth-tiny', stream: true, stream_options: { include_usage: includes } }
-    expect(await (await call(JSON.stringify(request))).text()).toBe(toEvents('berth-tiny'))
+    const request = { model: id, stream: true, stream_options: { include_usage: includes } }
+    expect(await (await call(JSON.stringify(request))).text()).toBe(toEvents(id))
   },
 )
 
@@ -248,7 +249,7 @@ test.each(['\n\n', '\r\n\r\n'])(
     })
     const answer = await call(`{"model":"${id}","stream":true,"stream_options":{"x":1.0}}`)
     expect(engine.last().body).toBe(
-      `{"model":"dep-${id}","stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":true,"x":1.0}}`,
+      `{"model":"berth-tiny","stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":true,"x":1.0}}`,
     )
     expect(engine.last().headers.accept).toBe('text/event-stream')
     expect(answer.headers.get('content-type')).toBe('text/event-stream')
@@ -261,7 +262,7 @@ test('stream: true with include_usage: the response is forwarded unchanged, and 
   engine.answer((response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text))
   const options = '"stream":true,"stream_options":{ "include_usage": true ,"continuous_usage_stats":true}}'
   const answer = await call(`{"model":"${id}",${options}`)
-  expect(engine.last().body).toBe(`{"model":"dep-${id}",${options}`)
+  expect(engine.last().body).toBe(`{"model":"berth-tiny",${options}`)
   expect(await answer.text()).toBe(text)
 })
 

@@ -26,18 +26,18 @@ const say = (content: string) => ({ role: 'user', content })
 async function deployThree() {
   const person = await registerClient(server.url)
   for (let count = 0; count < 3; count += 1) await deploy(person)
-  /** Sends a request and returns the engine's name of the model, which tells the deployment. */
-  const findTarget = async (path: string, body: object): Promise<string> => {
+  /** Sends a request and returns the key of its engine, which tells the deployment. */
+  const findTarget = async (path: string, body: object): Promise<unknown> => {
     const response = await person.post(path, { model: 'berth-tiny', ...body })
     expect(response.status).toBe(200)
-    return JSON.parse(engine.requests.at(-1)!.body).model
+    return engine.requests.at(-1)!.headers.authorization
   }
   return findTarget
 }
 
 test('a conversation stays with one of several deployments, and conversations spread over all of them', async () => {
   const findTarget = await deployThree()
-  const targets = new Set<string>()
+  const targets = new Set<unknown>()
   for (let id = 0; id < 30; id += 1) {
     const messages: object[] = [system, say(`Question ${id}`)]
     const first = await findTarget('/v1/chat/completions', { messages })
@@ -52,7 +52,7 @@ test('a conversation stays with one of several deployments, and conversations sp
 
 test('conversations of the other formats stay as well, translated or not', async () => {
   const findTarget = await deployThree()
-  const targets = new Set<string>()
+  const targets = new Set<unknown>()
   for (let id = 0; id < 20; id += 1) {
     const opening = [say(`Question ${id}`)]
     const more = [...opening, answer, say('And then?')]
@@ -68,7 +68,7 @@ test('conversations of the other formats stay as well, translated or not', async
 
 test('requests without messages go where the fewest are in flight', async () => {
   const findTarget = await deployThree()
-  const targets = new Set<string>()
+  const targets = new Set<unknown>()
   for (let id = 0; id < 10; id += 1) targets.add(await findTarget('/v1/completions', { prompt: `${id}` }))
   // With none in flight, that is always the same one.
   expect(targets.size).toBe(1)

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
 import { engineRoutes } from '../../engines/engine-routes.ts'
+import { listModelNames } from '../../engines/model-names.ts'
 import { llamaCpp } from '../../engines/llama-cpp.ts'
 import { defaultStateCacheBytes } from '../settings.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
@@ -45,7 +46,7 @@ function buildEmbedded(
 ): EngineCommand {
   const options = {
     model,
-    alias: spec.modelUid,
+    alias: listModelNames(spec).join(','),
     type: typeNames[spec.variant.modelType],
     context: spec.contextTokens,
     parallel: spec.parallelSequences,

@@ -15,6 +15,7 @@ const spec: EngineSpec = {
   engineId: 'e',
   deploymentId: 'd',
   modelUid: 'dep-d',
+  servedModelName: 'm',
   apiKey: 'key',
   clusterId: null,
   variant: {

@@ -186,7 +186,7 @@ describe('PATCH …/{id} {adapters}', () => {
 
     await chat('one')
     expect(lastBody()).toMatchObject({
-      model: `dep-${id}`,
+      model: 'berth-tiny',
       lora: [
         { id: 0, scale: 1 },
         { id: 1, scale: 0 },
@@ -239,7 +239,7 @@ describe('PATCH …/{id} {adapters}', () => {
     expect(lastBody().model).toBe(adapter)
     expect(lastBody()).not.toHaveProperty('lora')
     await chat('small')
-    expect(lastBody().model).toBe(`dep-${id}`)
+    expect(lastBody().model).toBe('small')
     await client.delete(`${deployments}/${id}`)
   })
 

@@ -1,0 +1,9 @@
+import type { EngineSpec } from '../../../ports/model-runtime.ts'
+
+/** The names that an engine accepts for its model, that of its answers first. */
+export function listModelNames({
+  servedModelName,
+  modelUid,
+}: Pick<EngineSpec, 'servedModelName' | 'modelUid'>): string[] {
+  return [...new Set([servedModelName, modelUid])]
+}

@@ -1,0 +1,67 @@
+// Engines get the name that most callers use, so that their answers need no other.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { registerClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { waitForStatus } from '../support/deployments.ts'
+import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
+import type { RecordingEngine } from '../support/recording-engine.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import type { ScriptedRuntime } from '../support/scripted-runtime.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const patience = { timeout: 30_000 }
+
+let engine: RecordingEngine
+let runtime: ScriptedRuntime
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  engine = await startRecordingEngine()
+  engine.answer((response, { body }) => answerJson(response, body))
+  runtime = createScriptedRuntime(engine.url)
+  server = await startTestServer({ runtime, settings: { BILLING_TRIAL_MAX_ACTIVE: '9' } })
+  client = await registerClient(server.url)
+})
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+})
+
+async function deploy(body: object): Promise<string> {
+  const { id } = (await client.post(path, { model_name: 'berth-tiny', ...body })).body
+  await waitForStatus(client, id, 'running')
+  return id
+}
+
+/** The names of the model in the request to the engine, and in the answer to the caller. */
+async function chat(model: string): Promise<{ sent: string; answered: string }> {
+  const { body } = await client.post('/v1/chat/completions', { model, messages: [] })
+  return { sent: JSON.parse(engine.last().body).model, answered: body.model }
+}
+
+const specOf = (id: string) => runtime.specs.findLast(({ deploymentId }) => deploymentId === id)!
+
+test('an engine has the name of the model, and each other name is replaced in answers', async () => {
+  const id = await deploy({})
+  expect(specOf(id)).toMatchObject({ servedModelName: 'berth-tiny', modelUid: `dep-${id}` })
+  for (const model of ['berth-tiny', `dep-${id}`, id]) {
+    expect(await chat(model)).toEqual({ sent: 'berth-tiny', answered: model })
+  }
+})
+
+test('a new engine has the alias of its deployment, and the others keep their name', async () => {
+  const id = await deploy({})
+  const alias = 'team/chat'
+  const changed = await client.patch(`${path}/${id}`, { alias, min_instances: 2, max_instances: 2 })
+  expect(changed.status).toBe(200)
+  await expect.poll(() => specOf(id), patience).toMatchObject({ servedModelName: alias })
+  const chatTogether = async () => {
+    const from = engine.requests.length
+    const answers = await Promise.all([chat(alias), chat(alias)])
+    expect(answers.map(({ answered }) => answered)).toEqual([alias, alias])
+    return engine.requests.slice(from).map(({ body }) => JSON.parse(body).model)
+  }
+  await expect.poll(chatTogether, patience).toEqual(expect.arrayContaining(['berth-tiny', alias]))
+})
