@@ -11,6 +11,7 @@ export type WorkloadName =
   | 'prompt'
   | 'document'
   | 'stream'
+  | 'renamed'
   | 'counted'
   | 'paced'
   | 'rate'
@@ -41,6 +42,8 @@ export interface Workload {
 
 const chatModel = 'berth-tiny'
 const embeddingModel = 'berth-tiny-embedding'
+/** A name of the deployment that its engine doesn't have */
+export const otherName = 'other'
 /** The name of a deployment whose engine serves the routes of agents */
 export const routedModel = 'routed'
 
@@ -173,6 +176,15 @@ export const workloads: readonly Workload[] = [
     ...streamed,
     name: 'stream',
     title: 'unpaced stream of 200 events',
+    answer: { events: 200, everyMicroseconds: 0 },
+    load: { mode: 'closed', connections: 32 },
+  },
+  {
+    ...streamed,
+    name: 'renamed',
+    title: 'unpaced stream of 200 events with the name of the model replaced',
+    targets: ['direct', 'berth', 'nginx', 'haproxy', 'undici'],
+    requestBody: streamRequest.replace(`"${chatModel}"`, `"${otherName}"`),
     answer: { events: 200, everyMicroseconds: 0 },
     load: { mode: 'closed', connections: 32 },
   },

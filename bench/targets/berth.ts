@@ -9,7 +9,7 @@ import { startEmbeddedDatabase } from '../../server/src/database/embedded.ts'
 import { findByCommandLine, isAlive, listFamily, startProgram, waitForPort } from '../processes.ts'
 import type { Program } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
-import { routedModel } from '../workloads.ts'
+import { otherName, routedModel } from '../workloads.ts'
 
 const server = resolve(import.meta.dirname, '../../server/bin/berth.mjs')
 const packageFile = resolve(import.meta.dirname, '../../package.json')
@@ -69,7 +69,7 @@ export async function prepareBerth(
   cleanup.defer(() => killEngines(dataDirectory))
   const whole = await run('all', cores.load)
   const { cookie, ids } = await deployModels(whole, dataDirectory)
-  await pointDeployments(databaseUrl, { engineUrl: `http://127.0.0.1:${upstreamPort}`, routed: ids.at(-1)! })
+  await pointDeployments(databaseUrl, `http://127.0.0.1:${upstreamPort}`, { chat: ids[0]!, routed: ids[2]! })
   return {
     databaseUrl,
     cookie,
@@ -153,15 +153,21 @@ async function writeVllm(folder: string): Promise<string> {
   return program
 }
 
-/** Points the deployments at the upstream. One of them gets a name of its own, and weights of vLLM. */
+/** Points the deployments at the upstream. One of them gets an alias, and one a name of its own and weights of vLLM. */
 async function pointDeployments(
   databaseUrl: string,
-  { engineUrl, routed }: { engineUrl: string; routed: string },
+  engineUrl: string,
+  { chat, routed }: { chat: string; routed: string },
 ): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
     await client.query(`UPDATE instances SET engine_url = $1 WHERE status = 'running'`, [engineUrl])
+    await client.query('UPDATE deployments SET alias = $1 WHERE id = $2', [otherName, chat])
+    await client.query('UPDATE instances SET served_model_name = $1 WHERE deployment_id = $2', [
+      routedModel,
+      routed,
+    ])
     await client.query(
       `UPDATE deployments SET model_name = $1, variant = jsonb_set(variant, '{format}', '"pytorch"') WHERE id = $2`,
       [routedModel, routed],
