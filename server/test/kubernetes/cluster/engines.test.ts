@@ -40,7 +40,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
         body: JSON.stringify({
-          model: spec.modelUid,
+          model: spec.servedModelName,
           messages: [{ role: 'user', content: 'Hi' }],
           max_tokens: 4,
         }),
