@@ -46,7 +46,7 @@ describe('withWarmUp', () => {
     expect({ path, authorization: headers.authorization, body: JSON.parse(body) }).toEqual({
       path: '/v1/chat/completions',
       authorization: `Bearer ${spec.apiKey}`,
-      body: { model: spec.modelUid, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 1 },
+      body: { model: spec.servedModelName, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 1 },
     })
     expect(engine.requests).toHaveLength(1)
   })
@@ -56,7 +56,7 @@ describe('withWarmUp', () => {
     const embedding = makeSpec(makeVariant({ kind: 'file', path: 'x' }, { modelType: 'embedding' }))
     expect(await runtime.ensureEngine(embedding)).toMatchObject({ phase: 'ready' })
     expect(engine.last().path).toBe('/v1/embeddings')
-    expect(JSON.parse(engine.last().body)).toEqual({ model: embedding.modelUid, input: 'Hello' })
+    expect(JSON.parse(engine.last().body)).toEqual({ model: embedding.servedModelName, input: 'Hello' })
   })
 
   test.each<[string, (response: ServerResponse) => void, RegExp]>([
