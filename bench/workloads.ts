@@ -116,6 +116,11 @@ const chat = {
   answer: { whole: chatAnswer },
 } as const
 const streamed = { path: '/v1/chat/completions', requestBody: streamRequest } as const
+const unpaced = {
+  ...streamed,
+  answer: { events: 200, everyMicroseconds: 0 },
+  load: { mode: 'closed', connections: 32 },
+} as const
 const responses = {
   path: '/v1/responses',
   targets: ['berth'],
@@ -172,28 +177,19 @@ export const workloads: readonly Workload[] = [
     requestBody: composePrompt(1850),
     load: { mode: 'closed', connections: 8 },
   },
+  { ...unpaced, name: 'stream', title: 'unpaced stream of 200 events' },
   {
-    ...streamed,
-    name: 'stream',
-    title: 'unpaced stream of 200 events',
-    answer: { events: 200, everyMicroseconds: 0 },
-    load: { mode: 'closed', connections: 32 },
-  },
-  {
-    ...streamed,
+    ...unpaced,
     name: 'renamed',
     title: 'unpaced stream of 200 events with the name of the model replaced',
     targets: ['direct', 'berth', 'nginx', 'haproxy', 'undici'],
     requestBody: streamRequest.replace(`"${chatModel}"`, `"${otherName}"`),
-    answer: { events: 200, everyMicroseconds: 0 },
-    load: { mode: 'closed', connections: 32 },
   },
   {
-    ...streamed,
+    ...unpaced,
     name: 'counted',
     title: 'unpaced stream of 200 events with usage removed',
-    answer: { events: 200, everyMicroseconds: 0, isCounted: true },
-    load: { mode: 'closed', connections: 32 },
+    answer: { ...unpaced.answer, isCounted: true },
   },
   {
     ...streamed,

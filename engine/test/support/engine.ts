@@ -21,8 +21,9 @@ export const endlessFormat = {
   type: 'json_schema' as const,
   json_schema: { name: 'numbers', schema: { type: 'array', items: { type: 'integer' }, minItems: 1000 } },
 }
-/** The served model name */
+/** The model's name in answers */
 export const modelAlias = 'greeter'
+/** A further name that requests may use */
 export const otherAlias = 'dep-test'
 
 /** An engine process and its folder, which `stop` removes. */

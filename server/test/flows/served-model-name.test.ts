@@ -1,8 +1,8 @@
-// Engines get the name that most callers use, so that their answers need no other.
+// Engines have the name that most callers use for the model, so that the gateway replaces the name in few answers.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { waitForStatus } from '../support/deployments.ts'
+import { deploy } from '../support/deployments.ts'
 import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
@@ -10,7 +10,6 @@ import type { ScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
-const path = '/api/v1/model-deployments'
 const patience = { timeout: 30_000 }
 
 let engine: RecordingEngine
@@ -29,12 +28,6 @@ afterAll(async () => {
   await engine.close()
 })
 
-async function deploy(body: object): Promise<string> {
-  const { id } = (await client.post(path, { model_name: 'berth-tiny', ...body })).body
-  await waitForStatus(client, id, 'running')
-  return id
-}
-
 /** The names of the model in the request to the engine, and in the answer to the caller. */
 async function chat(model: string): Promise<{ sent: string; answered: string }> {
   const { body } = await client.post('/v1/chat/completions', { model, messages: [] })
@@ -44,7 +37,7 @@ async function chat(model: string): Promise<{ sent: string; answered: string }> 
 const specOf = (id: string) => runtime.specs.findLast(({ deploymentId }) => deploymentId === id)!
 
 test('an engine has the name of the model, and each other name is replaced in answers', async () => {
-  const id = await deploy({})
+  const { id } = await deploy(client)
   expect(specOf(id)).toMatchObject({ servedModelName: 'berth-tiny', modelUid: `dep-${id}` })
   for (const model of ['berth-tiny', `dep-${id}`, id]) {
     expect(await chat(model)).toEqual({ sent: 'berth-tiny', answered: model })
@@ -52,9 +45,13 @@ test('an engine has the name of the model, and each other name is replaced in an
 })
 
 test('a new engine has the alias of its deployment, and the others keep their name', async () => {
-  const id = await deploy({})
+  const { id } = await deploy(client)
   const alias = 'team/chat'
-  const changed = await client.patch(`${path}/${id}`, { alias, min_instances: 2, max_instances: 2 })
+  const changed = await client.patch(`/api/v1/model-deployments/${id}`, {
+    alias,
+    min_instances: 2,
+    max_instances: 2,
+  })
   expect(changed.status).toBe(200)
   await expect.poll(() => specOf(id), patience).toMatchObject({ servedModelName: alias })
   const chatTogether = async () => {
