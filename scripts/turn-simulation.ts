@@ -72,8 +72,8 @@ const limits = { perUser: manyRequests, perDeployment: manyRequests, queued: man
 const patience = { queueMilliseconds: 2 ** 31 - 1, turnMilliseconds: 2 ** 31 - 1 }
 
 /**
- * Plays the members on an engine with so many sequences, on a clock of its own. Members are numbered from 0. `turns` is Berth's
- * admission itself. Ends when all requests are answered, or after `until` milliseconds.
+ * Simulates the requests of members to an engine with this number of sequences, and the clock. Members are numbered from 0. `turns` is
+ * Berth's admission itself. Ends when all requests are answered, or after `until` milliseconds.
  */
 export async function simulateTurns(
   policy: TurnPolicy,

@@ -15,7 +15,7 @@ export interface EngineSpec extends ServingCapacity {
   engineId: string
   /** The deployment that it serves, which may have several engines; for labels that people read */
   deploymentId: string
-  /** A name of the model that no other deployment's has. The engine accepts it too. */
+  /** A further name that the engine accepts for the model, different for each deployment */
   modelUid: string
   /** The model's name in requests to the engine and in its answers */
   servedModelName: string
@@ -245,8 +245,8 @@ export interface ModelRuntime {
   /** Reads an error response; null if callers may see it as it is. Undefined where all engines answer errors in OpenAI's shape. */
   readEngineError?(response: EngineErrorResponse): EngineError | null
   /**
-   * The model's only name in requests to an engine and in its answers. Defined only for runtimes where two engines can't have the same one,
-   * or that can't choose it.
+   * The only name that an engine accepts for its model. Defined only for runtimes that can't choose the name, or that need a different one
+   * for each engine.
    */
   nameModel?(spec: Pick<EngineSpec, 'engineId' | 'modelUid'>): string
   /** Closes this process's connections. Engines keep running. */

@@ -38,7 +38,7 @@ async function readLines(runtime: ModelRuntime, { engineId }: EngineSpec): Promi
   return (await runtime.logs.read(engineId, 1000)).map(({ line }) => line).join('\n')
 }
 
-/** A model in a folder of its own, whose name tells the double what to do. */
+/** Copies a model to a folder. The name of its file tells the double what to do. */
 async function makeModel(folder: string, name = 'model.gguf'): Promise<EngineSpec> {
   await copyFile(tinyModel, join(folder, name))
   return makeSpec(makeVariant({ kind: 'file', path: name }))

@@ -136,8 +136,8 @@ function lazily<Value>(read: () => Promise<Value>): () => Promise<Value> {
 }
 
 /**
- * Those of the deployments that a person may call now. If there is none, throws the refusal of the first one, and for a deployment that
- * must stay unknown what `toUnknown` returns.
+ * Returns the deployments that a person may call now. Throws if there is none: the refusal of the first one, or what `toUnknown` returns
+ * if the person must not learn that it exists.
  */
 export function requireCallable<Each extends DeploymentOwnership>(
   person: Person,

@@ -71,7 +71,7 @@ test('messages are counted by the route of their own format', async () => {
 })
 
 test.each([chatCompletions, embeddings])(
-  'an engine that reports its own count is asked for that',
+  'the gateway asks an engine that reports its own count for it',
   async (protocol) => {
     const answer = '{"usage":{"prompt_tokens":7,"completion_tokens":2}}'
     const { usage, requests } = await count('report', answer, protocol)
@@ -88,7 +88,7 @@ test.each(['', '{"count":-1}', 'null', 'not json'])(
   },
 )
 
-test('nothing is asked for embeddings that an engine can’t tokenize, or of an engine that does not count', async () => {
+test('the gateway asks for no count of embeddings that an engine can’t tokenize, and asks no engine that does not count', async () => {
   for (const { usage, requests } of [
     await count('none', '{"count":7}'),
     await count('tokenize', '{"count":7}', embeddings),

@@ -57,7 +57,7 @@ function readMessage(body: unknown): string | null {
   return typeof message === 'string' ? message : null
 }
 
-/** The words by which clients know that a request is too long, whatever the engine wrote. */
+/** Clients recognize a request that is too long by these words, which therefore replace those of the engine. */
 function describeOverflow(
   { contextTokens, requestTokens }: ContextOverflow,
   { messages }: Pick<Protocol, 'messages'>,

@@ -64,7 +64,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       saltsCache: false,
     })),
     sharedCapacity: null,
-    // Xinference downloads the revisions of its own model list.
+    // Xinference has its own list of models with the revisions that it downloads.
     usesCatalogWeights: false,
     loadsUploads: settings.uploads !== null,
     logs: {
