@@ -122,7 +122,7 @@ test('LiteLLM’s proxy recognizes our errors, and an abort reaches the engine',
     messages: [{ role: 'user', content: 'Count from 1 to 500.' }],
   })
   for await (const _ of stream) stream.controller.abort()
-  await expect.poll(() => started.server.application.inference.inFlight.size).toBe(0)
+  await expect.poll(() => started.server.application.inference.inFlight.total).toBe(0)
 })
 
 test('a client of LiteLLM’s proxy repeats a request until its deployment runs', async () => {

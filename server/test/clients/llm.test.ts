@@ -78,10 +78,10 @@ test('Ctrl-C during an answer of llm stops the engine', async () => {
     'Count from 1 to 500.',
   )
   await once(running.child.stdout!, 'data')
-  expect(inFlight.size).toBe(1)
+  expect(inFlight.total).toBe(1)
   running.child.kill('SIGINT')
   await expect(running).rejects.toThrow(/Aborted|SIGINT|failed/)
-  await expect.poll(() => inFlight.size).toBe(0)
+  await expect.poll(() => inFlight.total).toBe(0)
 })
 
 test('llm repeats a request until its deployment runs', async () => {

@@ -34,7 +34,7 @@ async function runScript(environment: string, script: string): Promise<Record<st
   await client.delete(`/api/v1/model-deployments/${body.id}`)
   expect(code, stderr).toBe(0)
   // An abort reaches the engine.
-  await expect.poll(() => server.application.inference.inFlight.size).toBe(0)
+  await expect.poll(() => server.application.inference.inFlight.total).toBe(0)
   return JSON.parse(stdout.trim().split('\n').at(-1)!)
 }
 

@@ -119,7 +119,7 @@ describe.each([
       abortSignal: leave.signal,
     })
     for await (const _ of stream.textStream) leave.abort()
-    await expect.poll(() => server.application.inference.inFlight.size).toBe(0)
+    await expect.poll(() => server.application.inference.inFlight.total).toBe(0)
   })
 
   test('a request is repeated until its deployment runs', async () => {

@@ -206,7 +206,7 @@ test('anthropic: aborting a stream ends it, and what the engine generated is met
   })
   for await (const event of stream) if (event.type === 'content_block_delta') stream.controller.abort()
   await expect.poll(async () => (await usageOf()).output_tokens).toBeGreaterThan(before.output_tokens)
-  await expect.poll(() => server.application.inference.inFlight.size).toBe(0)
+  await expect.poll(() => server.application.inference.inFlight.total).toBe(0)
 })
 
 test('anthropic: a request is repeated until its deployment runs', async () => {

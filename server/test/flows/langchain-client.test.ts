@@ -89,7 +89,7 @@ describe.each([
       for await (const _ of stream) leave.abort()
     })()
     await expect(read).rejects.toThrow(/abort/i)
-    await expect.poll(() => server.application.inference.inFlight.size).toBe(0)
+    await expect.poll(() => server.application.inference.inFlight.total).toBe(0)
   })
 
   test('a request is repeated until its deployment runs', async () => {

@@ -70,7 +70,7 @@ test('openai: aborting a stream ends it, and the received chunks are metered', a
   await expect
     .poll(async () => (await requests()).output_tokens)
     .toBeGreaterThanOrEqual(before.output_tokens + 3)
-  expect(server.application.inference.inFlight.size).toBe(0)
+  expect(server.application.inference.inFlight.total).toBe(0)
 })
 
 test('openai: a tool is called, also in a stream, and its result is answered', async () => {

@@ -178,7 +178,7 @@ test('openai: aborting a stream ends it, and what the engine generated is metere
   })
   for await (const event of stream) if (event.type === 'response.output_text.delta') stream.controller.abort()
   await expect.poll(async () => (await usageOf()).output_tokens).toBeGreaterThan(before.output_tokens)
-  await expect.poll(() => server.application.inference.inFlight.size).toBe(0)
+  await expect.poll(() => server.application.inference.inFlight.total).toBe(0)
 })
 
 test('openai: errors become the client’s error classes with our message and code', async () => {

@@ -118,7 +118,7 @@ test('a flood of one member delays the next request of each other member by at m
   }
   leaving.abort()
   await flood
-  await vi.waitFor(() => expect([admission.queued, admission.inFlight.size]).toEqual([0, 0]), 20_000)
+  await vi.waitFor(() => expect([admission.queued, admission.inFlight.total]).toEqual([0, 0]), 20_000)
 }, 120_000)
 
 test('revocation ends a member’s stream and a request that waits for its turn; the owner’s stream goes on', async () => {

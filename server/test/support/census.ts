@@ -37,7 +37,7 @@ export async function createProcessCensus(): Promise<{ expectUnchanged(): Promis
 export async function waitUntilDrained(server: TestServer, engine: MisbehavingEngine): Promise<void> {
   const { inference } = server.application
   const remaining = () => [
-    inference.inFlight.size,
+    inference.inFlight.total,
     inference.admission.queued,
     inference.client.size(),
     engine.open(),

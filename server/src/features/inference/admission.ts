@@ -1,6 +1,8 @@
 import { RateLimitedError } from '../../base/errors.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
+import { Counts } from './counts.ts'
+import type { ReadonlyCounts } from './counts.ts'
 import { pickByHash } from './prefix-routing.ts'
 import type { EngineTarget } from './targets.ts'
 import { Turns } from './turns.ts'
@@ -42,13 +44,14 @@ export interface AdmissionRequest extends TargetedRequest, TurnRequest {
 export class Admission {
   readonly #limits: AdmissionLimits
   readonly #breakers: CircuitBreakers
-  readonly #inFlight = new Map<string, number>()
-  readonly #inFlightByDeployment = new Map<string, number>()
+  readonly #inFlight = new Counts<string>()
+  readonly #inFlightByDeployment = new Counts<string>()
   /** Estimated tokens of the prompts in flight by instance id */
-  readonly #tokens = new Map<string, number>()
+  readonly #tokens = new Counts<string>()
   /** Instances that had a request since `takeUsed` */
   #used = new Set<string>()
-  readonly #inFlightByUser = new Map<number, number>()
+  readonly #inFlightByUser = new Counts<number>()
+  readonly #allCounts = [this.#inFlight, this.#inFlightByDeployment, this.#tokens, this.#inFlightByUser]
   readonly #waiting = new WaitingRequests<AdmissionRequest>()
   /** Of shared deployments with requests, by id */
   readonly #turns = new Map<string, Turns>()
@@ -59,28 +62,34 @@ export class Admission {
   }
 
   /** Requests in flight by instance id */
-  get inFlight(): ReadonlyMap<string, number> {
+  get inFlight(): ReadonlyCounts {
     return this.#inFlight
   }
 
   /** Requests in flight by deployment id */
-  get inFlightByDeployment(): ReadonlyMap<string, number> {
+  get inFlightByDeployment(): ReadonlyCounts {
     return this.#inFlightByDeployment
   }
 
-  /** The instances that had or have a request since the last call, with how many are in flight or wait for each. */
+  /**
+   * The instances that had or have a request since the last call, with how many are in flight or wait for each. Forgets those without
+   * requests, so it must be called regularly.
+   */
   takeUsed(): Map<string, number> {
-    const used = new Map([...this.#used].map((id) => [id, this.#inFlight.get(id) ?? 0]))
-    for (const { instanceId } of this.#waiting.firstTargets()) add(used, instanceId, 1)
+    const waiting = new Counts<string>()
+    for (const { instanceId } of this.#waiting.firstTargets()) waiting.add(instanceId, 1)
+    const ids = new Set([...this.#used, ...waiting.keys()])
+    const used = new Map([...ids].map((id) => [id, this.#inFlight.get(id) + waiting.get(id)]))
     // An instance with requests is in use until they end, which makes it used again.
     this.#used = new Set(this.#inFlight.keys())
+    for (const counts of this.#allCounts) counts.sweep()
     return used
   }
 
   /** Requests in the queue by the deployment that they would go to first */
-  countWaiting(): Map<string, number> {
-    const counts = new Map<string, number>()
-    for (const { deploymentId } of this.#waiting.firstTargets()) add(counts, deploymentId, 1)
+  countWaiting(): Counts<string> {
+    const counts = new Counts<string>()
+    for (const { deploymentId } of this.#waiting.firstTargets()) counts.add(deploymentId, 1)
     return counts
   }
 
@@ -155,7 +164,7 @@ export class Admission {
   }
 
   #load({ instanceId }: EngineTarget): number {
-    return this.#inFlight.get(instanceId) ?? 0
+    return this.#inFlight.get(instanceId)
   }
 
   #pickAmong(request: AdmissionRequest, targets: readonly EngineTarget[]): EngineTarget | null {
@@ -174,7 +183,7 @@ export class Admission {
       id: target.instanceId,
       requests: this.#load(target),
       sequences: target.parallelSequences ?? Infinity,
-      tokens: this.#tokens.get(target.instanceId) ?? 0,
+      tokens: this.#tokens.get(target.instanceId),
       target,
     }))
     return pickByHash(hash, places).target
@@ -185,7 +194,7 @@ export class Admission {
   }
 
   #mayStart(userId: number): boolean {
-    return (this.#inFlightByUser.get(userId) ?? 0) < this.#limits.perUser
+    return this.#inFlightByUser.get(userId) < this.#limits.perUser
   }
 
   #tryAdmit(request: AdmissionRequest): EngineTarget | null {
@@ -195,11 +204,11 @@ export class Admission {
   }
 
   #enter(request: AdmissionRequest, { instanceId, deploymentId, sharedWith }: EngineTarget): void {
-    add(this.#inFlightByUser, request.userId, 1)
-    add(this.#inFlight, instanceId, 1)
+    this.#inFlightByUser.add(request.userId, 1)
+    this.#inFlight.add(instanceId, 1)
     this.#used.add(instanceId)
-    add(this.#inFlightByDeployment, deploymentId, 1)
-    add(this.#tokens, instanceId, request.promptTokens)
+    this.#inFlightByDeployment.add(deploymentId, 1)
+    this.#tokens.add(instanceId, request.promptTokens)
     if (sharedWith !== null) this.#turnsOf(deploymentId).enter(request)
   }
 
@@ -207,11 +216,11 @@ export class Admission {
     { userId, promptTokens }: AdmissionRequest,
     { instanceId, deploymentId }: Pick<EngineTarget, 'instanceId' | 'deploymentId'>,
   ): void {
-    add(this.#inFlightByUser, userId, -1)
-    add(this.#inFlight, instanceId, -1)
+    this.#inFlightByUser.add(userId, -1)
+    this.#inFlight.add(instanceId, -1)
     this.#used.add(instanceId)
-    add(this.#inFlightByDeployment, deploymentId, -1)
-    add(this.#tokens, instanceId, -promptTokens)
+    this.#inFlightByDeployment.add(deploymentId, -1)
+    this.#tokens.add(instanceId, -promptTokens)
   }
 
   #turnsOf(deploymentId: string): Turns {
@@ -295,12 +304,6 @@ function findPlaces(
 ): number {
   const perSequence = usesEngineQueue ? requestsPerSequence : 1
   return Math.min(perDeployment, (parallelSequences ?? Infinity) * perSequence)
-}
-
-function add<Key>(counts: Map<Key, number>, key: Key, change: number): void {
-  const count = (counts.get(key) ?? 0) + change
-  if (count > 0) counts.set(key, count)
-  else counts.delete(key)
 }
 
 function tooManyRequests({ queueMilliseconds }: AdmissionLimits): RateLimitedError {

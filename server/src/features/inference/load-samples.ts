@@ -19,10 +19,10 @@ export function sampleLoads(
     last = now
     const inFlight = admission.inFlightByDeployment
     const waiting = admission.countWaiting()
-    for (const [id, count] of waking.countHeld()) waiting.set(id, (waiting.get(id) ?? 0) + count)
+    for (const [id, count] of waking.countHeld()) waiting.add(id, count)
     for (const id of new Set([...inFlight.keys(), ...waiting.keys()])) {
-      const inFlightSeconds = (inFlight.get(id) ?? 0) * seconds
-      statistics.recordLoad(id, { inFlightSeconds, waitingSeconds: (waiting.get(id) ?? 0) * seconds })
+      const inFlightSeconds = inFlight.get(id) * seconds
+      statistics.recordLoad(id, { inFlightSeconds, waitingSeconds: waiting.get(id) * seconds })
     }
   }, intervalMilliseconds)
   timer.unref()

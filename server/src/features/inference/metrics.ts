@@ -77,9 +77,7 @@ function measureAdmission(register: Registry, inference: Pick<Inference, 'admiss
     help: 'Requests in flight at engines',
     registers: [],
     collect() {
-      let sum = 0
-      for (const count of inference.admission.inFlight.values()) sum += count
-      this.set(sum)
+      this.set(inference.admission.inFlight.total)
     },
   })
   const queued = new Gauge({

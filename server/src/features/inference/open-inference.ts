@@ -16,6 +16,7 @@ import { countAbortedRequests } from './aborted-requests.ts'
 import type { AbortedRequests } from './aborted-requests.ts'
 import { Admission } from './admission.ts'
 import type { AdmissionLimits } from './admission.ts'
+import type { ReadonlyCounts } from './counts.ts'
 import { EngineTotals } from './engine-totals.ts'
 import { followTargets } from './follow-targets.ts'
 import { derivePrefixKey } from './prefix-key.ts'
@@ -50,7 +51,7 @@ export interface Inference {
   /** null when no collector is configured */
   traces: Traces | null
   /** Requests in flight by deployment id */
-  inFlight: ReadonlyMap<string, number>
+  inFlight: ReadonlyCounts
   close(): Promise<void>
 }
 

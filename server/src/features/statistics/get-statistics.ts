@@ -36,7 +36,7 @@ export interface MemberStatistics {
 /** The dependencies of the statistics routes. */
 export interface StatisticsDeps extends Pick<Services, 'db' | 'clock'> {
   /** Requests in flight by deployment id */
-  inference: { inFlight: ReadonlyMap<string, number> }
+  inference: { inFlight: { get(deploymentId: string): number } }
 }
 
 /** Statistics of a deployment, a few seconds behind. Throws like `accessDeployment`. */
@@ -56,7 +56,7 @@ export async function getStatistics(
   const summary = summarizeMinutes(minutes, spans, window, { from, to })
   const refusal = judgeAccess({ act: 'inspect', person: viewer, deployment: toOwnership(deployment) })
   const members = await listMembers(db, deployment.id, from, refusal === null ? null : viewer.userId)
-  return { ...summary, window, from, to, inFlight: inference.inFlight.get(deployment.id) ?? 0, members }
+  return { ...summary, window, from, to, inFlight: inference.inFlight.get(deployment.id), members }
 }
 
 async function listMembers(

@@ -178,7 +178,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
   const answer = await response.text()
   await vi.waitFor(() => expect(finished).not.toBeNull())
   await nextTurn()
-  expect(admission.inFlight.size).toBe(0)
+  expect(admission.inFlight.total).toBe(0)
   return { status: response.status, answer, usage: finished!.usage, received }
 }
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterEach(async () => {
   release()
   for (const engine of engines) engine.answer((response) => answerJson(response, '{}'))
-  await vi.waitFor(() => expect(server.application.inference.inFlight.size).toBe(0), patience)
+  await vi.waitFor(() => expect(server.application.inference.inFlight.total).toBe(0), patience)
 })
 afterAll(async () => {
   await server.close()

@@ -298,7 +298,7 @@ test.each(['before', 'after'])(
     expect(chats().at(-1)!.aborted).toBe(false)
     leaving.abort()
     await expect.poll(() => chats().at(-1)!.aborted).toBe(true)
-    await expect.poll(() => server.application.inference.inFlight.size).toBe(0)
+    await expect.poll(() => server.application.inference.inFlight.total).toBe(0)
   },
 )
 
