@@ -2,7 +2,7 @@ import { EventEmitter, on } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { endConnection } from './silent-connections.ts'
+import { endIfSilent } from './silent-connections.ts'
 import type { Database } from './tables.ts'
 
 /**
@@ -104,12 +104,12 @@ class Listener implements Notifications {
       application_name: 'berth listener',
       keepAlive: true,
       connectionTimeoutMillis: 10_000,
-      query_timeout: 10_000,
     })
     client.on('notification', ({ channel, payload }) => this.#emitter.emit(channel, payload ?? ''))
     client.on('error', this.#onError)
     client.on('end', () => this.#handleEnd(client))
     await client.connect()
+    endIfSilent(client, pingTimeoutMilliseconds)
     try {
       for (const channel of channels) await client.query(`LISTEN ${channel}`)
     } catch (error) {
@@ -146,15 +146,12 @@ class Listener implements Notifications {
   async #ping(client: pg.Client): Promise<void> {
     while (this.#client === client) {
       const sentAt = performance.now()
-      const overdue = setTimeout(() => endConnection(client), pingTimeoutMilliseconds)
       try {
         await client.query('')
         if (this.#client === client) this.#currentAt = sentAt
         await delay(pingMilliseconds, undefined, { signal: this.#closing.signal })
       } catch {
         return
-      } finally {
-        clearTimeout(overdue)
       }
     }
   }
