@@ -9,7 +9,7 @@ import type { Database } from '../../src/database/tables.ts'
 import { readJournalFile } from '../../src/features/metering/journal-file.ts'
 import { openTokenJournal } from '../../src/features/metering/token-journal.ts'
 import type { TokenJournal } from '../../src/features/metering/token-journal.ts'
-import { recordTokenBatch } from '../../src/features/metering/record-tokens.ts'
+import { adoptTokenBatch, recordTokenBatch } from '../../src/features/metering/record-tokens.ts'
 import { registerClient } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
@@ -61,11 +61,12 @@ async function listBatches(): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** The database; transactions throw while `isDown` returns true. */
+/** The database; statements throw while `isDown` returns true. */
 function createFlakyDatabase(isDown: () => boolean): Database {
   return new Proxy(server.application.db, {
     get(target, name, receiver) {
-      if (isDown() && name === 'transaction') throw new Error('the database is down')
+      if (isDown() && (name === 'transaction' || name === 'getExecutor'))
+        throw new Error('the database is down')
       const value: unknown = Reflect.get(target, name, receiver)
       return typeof value === 'function' ? value.bind(target) : value
     },
@@ -107,7 +108,7 @@ test('a batch id is deleted with its file; a late reader records nothing', async
   await journal.flush()
   const { db } = server.application
   expect(await listBatches()).toEqual([])
-  await expect(recordTokenBatch(db, id, () => readJournalFile(folder, id))).rejects.toThrow('ENOENT')
+  await expect(adoptTokenBatch(db, id, () => readJournalFile(folder, id))).rejects.toThrow('ENOENT')
   expect(await listBatches()).toEqual([])
   expect(await sum()).toEqual([[1, 3, 4]])
 })
@@ -129,6 +130,19 @@ test('a batch adopted by another process is not counted again by its owner', asy
   expect(await listBatches()).toEqual([id])
 })
 
+test('a batch that is recorded several times at once is counted once', async () => {
+  const { db } = server.application
+  const id = randomUUID()
+  const total = { ...serving, ...usage, ...caller, at: now, requests: 1 }
+  await Promise.all([
+    recordTokenBatch(db, id, [total]),
+    recordTokenBatch(db, id, [total]),
+    adoptTokenBatch(db, id, async () => [total]),
+  ])
+  expect(await sum()).toEqual([[1, 3, 4]])
+  expect(await listBatches()).toEqual([id])
+})
+
 test('a request is in a file before `record` returns', async () => {
   journal = open()
   journal.record(serving, usage, caller)
@@ -145,7 +159,7 @@ test('the file of a crashed process is recorded exactly once; truncated and malf
   await journal.close()
   const [recorded, torn] = [randomUUID(), randomUUID()]
   const total = { ...serving, ...usage, ...caller, at: new Date(hour), requests: 1 }
-  await recordTokenBatch(server.application.db, recorded, async () => [total])
+  await recordTokenBatch(server.application.db, recorded, [total])
   await writeAbandoned(recorded, line(hour))
   const foreign = line(hour).replace(serving.deploymentId, randomUUID())
   const odd = `${line(hour, -0.5)}${line(hour, 'x')}null\n{}\n`

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { RawBuilder } from 'kysely'
 import { deleteOlder } from '../../database/delete-older.ts'
 import type { Database } from '../../database/tables.ts'
 
@@ -28,7 +29,22 @@ export interface TokenTotal extends TokenUsage, CallerTime {
 
 /** Adds totals to their hours in one statement, with those cached tokens that have a price of their own; those of sealed hours go to the first open hour, which
  * `late_for` tells. Skips unknown deployments and callers. */
-export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
+export function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
+  return addTotals(db, totals, sql`SELECT true`)
+}
+
+/** Records the totals of a batch as `recordTokens`, but exactly once per id. */
+export function recordTokenBatch(db: Database, id: string, totals: readonly TokenTotal[]): Promise<void> {
+  const batch = sql`INSERT INTO token_batches (id) VALUES (${id}) ON CONFLICT DO NOTHING RETURNING id`
+  return addTotals(db, totals, batch)
+}
+
+/** Adds totals if `batch`, a query, returns its one row. */
+async function addTotals(
+  db: Database,
+  totals: readonly TokenTotal[],
+  batch: RawBuilder<unknown>,
+): Promise<void> {
   const rows = totals.map((total) => ({
     deployment_id: total.deploymentId,
     model_name: total.modelName,
@@ -43,9 +59,10 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
   // The share locks keep the hours from being sealed; PostgreSQL rereads a row after waiting for its lock. Locks and rows are
   // ordered to prevent deadlocks.
   await sql`
-    WITH given AS (
-      SELECT row.*, deployments.organization_id FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid,
-        model_name text, at timestamptz, requests bigint, input_tokens bigint, output_tokens bigint, cached_tokens bigint, user_id bigint,
+    WITH batch AS (${batch}), given AS (
+      SELECT row.*, deployments.organization_id
+      FROM batch CROSS JOIN jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid, model_name text,
+        at timestamptz, requests bigint, input_tokens bigint, output_tokens bigint, cached_tokens bigint, user_id bigint,
         processing_milliseconds bigint)
       JOIN deployments ON deployments.id = row.deployment_id
       JOIN users ON users.id = row.user_id
@@ -73,10 +90,10 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
 }
 
 /**
- * Records the totals of a batch exactly once per id. `read` runs while the batch is locked against other processes; if it throws,
- * nothing is recorded.
+ * Records the totals of another process's batch exactly once per id. `read` runs while the batch is locked against other processes; if it
+ * throws, nothing is recorded.
  */
-export async function recordTokenBatch(
+export async function adoptTokenBatch(
   db: Database,
   id: string,
   read: () => Promise<readonly TokenTotal[]>,

@@ -16,7 +16,7 @@ import {
 } from './journal-file.ts'
 import type { JournalFile } from './journal-file.ts'
 import { hasOwnPrice } from './prices.ts'
-import { deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
+import { adoptTokenBatch, deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
 import type { CallerTime, TokenTotal, TokenUsage } from './record-tokens.ts'
 
 /** A durable buffer of token counts; see `openTokenJournal`. */
@@ -54,7 +54,7 @@ const longestOpenMilliseconds = 5_000
 
 /**
  * Counts tokens in memory and in a write-ahead file in `DATA_DIR/token-journal`. Every second the file is rotated: its totals are
- * recorded in one transaction under the batch id, then the file is deleted. Any process adopts the files of a crashed one; the
+ * recorded in one statement under the batch id, then the file is deleted. Any process adopts the files of a crashed one; the
  * batch id prevents double counting.
  */
 export function openTokenJournal(
@@ -111,7 +111,7 @@ export function openTokenJournal(
 
   async function writeClosed(): Promise<void> {
     for (let batch = closed[0]; batch !== undefined; batch = closed[0]) {
-      await recordTokenBatch(db, batch.id, async () => batch.totals.map(toBilled))
+      await recordTokenBatch(db, batch.id, batch.totals.map(toBilled))
       closed.shift()
       batch.file?.remove()
       await deleteTokenBatch(db, batch.id)
@@ -122,7 +122,7 @@ export function openTokenJournal(
     for (const id of await listAbandoned(directory, abandonedMilliseconds)) {
       if (id === open?.id || closed.some((batch) => batch.id === id)) continue
       // The owner may still record and delete this batch, so the file is read under the lock of the batch id.
-      await recordTokenBatch(db, id, async () => (await readJournalFile(directory, id)).map(toBilled))
+      await adoptTokenBatch(db, id, async () => (await readJournalFile(directory, id)).map(toBilled))
       // The batch id is kept, because the owner may still have the batch in memory.
       await removeJournalFile(directory, id)
       log.info({ batch: id }, 'recorded the abandoned token journal of another process')
