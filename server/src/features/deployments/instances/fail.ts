@@ -1,6 +1,6 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { FailureCode, FailureStage } from '../../../ports/engine-failures.ts'
-import { queueAlert } from '../../mail/alerts/queue-alert.ts'
+import { queueAlert } from '../../alerts/queue-alert.ts'
 import { beginTransition } from '../event-transition.ts'
 import { addRefusal } from '../refusal.ts'
 import type { Deployment } from '../store.ts'

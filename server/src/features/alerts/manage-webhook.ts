@@ -1,8 +1,8 @@
-import { ApplicationError, NotFoundError, RateLimitedError } from '../../../base/errors.ts'
-import type { Viewer } from '../../../base/viewer.ts'
-import type { DatabaseTransaction } from '../../../database/tables.ts'
-import type { Services } from '../../../services.ts'
-import { recordAction } from '../../audit/record-action.ts'
+import { ApplicationError, NotFoundError, RateLimitedError } from '../../base/errors.ts'
+import type { Viewer } from '../../base/viewer.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { queueMessage } from './queue-alert.ts'
 import {
   deleteWebhook,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Insertable, Selectable } from 'kysely'
-import type { Database } from '../../../database/tables.ts'
+import type { Database } from '../../database/tables.ts'
 import type { AlertDestination, WebhookMessagesTable, WebhooksTable } from './tables.ts'
 
 export type Webhook = Selectable<WebhooksTable>

@@ -1,5 +1,5 @@
-import type { Services } from '../../../services.ts'
-import { isPastRetryDeadline, retryDelaySeconds } from '../retry-schedule.ts'
+import type { Services } from '../../services.ts'
+import { isPastRetryDeadline, retryDelaySeconds } from '../mail/retry-schedule.ts'
 import { postMessage } from './post-message.ts'
 import type { Endpoint } from './post-message.ts'
 import { findWebhook, finishMessage, recordFailedAttempt, startAttempt } from './store.ts'

@@ -1,9 +1,9 @@
-import { deleteOlder } from '../../../database/delete-older.ts'
-import type { Job } from '../../../jobs/queue.ts'
-import type { Services } from '../../../services.ts'
+import { deleteOlder } from '../../database/delete-older.ts'
+import type { Job } from '../../jobs/queue.ts'
+import type { Services } from '../../services.ts'
 import { deliverAlert } from './deliver-alert.ts'
 
-declare module '../../../jobs/queue.ts' {
+declare module '../../jobs/queue.ts' {
   interface JobPayloads {
     /** Delivers one alert to a webhook */
     'deliver-alert': { messageId: string }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { timestamp, url } from '../../../http/schemas.ts'
+import { timestamp, url } from '../../http/schemas.ts'
 import type { WebhookStatus } from './manage-webhook.ts'
 
 const maxUrlLength = 2_000

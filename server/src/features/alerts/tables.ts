@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely'
 
-declare module '../../../database/tables.ts' {
+declare module '../../database/tables.ts' {
   interface Tables {
     webhooks: WebhooksTable
     webhook_messages: WebhookMessagesTable

@@ -1,6 +1,6 @@
-import type { App } from '../../../http/app.ts'
-import { noContent } from '../../../http/openapi/responses.ts'
-import type { Services } from '../../../services.ts'
+import type { App } from '../../http/app.ts'
+import { noContent } from '../../http/openapi/responses.ts'
+import type { Services } from '../../services.ts'
 import { getWebhook, removeWebhook, rotateSecret, setWebhook, testWebhook } from './manage-webhook.ts'
 import {
   setWebhookBody,

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { DatabaseTransaction } from '../../../database/tables.ts'
-import type { Services } from '../../../services.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
 import type { Alert } from './alert.ts'
 import { dropOldestPending, findWebhook, insertMessage } from './store.ts'
 import type { AlertDestination } from './tables.ts'
