@@ -34,7 +34,7 @@ const forbidden = [
   ['server/src/features/accounts/profile.ts', '../invitations/errors.ts', 'the layer "invitations"'],
   ['server/src/features/invitations/errors.ts', '../sso/errors.ts', 'the layer "sso"'],
   [
-    'server/src/features/billing/activate.ts',
+    'server/src/features/billing/processor/activate.ts',
     '../deployments/get-own-deployment.ts',
     'the layer "deployments"',
   ],
@@ -61,7 +61,11 @@ const forbidden = [
     '../../../payment-sandbox/src/clock.ts',
     'the layer "payment sandbox"',
   ],
-  ['server/src/features/billing/activate.ts', '@berth/payment-sandbox', 'the layer "@berth/payment-sandbox"'],
+  [
+    'server/src/features/billing/processor/activate.ts',
+    '@berth/payment-sandbox',
+    'the layer "@berth/payment-sandbox"',
+  ],
   ['payment-sandbox/src/clock.ts', '../../server/src/config/config.ts', 'the layer "config"'],
   ['engine/src/http/server.ts', '../../../server/src/base/errors.ts', 'the layer "base"'],
   ['server/src/config/config.ts', '../../../engine/src/base/errors.ts', 'the layer "engine base"'],

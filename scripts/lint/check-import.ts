@@ -14,9 +14,9 @@ export function checkImport(importer: string, specifier: string): string | null 
   const isRelative = specifier.startsWith('.')
   const target = isRelative ? posix.join(posix.dirname(importer), specifier) : specifier
   const to = findLayer(target)
-  for (const { targets, by, except, exceptOwnLayer, message } of reserved) {
+  for (const { targets, by, except, exceptOwnFeature, message } of reserved) {
     if (!matches(target, targets) || !matches(importer, [by]) || matches(importer, except)) continue
-    if (exceptOwnLayer !== true || from !== to) return message
+    if (exceptOwnFeature !== true || findFeature(importer) !== findFeature(target)) return message
   }
   if (importer.endsWith('.test.ts') && matchesGlob(target, '{server,engine}/test/support/**')) return null
   if (to === undefined) return isRelative ? `The layer "${from.name}" may not import ${target}.` : null
@@ -26,6 +26,10 @@ export function checkImport(importer: string, specifier: string): string | null 
 
 function findLayer(path: string): Layer | undefined {
   return layers.find(({ files }) => matches(path, files))
+}
+
+function findFeature(path: string): string | undefined {
+  return /^server\/src\/features\/([^/]+)\//.exec(path)?.[1]
 }
 
 function matches(path: string, globs: readonly string[]): boolean {

@@ -13,12 +13,27 @@ export interface Reserved {
   by: string
   /** … except by these … */
   except: readonly string[]
-  /** … and except by files in the target's own layer. */
-  exceptOwnLayer?: true
+  /** … and except by files of the target's own feature. */
+  exceptOwnFeature?: true
   message: string
 }
 
 const base = ['config', 'base', 'ports', 'database', 'jobs', 'http', 'services']
+
+/**
+ * The rooms of the features that have any, and the rooms of the same feature that each imports: only ones above it in its list.
+ * Files that are in no room, such as routes and jobs, may import all of them.
+ */
+const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  billing: {
+    account: [],
+    usage: ['account'],
+    limits: ['account'],
+    processor: ['account'],
+    reports: ['account', 'processor'],
+    budgets: ['usage'],
+  },
+}
 
 /** What each feature imports, next to the layers below all features. A feature imports only features above it in this list. */
 const features: Readonly<Record<string, readonly string[]>> = {
@@ -83,7 +98,23 @@ const features: Readonly<Record<string, readonly string[]>> = {
   statistics: ['metering', 'deployments'],
   inference: ['gateway', 'metering', 'deployments', 'statistics'],
 }
-const featureNames = Object.keys(features)
+
+/** The layers of features, by their names: `billing` stands for all rooms of billing. */
+const withRooms = (names: readonly string[]): string[] =>
+  names.flatMap((name) => [name, ...Object.keys(rooms[name] ?? {}).map((room) => `${name}/${room}`)])
+
+const featureNames = withRooms(Object.keys(features))
+
+const featureLayers: readonly Layer[] = Object.entries(features).flatMap(([name, imports]) => {
+  const below = [...base, ...withRooms(imports)]
+  const own = Object.entries(rooms[name] ?? {}).map(([room, others]) => ({
+    name: `${name}/${room}`,
+    files: [`server/src/features/${name}/${room}/**`],
+    imports: [...below, ...others.map((other) => `${name}/${other}`)],
+  }))
+  const files = [`server/src/features/${name}/**`]
+  return [...own, { name, files, imports: [...below, ...own.map((room) => room.name)] }]
+})
 
 const adapters = [
   'identity-provider',
@@ -108,11 +139,7 @@ const server: readonly Layer[] = [
     files: ['server/src/services.ts'],
     imports: ['config', 'base', 'ports', 'database', 'jobs'],
   },
-  ...Object.entries(features).map(([name, imports]) => ({
-    name,
-    files: [`server/src/features/${name}/**`],
-    imports: [...base, ...imports],
-  })),
+  ...featureLayers,
   ...adapters.map((port) => ({
     name: `${port} adapters`,
     files: [`server/src/adapters/${port}/**`],
@@ -243,14 +270,14 @@ export const reserved: readonly Reserved[] = [
     targets: ['server/src/features/**/*store.ts'],
     by: 'server/src/**',
     except: [],
-    exceptOwnLayer: true,
+    exceptOwnFeature: true,
     message: 'Call a use case of the feature that owns the store.',
   },
   {
     targets: ['server/src/features/**/*{routes,jobs}.ts'],
     by: 'server/src/**',
     except: ['server/src/process/**'],
-    exceptOwnLayer: true,
+    exceptOwnFeature: true,
     message: 'server.ts registers routes, worker.ts runs jobs.',
   },
 ]

@@ -1,6 +1,6 @@
 import type { Application } from './application.ts'
 import { findClockLead } from '../database/clock-lead.ts'
-import { receiveWebhook } from '../features/billing/events.ts'
+import { receiveWebhook } from '../features/billing/processor/events.ts'
 import type { Job } from '../jobs/queue.ts'
 
 declare module '../jobs/queue.ts' {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { applyBillingEvent } from '../../src/features/billing/events.ts'
-import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
+import { applyBillingEvent } from '../../src/features/billing/processor/events.ts'
+import { publishSandboxPrices } from '../../src/features/billing/processor/publish-prices.ts'
 import { cardNumbers, checkoutPath, enterCard, saveCard, waitForAccount } from '../support/billing.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
-import { reportUsage } from '../../src/features/billing/report-usage.ts'
+import { publishSandboxPrices } from '../../src/features/billing/processor/publish-prices.ts'
+import { reportUsage } from '../../src/features/billing/reports/report-usage.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import { recordTokens } from '../../src/features/metering/record-tokens.ts'
 import { activate } from '../support/billing.ts'

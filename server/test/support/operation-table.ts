@@ -13,7 +13,7 @@ import {
   newModelName,
 } from './matrix-resources.ts'
 import type { Caller } from './matrix-resources.ts'
-import { activatePostpaid } from '../../src/features/billing/activate.ts'
+import { activatePostpaid } from '../../src/features/billing/processor/activate.ts'
 import { putToSleepFor } from '../../src/features/deployments/sleep.ts'
 import { deployFor, newEmail, openClient, toViewer, waitUntilRunning } from './tenants.ts'
 import { tusHeaders } from './tus.ts'

@@ -1,12 +1,12 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
-import { resumeActivation } from './activate.ts'
-import { cancelClosedSubscriptions } from './cancel-closed-subscriptions.ts'
-import { compareInvoices } from './compare-invoices.ts'
-import { applyBillingEvent } from './events.ts'
-import { publishSandboxPrices } from './publish-prices.ts'
-import { reportUsage } from './report-usage.ts'
-import { sweepBillingEvents } from './sweep-events.ts'
+import { resumeActivation } from './processor/activate.ts'
+import { cancelClosedSubscriptions } from './processor/cancel-closed-subscriptions.ts'
+import { compareInvoices } from './reports/compare-invoices.ts'
+import { applyBillingEvent } from './processor/events.ts'
+import { publishSandboxPrices } from './processor/publish-prices.ts'
+import { reportUsage } from './reports/report-usage.ts'
+import { sweepBillingEvents } from './processor/sweep-events.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {

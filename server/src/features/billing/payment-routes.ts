@@ -2,10 +2,14 @@ import { z } from 'zod'
 import type { Services } from '../../services.ts'
 import type { App } from '../../http/app.ts'
 import { noContent } from '../../http/openapi/responses.ts'
-import { callProcessor } from './errors.ts'
-import { createPortalSession, createSetupSession } from './hosted-pages.ts'
-import { detachPaymentMethod, listPaymentMethods, setDefaultPaymentMethod } from './payment-methods.ts'
-import { assertReturnUrl } from './return-url.ts'
+import { callProcessor } from './account/errors.ts'
+import { createPortalSession, createSetupSession } from './processor/hosted-pages.ts'
+import {
+  detachPaymentMethod,
+  listPaymentMethods,
+  setDefaultPaymentMethod,
+} from './processor/payment-methods.ts'
+import { assertReturnUrl } from './processor/return-url.ts'
 import {
   checkoutSessionBody,
   defaultPaymentMethodBody,
@@ -19,7 +23,7 @@ import {
   toInvoiceBody,
   toPaymentMethodBody,
 } from './schemas.ts'
-import { ensureAccount } from './store.ts'
+import { ensureAccount } from './account/store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments'>
 

@@ -4,7 +4,7 @@ import { ApplicationError } from '../../base/errors.ts'
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
 import { openProof } from '../metering/proof.ts'
-import { openInvoiceProof } from './invoice-proof.ts'
+import { openInvoiceProof } from './reports/invoice-proof.ts'
 import { invoiceParameters, proofBody, proofQuery } from './proof-schemas.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'payments'>

@@ -1,9 +1,9 @@
 import type { Services } from '../../services.ts'
 import type { App } from '../../http/app.ts'
-import { readAccountUsage } from './account-usage.ts'
-import { activatePostpaid } from './activate.ts'
-import { setCollectionMethod } from './collection-method.ts'
-import { receiveWebhook } from './events.ts'
+import { readAccountUsage } from './usage/account-usage.ts'
+import { activatePostpaid } from './processor/activate.ts'
+import { setCollectionMethod } from './processor/collection-method.ts'
+import { receiveWebhook } from './processor/events.ts'
 import { changeErrors, paymentRoutes } from './payment-routes.ts'
 import {
   activatePostpaidBody,
@@ -17,8 +17,8 @@ import {
   webhookBody,
   webhookHeaders,
 } from './schemas.ts'
-import { ensureAccount } from './store.ts'
-import type { BillingAccount } from './store.ts'
+import { ensureAccount } from './account/store.ts'
+import type { BillingAccount } from './account/store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments' | 'prices'>
 

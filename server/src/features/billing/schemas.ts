@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { count, entityId, optionalField, text, timestamp, url } from '../../http/schemas.ts'
 import type { ProcessorInvoice, SavedCard, SetupSession } from '../../ports/payment-processor.ts'
-import { accountStatuses, billingModes, subscriptionStatuses } from './account-state.ts'
-import type { AccountUsage } from './account-usage.ts'
-import type { BillingAccount } from './store.ts'
+import { accountStatuses, billingModes, subscriptionStatuses } from './account/account-state.ts'
+import type { AccountUsage } from './usage/account-usage.ts'
+import type { BillingAccount } from './account/store.ts'
 
 const collectionMethod = z.enum(['charge_automatically', 'send_invoice'])
 const subscriptionStatus = z

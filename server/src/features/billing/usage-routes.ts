@@ -9,10 +9,10 @@ import { listOpenAnomalies } from '../metering/anomalies.ts'
 import { listDailyUsage, listGroupedUsage } from '../metering/grouped-usage.ts'
 import type { UsageGrouping } from '../metering/grouped-usage.ts'
 import { summarizeUsage } from '../metering/summary.ts'
-import { getCurrentPeriod } from './current-period.ts'
-import { countActiveInstances, ensureAccount } from './store.ts'
-import { chooseUsageDays, toMoments } from './usage-days.ts'
-import type { UsageDays } from './usage-days.ts'
+import { getCurrentPeriod } from './usage/current-period.ts'
+import { countActiveInstances, ensureAccount } from './account/store.ts'
+import { chooseUsageDays, toMoments } from './usage/usage-days.ts'
+import type { UsageDays } from './usage/usage-days.ts'
 import {
   groupedUsageBody,
   listCsvColumns,

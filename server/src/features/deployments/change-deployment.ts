@@ -1,4 +1,4 @@
-import { assertWithinLimit } from '../billing/deployment-limits.ts'
+import { assertWithinLimit } from '../billing/limits/deployment-limits.ts'
 import { changePolicy, describePolicy, keepWithin } from './policy.ts'
 import type { Policy } from './policy.ts'
 import { requireActive } from './sleep.ts'

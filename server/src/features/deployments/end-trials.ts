@@ -1,6 +1,6 @@
 import type { Services } from '../../services.ts'
 import { serverActor } from '../../base/viewer.ts'
-import { listEndedTrials } from '../billing/exhausted-trials.ts'
+import { listEndedTrials } from '../billing/limits/exhausted-trials.ts'
 import { terminateDeployments } from './member-deployments.ts'
 
 /** Terminates the deployments of trials whose credit has been used up for longer than the grace period. */

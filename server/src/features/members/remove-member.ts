@@ -7,7 +7,7 @@ import { lockAccount } from '../accounts/lock-account.ts'
 import { moveToOtherOrganization } from '../accounts/move-to-other-organization.ts'
 import type { AuditAction } from '../audit/actions.ts'
 import { recordAction } from '../audit/record-action.ts'
-import { denyTrial } from '../billing/deny-trial.ts'
+import { denyTrial } from '../billing/limits/deny-trial.ts'
 import {
   listActiveDeployments,
   terminateDeployments,

@@ -1,7 +1,7 @@
 import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import type { Actor } from '../../base/viewer.ts'
-import { closeAccount } from '../billing/close-account.ts'
+import { closeAccount } from '../billing/processor/close-account.ts'
 import { terminateDeployments } from '../deployments/member-deployments.ts'
 import { cancelOpenInvitations } from '../invitations/cancel-open-invitations.ts'
 import { closeOrganization } from '../organizations/close-organization.ts'

@@ -1,7 +1,7 @@
 import type { Services } from '../../services.ts'
 import type { Actor } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
-import { setDeploymentLimit } from '../billing/set-deployment-limit.ts'
+import { setDeploymentLimit } from '../billing/limits/set-deployment-limit.ts'
 import { findOrganizationStatus } from '../organizations/status.ts'
 import { organizationNotFound } from './find.ts'
 

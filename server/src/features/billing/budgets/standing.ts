@@ -1,5 +1,5 @@
 import type { Services } from '../../../services.ts'
-import { listCurrentPeriods } from '../current-period.ts'
+import { listCurrentPeriods } from '../usage/current-period.ts'
 import { add, Exact, formatDecimal } from '../../metering/decimal.ts'
 import { sumSpending } from '../../metering/spending.ts'
 import type { DeploymentSpending } from '../../metering/spending.ts'

@@ -1,6 +1,6 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
-import { assertCanStart } from '../../billing/deployment-limits.ts'
+import { assertCanStart } from '../../billing/limits/deployment-limits.ts'
 import { updateOwnDeployment } from '../change-store.ts'
 import { readLoads } from '../instance-loads.ts'
 import type { InstanceLoad } from '../instance-loads.ts'

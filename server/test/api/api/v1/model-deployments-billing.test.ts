@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { publishSandboxPrices } from '../../../../src/features/billing/publish-prices.ts'
-import type { AccountStatus } from '../../../../src/features/billing/account-state.ts'
+import { publishSandboxPrices } from '../../../../src/features/billing/processor/publish-prices.ts'
+import type { AccountStatus } from '../../../../src/features/billing/account/account-state.ts'
 import { activate } from '../../../support/billing.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'

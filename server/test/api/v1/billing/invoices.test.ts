@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { publishSandboxPrices } from '../../../../src/features/billing/publish-prices.ts'
+import { publishSandboxPrices } from '../../../../src/features/billing/processor/publish-prices.ts'
 import { activate } from '../../../support/billing.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import { createTestClock, day, hour } from '../../../support/clock.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { publishSandboxPrices } from '../../../../src/features/billing/publish-prices.ts'
-import { syncAccount } from '../../../../src/features/billing/sync-account.ts'
+import { publishSandboxPrices } from '../../../../src/features/billing/processor/publish-prices.ts'
+import { syncAccount } from '../../../../src/features/billing/processor/sync-account.ts'
 import { activate, cardNumbers, saveCard } from '../../../support/billing.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'

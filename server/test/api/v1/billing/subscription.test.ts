@@ -3,8 +3,11 @@ import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { getObject } from '../../../../../payment-sandbox/src/objects.ts'
-import { syncAccount } from '../../../../src/features/billing/sync-account.ts'
-import { checkPrices, publishSandboxPrices } from '../../../../src/features/billing/publish-prices.ts'
+import { syncAccount } from '../../../../src/features/billing/processor/sync-account.ts'
+import {
+  checkPrices,
+  publishSandboxPrices,
+} from '../../../../src/features/billing/processor/publish-prices.ts'
 import { activate, cardNumbers, saveCard } from '../../../support/billing.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'

@@ -1,0 +1,69 @@
+import { Decimal } from 'decimal.js'
+import type { Services } from '../../../services.ts'
+import type { DatabaseTransaction } from '../../../database/tables.ts'
+import { sumAmount } from '../../metering/summary.ts'
+import { findBlock } from '../account/account-state.ts'
+import { blocked } from '../account/errors.ts'
+import { countActiveInstances, ensureAccount, lockAccount } from '../account/store.ts'
+
+/**
+ * The cost of an organization's trial usage, a decimal string; null for a postpaid organization. Call it before the transaction
+ * of `assertCanDeploy`, because it opens its own snapshot.
+ */
+export async function readTrialUsage(
+  deps: Pick<Services, 'db' | 'config' | 'clock' | 'prices'>,
+  organizationId: number,
+): Promise<string | null> {
+  const { db, config, clock } = deps
+  const account = await ensureAccount(db, config, organizationId, clock())
+  return account.billing_mode === 'trial' ? sumAmount(deps, organizationId) : null
+}
+
+/** Throws when the deployments of an organization may have more instances than its limit. Locks the account. */
+export async function assertWithinLimit(
+  transaction: DatabaseTransaction,
+  { config, clock }: Pick<Services, 'config' | 'clock'>,
+  organizationId: number,
+): Promise<void> {
+  const { id } = await ensureAccount(transaction, config, organizationId, clock())
+  const account = await lockAccount(transaction, id)
+  const active = await countActiveInstances(transaction, organizationId)
+  if (active > account.max_active_resources) throw blocked('resource_limit_reached')
+}
+
+/** Throws when billing blocks an instance of a deployment that exists. */
+export async function assertCanStart(
+  deps: Pick<Services, 'db' | 'config' | 'clock' | 'prices'>,
+  organizationId: number,
+): Promise<void> {
+  const { db, config, clock } = deps
+  const account = await ensureAccount(db, config, organizationId, clock())
+  const block = findBlock(account, config.billing)
+  if (block !== null) throw blocked(block)
+  const trialUse = await readTrialUsage(deps, organizationId)
+  if (trialUse !== null && isUsedUp(deps, trialUse)) throw blocked('trial_credit_exhausted')
+}
+
+function isUsedUp({ config }: Pick<Services, 'config'>, trialUse: string): boolean {
+  return new Decimal(trialUse).gte(config.billing.trialCredit)
+}
+
+/**
+ * Throws when billing blocks another deployment. Locks the account until the transaction, which inserts the deployment, ends:
+ * concurrent requests are counted one after the other.
+ */
+export async function assertCanDeploy(
+  transaction: DatabaseTransaction,
+  { config, clock }: Pick<Services, 'config' | 'clock'>,
+  organizationId: number,
+  trialUse: string | null,
+): Promise<void> {
+  const { id } = await ensureAccount(transaction, config, organizationId, clock())
+  const account = await lockAccount(transaction, id)
+  const block = findBlock(account, config.billing)
+  if (block !== null) throw blocked(block)
+  const active = await countActiveInstances(transaction, organizationId)
+  if (active >= account.max_active_resources) throw blocked('resource_limit_reached')
+  if (account.billing_mode === 'postpaid' || trialUse === null) return
+  if (isUsedUp({ config }, trialUse)) throw blocked('trial_credit_exhausted')
+}

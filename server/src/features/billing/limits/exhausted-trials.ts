@@ -1,0 +1,65 @@
+import { Decimal } from 'decimal.js'
+import type { Services } from '../../../services.ts'
+import { formatMail } from '../../mail/format-mail.ts'
+import type { MailText } from '../../mail/format-mail.ts'
+import { queueMail } from '../../mail/queue-mail.ts'
+import { sumAmount } from '../../metering/summary.ts'
+import { listAdminEmails } from '../../organizations/memberships.ts'
+import { listActiveTrials, setTrialExhausted } from './trial-store.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'prices'>
+
+/**
+ * Finds the trials with active deployments whose credit is used up, emails their admins once, and returns the ids of the
+ * organizations whose grace period is over.
+ */
+export async function listEndedTrials(deps: Deps): Promise<number[]> {
+  const { db, clock, config } = deps
+  const ended: number[] = []
+  for (const trial of await listActiveTrials(db)) {
+    const { organization_id: organizationId, trial_exhausted_at: since } = trial
+    const used = await sumAmount(deps, organizationId)
+    if (new Decimal(used).lt(config.billing.trialCredit)) {
+      if (since !== null) await setTrialExhausted(db, organizationId, null)
+    } else if (since === null) {
+      await announce(deps, organizationId)
+    } else if (clock().getTime() - since.getTime() >= config.billing.trialGraceMilliseconds) {
+      ended.push(organizationId)
+    }
+  }
+  return ended
+}
+
+async function announce(deps: Deps, organizationId: number): Promise<void> {
+  await deps.db.transaction().execute(async (transaction) => {
+    if (!(await setTrialExhausted(transaction, organizationId, deps.clock()))) return
+    for (const recipient of await listAdminEmails(transaction, organizationId)) {
+      await queueMail(deps, transaction, { kind: 'trial_exhausted', subjectId: organizationId, recipient })
+    }
+  })
+  deps.log.info({ organization: organizationId }, 'the credit of a trial is used up')
+}
+
+/** Writes the email about a used-up trial credit; null when billing has been activated. */
+export async function composeTrialExhaustedMail(
+  { db, config }: Pick<Services, 'db' | 'config'>,
+  organizationId: number,
+): Promise<MailText | null> {
+  const account = await db
+    .selectFrom('billing_accounts')
+    .select(['billing_mode', 'trial_exhausted_at'])
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirst()
+  if (account?.billing_mode !== 'trial' || account.trial_exhausted_at === null) return null
+  const end = new Date(account.trial_exhausted_at.getTime() + config.billing.trialGraceMilliseconds)
+  const when = end.toLocaleString('en-US', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' })
+  return formatMail({
+    subject: 'Your Berth trial credit is used up',
+    paragraphs: [
+      'Hi,',
+      `Your organization has used up the credit of its trial. Its deployments end on ${when} UTC. To keep them, activate billing before then:`,
+    ],
+    action: { label: 'Activate billing', url: new URL('/billing', config.publicUrl).href },
+    notes: ['You get this email because you are an admin of the organization.'],
+  })
+}

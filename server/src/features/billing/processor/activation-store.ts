@@ -1,0 +1,80 @@
+import type { Selectable } from 'kysely'
+import { v7 as uuidv7 } from 'uuid'
+import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
+import { isLive } from '../account/account-state.ts'
+import type { SyncedState } from '../account/account-state.ts'
+import type { AccountChanges, BillingAccount } from '../account/store.ts'
+import type { BillingActivationsTable } from '../account/tables.ts'
+
+export type Activation = Selectable<BillingActivationsTable>
+
+export function findActivation(db: Database, id: string): Promise<Activation | undefined> {
+  return db.selectFrom('billing_activations').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** The unfinished activation of an account. */
+export function findPendingActivation(db: Database, accountId: number): Promise<Activation | undefined> {
+  return db
+    .selectFrom('billing_activations')
+    .selectAll()
+    .where('billing_account_id', '=', accountId)
+    .where('status', '=', 'pending')
+    .executeTakeFirst()
+}
+
+/** The ids of pending activations created before `at`, at most `limit`. */
+export async function listActivationsCreatedBefore(db: Database, at: Date, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('billing_activations')
+    .select('id')
+    .where('status', '=', 'pending')
+    .where('created_at', '<', at)
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+export function insertActivation(
+  db: Database,
+  activation: { accountId: number; cardId: string; userId: number; at: Date },
+): Promise<Activation> {
+  return db
+    .insertInto('billing_activations')
+    .values({
+      id: uuidv7(),
+      billing_account_id: activation.accountId,
+      processor_payment_method_id: activation.cardId,
+      user_id: activation.userId,
+      created_at: activation.at,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export async function refuseActivation(db: Database, id: string, at: Date): Promise<void> {
+  await db
+    .updateTable('billing_activations')
+    .set({ status: 'refused', finished_at: at })
+    .where('id', '=', id)
+    .where('status', '=', 'pending')
+    .execute()
+}
+
+/** Completes the pending activation of an account that now has a live subscription; returns the resulting auto-charge fields. */
+export async function finishActivations(
+  transaction: DatabaseTransaction,
+  state: SyncedState,
+  { id }: BillingAccount,
+  at: Date,
+): Promise<AccountChanges> {
+  if (!isLive(state.subscription_status)) return {}
+  const done = await transaction
+    .updateTable('billing_activations')
+    .set({ status: 'done', finished_at: at })
+    .where('billing_account_id', '=', id)
+    .where('status', '=', 'pending')
+    .returning('user_id')
+    .executeTakeFirst()
+  if (done === undefined) return {}
+  return { auto_charge_enabled_at: at, auto_charge_enabled_by_user_id: done.user_id }
+}

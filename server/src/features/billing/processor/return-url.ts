@@ -1,0 +1,19 @@
+import { ApplicationError } from '../../../base/errors.ts'
+import type { Services } from '../../../services.ts'
+
+/**
+ * Throws a 422 unless a page of the processor may lead back to this URL, if one is given: our own site or a trusted one. Others would make
+ * it an open redirect.
+ */
+export function assertReturnUrl(
+  { publicUrl, csrfTrustedOrigins }: Services['config'],
+  address?: string,
+): void {
+  if (address === undefined) return
+  const { origin, username, password } = new URL(address)
+  const origins = [publicUrl.origin, ...csrfTrustedOrigins]
+  if (origins.includes(origin) && username === '' && password === '') return
+  const message = `Use a URL that begins with ${origins.join(' or ')}.`
+  const errors = [{ location: 'body', field: 'return_url', message, code: 'invalid_value' }]
+  throw new ApplicationError('validation_failed', `return_url: ${message}`, { facts: { errors } })
+}
