@@ -35,7 +35,7 @@ const forbidden = [
   ['server/src/features/invitations/errors.ts', '../sso/errors.ts', 'the layer "sso"'],
   [
     'server/src/features/billing/processor/activate.ts',
-    '../deployments/get-own-deployment.ts',
+    '../../deployments/get-own-deployment.ts',
     'the layer "deployments"',
   ],
   [
@@ -54,6 +54,15 @@ const forbidden = [
     '../../inference/targets.ts',
     'the layer "inference"',
   ],
+  [
+    'server/src/features/billing/account/store.ts',
+    '../reports/report-usage.ts',
+    'the layer "billing/reports"',
+  ],
+  ['server/src/features/deployments/state/store.ts', '../fleet/step.ts', 'the layer "deployments/fleet"'],
+  ['server/src/features/deployments/state/store.ts', '../routes.ts', 'the layer "deployments"'],
+  ['server/src/features/inference/routes.ts', '../deployments/state/store.ts', 'owns the store'],
+  ['server/src/features/inference/routes.ts', '../deployments/changes/sleep.ts', '"deployments/changes"'],
   ['server/src/new-file.ts', './base/errors.ts', 'Add this file'],
   // Other workspaces
   [

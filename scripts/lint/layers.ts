@@ -33,6 +33,13 @@ const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     reports: ['account', 'processor'],
     budgets: ['usage'],
   },
+  deployments: {
+    state: [],
+    changes: ['state'],
+    serving: ['state', 'changes'],
+    scaling: ['state', 'changes', 'serving'],
+    fleet: ['state', 'changes', 'serving'],
+  },
 }
 
 /** What each feature imports, next to the layers below all features. A feature imports only features above it in this list. */
@@ -96,7 +103,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'deployments',
   ],
   statistics: ['metering', 'deployments'],
-  inference: ['gateway', 'metering', 'deployments', 'statistics'],
+  inference: ['gateway', 'metering', 'deployments/serving', 'statistics'],
 }
 
 /** The layers of features, by their names: `billing` stands for all rooms of billing. */

@@ -1,4 +1,4 @@
-import { measureWeightCache } from '../features/deployments/weight-cache-metrics.ts'
+import { measureWeightCache } from '../features/deployments/serving/weight-cache-metrics.ts'
 import { measureOperations } from '../features/operators/operations-metrics.ts'
 import type { App } from '../http/app.ts'
 import { healthRoutes } from '../http/health.ts'

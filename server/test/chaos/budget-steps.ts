@@ -1,6 +1,6 @@
 import { checkBudgets } from '../../src/features/billing/budgets/check-budgets.ts'
 import { settleOrganization } from '../../src/features/metering/settle.ts'
-import { requestDeployment } from '../../src/features/deployments/request.ts'
+import { requestDeployment } from '../../src/features/deployments/changes/request.ts'
 import { ApplicationError } from '../../src/base/errors.ts'
 import type { Viewer } from '../../src/base/viewer.ts'
 import { noMinimums } from '../../src/features/placement/serving-capacity.ts'

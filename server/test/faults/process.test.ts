@@ -3,7 +3,7 @@ import { readFile, readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { deriveEngineKey } from '../../src/features/deployments/engine-spec.ts'
+import { deriveEngineKey } from '../../src/features/deployments/serving/engine-spec.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
 import {

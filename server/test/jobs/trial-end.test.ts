@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { endTrials } from '../../src/features/deployments/end-trials.ts'
+import { endTrials } from '../../src/features/deployments/changes/end-trials.ts'
 import { activate } from '../support/billing.ts'
 import { registerClient } from '../support/client.ts'
 import { createTestClock, hour } from '../support/clock.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { orphanCheck } from '../../src/features/deployments/orphan-check.ts'
+import { orphanCheck } from '../../src/features/deployments/fleet/orphan-check.ts'
 import { checkLedger, checkUsage } from '../../src/features/metering/checks.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
 import { registerClient } from '../support/client.ts'

@@ -14,7 +14,7 @@ import {
 } from './matrix-resources.ts'
 import type { Caller } from './matrix-resources.ts'
 import { activatePostpaid } from '../../src/features/billing/processor/activate.ts'
-import { putToSleepFor } from '../../src/features/deployments/sleep.ts'
+import { putToSleepFor } from '../../src/features/deployments/changes/sleep.ts'
 import { deployFor, newEmail, openClient, toViewer, waitUntilRunning } from './tenants.ts'
 import { tusHeaders } from './tus.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { text } from '../../http/schemas.ts'
 import { minimums } from '../placement/schemas.ts'
-import type { DeploymentWishes } from './change-deployment.ts'
+import type { DeploymentWishes } from './changes/change-deployment.ts'
 import { findScheduleError } from './scaling/schedules.ts'
 import type { ScheduleError } from './scaling/schedules.ts'
 

@@ -7,15 +7,15 @@ import { jsonOrEvents } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import type { Person } from '../../base/viewer.ts'
 import { watchSession } from '../sessions/watch-session.ts'
-import { accessDeployment, hasAccess } from './access-deployment.ts'
+import { accessDeployment, hasAccess } from './state/access-deployment.ts'
 import {
   findLoggedInstances,
   followEngineLogs,
   maxLogLines,
   readEngineLogs,
   requireReadableLog,
-} from './engine-log.ts'
-import { followEvents } from './follow-events.ts'
+} from './state/engine-log.ts'
+import { followEvents } from './state/follow-events.ts'
 import {
   eventItem,
   eventsBody,
@@ -25,9 +25,9 @@ import {
   toEventItem,
   toLogItem,
 } from './follow-schemas.ts'
-import type { DeploymentAct } from './judge-access.ts'
+import type { DeploymentAct } from './state/judge-access.ts'
 import { deploymentParams } from './schemas.ts'
-import { listEvents } from './store.ts'
+import { listEvents } from './state/store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime'>
 

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { queryInteger, timestamp } from '../../http/schemas.ts'
-import { maxLogLines } from './engine-log.ts'
-import type { InstanceLogLine } from './engine-log.ts'
-import { deploymentStatuses } from './lifecycle.ts'
-import { describeEvent } from './describe-event.ts'
-import { transitionCauses, transitionPhases, transitionTypes } from './event-transition.ts'
-import type { EventTransition } from './event-transition.ts'
-import type { ListedEvent } from './store.ts'
+import { maxLogLines } from './state/engine-log.ts'
+import type { InstanceLogLine } from './state/engine-log.ts'
+import { deploymentStatuses } from './state/lifecycle.ts'
+import { describeEvent } from './state/describe-event.ts'
+import { transitionCauses, transitionPhases, transitionTypes } from './state/event-transition.ts'
+import type { EventTransition } from './state/event-transition.ts'
+import type { ListedEvent } from './state/store.ts'
 
 export const logsQuery = z.object({
   tail: queryInteger({ min: 0, max: maxLogLines })

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { count, timestamp } from '../../http/schemas.ts'
-import type { InstanceLoad } from './instance-loads.ts'
-import { instancePhases } from './instances/lifecycle.ts'
-import type { Instance } from './instances/store.ts'
+import type { InstanceLoad } from './serving/instance-loads.ts'
+import { instancePhases } from './state/instance-lifecycle.ts'
+import type { Instance } from './state/instance-store.ts'
 
 export const instanceBody = z
   .object({

@@ -1,8 +1,8 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
-import { endTrials } from './end-trials.ts'
-import { deleteOldEngineLogs } from './engine-log.ts'
-import { sweepOrphans } from './sweep-orphans.ts'
+import { endTrials } from './changes/end-trials.ts'
+import { deleteOldEngineLogs } from './state/engine-log.ts'
+import { sweepOrphans } from './fleet/sweep-orphans.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {

@@ -1,11 +1,11 @@
 import type { z } from 'zod'
 import type { Database } from '../../database/tables.ts'
-import { listShownInstances } from './instances/store.ts'
-import { readLoads } from './instance-loads.ts'
+import { listShownInstances } from './state/instance-store.ts'
+import { readLoads } from './serving/instance-loads.ts'
 import { toDeploymentBody } from './schemas.ts'
 import type { deploymentBody } from './schemas.ts'
-import { findOwners } from './store.ts'
-import type { DeploymentSummary } from './store.ts'
+import { findOwners } from './state/store.ts'
+import type { DeploymentSummary } from './state/store.ts'
 
 type DeploymentBody = z.infer<typeof deploymentBody>
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { count } from '../../http/schemas.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
-import type { AsleepTime } from './asleep-time.ts'
+import type { AsleepTime } from './changes/asleep-time.ts'
 
 export const deploymentUsageBody = z
   .object({

@@ -7,7 +7,7 @@ import type {
 } from '../../gateway/upstream-client/upstream.ts'
 import { UpstreamError } from '../../gateway/upstream-client/upstream-error.ts'
 import type { Services } from '../../services.ts'
-import { reportEngine } from '../deployments/report-engine.ts'
+import { reportEngine } from '../deployments/serving/report-engine.ts'
 import type { Arrival } from './arrival.ts'
 import { writeEngineBody } from './request-body.ts'
 import type { EngineTarget } from './targets.ts'

@@ -1,8 +1,8 @@
 import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
-import { requireCallable, resolveDeployments } from '../deployments/serving-deployments.ts'
-import type { ServingDeployment } from '../deployments/serving-deployments.ts'
+import { requireCallable, resolveDeployments } from '../deployments/serving/serving-deployments.ts'
+import type { ServingDeployment } from '../deployments/serving/serving-deployments.ts'
 
 const retryAfterSeconds = 5
 

@@ -1,5 +1,5 @@
 import type { Services } from '../../services.ts'
-import type { ServingDeployment } from '../deployments/serving-deployments.ts'
+import type { ServingDeployment } from '../deployments/serving/serving-deployments.ts'
 import type { Caller } from './caller.ts'
 import { AsleepError } from './find-targets.ts'
 import type { EngineTarget } from './targets.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../../database/tables.ts'
 import type { Logger } from 'pino'
-import { reportLoads } from '../deployments/instance-loads.ts'
+import { reportLoads } from '../deployments/serving/instance-loads.ts'
 import type { Admission } from './admission.ts'
 import type { Waking } from './waking.ts'
 

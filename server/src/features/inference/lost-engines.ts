@@ -1,5 +1,5 @@
 import type { Database } from '../../database/tables.ts'
-import { findLostEngines } from '../deployments/serving-deployments.ts'
+import { findLostEngines } from '../deployments/serving/serving-deployments.ts'
 import type { EngineTarget } from './targets.ts'
 
 /** A request that another engine can take over while its own has not answered. */

@@ -2,13 +2,13 @@ import { findStanding } from '../../base/standing.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
-import { listModelCapabilities } from '../deployments/list-model-capabilities.ts'
+import { listModelCapabilities } from '../deployments/serving/list-model-capabilities.ts'
 import {
   listServingDeployments,
   requireCallable,
   resolveDeployments,
-} from '../deployments/serving-deployments.ts'
-import type { ServingDeployment } from '../deployments/serving-deployments.ts'
+} from '../deployments/serving/serving-deployments.ts'
+import type { ServingDeployment } from '../deployments/serving/serving-deployments.ts'
 import { modelNotFound } from './find-targets.ts'
 import { openAiErrorBody } from './protocols/openai.ts'
 import { modelBody, modelParams, modelsBody } from './schemas.ts'

@@ -3,7 +3,7 @@ import type { NotifiedCache } from '../../database/notified-cache.ts'
 import type { Notifications } from '../../database/notifications.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
-import { deriveCacheSalt, deriveEngineKey } from '../deployments/engine-spec.ts'
+import { deriveCacheSalt, deriveEngineKey } from '../deployments/serving/engine-spec.ts'
 import type { ModelRuntime } from '../../ports/model-runtime.ts'
 import type {
   AdapterServing,
@@ -12,7 +12,7 @@ import type {
   RuntimeEngine,
   TokenCounts,
 } from '../../ports/runtime-engine.ts'
-import type { ServingDeployment, ServingInstance } from '../deployments/serving-deployments.ts'
+import type { ServingDeployment, ServingInstance } from '../deployments/serving/serving-deployments.ts'
 import { listEngineRoutes, listIgnoredFields } from './engine-routes.ts'
 import { findTargets } from './find-targets.ts'
 import { toGatewayError } from './gateway-errors.ts'

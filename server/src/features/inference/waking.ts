@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { ApplicationError, RateLimitedError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import { findLostAccess } from '../deployments/lost-access.ts'
-import type { ServingDeployment } from '../deployments/serving-deployments.ts'
-import { wakeForRequest } from '../deployments/wake.ts'
-import { readStartSeconds, readWakeStates } from '../deployments/wake-state.ts'
-import type { WakeState } from '../deployments/wake-state.ts'
+import { findLostAccess } from '../deployments/serving/lost-access.ts'
+import type { ServingDeployment } from '../deployments/serving/serving-deployments.ts'
+import { wakeForRequest } from '../deployments/serving/wake.ts'
+import { readStartSeconds, readWakeStates } from '../deployments/serving/wake-state.ts'
+import type { WakeState } from '../deployments/serving/wake-state.ts'
 
 /** The instance may be ready before a notification arrives, or the notification may be lost. */
 const pollMilliseconds = 500

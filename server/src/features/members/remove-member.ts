@@ -12,7 +12,7 @@ import {
   listActiveDeployments,
   terminateDeployments,
   transferDeployments,
-} from '../deployments/member-deployments.ts'
+} from '../deployments/changes/member-deployments.ts'
 import { cancelInvitationsOf } from '../invitations/cancel-invitations-of.ts'
 import {
   assertOtherSuperAdmin,

@@ -1,4 +1,4 @@
-import type { InstancePhase } from '../instances/lifecycle.ts'
+import type { InstancePhase } from '../state/instance-lifecycle.ts'
 import { countRequests, findDemand, listDemands, meanMilliseconds } from './load-window.ts'
 import type { LoadSample } from './load-window.ts'
 

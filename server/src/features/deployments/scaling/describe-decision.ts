@@ -1,4 +1,4 @@
-import type { EventContent } from '../change-store.ts'
+import type { EventContent } from '../state/change-store.ts'
 import type { ScalingDecision } from './decide-instances.ts'
 
 /** The event of a decision that changes the number of instances from `current`; null if it needs none. */

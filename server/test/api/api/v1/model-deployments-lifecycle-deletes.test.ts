@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { listOrphans, sweepOrphans } from '../../../../src/features/deployments/sweep-orphans.ts'
+import { listOrphans, sweepOrphans } from '../../../../src/features/deployments/fleet/sweep-orphans.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { waitForStatus } from '../../../support/deployments.ts'

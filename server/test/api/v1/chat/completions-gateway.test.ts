@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { deriveEngineKey } from '../../../../src/features/deployments/engine-spec.ts'
+import { deriveEngineKey } from '../../../../src/features/deployments/serving/engine-spec.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { waitForStatus } from '../../../support/deployments.ts'

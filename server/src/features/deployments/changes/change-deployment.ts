@@ -1,0 +1,185 @@
+import { assertWithinLimit } from '../../billing/limits/deployment-limits.ts'
+import { changePolicy, describePolicy, keepWithin } from './policy.ts'
+import type { Policy } from './policy.ts'
+import { requireActive } from './sleep.ts'
+import { ApplicationError } from '../../../base/errors.ts'
+import type { Services } from '../../../services.ts'
+import type { Viewer } from '../../../base/viewer.ts'
+import { recordAction } from '../../audit/record-action.ts'
+import { updateOwnDeployment } from '../state/change-store.ts'
+import type { ModelAdapter } from '../../../ports/model-variant.ts'
+import { chooseAdapters } from './choose-adapters.ts'
+import { accessDeployment } from '../state/access-deployment.ts'
+import { queryRuntime } from '../../placement/query-runtime.ts'
+import { listLiveInstances } from '../state/instance-store.ts'
+import { chooseHardware, needsResize, toMinimums } from '../state/resize.ts'
+import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
+import { describeTarget } from '../state/audit-target.ts'
+import type { Deployment } from '../state/store.ts'
+import type { SharedWith } from '../state/tables.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'prices'>
+
+/** Changes of a deployment. Omitted fields stay. */
+export type DeploymentWishes = {
+  [Name in keyof CapacityMinimums]?: CapacityMinimums[Name] | undefined
+} & {
+  sharedWith?: SharedWith | null | undefined
+  alias?: string | null | undefined
+  /** Ids of models */
+  adapters?: readonly string[] | undefined
+  policy?: { [Name in keyof Policy]?: Policy[Name] | undefined }
+}
+
+/**
+ * Changes what a deployment must be able to serve, its alias, its policy, and whether it is shared. A deployment that doesn't serve yet moves
+ * to hardware that is large enough; a running one starts a larger instance first. Throws `deployment_ended`, `no_feasible_instance` and
+ * `adapter_not_supported`.
+ */
+export async function changeDeployment(
+  deps: Deps,
+  viewer: Viewer,
+  id: string,
+  wishes: DeploymentWishes,
+): Promise<Deployment> {
+  for (;;) {
+    const deployment = await accessDeployment(deps, viewer, 'change', id)
+    const { status } = deployment
+    requireActive(deployment)
+    const adapters =
+      wishes.adapters === undefined ? undefined : await chooseAdapters(deps, deployment, wishes.adapters)
+    const change = toChange(deployment, { ...wishes, adapters })
+    if (change === null) return deployment
+    const { columns, asksForMore } = change
+    const next = { ...deployment, ...columns }
+    if (asksForMore && (await mustBeFeasible(deps, next))) await assertFeasible(deps, next)
+    const more = (columns.max_instances ?? 0) - deployment.max_instances
+    const changed = await updateOwnDeployment(
+      deps.db,
+      { id: deployment.id, status },
+      {
+        ...columns,
+        wished_instances: keepWithin(deployment.wished_instances, { ...deployment, ...columns }),
+        // New wishes may find hardware where the old ones didn't.
+        ...(asksForMore ? { refusals: 0, refusal: null } : {}),
+      },
+      change.event,
+      deps.clock(),
+      async (transaction, { organization_id: organizationId }) => {
+        if (more > 0) await assertWithinLimit(transaction, deps, organizationId)
+        const { target, details } = await describeTarget(transaction, viewer, deployment)
+        await recordAction(transaction, viewer, 'deployment.changed', {
+          target,
+          organizationId,
+          details: { ...details, ...columns, adapters: columns.adapters?.map(({ modelName }) => modelName) },
+        })
+      },
+    )
+    if (changed !== undefined) return changed
+  }
+}
+
+type ChangedColumns = Partial<
+  Pick<
+    Deployment,
+    'min_context_tokens' | 'min_parallel_sequences' | 'shared_with' | 'alias' | 'adapters' | keyof Policy
+  >
+>
+
+/** The columns and the event of a change; null if nothing changes. `asksForMore` is true if other hardware may be needed. */
+function toChange(
+  deployment: Deployment,
+  wishes: Omit<DeploymentWishes, 'adapters'> & { adapters: ModelAdapter[] | undefined },
+) {
+  const minimums = changeMinimums(toMinimums(deployment), wishes)
+  const {
+    sharedWith = deployment.shared_with,
+    alias = deployment.alias,
+    adapters = deployment.adapters,
+  } = wishes
+  const setsAdapters = listNames(adapters) !== listNames(deployment.adapters)
+  const policy = changePolicy(deployment, wishes.policy ?? {})
+  const changes = [
+    minimums !== null && {
+      columns: {
+        min_context_tokens: minimums.contextTokens,
+        min_parallel_sequences: minimums.parallelSequences,
+      },
+      message: describeMinimums(minimums),
+    },
+    sharedWith !== deployment.shared_with && {
+      columns: { shared_with: sharedWith },
+      message: describeSharing(sharedWith),
+    },
+    alias !== deployment.alias && { columns: { alias }, message: describeAlias(alias) },
+    setsAdapters && { columns: { adapters }, message: describeAdapters(adapters) },
+    policy !== null && { columns: policy, message: describePolicy({ ...deployment, ...policy }) },
+  ].filter((change) => change !== false)
+  if (changes.length === 0) return null
+  return {
+    asksForMore: minimums !== null || setsAdapters,
+    columns: Object.assign({}, ...changes.map(({ columns }) => columns)) as ChangedColumns,
+    event: {
+      stage: minimums === null ? null : 'instance_selection',
+      message: changes.map(({ message }) => message).join(' '),
+    },
+  }
+}
+
+/** The changed minimums; null if they stay. */
+function changeMinimums(
+  current: CapacityMinimums,
+  wishes: Omit<DeploymentWishes, 'adapters'>,
+): CapacityMinimums | null {
+  const { contextTokens = current.contextTokens, parallelSequences = current.parallelSequences } = wishes
+  const isSame = contextTokens === current.contextTokens && parallelSequences === current.parallelSequences
+  return isSame ? null : { contextTokens, parallelSequences }
+}
+
+function listNames(adapters: readonly ModelAdapter[]): string {
+  return adapters.map(({ modelName }) => modelName).join(', ')
+}
+
+function describeAdapters(adapters: readonly ModelAdapter[]): string {
+  return adapters.length === 0
+    ? 'The deployment serves no adapters anymore.'
+    : `The deployment is to serve the adapters ${listNames(adapters)}.`
+}
+
+function describeSharing(sharedWith: SharedWith | null): string {
+  return sharedWith === null
+    ? 'Only the owner may call the model from now on.'
+    : 'The members of the organization may call the model from now on.'
+}
+
+function describeAlias(alias: string | null): string {
+  return alias === null
+    ? 'Requests do not reach the model by an alias anymore.'
+    : `Requests reach the model by the alias ${alias} from now on.`
+}
+
+/** True if an instance has less than the owner asks for, or none has been chosen yet. */
+async function mustBeFeasible({ db }: Deps, deployment: Deployment): Promise<boolean> {
+  const instances = (await listLiveInstances(db, [deployment.id])).get(deployment.id) ?? []
+  return (
+    instances.length === 0 ||
+    instances.some((instance) => instance.instance_type === null || needsResize(deployment, instance))
+  )
+}
+
+async function assertFeasible(deps: Deps, deployment: Deployment): Promise<void> {
+  const result = await queryRuntime(deps, 'instance types', () => chooseHardware(deps, deployment, []))
+  if (result.outcome === 'infeasible') {
+    throw new ApplicationError('no_feasible_instance', result.reason)
+  }
+}
+
+function describeMinimums({ contextTokens, parallelSequences }: CapacityMinimums): string {
+  const wishes = [
+    ...(contextTokens === null ? [] : [`a context of ${contextTokens} tokens`]),
+    ...(parallelSequences === null ? [] : [`${parallelSequences} parallel sequences`]),
+  ]
+  return wishes.length === 0
+    ? 'The owner asks for no minimum capacity anymore.'
+    : `The owner asks for at least ${wishes.join(' and ')}.`
+}

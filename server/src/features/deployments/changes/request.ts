@@ -1,0 +1,60 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Services } from '../../../services.ts'
+import type { Viewer } from '../../../base/viewer.ts'
+import { recordAction } from '../../audit/record-action.ts'
+import { assertBudgetsAllow, readBlockingBudgets } from '../../billing/budgets/budget-limits.ts'
+import { assertCanDeploy, readTrialUsage } from '../../billing/limits/deployment-limits.ts'
+import type { VariantChoice } from '../../catalog/model.ts'
+import { serializeVariant } from '../../catalog/stored-model.ts'
+import { chooseDeployable } from '../../placement/plan.ts'
+import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
+import { holdMembership } from '../../organizations/memberships.ts'
+import { insertDeployment } from '../state/store.ts'
+import type { Deployment } from '../state/store.ts'
+
+/** Creates a deployment if an instance type can run it, and billing and budgets allow it. A worker provisions it in the background. */
+export async function requestDeployment(
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices' | 'runtime'>,
+  viewer: Viewer,
+  input: { modelName: string } & VariantChoice,
+  minimums: CapacityMinimums,
+): Promise<Deployment> {
+  const { organizationId } = viewer
+  const { variant, reason, pricePerHour } = await chooseDeployable(deps, organizationId, input, minimums)
+  const trialUse = await readTrialUsage(deps, organizationId)
+  const start = { organizationId, userId: viewer.userId, deploymentId: null, pricePerHour }
+  const budgets = await readBlockingBudgets(deps, start)
+  const id = uuidv7()
+  const at = deps.clock()
+  return deps.db.transaction().execute(async (transaction) => {
+    await holdMembership(transaction, viewer)
+    await assertCanDeploy(transaction, deps, organizationId, trialUse)
+    await assertBudgetsAllow(transaction, deps, budgets, start)
+    const target = { type: 'deployment', id, name: variant.modelName } as const
+    await recordAction(transaction, viewer, 'deployment.created', { target })
+    return insertDeployment(
+      transaction,
+      {
+        id,
+        user_id: viewer.userId,
+        organization_id: organizationId,
+        model_name: variant.modelName,
+        model_format: variant.format,
+        model_size_in_billions: variant.sizeInBillions,
+        quantization: variant.quantization,
+        inference_model_uid: `dep-${id}`,
+        variant: serializeVariant(variant),
+        variant_reason: reason,
+        planned_price_per_hour: pricePerHour,
+        min_context_tokens: minimums.contextTokens,
+        min_parallel_sequences: minimums.parallelSequences,
+        idle_minutes: deps.config.defaultIdleMinutes,
+        status: 'requested',
+        created_at: at,
+        updated_at: at,
+        status_changed_at: at,
+      },
+      `Requested by ${viewer.name}.`,
+    )
+  })
+}

@@ -1,0 +1,83 @@
+import { ApplicationError } from '../../../base/errors.ts'
+import type { Viewer } from '../../../base/viewer.ts'
+import type { Services } from '../../../services.ts'
+import { recordAction } from '../../audit/record-action.ts'
+import { accessDeployment } from '../state/access-deployment.ts'
+import { describeTarget } from '../state/audit-target.ts'
+import { beginTransition } from '../state/event-transition.ts'
+import type { TransitionOrigin } from '../state/event-transition.ts'
+import { updateOwnDeployment } from '../state/change-store.ts'
+import type { EventContent } from '../state/change-store.ts'
+import { isActive } from '../state/lifecycle.ts'
+import { findDeployment } from '../state/store.ts'
+import type { Deployment } from '../state/store.ts'
+
+/**
+ * Puts a running deployment to sleep once its requests are finished. Does nothing if it sleeps or falls asleep already. Throws
+ * `deployment_not_ready` while it starts, and `deployment_ended`.
+ */
+export async function putToSleep(
+  deps: Pick<Services, 'db' | 'clock'>,
+  viewer: Viewer,
+  id: string,
+): Promise<Deployment> {
+  for (;;) {
+    const deployment = await accessDeployment(deps, viewer, 'change', id)
+    const { status, wanted } = deployment
+    requireActive(deployment)
+    if (wanted === 'asleep') return deployment
+    if (status !== 'running') {
+      const message = `This deployment is ${status}. Only running deployments can be put to sleep.`
+      throw new ApplicationError('deployment_not_ready', message, { kind: 'conflict' })
+    }
+    const at = deps.clock()
+    const origin = { cause: 'person', user_id: viewer.userId } as const
+    const changed = await updateOwnDeployment(
+      deps.db,
+      { id: deployment.id, status, wanted },
+      { wanted: 'asleep', refusal: null },
+      toSleepEvent(deployment, origin, at),
+      at,
+      async (transaction, { organization_id: organizationId }) => {
+        const action = { ...(await describeTarget(transaction, viewer, deployment)), organizationId }
+        await recordAction(transaction, viewer, 'deployment.put_to_sleep', action)
+      },
+    )
+    if (changed !== undefined) return changed
+  }
+}
+
+/** Throws `deployment_ended` if the deployment has failed or is terminated. */
+export function requireActive({ status }: Pick<Deployment, 'status'>): void {
+  if (isActive(status)) return
+  throw new ApplicationError(
+    'deployment_ended',
+    `This deployment is ${status}. Only deployments that run or are about to run can be changed.`,
+  )
+}
+
+/** Puts a running deployment to sleep for another reason than a person's wish. */
+export async function putToSleepFor(
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  id: string,
+  origin: TransitionOrigin,
+): Promise<void> {
+  const at = clock()
+  const deployment = await findDeployment(db, id)
+  if (deployment?.status !== 'running' || deployment.wanted !== 'awake') return
+  await updateOwnDeployment(
+    db,
+    { id: deployment.id, status: deployment.status, wanted: deployment.wanted },
+    { wanted: 'asleep', refusal: null },
+    toSleepEvent(deployment, origin, at),
+    at,
+  )
+}
+
+function toSleepEvent(
+  { status_changed_at: since }: Deployment,
+  origin: TransitionOrigin,
+  at: Date,
+): EventContent {
+  return { stage: 'sleep', message: '', transition: beginTransition('sleep', origin, since, at) }
+}

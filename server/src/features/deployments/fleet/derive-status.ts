@@ -1,0 +1,39 @@
+import type { Instance } from '../state/instance-store.ts'
+import type { DeploymentStatus } from '../state/lifecycle.ts'
+import type { Deployment } from '../state/store.ts'
+
+/** The columns of a deployment that follow from its instances. */
+export type DerivedColumns = Pick<Deployment, 'status' | 'waiting_for' | 'status_message' | 'progress'>
+
+type Wish = Pick<Deployment, 'status' | 'wanted' | 'failure_reason'>
+type InstanceState = Pick<Instance, 'status' | 'waiting_for' | 'status_message' | 'progress'>
+
+/** What a deployment shows for its live instances, oldest first: what the oldest running one waits for, if there is one. */
+export function deriveStatus(deployment: Wish, instances: readonly InstanceState[]): DerivedColumns {
+  const shown = instances.find(({ status }) => status === 'running') ?? instances[0]
+  return {
+    status: toStatus(deployment, instances),
+    waiting_for: shown?.waiting_for ?? null,
+    status_message: shown?.status_message ?? null,
+    progress: shown?.progress ?? null,
+  }
+}
+
+/** The statuses of a starting deployment, the furthest first */
+const startingStatuses = ['deploying', 'provisioning', 'requested'] as const
+
+function toStatus(
+  { status, wanted, failure_reason: failure }: Wish,
+  instances: readonly InstanceState[],
+): DeploymentStatus {
+  if (wanted === 'ended') return instances.length === 0 ? 'terminated' : 'terminating'
+  if (failure !== null) return 'failed'
+  const has = (wished: InstanceState['status']) => instances.some((instance) => instance.status === wished)
+  if (has('running') || has('draining')) return 'running'
+  if (wanted === 'asleep') return instances.length === 0 ? 'sleeping' : status
+  const furthest = startingStatuses.find(has)
+  // What a deployment has left behind once, its next instance doesn't bring back.
+  if (furthest === undefined || furthest === 'requested')
+    return status === 'requested' ? status : 'provisioning'
+  return furthest
+}

@@ -1,0 +1,217 @@
+import type { FailureStage } from '../../../ports/engine-failures.ts'
+import type { EngineObservation, LossTime } from '../../../ports/model-runtime.ts'
+import type { EventContent } from '../state/change-store.ts'
+import { needsOtherEngine } from '../state/resize.ts'
+import { failInstance } from './fail.ts'
+import type { InstanceFailure } from './fail.ts'
+import { resizeEngine } from './provision.ts'
+import { planReplacement, recordLoss } from './replacement.ts'
+import { reportWaiting } from './report-waiting.ts'
+import { planRestart } from './restart-plan.ts'
+import { describeWaiting } from '../state/waiting.ts'
+import type { Waiting } from '../state/waiting.ts'
+import { describeEngine, startEngine } from './start-engine.ts'
+import { measureStart } from './measure-transition.ts'
+import { changeInstance, moveInstance, pollDelay, toContext, toMetered } from './step.ts'
+import type { StepContext, StepResult } from './step.ts'
+
+/** How long an instance may wait for an unreachable runtime before its first start; a running one waits indefinitely. */
+const unreachableTimeout = 10 * 60_000
+
+/** The step for `deploying`: starts the engine and waits until it is ready. */
+export async function ensureReady(context: StepContext): Promise<StepResult> {
+  const { deployment, instance, deps } = context
+  if (needsOtherEngine(deployment, instance)) return resizeEngine(context)
+  const engine = await startEngine(context)
+  if (engine.phase !== 'ready') return handleNotReady(context, engine)
+  const at = deps.clock()
+  const replacement = planReplacement(context, engine.instance, at)
+  const event = await describeReady(context, at)
+  const next = await moveInstance(
+    context,
+    { from: 'deploying', to: 'running' },
+    {
+      columns: {
+        ...replacement?.columns,
+        engine_url: engine.endpoint.baseUrl,
+        engine: describeEngine(context),
+        ready_at: instance.ready_at ?? at,
+        unreachable_since: null,
+      },
+      deployment: { ran_at: deployment.ran_at ?? at, refusal: null, refusals: 0 },
+      event,
+      spans: [...(replacement?.spans ?? []), { kind: 'confirm', instance: toMetered(context), now: at }],
+    },
+  )
+  return { next }
+}
+
+/** A further instance of a deployment that serves already ends no start. */
+async function describeReady({ pass }: StepContext, at: Date): Promise<EventContent> {
+  const { id, status, ran_at: ranAt } = pass.deployment
+  if (status === 'running') return { stage: null, message: 'The model is ready for requests.' }
+  const transition = measureStart(await pass.batches.startEvents.add(id), at, ranAt !== null)
+  return { stage: null, message: '', transition }
+}
+
+/** The step for `running`: checks the engine and restarts it if it was lost. */
+export async function ensureRunning(context: StepContext): Promise<StepResult> {
+  const { instance, deps } = context
+  const engine =
+    instance.engine_url === null
+      ? await startEngine(context)
+      : await deps.runtime.observeEngine(instance.id, instance.cluster_id)
+  if (engine.phase !== 'ready') return handleNotReady(context, engine)
+  const { baseUrl } = engine.endpoint
+  const at = deps.clock()
+  const replacement = planReplacement(context, engine.instance, at)
+  if (replacement !== null || instance.engine_url !== baseUrl || instance.waiting_for !== null) {
+    // Only a new engine has the version that the runtime starts now.
+    const started = instance.engine_url === null ? { engine: describeEngine(context) } : {}
+    const again = 'The model is ready for requests again.'
+    await changeInstance(context, {
+      columns: { ...replacement?.columns, ...started, engine_url: baseUrl, unreachable_since: null },
+      waiting: null,
+      event: { stage: 'runtime', message: `${replacement?.reason ?? ''} ${again}`.trim() },
+      spans: [...(replacement?.spans ?? []), { kind: 'confirm', instance: toMetered(context), now: at }],
+    })
+  }
+  return { waitMilliseconds: context.pass.checkInterval }
+}
+
+async function handleNotReady(
+  context: StepContext,
+  engine: Exclude<EngineObservation, { phase: 'ready' }>,
+): Promise<StepResult> {
+  switch (engine.phase) {
+    case 'downloading':
+    case 'starting':
+      return handleStart(context, engine)
+    case 'absent':
+      return handleLoss(context, {
+        stage: 'runtime',
+        code: 'instance_lost',
+        message: 'The engine has disappeared.',
+        lostAt: engine.lostAt,
+      })
+    case 'failed':
+      return handleLoss(context, engine)
+    case 'unreachable':
+      return waitForRuntime(context, engine.message)
+  }
+}
+
+/** Restarts an engine. If its instance was lost with it, the instance's billing ends at that time. */
+async function handleLoss(
+  context: StepContext,
+  failure: InstanceFailure & { lostAt?: LossTime },
+): Promise<StepResult> {
+  const instance = await recordLoss(context, failure.lostAt)
+  return instance === undefined
+    ? { next: undefined }
+    : restartEngine(toContext(context.pass, instance), failure)
+}
+
+/** Waits for an engine that starts. If it served before and was lost, its billing ends at that time. */
+async function handleStart(
+  context: StepContext,
+  engine: Extract<EngineObservation, { phase: 'downloading' | 'starting' }>,
+): Promise<StepResult> {
+  const isLost = engine.phase === 'starting' && context.instance.engine_url !== null
+  const instance = await recordLoss(context, isLost ? engine.lostAt : undefined)
+  if (instance === undefined) return { next: undefined }
+  const next = toContext(context.pass, instance)
+  const waiting = { for: 'engine', message: engine.message } as const
+  return engine.phase === 'downloading'
+    ? waitForStart(next, 'model_download', { ...waiting, progress: getProgress(engine) })
+    : waitForStart(next, 'engine_startup', waiting)
+}
+
+/** The engine of a running instance may restart by itself. Clearing `engine_url` makes the gateway answer 503 meanwhile. */
+async function waitForStart(
+  context: StepContext,
+  stage: FailureStage,
+  waiting: Waiting,
+): Promise<StepResult> {
+  if (context.instance.engine_url !== null) {
+    const event = { stage, message: describeWaiting(waiting) }
+    return { next: await changeInstance(context, { columns: { engine_url: null }, waiting, event }) }
+  }
+  await reportWaiting(context, stage, waiting)
+  return { waitMilliseconds: getStartDelay(context) }
+}
+
+/** Download progress from 0 to 1, or null when the size is unknown. */
+function getProgress({
+  receivedBytes,
+  totalBytes,
+  fraction,
+}: Extract<EngineObservation, { phase: 'downloading' }>): number | null {
+  const progress = totalBytes === null || totalBytes <= 0 ? fraction : receivedBytes / totalBytes
+  return progress === undefined ? null : Math.min(Math.max(progress, 0), 1)
+}
+
+/**
+ * An unreachable engine may still be serving requests, so a running instance stays `running` and only reports the problem. One that
+ * has never run fails after the timeout.
+ */
+async function waitForRuntime(context: StepContext, message: string): Promise<StepResult> {
+  const now = context.deps.clock()
+  const { status, unreachable_since: since } = context.instance
+  if (since === null) {
+    const instance = await changeInstance(context, { columns: { unreachable_since: now } })
+    return instance === undefined
+      ? { next: undefined }
+      : waitForRuntime(toContext(context.pass, instance), message)
+  }
+  if (status === 'deploying' && context.deps.observedTime.between(since, now) > unreachableTimeout) {
+    return failInstance(context, { stage: 'engine_startup', code: 'engine_unreachable', message })
+  }
+  const stage = status === 'deploying' ? 'engine_startup' : 'runtime'
+  await reportWaiting(context, stage, { for: 'runtime', message })
+  return { waitMilliseconds: pollDelay.running }
+}
+
+/** Polls often at first, then less often the longer the start takes. */
+function getStartDelay({ instance, deps }: StepContext): number {
+  const since =
+    instance.status === 'running'
+      ? instance.updated_at
+      : (instance.engine_restarted_at ?? instance.status_changed_at)
+  const elapsed = deps.observedTime.between(since, deps.clock())
+  return Math.min(Math.max(elapsed / 20, pollDelay.starting), pollDelay.running)
+}
+
+/**
+ * Restarts a lost engine, or fails the deployment if `planRestart` does. The restart is counted even if the old engine hasn't stopped
+ * yet, because the next pass continues with `ensureEngine`, which may no longer report the failure.
+ */
+async function restartEngine(context: StepContext, failure: InstanceFailure): Promise<StepResult> {
+  const { instance, deps, pass } = context
+  const plan = planRestart(instance, failure.code, deps.clock())
+  if (plan === null) return failInstance(context, failure)
+  const restarting = { for: 'engine', message: `${failure.message} Restarting the engine.` } as const
+  const stopping = {
+    for: 'stop',
+    message: `${failure.message} Stopping the engine before a restart.`,
+  } as const
+  if (instance.engine_url !== null) {
+    const event = { stage: failure.stage, message: restarting.message }
+    const withdrawn = await changeInstance(context, {
+      columns: { engine_url: null },
+      waiting: restarting,
+      event,
+    })
+    if (withdrawn === undefined) return { next: undefined }
+  }
+  const hasStopped = await deps.runtime.stopEngine(instance.id, instance.cluster_id)
+  const waiting = hasStopped ? restarting : stopping
+  const event = plan.isNews ? { stage: failure.stage, message: waiting.message } : null
+  const next = await changeInstance(context, { columns: plan.counts, waiting, event })
+  if (next === undefined) return { next }
+  if (!hasStopped) return { waitMilliseconds: pollDelay.stopping }
+  const restarted = toContext(pass, next)
+  if (needsOtherEngine(restarted.deployment, next)) return resizeEngine(restarted)
+  await startEngine(restarted)
+  return { waitMilliseconds: pollDelay.starting }
+}

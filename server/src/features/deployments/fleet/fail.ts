@@ -1,0 +1,103 @@
+import type { DatabaseTransaction } from '../../../database/tables.ts'
+import type { FailureCode, FailureStage } from '../../../ports/engine-failures.ts'
+import { queueAlert } from '../../alerts/queue-alert.ts'
+import { beginTransition } from '../state/event-transition.ts'
+import { addRefusal } from '../changes/refusal.ts'
+import type { Deployment } from '../state/store.ts'
+import { moveInstance } from './step.ts'
+import type { StepContext, StepResult } from './step.ts'
+
+/** Why and at which stage an instance fails. */
+export interface InstanceFailure {
+  stage: FailureStage
+  code: FailureCode
+  message: string
+}
+
+/** Refusals of hardware, after which a deployment that has served sleeps on instead of failing */
+const refusalCodes: ReadonlySet<FailureCode> = new Set([
+  'no_capacity',
+  'quota_exceeded',
+  'budget_exhausted',
+  'provision_timeout',
+])
+
+/**
+ * Fails the deployment because this instance can't serve, with an alert and `alsoAlert`. If it was woken and gets no hardware, it returns to
+ * sleep. If it has other instances, it goes on with these, and the autoscaler asks again later. The following steps release the instance.
+ */
+export async function failInstance(
+  context: StepContext,
+  failure: InstanceFailure,
+  alsoAlert?: (transaction: DatabaseTransaction) => Promise<void>,
+): Promise<StepResult> {
+  const { deps, deployment, instance } = context
+  const { status: from } = instance
+  if (from === 'releasing' || from === 'released') throw new Error(`an instance that is ${from} can't fail`)
+  const { stage } = failure
+  const refusal = { code: failure.code, message: failure.message }
+  const others = countOthers(context)
+  if (others > 0) {
+    const { refusals } = context.pass.deployment
+    const message = `${failure.message} The other instances go on.`
+    const next = await moveInstance(
+      context,
+      { from, to: 'releasing' },
+      {
+        columns: { engine_url: null },
+        deployment: {
+          wished_instances: others,
+          ...addRefusal(context.pass.deployment, refusal, deps.clock()),
+        },
+        event: refusals === 0 ? { stage, message } : null,
+        hook: refusals === 0 ? alsoAlert : undefined,
+      },
+    )
+    return { next }
+  }
+  if (isRefusedWake(context, failure)) {
+    const at = deps.clock()
+    const event = {
+      stage,
+      message: `${failure.message} The deployment sleeps on.`,
+      transition: beginTransition('sleep', { cause: 'refusal' }, null, at),
+    }
+    const refused = addRefusal(context.pass.deployment, refusal, at)
+    const deployment = { wanted: 'asleep', ...refused } as const
+    const change = { columns: { engine_url: null }, deployment, event, hook: alsoAlert }
+    return { next: await moveInstance(context, { from, to: 'releasing' }, change) }
+  }
+  const reason = `${failure.code}: ${failure.message}`
+  const next = await moveInstance(
+    context,
+    { from, to: 'releasing' },
+    {
+      columns: { engine_url: null },
+      deployment: { failure_stage: stage, failure_reason: reason },
+      event: { stage, message: reason },
+      async hook(transaction) {
+        await alsoAlert?.(transaction)
+        const data = { ...toAlerted(deployment), failure_stage: stage, failure_reason: reason }
+        await queueAlert(deps, transaction, deployment.organization_id, { type: 'deployment.failed', data })
+      },
+    },
+  )
+  return { next }
+}
+
+/** What alerts say about a deployment. */
+export function toAlerted({ id, user_id: userId, model_name: modelName }: Deployment) {
+  return { deployment_id: id, user_id: userId, model_name: modelName }
+}
+
+/** The other instances that serve or may, while the deployment is wanted awake */
+function countOthers({ pass, instance }: StepContext): number {
+  if (pass.deployment.wanted !== 'awake') return 0
+  return pass.instances.filter(({ id, status }) => id !== instance.id && status !== 'releasing').length
+}
+
+function isRefusedWake({ deployment, instance }: StepContext, { code }: InstanceFailure): boolean {
+  const { woken_at: wokenAt, wanted } = deployment
+  if (!refusalCodes.has(code) || wanted !== 'awake' || wokenAt === null) return false
+  return instance.started_at === null && instance.ready_at === null
+}

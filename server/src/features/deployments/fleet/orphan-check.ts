@@ -1,0 +1,30 @@
+import { sql } from 'kysely'
+import type { Services } from '../../../services.ts'
+import type { UsageCheck } from '../../metering/anomalies.ts'
+import { listOrphans } from './sweep-orphans.ts'
+
+/** Finds instances at the runtime without a deployment: they cost money that no organization pays. */
+export function orphanCheck({ db, runtime }: Pick<Services, 'db' | 'runtime'>): UsageCheck {
+  return {
+    kind: 'instance_without_deployment',
+    async find() {
+      const orphans = await listOrphans({ db, runtime })
+      if (orphans.length === 0) return []
+      const instances = await db
+        .selectFrom('instances')
+        .innerJoin('deployments', 'deployments.id', 'instances.deployment_id')
+        .select(['instances.id', 'deployment_id', 'organization_id'])
+        .where(sql<boolean>`instances.id::text = ANY (${orphans})`)
+        .execute()
+      return orphans.map((subject) => {
+        const instance = instances.find(({ id }) => id === subject)
+        return {
+          organizationId: instance?.organization_id ?? null,
+          deploymentId: instance?.deployment_id,
+          subject,
+          message: `The runtime holds an instance for ${subject}, but no deployment owns it.`,
+        }
+      })
+    },
+  }
+}

@@ -1,0 +1,243 @@
+import type { DatabaseTransaction } from '../../../database/tables.ts'
+import type { FailureCode } from '../../../ports/engine-failures.ts'
+import { findBudgetBlock } from '../../billing/budgets/budget-limits.ts'
+import type { Start } from '../../billing/budgets/budget-limits.ts'
+import { queueAlert } from '../../alerts/queue-alert.ts'
+import { findHourlyPrice } from '../../metering/instance-prices.ts'
+import type { EventContent } from '../state/change-store.ts'
+import { readEngineSpec } from '../serving/engine-spec.ts'
+import type { Selection } from '../../placement/instance-selection.ts'
+import { chooseHardware, needsOtherEngine } from '../state/resize.ts'
+import type { Deployment } from '../state/store.ts'
+import { askForHardware, isOvertaking } from './yielding.ts'
+import { failInstance, toAlerted } from './fail.ts'
+import { reportWaiting } from './report-waiting.ts'
+import { changeInstance, moveInstance, pollDelay, timeInStatus, toContext, toMetered } from './step.ts'
+import type { InstanceChange, StepContext, StepResult } from './step.ts'
+import type { Instance } from '../state/instance-store.ts'
+
+const pendingTimeout = 60 * 60_000
+
+/** The step for `requested`: chooses an instance type, or fails if none fits. */
+export async function selectInstanceType(context: StepContext): Promise<StepResult> {
+  const { deployment, instance, deps } = context
+  const result = await chooseHardware(deps, deployment, instance.offers_refused)
+  if (result.outcome === 'infeasible') {
+    return failInstance(context, {
+      stage: 'instance_selection',
+      code: 'no_feasible_instance',
+      message: result.reason,
+    })
+  }
+  const next = await moveInstance(
+    context,
+    { from: 'requested', to: 'provisioning' },
+    {
+      columns: toColumns(deployment, result.selection),
+      event: toSelectionEvent(deployment, result.selection),
+    },
+  )
+  return { next }
+}
+
+function toSelectionEvent(deployment: Deployment, selection: Selection): EventContent {
+  const message = explainSelection(deployment, selection)
+  return { stage: 'instance_selection', message, instanceType: selection.offer.instanceType }
+}
+
+/** Why Berth chose the variant, if it did, and the instance type. */
+function explainSelection({ variant_reason }: Deployment, { reason }: Selection): string {
+  return `${variant_reason ?? ''} ${reason}`.trimStart()
+}
+
+type Selected = NonNullable<InstanceChange['columns']>
+
+function toColumns(deployment: Deployment, selection: Selection): Selected {
+  const { offer, sizing, memoryBytes } = selection
+  const { capacity } = sizing
+  return {
+    instance_type: offer.instanceType,
+    selection_reason: explainSelection(deployment, selection),
+    region: offer.region,
+    gpu_count: offer.gpuCount,
+    memory_bytes: memoryBytes,
+    context_tokens: capacity.contextTokens,
+    parallel_sequences: capacity.parallelSequences,
+    adapters: deployment.adapters,
+  }
+}
+
+/** The step for `provisioning`: allocates the instance, or switches to the next type that fits if it is refused. */
+export async function provisionInstance(context: StepContext): Promise<StepResult> {
+  const { deployment, instance, deps } = context
+  if (needsOtherEngine(deployment, instance)) return resizeEngine(context)
+  const exhausted = isStart(context) ? await findExhaustedBudget(context) : null
+  if (exhausted !== null) {
+    return failInstance(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
+  }
+  if (await mustWaitForTurn(context)) return waitForHardware(context)
+  const result = await deps.runtime.provision(await readEngineSpec(deps, deployment, instance))
+  if (result.outcome === 'refused') return tryNextOffer(context, result)
+  if (result.outcome === 'pending') return waitForInstance(context, result.message)
+  const { instance: provided } = result
+  const next = await moveInstance(
+    context,
+    { from: 'provisioning', to: 'deploying' },
+    {
+      columns: {
+        cluster_id: provided.clusterId,
+        instance_id: provided.instanceId,
+        gpu_allocation_id: provided.gpuAllocationId,
+        region: provided.region,
+        started_at: provided.startedAt,
+        hardware_asked_at: null,
+      },
+      event: {
+        stage: 'provisioning',
+        message: `Instance ${provided.instanceId} (${instance.instance_type}) is ready.`,
+      },
+      spans: [{ kind: 'open', instance: toMetered(context), hardware: provided, now: deps.clock() }],
+    },
+  )
+  return { next }
+}
+
+/** True if a budget may refuse the instance: one that has served only moves to other hardware. */
+function isStart({ instance }: StepContext): boolean {
+  return instance.ready_at === null
+}
+
+async function findExhaustedBudget(context: StepContext): Promise<string | null> {
+  const start = toStart(context)
+  const budgets = await context.pass.batches.budgets.add(start.organizationId)
+  return findBudgetBlock(context.deps, start, budgets)
+}
+
+function toStart({ deployment, instance, deps }: StepContext): Start {
+  const { instance_type: instanceType, region } = instance
+  const hasPrice = instanceType !== null && region !== null
+  return {
+    organizationId: deployment.organization_id,
+    userId: deployment.user_id,
+    deploymentId: deployment.id,
+    pricePerHour: hasPrice ? findHourlyPrice(deps.prices, { instanceType, region }, deps.clock()) : null,
+  }
+}
+
+/** Runtimes normally report refusals themselves; the timeout covers those that never do. */
+async function waitForInstance(context: StepContext, message: string): Promise<StepResult> {
+  const elapsed = timeInStatus(context)
+  if (elapsed > pendingTimeout) {
+    return failInstance(context, {
+      stage: 'provisioning',
+      code: 'provision_timeout',
+      message: `No instance became available within one hour. ${message}`,
+    })
+  }
+  await reportWaiting(context, 'provisioning', { for: 'instance', message })
+  return { waitMilliseconds: Math.min(Math.max(elapsed / 4, pollDelay.starting), pollDelay.running) }
+}
+
+/** Switches to the next instance type that fits if the first one lacked capacity. Otherwise fails the deployment. */
+async function tryNextOffer(
+  context: StepContext,
+  refusal: { code: FailureCode; message: string },
+): Promise<StepResult> {
+  const { deployment, instance, deps } = context
+  const refused = [...instance.offers_refused, instance.instance_type ?? '']
+  const result = refusal.code === 'no_capacity' ? await chooseHardware(deps, deployment, refused) : null
+  const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
+  if (result?.outcome !== 'selected' && refusal.code === 'no_capacity' && (await mayGetHardware(context))) {
+    return waitForHardware(context)
+  }
+  if (result?.outcome !== 'selected') {
+    const { code, message } = refusal
+    return failInstance(context, { stage: 'provisioning', code, message }, alert)
+  }
+  const { selection } = result
+  const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
+  const columns = { ...toColumns(deployment, selection), offers_refused: refused }
+  const event = { stage: 'provisioning', message }
+  return { next: await changeInstance(context, { columns, event, hook: alert }) }
+}
+
+/** True if other instances wait longer for hardware that this one could get. */
+async function mustWaitForTurn({ pass, deps, instance }: StepContext): Promise<boolean> {
+  if (instance.hardware_asked_at === null && !pass.isHardwareAwaited) return false
+  return isOvertaking(deps.db, instance)
+}
+
+/** The deployment gets hardware that others give up in the order in which the deployments asked. */
+async function waitForHardware(context: StepContext): Promise<StepResult> {
+  const { instance, deps, pass } = context
+  if (instance.hardware_asked_at !== null) {
+    return waitForInstance(context, 'Waiting until another deployment has given up its hardware.')
+  }
+  const asked = await changeInstance(context, { columns: { hardware_asked_at: deps.clock() } })
+  return asked === undefined ? { next: undefined } : waitForHardware(toContext(pass, asked))
+}
+
+/** True if another deployment gives up its hardware for this one, which has none yet. */
+async function mayGetHardware({ pass, deps, deployment, instance }: StepContext): Promise<boolean> {
+  const others = pass.instances.filter(({ id, status }) => id !== instance.id && status !== 'releasing')
+  if (instance.instance_type === null || others.length > 0) return false
+  return askForHardware(deps, deployment.id, instance.instance_type)
+}
+
+/** Alerts to capacity that the runtime refused; other refusals only fail the deployment. */
+async function alertRefusal(
+  { deps, deployment, instance }: StepContext,
+  { code, message }: { code: FailureCode; message: string },
+  transaction: DatabaseTransaction,
+): Promise<void> {
+  if (code !== 'no_capacity' && code !== 'quota_exceeded') return
+  const data = {
+    ...toAlerted(deployment),
+    instance_type: instance.instance_type,
+    reason: `${code}: ${message}`,
+  }
+  await queueAlert(deps, transaction, deployment.organization_id, { type: 'capacity.refused', data })
+}
+
+/**
+ * Releases the hardware of an instance whose owner asks for something else than it can serve, and chooses other hardware. The instance must not
+ * be serving.
+ */
+export async function resizeEngine(context: StepContext): Promise<StepResult> {
+  const { deployment, instance, deps } = context
+  const { status } = instance
+  if (status !== 'provisioning' && status !== 'deploying' && status !== 'running') {
+    throw new Error(`an instance that is ${status} has no engine to resize`)
+  }
+  const result = await chooseHardware(deps, deployment, instance.offers_refused)
+  if (!(await deps.runtime.release(instance.id, instance.cluster_id))) {
+    await reportWaiting(context, 'provisioning', { for: 'release' })
+    return { waitMilliseconds: pollDelay.stopping }
+  }
+  if (result.outcome === 'infeasible') {
+    return failInstance(context, {
+      stage: 'instance_selection',
+      code: 'no_feasible_instance',
+      message: result.reason,
+    })
+  }
+  const chosen = toSelectionEvent(deployment, result.selection)
+  const change = {
+    columns: { ...toColumns(deployment, result.selection), ...withoutHardware },
+    waiting: null,
+    event: { ...chosen, message: `Resizing the engine. ${chosen.message}` },
+  }
+  if (status === 'provisioning') return { next: await changeInstance(context, change) }
+  const spans = [{ kind: 'close', instance: toMetered(context), now: deps.clock() }] as const
+  return { next: await moveInstance(context, { from: status, to: 'provisioning' }, { ...change, spans }) }
+}
+
+const withoutHardware = {
+  cluster_id: null,
+  instance_id: null,
+  gpu_allocation_id: null,
+  started_at: null,
+  lost_at: null,
+  engine_url: null,
+  engine: null,
+} satisfies Partial<Instance>

@@ -1,0 +1,179 @@
+import type { FailureStage } from '../../../ports/engine-failures.ts'
+import { finishRequests } from './drain.ts'
+import { ensureReady, ensureRunning } from './engine.ts'
+import { failInstance } from './fail.ts'
+import type { InstanceStatus } from '../state/instance-lifecycle.ts'
+import { provisionInstance, selectInstanceType } from './provision.ts'
+import { releaseInstance } from './release.ts'
+import { reportWaiting } from './report-waiting.ts'
+import { changeInstance, endDeployment, moveInstance, pollDelay, startInstance, toContext } from './step.ts'
+import type { Deps, Pass, Step, StepContext, StepResult } from './step.ts'
+import type { Instance, ScheduledInstance } from '../state/instance-store.ts'
+import { readLeased } from './lease-store.ts'
+import type { LeasedDeployment, NextStep } from './lease-store.ts'
+import type { PassBatches } from './pass-batches.ts'
+import { planInstances } from './plan-instances.ts'
+
+const cleanupFailure =
+  'cleanup_failed: The compute backend returned an error. Retrying until the cleanup succeeds.'
+
+const second = 1_000
+const minute = 60 * second
+const provisioningTimeout = 10 * minute
+
+/**
+ * Moves a deployment toward its target state until it has to wait, then releases the lease: starts and releases instances until there
+ * are as many as it should have, and moves each that is due, step by step. A step reads the rows and asks the runtime instead of
+ * trusting a message about what changed. `checkInterval` is the number of milliseconds between two checks of a running instance. Returns true
+ * if the deployment is due again already.
+ */
+export async function reconcileDeployment(
+  deps: Deps,
+  batches: PassBatches,
+  leased: LeasedDeployment,
+  checkInterval: number = pollDelay.running,
+): Promise<boolean> {
+  const lease = { deploymentId: leased.id, number: leased.lease_number }
+  let current: LeasedDeployment | undefined = leased
+  while (current !== undefined && current.lease_number === lease.number) {
+    const { instances, isHardwareAwaited, ...deployment } = current
+    const pass: Pass = {
+      deps,
+      batches,
+      lease,
+      checkInterval,
+      isHardwareAwaited,
+      deployment,
+      instances,
+      isOutdated: false,
+      writing: Promise.resolve(),
+    }
+    const steps = await runPass(pass, instances)
+    if (!pass.isOutdated) {
+      const { status, reconcile_at: reconcileAt } = pass.deployment
+      return batches.releases.add({ lease, expected: { status, reconcileAt }, steps })
+    }
+    current = await readLeased(deps.db, lease.deploymentId)
+  }
+  return false
+}
+
+/** Runs until every instance waits, and returns when each is due next. */
+async function runPass(pass: Pass, scheduled: readonly ScheduledInstance[]): Promise<NextStep[]> {
+  const waits = new Map(
+    scheduled.filter(isWaiting).map(({ id, dueInSeconds }) => [id, dueInSeconds * second]),
+  )
+  for (;;) {
+    const moved = await applyPlan(pass)
+    for (const id of moved) waits.delete(id)
+    const due = pass.instances.filter(({ id }) => !waits.has(id))
+    if (due.length === 0 || pass.isOutdated) return toNextSteps(pass, waits)
+    const reached = await Promise.all(due.map((instance) => runInstance(pass, instance)))
+    for (const [index, { id }] of due.entries()) waits.set(id, reached[index]!)
+  }
+}
+
+const isWaiting = ({ dueInSeconds }: ScheduledInstance) => dueInSeconds > 0
+
+function toNextSteps({ instances }: Pass, waits: ReadonlyMap<string, number | null>): NextStep[] {
+  return instances.map(({ id }) => ({ instanceId: id, waitMilliseconds: waits.get(id) ?? null }))
+}
+
+/** Starts and releases instances as planned, and ends a deployment that has none left. Returns the ids of the changed ones. */
+async function applyPlan(pass: Pass): Promise<string[]> {
+  const plan = planInstances(pass.deployment, pass.deployment.wished_instances, pass.instances)
+  const contextOf = (id: string) =>
+    toContext(
+      pass,
+      pass.instances.find((each) => each.id === id)!,
+    )
+  for (const id of plan.keep) await moveInstance(contextOf(id), { from: 'draining', to: 'running' }, {})
+  for (const id of plan.drain) {
+    await moveInstance(contextOf(id), { from: 'running', to: 'draining' }, { waiting: { for: 'drain' } })
+  }
+  for (const id of plan.release) await beginRelease(contextOf(id))
+  for (let count = 0; count < plan.start; count += 1) await startInstance(pass)
+  const { deployment, instances } = pass
+  if (instances.length === 0 && deployment.wanted === 'ended' && deployment.status !== 'terminated') {
+    await endDeployment(pass)
+  }
+  return [...plan.keep, ...plan.drain, ...plan.release]
+}
+
+async function beginRelease(context: StepContext): Promise<void> {
+  const { status: from } = context.instance
+  if (from === 'releasing' || from === 'released') return
+  await moveInstance(context, { from, to: 'releasing' }, { columns: { engine_url: null } })
+}
+
+/** Moves an instance until it has to wait; returns for how long. */
+async function runInstance(pass: Pass, leased: Instance): Promise<number | null> {
+  let instance = leased
+  for (;;) {
+    const result = await runStep(toContext(pass, instance))
+    if ('waitMilliseconds' in result) return result.waitMilliseconds
+    if (result.next === undefined || pass.isOutdated) return null
+    instance = result.next
+  }
+}
+
+async function runStep(context: StepContext): Promise<StepResult> {
+  const { deps, deployment, instance } = context
+  try {
+    return await steps[instance.status](context)
+  } catch (error) {
+    deps.log.warn(
+      { err: error, deployment: deployment.id, instance: instance.id, status: instance.status },
+      'a reconcile step failed, retrying',
+    )
+    return retryLater(context)
+  }
+}
+
+const steps: Record<InstanceStatus, Step> = {
+  requested: selectInstanceType,
+  provisioning: provisionInstance,
+  deploying: ensureReady,
+  running: ensureRunning,
+  draining: finishRequests,
+  releasing: releaseInstance,
+  released: async () => ({ waitMilliseconds: null }),
+}
+
+/**
+ * Reports a transient error once and retries with a growing delay. Its text may reveal internals, so it goes to the log only. Only
+ * `provisioning` ever gives up; every other status retries until it succeeds.
+ */
+async function retryLater(context: StepContext): Promise<StepResult> {
+  const { instance, deps, deployment } = context
+  const isReported = instance.waiting_for === 'retry'
+  // Nothing else is written while the error lasts, so `updated_at` is the time of the first failure.
+  const elapsed = isReported ? deps.observedTime.between(instance.updated_at, deps.clock()) : 0
+  if (instance.status === 'provisioning' && elapsed > provisioningTimeout) {
+    return failInstance(context, {
+      stage: 'provisioning',
+      code: 'provision_timeout',
+      message: 'The compute backend did not answer for 10 minutes, so no instance was allocated.',
+    })
+  }
+  const waiting = { for: 'retry' } as const
+  if (deployment.wanted !== 'ended') await reportWaiting(context, toStage(instance.status), waiting)
+  else if (!isReported) {
+    await changeInstance(context, {
+      waiting,
+      deployment: { failure_stage: 'termination', failure_reason: cleanupFailure },
+      event: { stage: 'termination', message: cleanupFailure },
+    })
+  }
+  return { waitMilliseconds: Math.min(Math.max(elapsed / 4, second), minute) }
+}
+
+function toStage(status: InstanceStatus): FailureStage {
+  return status === 'requested'
+    ? 'instance_selection'
+    : status === 'provisioning'
+      ? 'provisioning'
+      : status === 'releasing'
+        ? 'termination'
+        : 'runtime'
+}

@@ -1,0 +1,67 @@
+import { saveEngineLog } from '../state/engine-log.ts'
+import type { EventContent } from '../state/change-store.ts'
+import { findLastTransition } from '../state/store.ts'
+import { callNext } from './yielding.ts'
+import { measureSleep } from './measure-transition.ts'
+import { allReleased, moveInstance, pollDelay, timeInStatus, toMetered } from './step.ts'
+import type { InstanceChange, StepContext, StepResult } from './step.ts'
+import { holdsHardware } from '../state/instance-store.ts'
+
+/**
+ * The step for `releasing`: saves the engine's log and releases all resources. The last instance of a terminated deployment ends it once
+ * the runtime confirms.
+ */
+export async function releaseInstance(context: StepContext): Promise<StepResult> {
+  const { instance, deps } = context
+  // The hardware of an instance may be lost, but its pod's log may still be readable.
+  if (instance.started_at !== null) await saveEngineLog(deps, instance.id)
+  if (!(await deps.runtime.release(instance.id, instance.cluster_id)))
+    return { waitMilliseconds: getReleaseDelay(context) }
+  const at = deps.clock()
+  const { instance_type: instanceType } = instance
+  const hadHardware = instance.started_at !== null
+  const next = await moveInstance(
+    context,
+    { from: 'releasing', to: 'released' },
+    {
+      columns: { engine_url: null },
+      event: await describeRelease(context, at),
+      deployment: clearCleanupFailure(context),
+      spans: hadHardware ? [{ kind: 'close', instance: toMetered(context), now: at }] : undefined,
+    },
+  )
+  // Only for speed: who waits for hardware also asks again every few seconds.
+  if (next !== undefined && hadHardware && instanceType !== null && context.pass.deployment.yields) {
+    await callNext(deps.db, instanceType)
+  }
+  return { next }
+}
+
+async function describeRelease(
+  { pass, deps, instance }: StepContext,
+  at: Date,
+): Promise<EventContent | null> {
+  const { id, wanted } = pass.deployment
+  const isLast = pass.instances.length === 1
+  if (wanted === 'ended' && isLast) return allReleased
+  const event = holdsHardware(instance)
+    ? { stage: 'termination', message: `Instance ${instance.instance_id} was released.` }
+    : null
+  if (wanted !== 'asleep' || !isLast) return event
+  const begun = await findLastTransition(deps.db, id)
+  if (begun?.transition?.type !== 'sleep') return event
+  const transition = measureSleep(begun.transition, begun.at, { releasingAt: instance.status_changed_at, at })
+  return { ...(event ?? { stage: 'termination', message: 'No instance is left.' }), transition }
+}
+
+/** A cleanup that succeeds in the end is no failure. */
+function clearCleanupFailure({
+  pass: { deployment },
+}: StepContext): NonNullable<InstanceChange['deployment']> {
+  return deployment.failure_stage === 'termination' ? { failure_stage: null, failure_reason: null } : {}
+}
+
+/** Polls often at first, then less often: a pod with a long grace period takes a while to stop. */
+function getReleaseDelay(context: StepContext): number {
+  return Math.min(Math.max(timeInStatus(context) / 20, pollDelay.stopping), pollDelay.running)
+}

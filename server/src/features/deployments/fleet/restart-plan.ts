@@ -1,0 +1,42 @@
+import type { FailureCode } from '../../../ports/engine-failures.ts'
+import type { Instance } from '../state/instance-store.ts'
+
+/** So long after the last restart, earlier ones no longer count. */
+const restartWindow = 10 * 60_000
+const maxRestarts = 3
+
+/** Failures that restarting the engine may fix. */
+const retryableCodes: ReadonlySet<FailureCode> = new Set([
+  'engine_crashed',
+  'engine_unreachable',
+  'instance_lost',
+])
+
+/** How to restart the engine of an instance. */
+export interface RestartPlan {
+  /** The columns that count this restart; empty if an earlier pass counted it */
+  counts: Partial<Pick<Instance, 'engine_restarts' | 'engine_restarted_at'>>
+  /** True if the history doesn't tell the reason yet: the engine of a running instance was starting already. */
+  isNews: boolean
+}
+
+/** Plans to restart an engine, at most three times until ten minutes pass without a restart. Returns null if it must fail instead. */
+export function planRestart(
+  instance: Pick<
+    Instance,
+    'status' | 'waiting_for' | 'engine_url' | 'engine_restarts' | 'engine_restarted_at'
+  >,
+  code: FailureCode,
+  now: Date,
+): RestartPlan | null {
+  if (!retryableCodes.has(code)) return null
+  // The engine is still stopping for a restart that counts already.
+  if (instance.waiting_for === 'stop') return { counts: {}, isNews: false }
+  const lastRestart = instance.engine_restarted_at?.getTime() ?? 0
+  const restarts = now.getTime() - lastRestart < restartWindow ? instance.engine_restarts : 0
+  if (restarts >= maxRestarts) return null
+  return {
+    counts: { engine_restarts: restarts + 1, engine_restarted_at: now },
+    isNews: instance.status === 'running' && instance.engine_url === null,
+  }
+}

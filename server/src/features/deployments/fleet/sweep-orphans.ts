@@ -1,0 +1,25 @@
+import type { Services } from '../../../services.ts'
+import { findLiveInstances } from '../state/store.ts'
+
+/** Ids of engines with resources on the runtime that should have none: unknown ids, and instances that are released. */
+export async function listOrphans({ db, runtime }: Pick<Services, 'db' | 'runtime'>): Promise<string[]> {
+  const ids = await runtime.listEngineIds()
+  const live = await findLiveInstances(db, ids)
+  return ids.filter((id) => !live.has(id))
+}
+
+/** Releases orphaned resources. Failures are logged and retried by the next sweep. */
+export async function sweepOrphans({
+  db,
+  runtime,
+  log,
+}: Pick<Services, 'db' | 'runtime' | 'log'>): Promise<void> {
+  for (const id of await listOrphans({ db, runtime })) {
+    try {
+      const released = await runtime.release(id)
+      log.warn({ engine: id, released }, 'released orphaned resources')
+    } catch (error) {
+      log.error({ err: error, engine: id }, 'could not release orphaned resources')
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import { sql } from 'kysely'
+import type { Database } from '../../../database/tables.ts'
+
+/** What one server process has in flight at an instance. */
+export interface ReportedLoad {
+  instanceId: string
+  inFlight: number
+}
+
+/** Requests of one server process that wait until a deployment is awake. */
+export interface HeldLoad {
+  deploymentId: string
+  requests: number
+}
+
+/** What all server processes have in flight at an instance. */
+export interface InstanceLoad {
+  inFlight: number
+  /** Since the last request; null if there was none */
+  idleSeconds: number | null
+}
+
+/** A process that has stopped reports nothing anymore. */
+const reportSeconds = 15
+
+/**
+ * Records the load of a process at these instances, which it has used since its last report. Requests that wait for a deployment are load of
+ * its oldest instance, which starts.
+ */
+export async function reportLoads(
+  db: Database,
+  processId: string,
+  loads: readonly ReportedLoad[],
+  held: readonly HeldLoad[],
+): Promise<void> {
+  if (loads.length === 0 && held.length === 0) return
+  await sql`
+    INSERT INTO instance_loads AS load (instance_id, process_id, in_flight, used_at, reported_at)
+    SELECT id, ${processId}::uuid, sum(requests), now(), now()
+    FROM (
+      SELECT "instanceId" AS id, "inFlight" AS requests
+      FROM jsonb_to_recordset(${JSON.stringify(loads)}::jsonb) AS load ("instanceId" uuid, "inFlight" integer)
+      UNION ALL
+      SELECT (SELECT id FROM instances WHERE deployment_id = "deploymentId" AND status NOT IN ('releasing', 'released')
+        ORDER BY id LIMIT 1), requests
+      FROM jsonb_to_recordset(${JSON.stringify(held)}::jsonb) AS held ("deploymentId" uuid, requests integer)
+    ) AS reported JOIN instances USING (id)
+    WHERE status <> 'released'
+    GROUP BY id
+    ON CONFLICT (instance_id, process_id)
+      DO UPDATE SET in_flight = excluded.in_flight, used_at = excluded.used_at, reported_at = excluded.reported_at`.execute(
+    db,
+  )
+}
+
+/** The load of instances by id; without an entry for those that no request has reached. */
+export async function readLoads(
+  db: Database,
+  instanceIds: readonly string[],
+): Promise<Map<string, InstanceLoad>> {
+  if (instanceIds.length === 0) return new Map()
+  const { rows } = await sql<InstanceLoad & { id: string }>`
+    SELECT instance_id AS id,
+      coalesce(sum(in_flight) FILTER (WHERE reported_at > now() - make_interval(secs => ${reportSeconds})), 0)::integer
+        AS "inFlight",
+      extract(epoch FROM now() - max(used_at))::float8 AS "idleSeconds"
+    FROM instance_loads WHERE instance_id = ANY (${instanceIds}::uuid[]) GROUP BY instance_id`.execute(db)
+  return new Map(rows.map(({ id, ...load }) => [id, load]))
+}

@@ -1,0 +1,67 @@
+import { ApplicationError } from '../../../base/errors.ts'
+import { toRefusalError } from '../../../base/standing.ts'
+import type { Database } from '../../../database/tables.ts'
+import { findPersons } from '../../sessions/live-sessions.ts'
+import { toOwnership } from '../state/access-deployment.ts'
+import { judgeAccess } from '../state/judge-access.ts'
+import type { AccessRefusal } from '../state/judge-access.ts'
+
+/** A request in flight, and the deployments that may serve it. */
+export interface Access {
+  userId: number
+  sessionId: number
+  deploymentIds: readonly string[]
+}
+
+/** What a request in flight may not use anymore. */
+export interface LostAccess<Each> {
+  access: Each
+  /** null if the session has ended */
+  deploymentIds: ReadonlySet<string> | null
+  error: ApplicationError
+}
+
+/** Finds the requests whose session has ended, and those whose caller may not call some of their deployments anymore. */
+export async function findLostAccess<Each extends Access>(
+  db: Database,
+  accesses: readonly Each[],
+): Promise<LostAccess<Each>[]> {
+  const [persons, deployments] = await Promise.all([
+    findPersons(db, [...new Set(accesses.map(({ sessionId }) => sessionId))]),
+    findOwnerships(db, [...new Set(accesses.flatMap(({ deploymentIds }) => deploymentIds))]),
+  ])
+  return accesses.flatMap((access): LostAccess<Each>[] => {
+    const person = persons.get(access.sessionId)
+    if (person === undefined) return [{ access, deploymentIds: null, error: sessionEnded() }]
+    const refusals = access.deploymentIds.flatMap((id) => {
+      const deployment = deployments.get(id)
+      const refusal = deployment === undefined ? notFound : judgeAccess({ act: 'call', person, deployment })
+      return refusal === null ? [] : [{ id, refusal }]
+    })
+    const [first] = refusals
+    if (first === undefined) return []
+    const deploymentIds = new Set(refusals.map(({ id }) => id))
+    return [{ access, deploymentIds, error: toLossError(first.refusal) }]
+  })
+}
+
+const notFound = { code: 'not_found' } as const
+
+async function findOwnerships(db: Database, ids: readonly string[]) {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('deployments')
+    .select(['id', 'user_id', 'organization_id', 'shared_with'])
+    .where('id', 'in', ids)
+    .execute()
+  return new Map(rows.map((row) => [row.id, toOwnership(row)]))
+}
+
+function sessionEnded(): ApplicationError {
+  return new ApplicationError('not_authenticated', 'Your access has ended. Sign in again.')
+}
+
+function toLossError(refusal: AccessRefusal): ApplicationError {
+  if (refusal.code !== 'not_found') return toRefusalError(refusal.code, refusal.standing)
+  return new ApplicationError('model_not_found', 'Your access to this deployment has ended.')
+}

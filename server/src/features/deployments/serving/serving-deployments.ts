@@ -1,0 +1,239 @@
+import type { Database } from '../../../database/tables.ts'
+import type { ModelAdapter, ModelType } from '../../../ports/model-variant.ts'
+import type { Services } from '../../../services.ts'
+import type { Person, Viewer } from '../../../base/viewer.ts'
+import { findCatalogName } from '../../catalog/find-variant.ts'
+import { parseStoredVariant } from '../../catalog/stored-model.ts'
+import { listShownInstances } from '../state/instance-store.ts'
+import type { Instance } from '../state/instance-store.ts'
+import type { DeploymentStatus } from '../state/lifecycle.ts'
+import { hasAdapter } from '../state/resize.ts'
+import { judgeAccess } from '../state/judge-access.ts'
+import type { DeploymentOwnership } from '../state/judge-access.ts'
+import { toAccessError, toOwnership } from '../state/access-deployment.ts'
+import { listDeploymentsByName, listCallableDeployments } from '../state/store.ts'
+import type { Deployment, ServingScope } from '../state/store.ts'
+
+/** The facts about a deployment that routing a request needs. */
+export interface ServingDeployment extends DeploymentOwnership {
+  deploymentId: string
+  /** The model that answers: that of the deployment, or the adapter that the request names */
+  modelName: string
+  /** Id of the adapter that the request names; null for none */
+  adapterId: string | null
+  /** The model of the deployment */
+  baseModelName: string
+  /** A further name for requests; null for none */
+  alias: string | null
+  modelType: ModelType
+  /** Format of the weights */
+  format: string
+  modelUid: string
+  status: DeploymentStatus
+  failureReason: string | null
+  /** Whether a request wakes it, or waits until it is awake */
+  isWaking: boolean
+  createdAt: Date
+  /** The longest request that its oldest instance takes, or took before it slept, in tokens; null before one is chosen */
+  contextTokens: number | null
+  /** Those whose engine is ready and has the adapter, oldest first */
+  instances: readonly ServingInstance[]
+}
+
+/** The facts about an instance that routing a request needs. */
+export interface ServingInstance {
+  instanceId: string
+  /** Base URL of the engine */
+  engineUrl: string
+  /** The engine's name of the model */
+  servedModelName: string
+  /** The longest request, in tokens; null if it is unknown */
+  contextTokens: number | null
+  /** Requests that the engine processes at the same time; null if it is unknown */
+  parallelSequences: number | null
+  /** Ids of the adapters of the engine, in its order */
+  engineAdapters: readonly string[]
+}
+
+/**
+ * Resolves the `model` of a request among the viewer's deployments that aren't terminating, then among those that others share with the
+ * viewer's current organization: the one with this id or `inference_model_uid`, otherwise all with this alias, otherwise
+ * all with this model name or an adapter of this name, newest first, otherwise for `base:adapter` those that `base` names and that have the
+ * adapter. A name that none has may be another spelling of one in the catalog, or the catalog's id.
+ */
+export async function resolveDeployments(
+  { db }: Pick<Services, 'db'>,
+  viewer: Viewer,
+  name: string,
+): Promise<ServingDeployment[]> {
+  if (name.includes('\0') || !name.isWellFormed()) return []
+  const catalogName = lazily(() => findCatalogName({ db }, viewer.organizationId, name))
+  const colon = name.lastIndexOf(':')
+  for (const scope of servingScopes(viewer)) {
+    const named = await resolveName(db, scope, name)
+    if (named.length > 0) return named
+    if (colon > 0) {
+      const adapted = await resolveAdapter(db, scope, name.slice(0, colon), name.slice(colon + 1))
+      if (adapted.length > 0) return adapted
+    }
+    const modelName = await catalogName()
+    if (modelName === null || modelName === name) continue
+    const spelled = await resolveName(db, scope, modelName)
+    if (spelled.length > 0) return spelled
+  }
+  return []
+}
+
+async function resolveName(db: Database, scope: ServingScope, name: string): Promise<ServingDeployment[]> {
+  const rows = await selectNamed(db, scope, name)
+  return toServing(
+    db,
+    rows.map((row) => ({ row, adapter: isNamedItself(row, name) ? null : findAdapter(row, name) })),
+  )
+}
+
+/** The deployments that `base` names with one of their adapters. */
+async function resolveAdapter(
+  db: Database,
+  scope: ServingScope,
+  base: string,
+  adapterName: string,
+): Promise<ServingDeployment[]> {
+  const rows = await selectNamed(db, scope, base)
+  const adapted = rows.flatMap((row) => {
+    const adapter = isNamedItself(row, base) ? findAdapter(row, adapterName) : null
+    return adapter === null ? [] : [{ row, adapter }]
+  })
+  return toServing(db, adapted)
+}
+
+/** The deployments that a name reaches, in the order of precedence of `resolveDeployments`. */
+async function selectNamed(db: Database, scope: ServingScope, name: string): Promise<Deployment[]> {
+  const rows = await listDeploymentsByName(db, scope, name)
+  const exact = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)
+  if (exact !== undefined) return [exact]
+  const aliased = rows.filter(({ alias }) => alias === name)
+  return aliased.length > 0 ? aliased : rows
+}
+
+/** False if only an adapter of the deployment has the name. */
+function isNamedItself(row: Deployment, name: string): boolean {
+  return [row.id, row.inference_model_uid, row.alias, row.model_name].includes(name)
+}
+
+function findAdapter({ adapters }: Deployment, name: string): ModelAdapter | null {
+  return adapters.find(({ modelName }) => modelName === name) ?? null
+}
+
+/** The viewer's own deployments, and those that others share with their current organization. */
+function servingScopes({ userId, organizationId }: Viewer): [ServingScope, ServingScope] {
+  return [{ ownerId: userId }, { organizationId, exceptOwnerId: userId }]
+}
+
+function lazily<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let reading: Promise<Value> | undefined
+  return () => (reading ??= read())
+}
+
+/**
+ * Returns the deployments that a person may call now. Throws if there is none: the refusal of the first one, or what `toUnknown` returns
+ * if the person must not learn that it exists.
+ */
+export function requireCallable<Each extends DeploymentOwnership>(
+  person: Person,
+  deployments: readonly Each[],
+  toUnknown: () => Error,
+): readonly Each[] {
+  const isCallable = (deployment: Each) => judgeAccess({ act: 'call', person, deployment }) === null
+  if (deployments.every(isCallable)) return deployments
+  const callable = deployments.filter(isCallable)
+  if (callable.length > 0) return callable
+  const refusal = judgeAccess({ act: 'call', person, deployment: deployments[0]! })!
+  throw refusal.code === 'not_found' ? toUnknown() : toAccessError(refusal)
+}
+
+/**
+ * The running and sleeping deployments that the viewer may call now, newest first: their own, and those that others share. A deployment is
+ * followed by the same one with each of its adapters.
+ */
+export async function listServingDeployments(
+  { db }: Pick<Services, 'db'>,
+  viewer: Viewer,
+): Promise<{ own: ServingDeployment[]; shared: ServingDeployment[] }> {
+  const [own, shared] = await Promise.all(
+    servingScopes(viewer).map(async (scope) => {
+      const rows = await listCallableDeployments(db, scope)
+      const serving = await toServing(
+        db,
+        rows.flatMap((row) => [null, ...row.adapters].map((adapter) => ({ row, adapter }))),
+      )
+      return serving.filter((deployment) => judgeAccess({ act: 'call', person: viewer, deployment }) === null)
+    }),
+  )
+  return { own: own!, shared: shared! }
+}
+
+/** The ids of the instances whose engine does not serve at this address anymore. */
+export async function findLostEngines(
+  db: Database,
+  engines: readonly Pick<ServingInstance, 'instanceId' | 'engineUrl'>[],
+): Promise<Set<string>> {
+  if (engines.length === 0) return new Set()
+  const urls = new Map(engines.map(({ instanceId, engineUrl }) => [instanceId, engineUrl]))
+  const rows = await db
+    .selectFrom('instances')
+    .select(['id', 'engine_url'])
+    .where('id', 'in', [...urls.keys()])
+    .execute()
+  return new Set(rows.flatMap(({ id, engine_url: url }) => (url === urls.get(id) ? [] : [id])))
+}
+
+interface NamedDeployment {
+  row: Deployment
+  /** The adapter that the request names; null for none */
+  adapter: ModelAdapter | null
+}
+
+async function toServing(db: Database, named: readonly NamedDeployment[]): Promise<ServingDeployment[]> {
+  const instances = await listShownInstances(
+    db,
+    named.map(({ row }) => row.id),
+  )
+  return named.map(({ row, adapter }) => {
+    const { modelType, format } = parseStoredVariant(row)
+    const shown = instances.get(row.id) ?? []
+    return {
+      deploymentId: row.id,
+      ...toOwnership(row),
+      modelName: adapter?.modelName ?? row.model_name,
+      adapterId: adapter?.modelId ?? null,
+      baseModelName: row.model_name,
+      alias: row.alias,
+      modelType,
+      format,
+      modelUid: row.inference_model_uid,
+      status: row.status,
+      failureReason: row.failure_reason,
+      isWaking: isWaking(row),
+      createdAt: row.created_at,
+      contextTokens: shown[0]?.context_tokens ?? null,
+      instances: shown
+        .filter((instance) => adapter === null || hasAdapter(instance, adapter.modelId))
+        .flatMap(toServingInstance),
+    }
+  })
+}
+
+/** True if the deployment sleeps, falls asleep, or has been woken and starts. */
+function isWaking({ status, wanted, woken_at: wokenAt }: Deployment): boolean {
+  if (wanted === 'asleep') return true
+  return wokenAt !== null && (status === 'provisioning' || status === 'deploying')
+}
+
+function toServingInstance(instance: Instance): ServingInstance[] {
+  const { id, status, engine_url: engineUrl, served_model_name: servedModelName } = instance
+  if (status !== 'running' || engineUrl === null) return []
+  const { context_tokens: contextTokens, parallel_sequences: parallelSequences } = instance
+  const engineAdapters = instance.adapters.map(({ modelId }) => modelId)
+  return [{ instanceId: id, engineUrl, servedModelName, contextTokens, parallelSequences, engineAdapters }]
+}

@@ -1,0 +1,62 @@
+import { validate as isUuid } from 'uuid'
+import { NotFoundError } from '../../../base/errors.ts'
+import { toRefusalError } from '../../../base/standing.ts'
+import type { Services } from '../../../services.ts'
+import type { Person, Viewer } from '../../../base/viewer.ts'
+import { recordRefusal } from '../../audit/record-action.ts'
+import { judgeAccess } from './judge-access.ts'
+import type { AccessRefusal, DeploymentAct, DeploymentOwnership } from './judge-access.ts'
+import { findDeployment } from './store.ts'
+import type { Deployment } from './store.ts'
+
+/**
+ * The deployment with this id, if the viewer may do this with it now. Throws `NotFoundError` if the id is malformed or unknown, or the
+ * deployment is none of the viewer's business, and the refusal of its organization otherwise. Records a refused change.
+ */
+export async function accessDeployment(
+  { db }: Pick<Services, 'db'>,
+  viewer: Viewer,
+  act: DeploymentAct,
+  id: string,
+): Promise<Deployment> {
+  const deployment = isUuid(id) ? await findDeployment(db, id) : undefined
+  if (deployment === undefined) throw deploymentNotFound()
+  const refusal = judgeAccess({ act, person: viewer, deployment: toOwnership(deployment) })
+  if (refusal === null) return deployment
+  if (refusal.code !== 'not_found' && (act === 'change' || act === 'terminate')) {
+    const target = { type: 'deployment', id, name: deployment.model_name } as const
+    await recordRefusal(db, { ...viewer, organizationId: deployment.organization_id }, target)
+  }
+  throw toAccessError(refusal)
+}
+
+/** Whether a person may still do this with a deployment. */
+export async function hasAccess(
+  { db }: Pick<Services, 'db'>,
+  person: Person,
+  act: DeploymentAct,
+  id: string,
+): Promise<boolean> {
+  const deployment = await findDeployment(db, id)
+  return (
+    deployment !== undefined && judgeAccess({ act, person, deployment: toOwnership(deployment) }) === null
+  )
+}
+
+/** The error that tells a caller about a refusal. */
+export function toAccessError(refusal: AccessRefusal): Error {
+  return refusal.code === 'not_found' ? deploymentNotFound() : toRefusalError(refusal.code, refusal.standing)
+}
+
+/** What `judgeAccess` needs of a row. */
+export function toOwnership({
+  user_id: ownerId,
+  organization_id: organizationId,
+  shared_with: sharedWith,
+}: Pick<Deployment, 'user_id' | 'organization_id' | 'shared_with'>): DeploymentOwnership {
+  return { ownerId, organizationId, sharedWith }
+}
+
+function deploymentNotFound(): NotFoundError {
+  return new NotFoundError('Deployment not found.')
+}

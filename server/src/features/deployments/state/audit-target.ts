@@ -1,0 +1,19 @@
+import type { Actor } from '../../../base/viewer.ts'
+import type { Database } from '../../../database/tables.ts'
+import type { RecordedAction } from '../../audit/record-action.ts'
+import { findOwners } from './store.ts'
+import type { Deployment } from './store.ts'
+
+/** What the audit log names for an act: the deployment, or its owner if somebody else acts, so that the owner's admins find it. */
+export async function describeTarget(
+  db: Database,
+  actor: Actor,
+  { id, user_id: ownerId, model_name: name }: Deployment,
+): Promise<Pick<RecordedAction, 'target' | 'details'>> {
+  if (actor.userId === ownerId) return { target: { type: 'deployment', id, name }, details: {} }
+  const owner = (await findOwners(db, [ownerId])).get(ownerId)
+  return {
+    target: { type: 'user', id: ownerId, name: owner?.email },
+    details: { deployment: id, model: name },
+  }
+}

@@ -1,0 +1,84 @@
+import { roleCan } from '../../../base/roles.ts'
+import type { Permission } from '../../../base/roles.ts'
+import { findStanding, judgeStanding } from '../../../base/standing.ts'
+import type { Standing, StandingRefusal } from '../../../base/standing.ts'
+import type { Person } from '../../../base/viewer.ts'
+import type { SharedWith } from './tables.ts'
+
+/** What a person does with a deployment. `inspect` reads its log and its cost. */
+export type DeploymentAct = keyof typeof rules
+
+/** What a deployment is to a person: their own, one that they administer, or a colleague's that is shared. */
+type Relation = 'owner' | 'admin' | 'colleague'
+
+interface Rule {
+  /** What the act requires in the deployment's organization */
+  permission: Permission
+  changes: boolean
+  /** Who may act if their role has the permission */
+  by: readonly Relation[]
+}
+
+const managers = ['owner', 'admin'] as const
+const everyone = [...managers, 'colleague'] as const
+
+const rules = {
+  read: { permission: 'readOwnDeployments', changes: false, by: everyone },
+  inspect: { permission: 'readOwnDeployments', changes: false, by: managers },
+  call: { permission: 'useOwnDeployments', changes: true, by: everyone },
+  change: { permission: 'createDeployments', changes: true, by: managers },
+  terminate: { permission: 'terminateOwnDeployments', changes: true, by: managers },
+} as const satisfies Record<string, Rule>
+
+/** What decides who may do something with a deployment. */
+export interface DeploymentOwnership {
+  ownerId: number
+  organizationId: number
+  sharedWith: SharedWith | null
+}
+
+/** A person must not learn that the deployment exists, or learns from the standing in its organization what is missing. */
+export type AccessRefusal = { code: 'not_found' } | { code: StandingRefusal; standing: Standing }
+
+/**
+ * Decides whether a person may do something with a deployment now; null if so. The person's standing in the deployment's organization
+ * decides, whatever their current organization is; only a colleague's deployment is called from its own organization.
+ */
+export function judgeAccess({
+  act,
+  person,
+  deployment,
+}: {
+  act: DeploymentAct
+  person: Person
+  deployment: DeploymentOwnership
+}): AccessRefusal | null {
+  const standing = findStanding(person, deployment.organizationId)
+  const relation = standing === undefined ? null : findRelation(person, standing, deployment)
+  if (standing === undefined || relation === null) return { code: 'not_found' }
+  // A shared model serves the members who act in its organization, admins included.
+  if (act === 'call' && relation !== 'owner' && !isSharedWith(person, deployment))
+    return { code: 'not_found' }
+  const { permission, changes, by }: Rule = rules[act]
+  if (!by.includes(relation)) return { code: 'forbidden', standing }
+  const code = judgeStanding(standing, permission, changes)
+  return code === null ? null : { code, standing }
+}
+
+function findRelation(person: Person, { role }: Standing, deployment: DeploymentOwnership): Relation | null {
+  if (deployment.ownerId === person.userId) return 'owner'
+  if (roleCan(role, 'manageDeployments')) return 'admin'
+  return deployment.sharedWith === null ? null : 'colleague'
+}
+
+function isSharedWith({ organizationId }: Person, deployment: DeploymentOwnership): boolean {
+  return deployment.sharedWith !== null && deployment.organizationId === organizationId
+}
+
+/** The organizations in which a person may read deployments now. */
+export function listReadableOrganizations({ standings }: Person): number[] {
+  const { permission, changes } = rules.read
+  return standings
+    .filter((standing) => judgeStanding(standing, permission, changes) === null)
+    .map(({ organizationId }) => organizationId)
+}

@@ -1,0 +1,20 @@
+import { roleCan } from '../../../base/roles.ts'
+import { judgeStanding, toRefusalError } from '../../../base/standing.ts'
+import type { Viewer } from '../../../base/viewer.ts'
+import { listReadableOrganizations } from './judge-access.ts'
+import type { DeploymentListScope } from './store.ts'
+
+export const listScopes = ['own', 'organization', 'callable'] as const
+
+/** The deployments that a list shows to the viewer. Throws the refusal of the viewer's current organization for its deployments. */
+export function toListScope(viewer: Viewer, scope: (typeof listScopes)[number]): DeploymentListScope {
+  const { organizationId, role, userId } = viewer
+  const refusal = judgeStanding(viewer, 'readOwnDeployments', false)
+  if (scope !== 'organization') {
+    const organizationIds = listReadableOrganizations(viewer)
+    const sharedWithin = scope === 'callable' && refusal === null ? organizationId : null
+    return { of: 'owner', userId, organizationIds, sharedWithin }
+  }
+  if (refusal !== null) throw toRefusalError(refusal, viewer)
+  return { of: 'organization', organizationId, onlyShared: !roleCan(role, 'manageDeployments') }
+}

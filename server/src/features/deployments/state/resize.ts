@@ -1,0 +1,53 @@
+import type { Services } from '../../../services.ts'
+import { parseStoredVariant } from '../../catalog/stored-model.ts'
+import { chooseInstance } from '../../placement/choose-instance.ts'
+import type { SelectionResult } from '../../placement/instance-selection.ts'
+import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
+import type { Instance } from './instance-store.ts'
+import type { Deployment } from './store.ts'
+
+type Wishes = Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences' | 'adapters'>
+
+/** What the owner of a deployment asks for. */
+export function toMinimums({
+  min_context_tokens: contextTokens,
+  min_parallel_sequences: parallelSequences,
+}: Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences'>): CapacityMinimums {
+  return { contextTokens, parallelSequences }
+}
+
+/** Chooses the instance type for a deployment. Throws if the runtime throws. */
+export function chooseHardware(
+  deps: Pick<Services, 'runtime' | 'clock' | 'config' | 'prices'>,
+  deployment: Pick<Deployment, 'id' | 'variant'> & Wishes,
+  refused: readonly string[],
+): Promise<SelectionResult> {
+  const { adapters } = deployment
+  return chooseInstance(deps, parseStoredVariant(deployment), toMinimums(deployment), refused, adapters)
+}
+
+/** True if an instance has less than the owner asks for: a smaller capacity, or fewer adapters. */
+export function needsResize(
+  deployment: Wishes,
+  instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,
+): boolean {
+  const { contextTokens, parallelSequences } = toMinimums(deployment)
+  return (
+    (contextTokens ?? 0) > (instance.context_tokens ?? Infinity) ||
+    (parallelSequences ?? 0) > (instance.parallel_sequences ?? Infinity) ||
+    deployment.adapters.some(({ modelId }) => !hasAdapter(instance, modelId))
+  )
+}
+
+/** True if an engine that starts again must be another one: it has less than the owner asks for, or adapters that were removed. */
+export function needsOtherEngine(
+  deployment: Wishes,
+  instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,
+): boolean {
+  return needsResize(deployment, instance) || instance.adapters.length > deployment.adapters.length
+}
+
+/** True if the engine of an instance has an adapter. */
+export function hasAdapter({ adapters }: Pick<Instance, 'adapters'>, modelId: string): boolean {
+  return adapters.some((adapter) => adapter.modelId === modelId)
+}

@@ -1,0 +1,299 @@
+import { sql } from 'kysely'
+import type { Insertable, Selectable } from 'kysely'
+import { notify } from '../../../database/notifications.ts'
+import type { Database } from '../../../database/tables.ts'
+import { servesAdapter } from '../../own-models/serves-adapter.ts'
+import { insertInstance, makeInstance } from './instance-store.ts'
+import type { DeploymentEventsTable, DeploymentsTable } from './tables.ts'
+
+export type Deployment = Selectable<DeploymentsTable>
+/** The columns of the API's Deployment object, without the large `variant`. */
+export type DeploymentSummary = Pick<Deployment, (typeof summaryColumns)[number]>
+export type DeploymentEvent = Selectable<DeploymentEventsTable>
+const summaryColumns = [
+  'id',
+  'user_id',
+  'organization_id',
+  'shared_with',
+  'alias',
+  'model_name',
+  'model_type',
+  'model_format',
+  'model_size_in_billions',
+  'quantization',
+  'adapters',
+  'inference_model_uid',
+  'status',
+  'waiting_for',
+  'status_message',
+  'progress',
+  'min_instances',
+  'max_instances',
+  'idle_minutes',
+  'yields',
+  'target_concurrency',
+  'schedules',
+  'refusal',
+  'min_context_tokens',
+  'min_parallel_sequences',
+  'failure_stage',
+  'failure_reason',
+  'created_at',
+  'updated_at',
+  'terminated_at',
+] as const satisfies (keyof Deployment)[]
+
+/**
+ * Inserts a deployment and its first instance. It is due immediately by the database's clock, which is the clock of the workers.
+ */
+export async function insertDeployment(
+  db: Database,
+  row: Omit<Insertable<DeploymentsTable>, 'reconcile_at'>,
+  message: string,
+): Promise<Deployment> {
+  const inserted = await db
+    .insertInto('deployments')
+    .values({ ...row, reconcile_at: sql<Date>`now()` })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await insertInstance(db, makeInstance(inserted, row.created_at))
+  await db
+    .insertInto('deployment_events')
+    .values({ deployment_id: inserted.id, at: row.created_at, status: inserted.status, stage: null, message })
+    .execute()
+  await notify(db, 'deployment_event', inserted.id)
+  await notify(db, 'deployment_due', inserted.id)
+  return inserted
+}
+
+export function findDeployment(db: Database, id: string): Promise<Deployment | undefined> {
+  return db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export function getDeployment(db: Database, id: string): Promise<Deployment> {
+  return db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+}
+
+/** The deployments of a list. */
+export type DeploymentListScope =
+  | {
+      of: 'owner'
+      userId: number
+      organizationIds: readonly number[]
+      /** Adds those that others share with this organization */
+      sharedWithin: number | null
+    }
+  | { of: 'organization'; organizationId: number; onlyShared: boolean }
+
+/** A page of deployments, newest first. */
+export async function listDeployments(
+  db: Database,
+  scope: DeploymentListScope,
+  { limit, offset, active }: { limit: number; offset: number; active: boolean },
+): Promise<{ items: DeploymentSummary[]; total: number }> {
+  const [items, total] = await Promise.all([
+    selectListed(db, scope, active)
+      .select(summaryColumns)
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .offset(offset)
+      .execute(),
+    active || listsShared(scope) ? countListed(db, scope, active) : countAll(db, scope),
+  ])
+  return { items, total }
+}
+
+const listsShared = (scope: DeploymentListScope) =>
+  scope.of === 'owner' ? scope.sharedWithin !== null : scope.onlyShared
+
+function selectListed(db: Database, scope: DeploymentListScope, active: boolean) {
+  const listed = db
+    .selectFrom('deployments')
+    .$if(active, (query) => query.where('status', '<>', sql.lit('terminated' as const)))
+  if (scope.of === 'owner') {
+    const { userId, organizationIds, sharedWithin } = scope
+    return listed.where((where) => {
+      const owned = where.and([
+        where('user_id', '=', userId),
+        where('organization_id', 'in', organizationIds),
+      ])
+      if (sharedWithin === null) return owned
+      const shared = where.and([
+        where('organization_id', '=', sharedWithin),
+        where('shared_with', 'is not', null),
+      ])
+      return where.or([owned, shared])
+    })
+  }
+  return listed
+    .where('organization_id', '=', scope.organizationId)
+    .$if(scope.onlyShared, (query) => query.where('shared_with', 'is not', null))
+}
+
+async function countListed(db: Database, scope: DeploymentListScope, active: boolean): Promise<number> {
+  const { count } = await selectListed(db, scope, active)
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+async function countAll(db: Database, scope: DeploymentListScope): Promise<number> {
+  const counts = db
+    .selectFrom('deployment_counts')
+    .select(sql<number>`coalesce(sum(total), 0)::bigint`.as('total'))
+  const { total } = await (
+    scope.of === 'owner'
+      ? counts.where('user_id', '=', scope.userId).where('organization_id', 'in', scope.organizationIds)
+      : counts.where('organization_id', '=', scope.organizationId)
+  ).executeTakeFirstOrThrow()
+  return total
+}
+
+/** The deployments that a person may name in requests: their own, or those that others share with an organization. */
+export type ServingScope = { ownerId: number } | { organizationId: number; exceptOwnerId: number }
+
+function selectServing(db: Database, scope: ServingScope) {
+  const deployments = db.selectFrom('deployments').selectAll()
+  if ('ownerId' in scope) return deployments.where('user_id', '=', scope.ownerId)
+  return deployments
+    .where('organization_id', '=', scope.organizationId)
+    .where('shared_with', 'is not', null)
+    .where('user_id', '<>', scope.exceptOwnerId)
+}
+
+/** Deployments whose id, engine uid, alias or model name is `name`, or that serve an adapter of this name, newest first, without those that are terminating. */
+export function listDeploymentsByName(
+  db: Database,
+  scope: ServingScope,
+  name: string,
+): Promise<Deployment[]> {
+  return selectServing(db, scope)
+    .where('status', 'not in', ['terminating', 'terminated'])
+    .where((where) =>
+      where.or([
+        where(sql<string>`id::text`, '=', name),
+        where('inference_model_uid', '=', name),
+        where('alias', '=', name),
+        where('model_name', '=', name),
+        servesAdapter(name),
+      ]),
+    )
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+}
+
+/** Deployments that answer requests: the running and the sleeping ones, newest first. */
+export function listCallableDeployments(db: Database, scope: ServingScope): Promise<Deployment[]> {
+  return selectServing(db, scope)
+    .where('status', 'in', ['running', 'sleeping'])
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+}
+
+/** The name and email of each of these users, by id. */
+export async function findOwners(
+  db: Database,
+  userIds: readonly number[],
+): Promise<Map<number, { name: string; email: string }>> {
+  if (userIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('users')
+    .select(['id', 'name', 'email'])
+    .where('id', 'in', userIds)
+    .execute()
+  return new Map(rows.map(({ id, name, email }) => [id, { name, email }]))
+}
+
+/** The deployments that may get more or fewer instances, fall asleep, or wake as scheduled. */
+export function listScalableDeployments(db: Database): Promise<Deployment[]> {
+  return db
+    .selectFrom('deployments')
+    .selectAll()
+    .where((where) => {
+      const isScheduled = sql<boolean>`schedules <> '[]'`
+      const isAwake = where.and([
+        where('wanted', '=', 'awake'),
+        where('status', 'in', ['provisioning', 'deploying', 'running']),
+      ])
+      const mayChange = where.or([
+        where('max_instances', '>', 1),
+        where('idle_minutes', 'is not', null),
+        isScheduled,
+      ])
+      return where.or([
+        where.and([isAwake, mayChange]),
+        where.and([where('status', '=', 'sleeping'), isScheduled]),
+      ])
+    })
+    .execute()
+}
+
+/** The number of deployments with a scheduled reconcile pass. */
+export async function countScheduledDeployments(db: Database): Promise<number> {
+  const { count } = await db
+    .selectFrom('deployments')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('reconcile_at', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** Those of the ids whose instances may hold resources: they are not released. */
+export async function findLiveInstances(db: Database, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('instances')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('status', '<>', 'released')
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** An event, with the name of the person who woke the deployment or put it to sleep. */
+export type ListedEvent = DeploymentEvent & { by: string | null }
+
+/** The events of a deployment after the one with the id `after`, oldest first. */
+export function listEvents(db: Database, deploymentId: string, after: number): Promise<ListedEvent[]> {
+  return db
+    .selectFrom('deployment_events')
+    .leftJoin('users', (join) =>
+      join.on(sql<boolean>`users.id = (transition ->> 'user_id')::bigint AND users.deleted_at IS NULL`),
+    )
+    .selectAll('deployment_events')
+    .select('users.name as by')
+    .where('deployment_id', '=', deploymentId)
+    .where('deployment_events.id', '>', after)
+    .orderBy('deployment_events.id')
+    .execute()
+}
+
+/** For each of the deployments, the events since it last ran or slept, with that one, oldest first. */
+export async function listStartEvents(
+  db: Database,
+  deploymentIds: readonly string[],
+): Promise<DeploymentEvent[][]> {
+  const { rows } = await sql<DeploymentEvent>`
+    SELECT event.* FROM unnest(${deploymentIds}::uuid[]) AS start (deployment_id), LATERAL (
+      SELECT * FROM deployment_events WHERE deployment_id = start.deployment_id AND id >= coalesce(
+        (SELECT max(id) FROM deployment_events
+          WHERE deployment_id = start.deployment_id AND status IN ('running', 'sleeping')), 0)
+    ) AS event ORDER BY id`.execute(db)
+  const events = Map.groupBy(rows, ({ deployment_id: id }) => id)
+  return deploymentIds.map((id) => events.get(id) ?? [])
+}
+
+/** The event with which the last wake or sleep of a deployment began or ended. */
+export function findLastTransition(db: Database, deploymentId: string): Promise<DeploymentEvent | undefined> {
+  return db
+    .selectFrom('deployment_events')
+    .selectAll()
+    .where('deployment_id', '=', deploymentId)
+    .where('transition', 'is not', null)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+}
