@@ -1,8 +1,8 @@
 import type { Viewer } from '../server/src/base/viewer.ts'
 import { createCircuitBreakers } from '../server/src/gateway/circuit-breakers.ts'
-import { Admission } from '../server/src/features/inference/admission.ts'
-import type { AdmissionRequest } from '../server/src/features/inference/admission.ts'
-import type { EngineTarget } from '../server/src/features/inference/targets.ts'
+import { Admission } from '../server/src/features/inference/waiting/admission.ts'
+import type { AdmissionRequest } from '../server/src/features/inference/waiting/admission.ts'
+import type { EngineTarget } from '../server/src/features/inference/targets/targets.ts'
 
 /** A member of a simulated organization. Times are in milliseconds on the simulation's clock. */
 export interface SimulatedMember {

@@ -40,6 +40,15 @@ const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     scaling: ['state', 'changes', 'serving'],
     fleet: ['state', 'changes', 'serving'],
   },
+  inference: {
+    protocols: [],
+    targets: [],
+    arrival: ['protocols', 'targets'],
+    answer: ['protocols', 'targets', 'arrival'],
+    waiting: ['targets', 'arrival'],
+    counting: ['protocols', 'targets', 'arrival', 'answer', 'waiting'],
+    sending: ['protocols', 'targets', 'arrival', 'answer', 'waiting', 'counting'],
+  },
 }
 
 /** What each feature imports, next to the layers below all features. A feature imports only features above it in this list. */

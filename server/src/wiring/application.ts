@@ -1,6 +1,6 @@
 import type { PaymentSandbox } from '@berth/payment-sandbox'
 import type { SessionCache } from '../features/sessions/session-cache.ts'
-import type { Inference } from '../features/inference/open-inference.ts'
+import type { Inference } from '../features/inference/sending/inference.ts'
 import type { TokenJournal } from '../features/metering/token-journal.ts'
 import type { Services } from '../services.ts'
 

@@ -8,7 +8,7 @@ import type { RecordingEngine } from '../support/recording-engine.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
-import type { EngineTarget } from '../../src/features/inference/targets.ts'
+import type { EngineTarget } from '../../src/features/inference/targets/targets.ts'
 
 const patience = { timeout: 30_000, interval: 50 }
 const answer =

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { AdmissionRequest } from '../../src/features/inference/admission.ts'
+import type { AdmissionRequest } from '../../src/features/inference/waiting/admission.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'

@@ -1,9 +1,9 @@
 import { Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
 import { createFastCounter, createFastHistogram } from '../../gateway/fast-metrics.ts'
-import { measureEngineTotals } from './engine-totals.ts'
-import type { FinishedExchange } from './finished-exchange.ts'
-import type { Inference } from './open-inference.ts'
+import { measureEngineTotals } from './counting/engine-totals.ts'
+import type { FinishedExchange } from './counting/finished-exchange.ts'
+import type { Inference } from './sending/inference.ts'
 
 const durationBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const overheadBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5]

@@ -9,7 +9,7 @@ import {
   resolveDeployments,
 } from '../deployments/serving/serving-deployments.ts'
 import type { ServingDeployment } from '../deployments/serving/serving-deployments.ts'
-import { modelNotFound } from './find-targets.ts'
+import { modelNotFound } from './targets/find-targets.ts'
 import { openAiErrorBody } from './protocols/openai.ts'
 import { modelBody, modelParams, modelsBody } from './schemas.ts'
 

@@ -1,59 +1,24 @@
-import type { KeyObject } from 'node:crypto'
 import { createBufferPool } from '../../gateway/buffer-pool.ts'
-import type { BufferPool } from '../../gateway/buffer-pool.ts'
 import { createCircuitBreakers } from '../../gateway/circuit-breakers.ts'
-import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import { createUpstreamClient } from '../../gateway/upstream-client/client.ts'
-import type { UpstreamClient, UpstreamTimeouts } from '../../gateway/upstream-client/upstream.ts'
+import type { UpstreamTimeouts } from '../../gateway/upstream-client/upstream.ts'
 import { createTimeSlices } from '../../gateway/time-slices.ts'
-import type { TimeSlices } from '../../gateway/time-slices.ts'
 import { createWriteBatch } from '../../gateway/write-batch.ts'
-import type { WriteBatch } from '../../gateway/write-batch.ts'
 import type { Services } from '../../services.ts'
 import { openStatistics } from '../statistics/recorder.ts'
-import type { StatisticsRecorder } from '../statistics/recorder.ts'
-import { countAbortedRequests } from './aborted-requests.ts'
-import type { AbortedRequests } from './aborted-requests.ts'
-import { Admission } from './admission.ts'
-import type { AdmissionLimits } from './admission.ts'
-import type { ReadonlyCounts } from './counts.ts'
-import { EngineTotals } from './engine-totals.ts'
-import { followTargets } from './follow-targets.ts'
-import { derivePrefixKey } from './prefix-key.ts'
-import { trackOpenRequests } from './revoke-access.ts'
-import type { OpenRequests } from './revoke-access.ts'
-import { reportInFlight } from './load-reports.ts'
-import { sampleLoads } from './load-samples.ts'
-import { createTargetCache } from './targets.ts'
-import type { TargetCache } from './targets.ts'
-import type { Traces } from './traces.ts'
-import { Waking } from './waking.ts'
-
-/** The state that the inference routes share between requests. */
-export interface Inference {
-  client: UpstreamClient
-  buffers: BufferPool
-  writeBatch: WriteBatch
-  /** For long request bodies */
-  slices: TimeSlices
-  /** By instance id */
-  breakers: CircuitBreakers
-  admission: Admission
-  /** For `hashOpening`; null if conversations are spread as other requests */
-  prefixKey: KeyObject | null
-  targets: TargetCache
-  /** Requests that wait for sleeping deployments */
-  waking: Waking
-  openRequests: OpenRequests
-  abortedRequests: AbortedRequests
-  engineTotals: EngineTotals
-  statistics: StatisticsRecorder
-  /** null when no collector is configured */
-  traces: Traces | null
-  /** Requests in flight by deployment id */
-  inFlight: ReadonlyCounts
-  close(): Promise<void>
-}
+import { countAbortedRequests } from './counting/aborted-requests.ts'
+import { Admission } from './waiting/admission.ts'
+import type { AdmissionLimits } from './waiting/admission.ts'
+import { EngineTotals } from './counting/engine-totals.ts'
+import { followTargets } from './waiting/follow-targets.ts'
+import { derivePrefixKey } from './waiting/prefix-key.ts'
+import type { Inference } from './sending/inference.ts'
+import { trackOpenRequests } from './sending/revoke-access.ts'
+import { reportInFlight } from './counting/load-reports.ts'
+import { sampleLoads } from './counting/load-samples.ts'
+import { createTargetCache } from './targets/targets.ts'
+import type { Traces } from './counting/traces.ts'
+import { Waking } from './waiting/waking.ts'
 
 export interface InferenceSettings {
   timeouts: UpstreamTimeouts
@@ -127,6 +92,6 @@ export async function openInference(
 
 async function openTraces(endpoint: URL): Promise<Traces> {
   // Loaded on demand: OpenTelemetry is large.
-  const traces = await import('./traces.ts')
+  const traces = await import('./counting/traces.ts')
   return traces.openTraces(endpoint)
 }

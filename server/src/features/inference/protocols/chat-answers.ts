@@ -1,5 +1,5 @@
 import type { TokenUsage } from '../../metering/record-tokens.ts'
-import { readUsageAt } from '../usage.ts'
+import { readUsageAt } from './usage.ts'
 import { readOpenAiUsage } from './openai.ts'
 
 // Reads chat completions of engines for translations. Engines are not trusted: what has another type counts as missing.

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ApplicationError } from '../../../base/errors.ts'
-import type { Edit, ReadBody } from '../body-edits.ts'
+import type { Edit, ReadBody } from './body-edits.ts'
 import { EmbeddingEncoder } from './base64-embeddings.ts'
 import {
   forwardedFields,

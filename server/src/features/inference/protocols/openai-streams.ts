@@ -1,10 +1,10 @@
 import { findMembers, memberNames } from '../../../gateway/json-walk.ts'
 import type { TokenUsage } from '../../metering/record-tokens.ts'
-import { editBytes, startOfMembers } from '../body-edits.ts'
-import type { Edit, EditTarget, ReadBody } from '../body-edits.ts'
-import { readUsageAt, toTokenUsage } from '../usage.ts'
+import { editBytes, startOfMembers } from './body-edits.ts'
+import type { Edit, EditTarget, ReadBody } from './body-edits.ts'
+import { readUsageAt, toTokenUsage } from './usage.ts'
 import { readOpenAiUsage, modelAt } from './openai.ts'
-import { ChoiceCounts } from '../choice-counts.ts'
+import { ChoiceCounts } from './choice-counts.ts'
 import type { EventFormat, EventRemoval, MemberValues } from './protocol.ts'
 
 /** The members of a request that ask an engine to count as it goes, next to `stream_options` */

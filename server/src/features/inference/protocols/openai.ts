@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { TokenUsage } from '../../metering/record-tokens.ts'
-import { toTokenUsage } from '../usage.ts'
+import { toTokenUsage } from './usage.ts'
 import type { ErrorFormat, MemberPath } from './protocol.ts'
 
 // What the routes of OpenAI's API share.

@@ -2,9 +2,9 @@ import type { z } from 'zod'
 import type { ModelType } from '../../../ports/model-variant.ts'
 import type { EngineRoute, TokenCounts } from '../../../ports/runtime-engine.ts'
 import type { TokenUsage } from '../../metering/record-tokens.ts'
-import type { ChoiceCounts } from '../choice-counts.ts'
-import type { Edit, ReadBody } from '../body-edits.ts'
-import type { MediaFormat } from '../media-formats.ts'
+import type { ChoiceCounts } from './choice-counts.ts'
+import type { Edit, ReadBody } from './body-edits.ts'
+import type { MediaFormat } from './media-formats.ts'
 
 /** What distinguishes one inference route from the others. The gateway knows a protocol only by these facts. */
 export interface Protocol {

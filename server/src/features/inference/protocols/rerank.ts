@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { toTokenUsage } from '../usage.ts'
+import { toTokenUsage } from './usage.ts'
 import { readList, readObject, readOptionalCount, readText, refuseField } from './fields.ts'
 import { modelAt, modelField, modelOfRequest, openAiErrors } from './openai.ts'
 import type { AnswerTranslation, JsonObject, MainProtocol, Protocol, Translation } from './protocol.ts'

@@ -1,4 +1,4 @@
-import { anthropicMedia } from '../../media-formats.ts'
+import { anthropicMedia } from '../media-formats.ts'
 import { modelAt } from '../openai.ts'
 import type { Protocol, Translation } from '../protocol.ts'
 import { tokenize } from '../tokenize.ts'

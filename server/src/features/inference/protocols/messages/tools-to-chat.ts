@@ -1,4 +1,4 @@
-import type { ReadBody } from '../../body-edits.ts'
+import type { ReadBody } from '../body-edits.ts'
 import { readList, readObject, readOptionalText, readText, refuseField } from '../fields.ts'
 import type { JsonObject } from '../protocol.ts'
 

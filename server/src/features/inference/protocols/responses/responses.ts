@@ -1,6 +1,6 @@
 import type { TokenUsage } from '../../../metering/record-tokens.ts'
-import type { ReadBody } from '../../body-edits.ts'
-import { readUsageAt, toTokenUsage } from '../../usage.ts'
+import type { ReadBody } from '../body-edits.ts'
+import { readUsageAt, toTokenUsage } from '../usage.ts'
 import { chatCompletions } from '../chat-completions.ts'
 import { refuseField } from '../fields.ts'
 import { modelAt, openAiErrors } from '../openai.ts'

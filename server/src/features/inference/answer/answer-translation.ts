@@ -1,0 +1,88 @@
+import { copyText } from '../../../base/copy-text.ts'
+import { endOfFirstEvent, endOfLastEvent, parseEventData } from '../../../gateway/sse-framing.ts'
+import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { BodyMeter } from '../arrival/body-meter.ts'
+import type { AnswerTranslation, BodyRewriter, CallerEvent, EventTranslation } from '../protocols/protocol.ts'
+
+/** Longest document that is translated, in bytes */
+const maxDocumentBytes = 8 * 1024 * 1024
+
+/** Translates a whole answer, which it holds. Texts have one character per byte. */
+export class DocumentTranslation implements BodyRewriter {
+  readonly toBody: AnswerTranslation['toBody']
+  text = ''
+
+  constructor({ toBody }: AnswerTranslation) {
+    this.toBody = toBody
+  }
+
+  take(bytes: string): string {
+    this.text += bytes
+    if (this.text.length > maxDocumentBytes) throw new Error('the engine sent an answer that is too long')
+    return ''
+  }
+
+  finish(): string {
+    const answer: unknown = JSON.parse(Buffer.from(this.text, 'latin1').toString())
+    this.text = ''
+    return toLatin1(JSON.stringify(this.toBody(answer)))
+  }
+}
+
+/** Translates the events that a meter forwards, and holds at most one. Texts have one character per byte. */
+export class StreamTranslation implements BodyMeter {
+  readonly meter: BodyMeter
+  readonly events: EventTranslation
+  /** An incomplete event. The meter limits its length. */
+  rest = ''
+
+  constructor(meter: BodyMeter, events: EventTranslation) {
+    this.meter = meter
+    this.events = events
+  }
+
+  take(bytes: string): string {
+    const scanned = this.rest.length
+    let text = this.rest + this.meter.take(bytes)
+    const end = endOfLastEvent(text, scanned)
+    this.rest = copyText(text.slice(end))
+    text = text.slice(0, end)
+    let translated = ''
+    while (text !== '') {
+      const length = endOfFirstEvent(text) || text.length
+      translated += this.translate(text.slice(0, length))
+      text = text.slice(length)
+    }
+    return translated
+  }
+
+  /** Translates one event. Those without JSON say nothing, such as comments and the end of the stream. */
+  translate(event: string): string {
+    const data = parseEventData(event)
+    return data === null ? '' : writeEvents(this.events.take(data))
+  }
+
+  finish(): string {
+    const last = this.rest + this.meter.finish()
+    this.rest = ''
+    return (last === '' ? '' : this.translate(last)) + writeEvents(this.events.finish())
+  }
+
+  usage(): TokenUsage | null {
+    return this.meter.usage()
+  }
+
+  partialUsage(): TokenUsage | null {
+    return this.meter.partialUsage()
+  }
+}
+
+function writeEvents(events: readonly CallerEvent[]): string {
+  return events
+    .map(({ name, data }) => `event: ${name}\ndata: ${toLatin1(JSON.stringify(data))}\n\n`)
+    .join('')
+}
+
+function toLatin1(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}

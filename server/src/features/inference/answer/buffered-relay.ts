@@ -1,0 +1,192 @@
+import { truncateResponse } from '../../../gateway/response-stream.ts'
+import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
+import type { BatchedWrite } from '../../../gateway/write-batch.ts'
+import { DocumentTranslation } from './answer-translation.ts'
+import type { Arrival } from '../arrival/arrival.ts'
+import { writeResponseHead } from '../arrival/caller.ts'
+import { EdgeMeter } from './edge-meter.ts'
+import { translateEngineError } from './engine-errors.ts'
+import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
+import { openRenaming } from './model-renaming.ts'
+import type { ModelRenaming } from './model-renaming.ts'
+import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
+import { StreamRelay } from './stream-relay.ts'
+import { edgeLength, readEdgeUsage, readUsage } from '../protocols/usage.ts'
+
+/** When to repeat a request that an engine had no room for, unless the engine says so */
+const overloadRetrySeconds = '5'
+/** Responses up to this size are sent as one string together with their heads. */
+const maxTextBytes = 16 * 1024
+
+/**
+ * Holds a response until it is complete, so that a broken one can still become a 502. A response that outgrows the buffer is
+ * streamed instead. The model gets the name of the request, and the protocol may rewrite the rest.
+ */
+export class BufferedRelay implements ResponseRelay, BatchedWrite {
+  readonly deps: RelayDeps
+  readonly owner: RelayOwner
+  readonly head: ResponseHead
+  readonly format: BodyFormat
+  /** A short response that arrived in one piece, one character per byte */
+  text: string | null = null
+  buffer: Buffer | null = null
+  /** Bytes in `buffer` */
+  size = 0
+  /** null for errors, and if the protocol changes nothing */
+  readonly rewriter: BodyRewriter | null
+  completeAt = 0
+  forwardedAt = 0
+  closed = false
+
+  constructor(deps: RelayDeps, owner: RelayOwner, head: ResponseHead) {
+    this.deps = deps
+    this.owner = owner
+    this.head = head
+    this.format = owner.arrival.protocol.bodies
+    this.rewriter = head.status === 200 ? openRewriter(owner.arrival) : null
+    const { buffers } = deps.inference
+    if (head.length !== null && head.length > maxTextBytes && head.length < buffers.size) {
+      this.buffer = buffers.take()
+    }
+  }
+
+  take(bytes: Buffer): ResponseRelay {
+    const { buffers } = this.deps.inference
+    if (bytes.length === this.head.length && bytes.length <= maxTextBytes) {
+      this.text = bytes.toString('latin1')
+    } else if (this.size + bytes.length <= buffers.size) {
+      this.buffer ??= buffers.take()
+      // The client may have read the bytes into the buffer.
+      if (bytes.buffer !== this.buffer.buffer) bytes.copy(this.buffer, this.size)
+      this.size += bytes.length
+    } else return this.switchToStream(bytes)
+    return this
+  }
+
+  switchToStream(bytes: Buffer): ResponseRelay {
+    const { head, owner, format, rewriter } = this
+    const renaming = this.openRenaming()
+    const length = renaming === null && rewriter === null ? head.length : null
+    const meter = new EdgeMeter(format, renaming, rewriter)
+    const stream = new StreamRelay(this.deps, owner, { ...head, length }, meter, false)
+    if (this.buffer !== null) stream.take(this.buffer.subarray(0, this.size))
+    this.releaseBuffer()
+    return stream.take(bytes)
+  }
+
+  /** Returns null if the model keeps its name. */
+  openRenaming(): ModelRenaming | null {
+    const keepsName = this.head.status !== 200 || this.owner.arrival.answers !== null
+    return keepsName ? null : openRenaming(this.owner, this.format.modelAt)
+  }
+
+  end(): void {
+    this.completeAt = performance.now()
+    if (this.head.status === 200) this.meter()
+    this.deps.inference.writeBatch.flushOrDefer(this)
+  }
+
+  meter(): void {
+    const body = this.body()
+    const end =
+      typeof body === 'string'
+        ? body.slice(-edgeLength)
+        : body.toString('latin1', Math.max(0, body.length - edgeLength))
+    this.owner.recordUsage(readEdgeUsage(end, this.format) ?? readUsage(parseJson(body), this.format))
+  }
+
+  body(): string | Buffer {
+    if (this.text !== null) return this.text
+    return this.buffer === null ? '' : this.buffer.subarray(0, this.size)
+  }
+
+  /** The body with the changes that the caller needs. */
+  changedBody(): string | Buffer {
+    const body = this.rewrittenBody()
+    const renaming = this.openRenaming()
+    if (renaming === null) return body
+    // A body that is no text is the content of the buffer.
+    if (typeof body !== 'string') return renaming.renameInPlace(this.buffer!, this.size)
+    return renaming.atStart(body) ?? renaming.atEnd(body)
+  }
+
+  rewrittenBody(): string | Buffer {
+    const body = this.body()
+    if (this.rewriter === null) return body
+    return this.rewriter.take(body.toString('latin1')) + this.rewriter.finish()
+  }
+
+  flush(): void {
+    if (this.closed) return
+    // The journal must survive a crash before the caller has the response.
+    this.deps.tokens.write()
+    try {
+      if (this.head.status >= 400) this.sendError()
+      else this.send(this.head, this.changedBody())
+    } catch (error) {
+      this.owner.onBroken(error)
+    }
+  }
+
+  sendError(): void {
+    const { head, owner } = this
+    const { arrival } = owner
+    const body = this.body()
+    const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
+    const translated = translateEngineError(this.deps.runtime, head.status, bytes, {
+      servedModelName: owner.engine!.target.servedModelName,
+      requestId: arrival.caller.request.id,
+      protocol: arrival.protocol,
+    })
+    if (translated === 'model_lost') return owner.onModelLost()
+    const { status } = translated
+    const headers = { ...head.headers }
+    if (status === 429) headers['retry-after'] ??= overloadRetrySeconds
+    if (translated.body === bytes) return this.send({ ...head, headers }, body)
+    headers['content-type'] = 'application/json'
+    this.send({ ...head, status, headers }, translated.body)
+  }
+
+  send(head: ResponseHead, body: string | Buffer): void {
+    const { reply } = this.owner.arrival.caller
+    // A stream that waited for its engine has begun already, so the document is its only event.
+    const hasBegun = reply.raw.headersSent
+    writeResponseHead(reply, head, body.length, false)
+    this.forwardedAt = performance.now()
+    if (hasBegun) return void reply.raw.end(`data: ${body.toString()}\n\n`)
+    if (typeof body === 'string') reply.raw.end(body, 'latin1')
+    else reply.raw.end(body)
+  }
+
+  truncate(): void {
+    truncateResponse(this.owner.arrival.caller.reply.raw)
+  }
+
+  close(): void {
+    this.closed = true
+    if (this.owner.arrival.caller.reply.raw.writableFinished) return this.releaseBuffer()
+    // Not released, because the socket may still be reading from it.
+    this.buffer = null
+  }
+
+  partialUsage(): null {
+    return null
+  }
+
+  releaseBuffer(): void {
+    if (this.buffer !== null) this.deps.inference.buffers.release(this.buffer)
+    this.buffer = null
+  }
+}
+
+function openRewriter({ answers, protocol, request }: Arrival): BodyRewriter | null {
+  return answers === null ? protocol.bodies.openRewriter(request.values) : new DocumentTranslation(answers)
+}
+
+function parseJson(body: string | Buffer): unknown {
+  try {
+    return JSON.parse(typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body.toString())
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,96 @@
+import type { ContextOverflow } from '../../../ports/engine-failures.ts'
+import type { ModelRuntime } from '../../../ports/model-runtime.ts'
+import type { ErrorFacts, Protocol } from '../protocols/protocol.ts'
+
+/** The facts about a request that the translation of an error needs. */
+interface FailedRequest {
+  servedModelName: string
+  requestId: string
+  protocol: Pick<Protocol, 'errors' | 'messages'>
+}
+
+/** An error response of an engine, as its caller gets it. */
+export interface CallerError {
+  status: number
+  /** `bytes` if the engine's own body is forwarded */
+  body: Buffer
+}
+
+/** Returns an engine's error in the protocol's shape: unchanged if it has that already. */
+function toOwnShape(
+  bytes: Buffer,
+  status: number,
+  { protocol, requestId }: Omit<FailedRequest, 'servedModelName'>,
+): Buffer {
+  const { errors } = protocol
+  if (errors.isOwn === undefined) return bytes
+  const body = parseJson(bytes)
+  if (errors.isOwn(body)) return bytes
+  const facts = {
+    status,
+    detail: readMessage(body) ?? bytes.toString().slice(0, 1_000),
+    code: 'engine_error',
+  }
+  return composeError(facts, { protocol, requestId }).body
+}
+
+function composeError(
+  facts: ErrorFacts,
+  { protocol, requestId }: Omit<FailedRequest, 'servedModelName'>,
+): CallerError {
+  const { status, body } = protocol.errors.compose(facts, requestId)
+  return { status, body: Buffer.from(JSON.stringify(body)) }
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString())
+  } catch {
+    return null
+  }
+}
+
+/** The message of an error as engines write it: `error.message`, `error` or `detail`. */
+function readMessage(body: unknown): string | null {
+  const { error, detail } = (body ?? {}) as { error?: unknown; detail?: unknown }
+  const message = (error as { message?: unknown } | null | undefined)?.message ?? error ?? detail
+  return typeof message === 'string' ? message : null
+}
+
+/** Clients recognize a request that is too long by these words, which therefore replace those of the engine. */
+function describeOverflow(
+  { contextTokens, requestTokens }: ContextOverflow,
+  { messages }: Pick<Protocol, 'messages'>,
+): ErrorFacts {
+  const [subject, verb, object] =
+    messages === undefined ? ['the input', 'has', 'it'] : ['the messages', 'have', 'the messages']
+  const length = requestTokens === null ? 'more' : `${requestTokens} tokens`
+  return {
+    status: 400,
+    code: 'context_length_exceeded',
+    detail: `This model's maximum context length is ${contextTokens} tokens, but ${subject} ${verb} ${length}. Shorten ${object}.`,
+    facts: { param: messages },
+  }
+}
+
+/**
+ * Translates an error response of an engine: `model_lost` when the engine no longer has the model. A body that the runtime reads becomes
+ * the protocol's shape, and a 429 if the engine has no room. Any other body is returned unchanged.
+ */
+export function translateEngineError(
+  runtime: Pick<ModelRuntime, 'readEngineError'>,
+  status: number,
+  bytes: Buffer,
+  { servedModelName, ...request }: FailedRequest,
+): CallerError | 'model_lost' {
+  const error = runtime.readEngineError?.({ status, body: bytes.toString(), servedModelName }) ?? null
+  if (error === null) return { status, body: toOwnShape(bytes, status, request) }
+  if (error.isModelLost) return 'model_lost'
+  if (error.overflow !== undefined) {
+    return composeError(describeOverflow(error.overflow, request.protocol), request)
+  }
+  const isOverloaded = error.isOverloaded === true || status === 429
+  const meant = isOverloaded ? 429 : error.isRefused === true ? 400 : status
+  const code = isOverloaded ? 'rate_limited' : meant < 500 ? 'invalid_request_error' : 'engine_error'
+  return composeError({ status: meant, detail: error.message, code }, request)
+}

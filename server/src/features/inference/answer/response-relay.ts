@@ -1,0 +1,49 @@
+import type { BufferPool } from '../../../gateway/buffer-pool.ts'
+import type { FlowControl } from '../../../gateway/response-stream.ts'
+import type { WriteBatch } from '../../../gateway/write-batch.ts'
+import type { ModelRuntime } from '../../../ports/model-runtime.ts'
+import type { TokenJournal } from '../../metering/token-journal.ts'
+import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { Arrival } from '../arrival/arrival.ts'
+import type { EngineTarget } from '../targets/targets.ts'
+
+/** Forwards the response of an engine to the caller. */
+export interface ResponseRelay {
+  /** Where the client should read a body of known length to; null to hand over the pieces */
+  readonly buffer: Buffer | null
+  /** When the engine's response was complete; 0 when it is forwarded before that. On the clock of `performance.now()`. */
+  readonly completeAt: number
+  /** When the head was handed to the caller's connection; 0 until then */
+  readonly forwardedAt: number
+  /** Takes the next bytes and returns the relay for the bytes after them. */
+  take(bytes: Buffer): ResponseRelay
+  /** The engine's response is complete. */
+  end(): void
+  /** The engine broke off after the head was sent. The caller gets what has arrived and sees that the response is truncated. */
+  truncate(): void
+  /** The caller's connection or the response has ended. */
+  close(): void
+  /** What a stream has used so far; null if it doesn't tell */
+  partialUsage(): TokenUsage | null
+}
+
+export interface RelayDeps {
+  inference: { buffers: BufferPool; writeBatch: WriteBatch }
+  runtime: Pick<ModelRuntime, 'readEngineError'>
+  tokens: Pick<TokenJournal, 'write'>
+}
+
+/** The exchange that a relay belongs to. */
+export interface RelayOwner {
+  readonly arrival: Arrival
+  /** Where the response comes from; never null while there is a relay */
+  readonly engine: { readonly target: EngineTarget; readonly call: FlowControl | null } | null
+  /** Meters the request; null when the engine reported no usage. */
+  recordUsage(usage: TokenUsage | null): void
+  /** Meters a truncated request when it has ended, unless the engine then tells a later count. */
+  recordPartialUsage(usage: TokenUsage): void
+  /** The engine no longer has the model; no response was sent. */
+  onModelLost(): void
+  /** The response can't be completed, because writing to the caller threw. */
+  onBroken(error: unknown): void
+}

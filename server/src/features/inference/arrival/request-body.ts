@@ -1,0 +1,282 @@
+import { isUtf8 } from 'node:buffer'
+import { ApplicationError } from '../../../base/errors.ts'
+import { freeBuffer } from '../../../base/free-buffer.ts'
+import { JsonError, memberNames, MemberWalk } from '../../../gateway/json-walk.ts'
+import type { MemberNames, MemberValue } from '../../../gateway/json-walk.ts'
+import type { TimeSlices } from '../../../gateway/time-slices.ts'
+import { meaningfulFields } from '../../../ports/runtime-engine.ts'
+import type { MeaningfulField } from '../../../ports/runtime-engine.ts'
+import { editBytes, editText, startOfMembers } from '../protocols/body-edits.ts'
+import type { Edit, EditTarget, ReadBody } from '../protocols/body-edits.ts'
+import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
+import type { MemberValues, Protocol, RequestRules } from '../protocols/protocol.ts'
+
+/** What the gateway knows about a request. All other fields are forwarded unread. */
+export interface InferenceRequest {
+  model: string
+  streams: boolean
+  /** The members that the protocol reads */
+  values: MemberValues
+  /** The members of `refusedFields` that it has */
+  refusedFields: readonly string[]
+  /** UTF-8 without a byte order mark. A short body is a string with one character per byte. */
+  body: Buffer | string
+  /** The members that change what the answer means */
+  meaningfulFields: readonly MeaningfulField[]
+  /** Changes to `body` for the engine, in order */
+  edits: readonly Edit[]
+  /** True if the routes of engines can't do all that the request asks for, so that a translation is better */
+  prefersTranslation: boolean
+  /** Where the messages of a conversation begin in `body`; -1 without any */
+  messagesAt: number
+}
+
+/** Members that no caller of a shared engine, or of one with adapters, may set, because they change the engine for others and the answer */
+const refusedFields = ['lora']
+const noFields: readonly string[] = []
+
+/**
+ * Members with which a caller would get ahead of others in a shared engine, or learn about their prompts, and what the engine gets instead.
+ * They don't change the answer.
+ */
+const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = {
+  priority: () => '0',
+  id_slot: () => '-1',
+  cache_salt: ({ cacheSalt }) => JSON.stringify(cacheSalt),
+}
+
+const ownerFields = [...refusedFields, ...Object.keys(neutralValues)]
+/** Members whose values no protocol parses */
+const unreadFields: ReadonlySet<string> = new Set([...ownerFields, ...meaningfulFields])
+
+type RequestFormat = Pick<
+  Protocol,
+  'members' | 'unparsed' | 'messages' | 'outputLimits' | 'prefersTranslation' | 'media' | 'edit'
+>
+
+/**
+ * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it, unless it is a JSON object
+ * with a `model`; the engine validates the rest.
+ */
+export type RequestReader = (
+  bytes: Buffer,
+  slices: TimeSlices,
+) => InferenceRequest | Promise<InferenceRequest>
+
+/** Longer bodies are read in slices, so that other requests proceed meanwhile. */
+const maxWholeBytes = 512 * 1024
+/** Bytes that are read before the next look at the clock */
+const stepBytes = 64 * 1024
+/** A shorter body is sent as one string together with the head, which costs less than writing several pieces. */
+const maxTextBytes = 12 * 1024
+
+const strictest: RequestRules = { mediaDomains: new Set(), allowsTokenIds: false }
+
+/** Returns the reader for a protocol. */
+export function createRequestReader(format: RequestFormat, rules: RequestRules = strictest): RequestReader {
+  const { members, unparsed = [], messages, outputLimits = [] } = format
+  const long = [...unparsed, ...meaningfulFields, ...(messages === undefined ? [] : [messages])]
+  const names = memberNames(['model', 'stream', ...ownerFields, ...outputLimits, ...members], long)
+  return (bytes, slices) => {
+    const body = hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes
+    if (body.length > maxWholeBytes) {
+      return readInSlices(body, { names, format, rules }, slices).catch((error: unknown) => {
+        freeBuffer(bytes)
+        throw error
+      })
+    }
+    if (!isUtf8(body)) throw notUtf8()
+    const walk = new MemberWalk(body, names)
+    advance(walk, body.length)
+    const kept = body.length < maxTextBytes ? body.toString('latin1') : body
+    if (mayHaveMediaUrls(kept, format.media)) {
+      new MediaWalk(body, rules.mediaDomains, format.media).advance(body.length)
+    }
+    return toRequest(walk, kept, { format, rules })
+  }
+}
+
+function hasByteOrderMark(bytes: Buffer): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+}
+
+/** What a reader looks for. */
+interface Reading {
+  names: MemberNames
+  format: RequestFormat
+  rules: RequestRules
+}
+
+async function readInSlices(
+  body: Buffer,
+  { names, format, rules }: Reading,
+  slices: TimeSlices,
+): Promise<InferenceRequest> {
+  let checked = 0
+  await slices.run(() => (checked = checkUtf8(body, checked)) === body.length)
+  const walk = new MemberWalk(body, names)
+  await slices.run(() => advance(walk, walk.position + stepBytes))
+  let seen = 0
+  let hasMedia = false
+  await slices.run(() => {
+    hasMedia = mayHaveMediaUrls(body.subarray(seen, seen + stepBytes + mediaOverlap), format.media)
+    seen += stepBytes
+    return hasMedia || seen >= body.length
+  })
+  if (hasMedia) {
+    const media = new MediaWalk(body, rules.mediaDomains, format.media)
+    await slices.run(() => media.advance(media.position + stepBytes))
+  }
+  return toRequest(walk, body, { format, rules })
+}
+
+/** Checks some bytes from the offset `from`, and returns the offset after them. */
+function checkUtf8(body: Buffer, from: number): number {
+  let to = Math.min(from + stepBytes, body.length)
+  // A character has at most three bytes after its first, and must not be split.
+  for (let count = 0; count < 3 && (body[to]! & 0xc0) === 0x80; count += 1) to -= 1
+  if (!isUtf8(body.subarray(from, to))) throw notUtf8()
+  return to
+}
+
+function advance(walk: MemberWalk, to: number): boolean {
+  try {
+    return walk.advance(to)
+  } catch (error) {
+    if (error instanceof JsonError) throw malformed(error.message)
+    throw error
+  }
+}
+
+function toRequest(
+  { body: bytes, members, isObject }: MemberWalk,
+  body: InferenceRequest['body'],
+  { format, rules }: Pick<Reading, 'format' | 'rules'>,
+): InferenceRequest {
+  if (!isObject) throw malformed('The body must be a JSON object.')
+  const values = parseMembers(bytes, members, format)
+  const { model, stream } = values
+  if (typeof model !== 'string' || model === '') {
+    throw malformed('`model` is required: the id of a deployment, or the name of its model.')
+  }
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
+    throw malformed('`stream` must be true or false.')
+  }
+  const streams = stream === true
+  const read = { bytes, members, values, streams }
+  return {
+    model,
+    streams,
+    values,
+    refusedFields: findRefusedFields(bytes, members),
+    meaningfulFields: findMeaningfulFields(bytes, members),
+    body,
+    edits: toEdits(read, format, rules),
+    prefersTranslation: format.prefersTranslation?.(read) ?? false,
+    messagesAt: members.findLast(({ name }) => name === format.messages)?.start ?? -1,
+  }
+}
+
+function findRefusedFields(bytes: Buffer, members: readonly MemberValue[]): readonly string[] {
+  let found: string[] | null = null
+  for (const { name, start, end } of members) {
+    if (refusedFields.includes(name) && bytes.toString('latin1', start, end) !== 'null') {
+      found = [...(found ?? []), name]
+    }
+  }
+  return found ?? noFields
+}
+
+/** Values that ask for nothing */
+const neutral = /^(?:null|false|0|""|\[\]|\{\}|\[\s*"text"\s*\])$/
+
+function findMeaningfulFields(bytes: Buffer, members: readonly MemberValue[]): readonly MeaningfulField[] {
+  let found: MeaningfulField[] | null = null
+  for (const { name, start, end } of members) {
+    if (isMeaningful(name) && !neutral.test(bytes.toString('latin1', start, Math.min(end, start + 64)))) {
+      found = [...(found ?? []), name]
+    }
+  }
+  return found ?? noMeaningfulFields
+}
+
+const noMeaningfulFields: readonly MeaningfulField[] = []
+const meaningful: ReadonlySet<string> = new Set(meaningfulFields)
+const isMeaningful = (name: string): name is MeaningfulField => meaningful.has(name)
+
+/** The kinds of long values, by their first bytes */
+const kinds: Readonly<Record<number, string>> = { 0x5b: 'array', 0x22: 'text' }
+
+function parseMembers(
+  body: Buffer,
+  members: readonly MemberValue[],
+  { unparsed = [], messages }: RequestFormat,
+): Record<string, unknown> {
+  const values: Record<string, unknown> = {}
+  for (const { name, start, end } of members) {
+    if (name === messages || unreadFields.has(name)) continue
+    if (unparsed.includes(name)) {
+      values[name] = kinds[body[start]!] ?? 'other'
+      continue
+    }
+    try {
+      values[name] = JSON.parse(body.toString('utf8', start, end))
+    } catch {
+      throw malformed('The body is not valid JSON.')
+    }
+  }
+  return values
+}
+
+/** Replaces each `model`, duplicates included, and makes the changes of the protocol. */
+function toEdits(
+  body: ReadBody,
+  { edit, outputLimits = [] }: RequestFormat,
+  rules: RequestRules,
+): readonly Edit[] {
+  const edits: Edit[] = []
+  if (!body.members.some(({ name }) => name === 'cache_salt')) edits.push(addMember(body, writeSalt))
+  if (!body.members.some(({ name }) => name === 'lora')) edits.push(addMember(body, writeNewLora))
+  for (const { name, start, end } of body.members) {
+    if (name === 'lora') edits.push({ start, end, text: writeLora })
+    if (name === 'model') edits.push({ start, end, text: writeModel })
+    if (outputLimits.includes(name)) edits.push({ start, end, text: limitTo(body.values[name]) })
+    const neutral = neutralValues[name]
+    if (neutral !== undefined) {
+      edits.push({ start, end, text: (target) => (target.sharedWith === null ? null : neutral(target)) })
+    }
+  }
+  const others = edit(body, rules)
+  return others.length === 0 ? edits : [...edits, ...others].toSorted((one, other) => one.start - other.start)
+}
+
+function addMember({ bytes }: ReadBody, text: Edit['text']): Edit {
+  const at = startOfMembers(bytes)
+  return { start: at, end: at, text }
+}
+
+const writeLora = ({ lora }: EditTarget) => lora
+const writeNewLora = ({ lora }: EditTarget) => (lora === null ? null : `"lora":${lora},`)
+/** The organization's salt for a request without one */
+const writeSalt = ({ cacheSalt }: EditTarget) => (cacheSalt === null ? null : `"cache_salt":"${cacheSalt}",`)
+
+/** Agents ask for more tokens than a context has, which some engines refuse. */
+function limitTo(most: unknown): Edit['text'] {
+  return ({ contextTokens }) =>
+    typeof most === 'number' && contextTokens !== null && most > contextTokens ? String(contextTokens) : null
+}
+
+const writeModel = ({ servedModelName }: EditTarget): string => JSON.stringify(servedModelName)
+
+/** Writes the body for an engine, with the engine's name for the model. */
+export function writeEngineBody({ body, edits }: InferenceRequest, target: EditTarget): string | Buffer[] {
+  return typeof body === 'string' ? editText(body, edits, target) : editBytes(body, edits, target)
+}
+
+function notUtf8(): ApplicationError {
+  return malformed('The body must be JSON in UTF-8.')
+}
+
+function malformed(message: string): ApplicationError {
+  return new ApplicationError('invalid_request_error', message)
+}

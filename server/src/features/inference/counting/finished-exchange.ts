@@ -1,0 +1,97 @@
+import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { Arrival } from '../arrival/arrival.ts'
+import type { Protocol } from '../protocols/protocol.ts'
+import type { ResponseRelay } from '../answer/response-relay.ts'
+import type { EngineTarget } from '../targets/targets.ts'
+
+/** Who ended an exchange early: the caller left, the engine failed, or the gateway ended it because the caller lost access */
+export type BrokenBy = 'caller' | 'engine' | 'gateway'
+
+/** An ended request, for the access log, metrics, statistics and traces. Times are on the clock of `performance.now()`. */
+export interface FinishedExchange {
+  readonly protocol: Protocol
+  readonly requestId: string
+  readonly userId: number
+  readonly modelName: string
+  readonly streams: boolean
+  /** null when the request was not sent to any deployment */
+  readonly deploymentId: string | null
+  /** Status that the caller received, or 499 if the caller left before */
+  readonly status: number
+  /** null when the exchange is complete */
+  readonly brokenBy: BrokenBy | null
+  /** null when none was metered */
+  readonly usage: TokenUsage | null
+  readonly receivedAt: number
+  /** Time in the queue */
+  readonly waitedMilliseconds: number
+  /** 0 when the engine sent nothing */
+  readonly firstByteAt: number
+  readonly endedAt: number
+  /** Milliseconds that the gateway added, without time in the queue; null when no response was forwarded */
+  readonly overheadMilliseconds: number | null
+}
+
+/** What is known of an exchange when it ends. */
+interface EndedExchange {
+  readonly arrival: Arrival
+  readonly engine: { readonly target: EngineTarget; readonly sentAt: number } | null
+  readonly relay: ResponseRelay | null
+  readonly brokenBy: BrokenBy | null
+  readonly usage: TokenUsage | null
+  readonly startedAt: number
+  readonly admittedAt: number
+  readonly firstByteAt: number
+  readonly endedAt: number
+}
+
+/** Describes an exchange that has ended. */
+export function describeExchange(exchange: EndedExchange): FinishedExchange {
+  const { engine, brokenBy, usage, firstByteAt } = exchange
+  const { protocol, caller, request, targets, receivedAt } = exchange.arrival
+  const { raw } = caller.reply
+  return {
+    protocol,
+    requestId: caller.request.id,
+    userId: caller.request.viewer.userId,
+    modelName: targets[0]!.modelName,
+    streams: request.streams,
+    deploymentId: engine === null ? null : engine.target.deploymentId,
+    status: raw.headersSent ? raw.statusCode : 499,
+    brokenBy,
+    usage,
+    receivedAt,
+    waitedMilliseconds: engine === null ? 0 : exchange.admittedAt - exchange.startedAt,
+    firstByteAt,
+    endedAt: exchange.endedAt,
+    overheadMilliseconds: overheadOf(exchange),
+  }
+}
+
+function overheadOf(exchange: EndedExchange): number | null {
+  const { arrival, engine, relay, startedAt, admittedAt, firstByteAt } = exchange
+  if (engine === null || relay === null || relay.forwardedAt === 0) return null
+  const before = startedAt - arrival.receivedAt + (engine.sentAt - admittedAt)
+  return before + relay.forwardedAt - (relay.completeAt > 0 ? relay.completeAt : firstByteAt)
+}
+
+/**
+ * The members of an exchange's line in the access log: JSON without braces, written by hand, because each request has a line. Prompts and
+ * completions are not logged.
+ */
+export function toLogMembers(exchange: FinishedExchange): string {
+  const { usage, firstByteAt, receivedAt, endedAt } = exchange
+  return (
+    `"reqId":"${exchange.requestId}","method":"POST","route":"${exchange.protocol.path}","status":${exchange.status},` +
+    `"ms":${Math.round(endedAt - receivedAt)},` +
+    `"first_byte_ms":${firstByteAt > 0 ? Math.round(firstByteAt - receivedAt) : null},"user":${exchange.userId},` +
+    `"deployment":${quote(exchange.deploymentId)},"model":${JSON.stringify(exchange.modelName)},` +
+    `"stream":${exchange.streams},"input_tokens":${usage === null ? null : usage.inputTokens},` +
+    `"output_tokens":${usage === null ? null : usage.outputTokens},"broken_by":${quote(exchange.brokenBy)}`
+  )
+}
+
+/** The JSON of a text that needs no escapes, or of null. */
+function quote(text: string | null): string {
+  return text === null ? 'null' : `"${text}"`
+}

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto'
+import type { Database } from '../../../database/tables.ts'
+import type { Logger } from 'pino'
+import { reportLoads } from '../../deployments/serving/instance-loads.ts'
+import type { Admission } from '../waiting/admission.ts'
+import type { Waking } from '../waiting/waking.ts'
+
+const intervalMilliseconds = 1_000
+
+/**
+ * Tells the workers every second what this process has in flight at each instance, and what waits for a deployment to wake up, so that they
+ * know which deployments are idle, how many instances they need, and when a draining instance has finished. Says nothing about those that
+ * nobody uses.
+ */
+export function reportInFlight(
+  { db, log }: { db: Database; log: Pick<Logger, 'warn'> },
+  admission: Pick<Admission, 'takeUsed'>,
+  waking: Pick<Waking, 'takeHeld'>,
+): { close(): Promise<void> } {
+  const processId = randomUUID()
+  let reporting: Promise<void> = Promise.resolve()
+  let isReporting = false
+
+  async function report(): Promise<void> {
+    const loads = [...admission.takeUsed()].map(([instanceId, inFlight]) => ({ instanceId, inFlight }))
+    const held = [...waking.takeHeld()].map(([deploymentId, requests]) => ({ deploymentId, requests }))
+    await reportLoads(db, processId, loads, held)
+  }
+
+  const timer = setInterval(() => {
+    if (isReporting) return
+    isReporting = true
+    reporting = report()
+      .catch((error: unknown) => log.warn({ err: error }, 'could not report the requests in flight'))
+      .finally(() => {
+        isReporting = false
+      })
+  }, intervalMilliseconds)
+  timer.unref()
+  return {
+    async close() {
+      clearInterval(timer)
+      await reporting
+    },
+  }
+}

@@ -1,0 +1,160 @@
+import type { Logger } from 'pino'
+import { isDatabaseUnavailable } from '../../../database/connect.ts'
+import type { Notifications } from '../../../database/notifications.ts'
+import type { Database } from '../../../database/tables.ts'
+import type { ApplicationError } from '../../../base/errors.ts'
+import { findLostAccess } from '../../deployments/serving/lost-access.ts'
+import type { Access } from '../../deployments/serving/lost-access.ts'
+import { leaveLostEngines } from './lost-engines.ts'
+import type { MovableRequest } from './lost-engines.ts'
+
+/** A request in flight that ends when its caller loses access, and moves when its engine is lost. */
+export interface Revocable extends Access, MovableRequest {
+  /** Its index among the requests in flight, or -1 */
+  openIndex: number
+  /** When the request arrived, before its caller was looked up, on the clock of `performance.now()` */
+  readonly arrivedAt: number
+  /** Ends the request with this error. */
+  revoke(error: unknown): void
+  /** Takes these deployments from the request, and ends it with this error if it can't do without them. */
+  loseDeployments(ids: ReadonlySet<string>, error: ApplicationError): void
+}
+
+/** The requests in flight of this process. */
+export interface OpenRequests {
+  add(request: Revocable): void
+  delete(request: Revocable): void
+  close(): void
+}
+
+/** The access of a request counts for so long while the database can't confirm it. */
+const outageMilliseconds = 300_000
+const retryMilliseconds = 500
+
+/**
+ * Ends requests whose caller's session was revoked, or whose caller may not call the deployment anymore. Moves those whose engine is lost
+ * to another one.
+ */
+export function trackOpenRequests(
+  db: Database,
+  notifications: Notifications,
+  log: Pick<Logger, 'warn'>,
+): OpenRequests {
+  // Not a Set: V8's outgrown hash tables refer to their successors. Once one is in old space, minor collections keep all later tables
+  // and their requests, which doubled the CPU time of a chat.
+  const open: Revocable[] = []
+  const checks = new AccessChecks(db, log)
+  let changedAt = -Infinity
+  const listOf = (payload: string) =>
+    open.filter(({ userId }) => payload === '' || userId === Number(payload))
+  function checkAccess(requests: readonly Revocable[]): void {
+    changedAt = performance.now()
+    checks.begin(requests)
+  }
+  function checkAll(requests: readonly Revocable[]): void {
+    checkAccess(requests)
+    leaveLostEngines(db, requests).catch((error: unknown) =>
+      log.warn({ err: error }, 'could not move requests of lost engines'),
+    )
+  }
+  const stops = [
+    notifications.subscribe('session_revoked', (payload) => checkAccess(listOf(payload))),
+    // A deployment may not be shared anymore, or have another owner, or an engine less.
+    notifications.subscribe('deployment_changed', (payload) => checkAll(listOf(payload))),
+    notifications.onReconnected(() => checkAll([...open])),
+  ]
+  return {
+    add(request) {
+      request.openIndex = open.push(request) - 1
+      // The caller may have lost access while the body arrived.
+      if (request.arrivedAt <= changedAt) checks.begin([request])
+    },
+    delete(request) {
+      const index = request.openIndex
+      if (index < 0) return
+      request.openIndex = -1
+      const last = open.pop()!
+      if (last === request) return
+      open[index] = last
+      last.openIndex = index
+    },
+    close() {
+      stops.forEach((stop) => stop())
+      checks.close()
+    },
+  }
+}
+
+/**
+ * Asks the database who has lost access, and ends those requests. While the database is unavailable, it asks again. After five minutes
+ * the requests that the database has not confirmed end too.
+ */
+class AccessChecks {
+  readonly #db: Database
+  readonly #log: Pick<Logger, 'warn'>
+  /** Requests to ask about again, with the time of their first check on the monotonic clock */
+  #unconfirmed = new Map<Revocable, number>()
+  #retry: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(db: Database, log: Pick<Logger, 'warn'>) {
+    this.#db = db
+    this.#log = log
+  }
+
+  begin(requests: readonly Revocable[]): void {
+    const now = performance.now()
+    void this.#check(new Map(requests.map((request) => [request, now])))
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#retry)
+  }
+
+  async #check(since: ReadonlyMap<Revocable, number>): Promise<void> {
+    const requests = [...since.keys()].filter(isOpen)
+    if (requests.length === 0) return
+    try {
+      for (const { access: request, deploymentIds, error } of await findLostAccess(this.#db, requests)) {
+        if (!isOpen(request)) continue
+        if (deploymentIds === null) request.revoke(error)
+        else request.loseDeployments(deploymentIds, error)
+      }
+    } catch (error) {
+      const oldest = isDatabaseUnavailable(error) ? performance.now() - outageMilliseconds : Infinity
+      const expired = requests.filter((request) => since.get(request)! <= oldest)
+      if (expired.length > 0) {
+        this.#log.warn(
+          { err: error, requests: expired.length },
+          'nobody can confirm the access of requests; they end',
+        )
+      }
+      for (const request of expired) end(request, error)
+      this.#askAgain(since)
+    }
+  }
+
+  #askAgain(since: ReadonlyMap<Revocable, number>): void {
+    for (const [request, first] of since) {
+      if (isOpen(request)) {
+        this.#unconfirmed.set(request, Math.min(first, this.#unconfirmed.get(request) ?? first))
+      }
+    }
+    if (this.#unconfirmed.size === 0 || this.#closed) return
+    this.#retry ??= setTimeout(() => {
+      const due = this.#unconfirmed
+      this.#unconfirmed = new Map()
+      this.#retry = undefined
+      void this.#check(due)
+    }, retryMilliseconds)
+  }
+}
+
+function isOpen({ openIndex }: Revocable): boolean {
+  return openIndex >= 0
+}
+
+function end(request: Revocable, error: unknown): void {
+  if (isOpen(request)) request.revoke(error)
+}

@@ -1,0 +1,62 @@
+import { ApplicationError } from '../../../base/errors.ts'
+import type { Services } from '../../../services.ts'
+import type { Viewer } from '../../../base/viewer.ts'
+import { requireCallable, resolveDeployments } from '../../deployments/serving/serving-deployments.ts'
+import type { ServingDeployment } from '../../deployments/serving/serving-deployments.ts'
+
+const retryAfterSeconds = 5
+
+type Deps = Pick<Services, 'db'>
+
+/**
+ * Returns the viewer's running deployments that can serve `model`, without those that `among` lacks: a deployment id or the engine's uid
+ * selects one deployment, an alias or a model name selects all that have it. If none is ready, throws `AsleepError` for one that can be
+ * woken, or an error that explains the newest deployment's state; if the viewer may call none of them, the refusal.
+ */
+export async function findTargets(
+  deps: Deps,
+  viewer: Viewer,
+  model: string,
+  among?: ReadonlySet<string>,
+): Promise<ServingDeployment[]> {
+  const named = await resolveDeployments(deps, viewer, model)
+  const found = among === undefined ? named : named.filter(({ deploymentId }) => among.has(deploymentId))
+  const candidates = requireCallable(viewer, found, () => modelNotFound(model))
+  // Each request judges them again: the result is cached, and what the viewer may call can change meanwhile.
+  if (candidates.some(isReady)) return found.filter(isReady)
+  const waking = candidates.find(({ isWaking }) => isWaking)
+  if (waking !== undefined) throw new AsleepError(waking)
+  const newest = candidates.find(({ status }) => status === 'running') ?? candidates[0]
+  if (newest === undefined) {
+    throw modelNotFound(model)
+  }
+  if (newest.status === 'failed') {
+    const message = `The deployment of ${newest.modelName} has failed: ${newest.failureReason}`
+    throw new ApplicationError('deployment_failed', message)
+  }
+  const { modelName, baseModelName, status, adapterId } = newest
+  const message =
+    adapterId !== null && status === 'running'
+      ? `The deployment of ${baseModelName} does not have the adapter ${modelName} yet. Retry in a few seconds.`
+      : `The deployment of ${modelName} is ${status} and not ready for requests. Retry in a few seconds.`
+  throw new ApplicationError('deployment_not_ready', message, retryAfterSeconds)
+}
+
+function isReady({ instances }: ServingDeployment): boolean {
+  return instances.length > 0
+}
+
+/** The request has to wait until this deployment is awake. */
+export class AsleepError extends Error {
+  readonly deployment: ServingDeployment
+  constructor(deployment: ServingDeployment) {
+    super('the deployment sleeps')
+    this.deployment = deployment
+  }
+}
+
+/** A 404 for a model name without a deployment. */
+export function modelNotFound(model: string): ApplicationError {
+  const message = `You have no deployment called ${JSON.stringify(model.slice(0, 200))}.`
+  return new ApplicationError('model_not_found', message)
+}

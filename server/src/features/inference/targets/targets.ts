@@ -1,0 +1,167 @@
+import { createNotifiedCache } from '../../../database/notified-cache.ts'
+import type { NotifiedCache } from '../../../database/notified-cache.ts'
+import type { Notifications } from '../../../database/notifications.ts'
+import type { Services } from '../../../services.ts'
+import type { Viewer } from '../../../base/viewer.ts'
+import { deriveCacheSalt, deriveEngineKey } from '../../deployments/serving/engine-spec.ts'
+import type { ModelRuntime } from '../../../ports/model-runtime.ts'
+import type {
+  AdapterServing,
+  EngineRoute,
+  MeaningfulField,
+  RuntimeEngine,
+  TokenCounts,
+} from '../../../ports/runtime-engine.ts'
+import type { ServingDeployment, ServingInstance } from '../../deployments/serving/serving-deployments.ts'
+import { listEngineRoutes, listIgnoredFields } from './engine-routes.ts'
+import { findTargets } from './find-targets.ts'
+import { toGatewayError } from './gateway-errors.ts'
+
+/** An instance that serves requests, with everything needed to send one. */
+export interface EngineTarget
+  extends Omit<ServingDeployment, 'instances' | 'contextTokens'>, ServingInstance {
+  origin: string
+  /** Path of the engine's base address, usually empty */
+  basePath: string
+  /** Authorization header; null when the engine needs none. Replaced in place after the engine rejects it. */
+  authorization: string | null
+  counts: TokenCounts
+  /** Names the engine in sentences */
+  engineTitle: string
+  routes: ReadonlySet<EngineRoute>
+  /** Fields that it ignores although they change what an answer means */
+  ignoredFields: ReadonlySet<MeaningfulField>
+  /** For requests to an engine that salts its cache; null for others */
+  cacheSalt: string | null
+  /** The member `lora` of requests; null if the engine has no adapters, or selects them by name */
+  lora: string | null
+}
+
+/** The targets of each session, current organization and model name, in memory. */
+export type TargetCache = NotifiedCache<readonly EngineTarget[]>
+
+/** Entries live for at most a minute, in case a row changes without a notification. */
+export function createTargetCache(notifications: Notifications): TargetCache {
+  return createNotifiedCache(notifications, 'deployment_changed', { limit: 20_000, milliseconds: 60_000 })
+}
+
+/** Longer names match no deployment and are not cached. */
+const maxNameLength = 500
+
+/** Returns the cached targets of `model`; undefined when they are not cached. */
+export function recallTargets(
+  targets: TargetCache,
+  viewer: Viewer,
+  model: string,
+): readonly EngineTarget[] | undefined {
+  return model.length > maxNameLength ? undefined : targets.get(toKey(viewer, model))
+}
+
+function toKey({ session, organizationId }: Viewer, model: string): string {
+  return `${session.id} ${organizationId} ${model}`
+}
+
+export interface TargetDeps extends Pick<Services, 'db' | 'runtime' | 'secretKey'> {
+  inference: { targets: TargetCache }
+}
+
+/** Reads the targets of `model` from the database and caches them. Throws the error for the caller when there are none. */
+export async function loadTargets(
+  deps: TargetDeps,
+  viewer: Viewer,
+  model: string,
+): Promise<readonly EngineTarget[]> {
+  const load = async () => ({ value: await readTargets(deps, viewer, model), userId: viewer.userId })
+  if (model.length > maxNameLength) return (await load()).value
+  const found = await deps.inference.targets.load(toKey(viewer, model), load)
+  return found ?? []
+}
+
+/** Reads the current targets of `model` from the database, among these deployments or among all. Throws as `loadTargets`. */
+export async function readTargets(
+  deps: Omit<TargetDeps, 'inference'>,
+  viewer: Viewer,
+  model: string,
+  among?: ReadonlySet<string>,
+): Promise<EngineTarget[]> {
+  return toTargets(deps, await findTargets(deps, viewer, model, among))
+}
+
+/** Omits instances whose authorization can't be obtained. Throws if none is left. */
+async function toTargets(
+  deps: Pick<TargetDeps, 'runtime' | 'secretKey'>,
+  deployments: readonly ServingDeployment[],
+): Promise<EngineTarget[]> {
+  const results = await Promise.allSettled(
+    deployments.flatMap(({ instances, ...deployment }) =>
+      instances.map((instance) => toTarget(deps, { ...deployment, ...instance })),
+    ),
+  )
+  const targets = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const rejected = results.find((result) => result.status === 'rejected')
+  if (targets.length === 0 && rejected !== undefined) throw toGatewayError(rejected.reason)
+  return targets
+}
+
+async function toTarget(
+  { runtime, secretKey }: Pick<TargetDeps, 'runtime' | 'secretKey'>,
+  instance: Omit<ServingDeployment, 'instances' | 'contextTokens'> & ServingInstance,
+): Promise<EngineTarget> {
+  const { engineUrl, deploymentId, instanceId: engineId, modelUid } = instance
+  const { origin, pathname } = new URL(engineUrl)
+  const engine = findEngine(runtime, instance)
+  const selected = selectAdapter(engine?.adapters, instance)
+  return {
+    ...instance,
+    servedModelName: selected.name ?? runtime.nameModel?.({ engineId, modelUid }) ?? instance.servedModelName,
+    lora: selected.lora,
+    origin,
+    counts: engine?.counts ?? noCounts,
+    engineTitle: engine?.title ?? 'The engine',
+    routes: engine === undefined ? noRoutes : listRoutes(engine, instance),
+    ignoredFields: engine === undefined ? noFields : listIgnoredFields(engine),
+    cacheSalt:
+      engine?.saltsCache === true && instance.modelType === 'LLM'
+        ? deriveCacheSalt(secretKey, instance.organizationId)
+        : null,
+    basePath: pathname.replace(/\/+$/, ''),
+    authorization:
+      runtime.authorizeEngine === undefined
+        ? `Bearer ${deriveEngineKey(secretKey, deploymentId)}`
+        : await runtime.authorizeEngine(engineUrl),
+  }
+}
+
+/** How a request to an engine selects an adapter, or none. */
+function selectAdapter(
+  serving: AdapterServing | undefined,
+  { adapterId, engineAdapters }: Pick<ServingDeployment, 'adapterId'> & ServingInstance,
+): { name: string | null; lora: string | null } {
+  if (engineAdapters.length === 0 || serving === undefined) return { name: null, lora: null }
+  if (serving.selectedBy === 'name') return { name: adapterId, lora: null }
+  // Without a scale for each, the engine would apply all of them.
+  const scales = engineAdapters.map((each, id) => ({ id, scale: each === adapterId ? 1 : 0 }))
+  return { name: null, lora: JSON.stringify(scales) }
+}
+
+/** The routes of an engine, without those on which a request can't say which of its adapters it wants. */
+function listRoutes(
+  engine: RuntimeEngine,
+  { engineAdapters }: Pick<ServingInstance, 'engineAdapters'>,
+): ReadonlySet<EngineRoute> {
+  const routes = listEngineRoutes(engine)
+  const deaf = engineAdapters.length === 0 ? undefined : engine.adapters?.deafRoutes
+  return deaf === undefined ? routes : new Set([...routes].filter((route) => !deaf.includes(route)))
+}
+
+const noCounts: TokenCounts = { inEvents: 'none', afterAbort: 'none' }
+const noRoutes: ReadonlySet<EngineRoute> = new Set()
+const noFields: ReadonlySet<MeaningfulField> = new Set()
+
+/** The engine of a deployment; undefined if it belongs to a runtime that is no longer configured. */
+function findEngine(
+  { engines }: Pick<ModelRuntime, 'engines'>,
+  { format }: Pick<ServingDeployment, 'format'>,
+): RuntimeEngine | undefined {
+  return engines.find(({ formats }) => formats.includes(format))
+}

@@ -1,0 +1,146 @@
+import { expect, test } from 'vitest'
+import type { Viewer } from '../../../base/viewer.ts'
+import { createCircuitBreakers } from '../../../gateway/circuit-breakers.ts'
+import { Admission } from './admission.ts'
+import type { AdmissionRequest } from './admission.ts'
+import type { EngineTarget } from '../targets/targets.ts'
+
+const limits = {
+  perUser: 4096,
+  perDeployment: 100,
+  queued: 1000,
+  queueMilliseconds: 1000,
+  turnMilliseconds: 1000,
+}
+
+function makeTarget(parallelSequences: number | null): EngineTarget {
+  return {
+    deploymentId: 'a',
+    instanceId: 'a1',
+    ownerId: 1,
+    sharedWith: null,
+    organizationId: 1,
+    modelName: 'm',
+    baseModelName: 'm',
+    adapterId: null,
+    alias: null,
+    modelType: 'LLM',
+    format: 'ggufv2',
+    counts: { inEvents: 'none', afterAbort: 'none' },
+    engineTitle: 'The engine',
+    routes: new Set(),
+    ignoredFields: new Set(),
+    cacheSalt: null,
+    lora: null,
+    engineAdapters: [],
+    modelUid: 'dep-a',
+    servedModelName: 'dep-a',
+    status: 'running',
+    failureReason: null,
+    isWaking: false,
+    createdAt: new Date(0),
+    engineUrl: 'http://127.0.0.1:1',
+    contextTokens: 2048,
+    parallelSequences,
+    origin: 'http://127.0.0.1:1',
+    basePath: '',
+    authorization: null,
+  }
+}
+
+function makeRequest(
+  target: EngineTarget,
+  userId: number,
+  admit: AdmissionRequest['admit'],
+): AdmissionRequest {
+  return {
+    userId,
+    viewer: null as unknown as Viewer,
+    model: 'm',
+    targets: [target],
+    refusedBy: new Set(),
+    promptTokens: 10,
+    hashPrefix: () => null,
+    generatedTokens: () => 0,
+    admit,
+    reject: () => {},
+  }
+}
+
+function countAdmitted(parallelSequences: number | null, sharedWith: 'organization' | null = null): number {
+  const admission = new Admission(limits, createCircuitBreakers())
+  let admitted = 0
+  const target = { ...makeTarget(parallelSequences), sharedWith }
+  for (let count = 0; count < 200; count += 1)
+    admission.request(makeRequest(target, 1, () => (admitted += 1)))
+  admission.close()
+  return admitted
+}
+
+test('requests in flight follow the sequences of the engine, up to the configured limit', () => {
+  expect(countAdmitted(1)).toBe(32)
+  expect(countAdmitted(2)).toBe(64)
+  expect(countAdmitted(256)).toBe(100)
+  expect(countAdmitted(null)).toBe(100)
+})
+
+test('a shared deployment gets as many requests as its engine processes at the same time', () => {
+  expect(countAdmitted(1, 'organization')).toBe(1)
+  expect(countAdmitted(8, 'organization')).toBe(8)
+  expect(countAdmitted(null, 'organization')).toBe(100)
+})
+
+test.each([1, 2, 5])(
+  'a flood to a shared deployment delays each of %i other callers by at most one request of each caller',
+  async (others) => {
+    const admission = new Admission(limits, createCircuitBreakers())
+    const target = { ...makeTarget(1), sharedWith: 'organization' as const }
+    const admitted: AdmissionRequest[] = []
+    const request = (userId: number) => {
+      const made = makeRequest(target, userId, () => void admitted.push(made))
+      admission.request(made)
+    }
+    for (let count = 0; count < 500; count += 1) request(0)
+    for (let userId = 1; userId <= others; userId += 1) request(userId)
+    const endNext = async () => {
+      admission.release(admitted.at(-1)!, target)
+      await Promise.resolve()
+    }
+    while (admitted.length < 33 + others) await endNext()
+    for (let userId = 1; userId <= others; userId += 1) {
+      expect(admitted.findIndex((each) => each.userId === userId)).toBeLessThanOrEqual(others + 1)
+    }
+    admission.close()
+  },
+)
+
+test('a request that waits for its turn leaves the queue when its caller leaves', async () => {
+  const admission = new Admission(limits, createCircuitBreakers())
+  const target = { ...makeTarget(1), sharedWith: 'organization' as const }
+  const admitted: number[] = []
+  const [first, second, third] = [1, 2, 3].map((userId) =>
+    makeRequest(target, userId, () => void admitted.push(userId)),
+  )
+  for (const request of [first!, second!, third!]) admission.request(request)
+  admission.cancel(second!)
+  expect(admission.queued).toBe(1)
+  admission.release(first!, target)
+  await Promise.resolve()
+  expect(admitted).toEqual([1, 3])
+  admission.close()
+})
+
+test('requests in the queue go to a target that was added while they wait', () => {
+  const admission = new Admission({ ...limits, perDeployment: 2 }, createCircuitBreakers())
+  const target = makeTarget(null)
+  const admitted: string[] = []
+  for (let count = 0; count < 5; count += 1) {
+    admission.request(makeRequest(target, 1, ({ instanceId }) => void admitted.push(instanceId)))
+  }
+  expect(admitted).toEqual(['a1', 'a1'])
+  for (const request of admission.waiting) request.targets = [target, { ...target, instanceId: 'a2' }]
+  admission.retry()
+  expect(admitted).toEqual(['a1', 'a1', 'a2', 'a2'])
+  expect(admission.queued).toBe(1)
+  admission.close()
+})

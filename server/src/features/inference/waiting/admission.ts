@@ -1,0 +1,314 @@
+import { RateLimitedError } from '../../../base/errors.ts'
+import type { Viewer } from '../../../base/viewer.ts'
+import type { CircuitBreakers } from '../../../gateway/circuit-breakers.ts'
+import { Counts } from './counts.ts'
+import type { ReadonlyCounts } from './counts.ts'
+import { pickByHash } from './prefix-routing.ts'
+import type { EngineTarget } from '../targets/targets.ts'
+import { Turns } from './turns.ts'
+import type { TurnRequest } from './turns.ts'
+import { WaitingRequests, isShared } from './waiting-requests.ts'
+import type { TargetedRequest } from './waiting-requests.ts'
+
+/** Limits on requests in flight and in the queue. */
+export interface AdmissionLimits {
+  perUser: number
+  perDeployment: number
+  /** Most requests that wait for one deployment */
+  queued: number
+  queueMilliseconds: number
+  /** How long a request may wait for its turn at a shared deployment */
+  turnMilliseconds: number
+}
+
+/** Requests in flight for each sequence of an engine: about what a sequence works off before callers give up waiting. */
+const requestsPerSequence = 32
+
+export interface AdmissionRequest extends TargetedRequest, TurnRequest {
+  readonly viewer: Viewer
+  /** As the request names it */
+  readonly model: string
+  /** A hash that all requests of a conversation have; null for others. Called only if there is a choice. */
+  hashPrefix(): number | null
+  /** Called once, immediately or later. The request must call `release` when it ends. */
+  admit(target: EngineTarget): void
+  /** Called instead of `admit` when the queue is full or the wait timed out. */
+  reject(error: Error): void
+}
+
+/**
+ * Admits requests within the limits of their user and instance. More requests wait in a queue; the rest get a 429. Each user has a
+ * queue. A request that waits for a full deployment does not block requests to other deployments. An instance of a shared one gets only
+ * as many requests as its engine processes at the same time, because the engine's own queue knows no turns. The others wait here for theirs.
+ */
+export class Admission {
+  readonly #limits: AdmissionLimits
+  readonly #breakers: CircuitBreakers
+  readonly #inFlight = new Counts<string>()
+  readonly #inFlightByDeployment = new Counts<string>()
+  /** Estimated tokens of the prompts in flight by instance id */
+  readonly #tokens = new Counts<string>()
+  /** Instances that had a request since `takeUsed` */
+  #used = new Set<string>()
+  readonly #inFlightByUser = new Counts<number>()
+  readonly #allCounts = [this.#inFlight, this.#inFlightByDeployment, this.#tokens, this.#inFlightByUser]
+  readonly #waiting = new WaitingRequests<AdmissionRequest>()
+  /** Of shared deployments with requests, by id */
+  readonly #turns = new Map<string, Turns>()
+
+  constructor(limits: AdmissionLimits, breakers: CircuitBreakers) {
+    this.#limits = limits
+    this.#breakers = breakers
+  }
+
+  /** Requests in flight by instance id */
+  get inFlight(): ReadonlyCounts {
+    return this.#inFlight
+  }
+
+  /** Requests in flight by deployment id */
+  get inFlightByDeployment(): ReadonlyCounts {
+    return this.#inFlightByDeployment
+  }
+
+  /**
+   * The instances that had or have a request since the last call, with how many are in flight or wait for each. Forgets those without
+   * requests, so it must be called regularly.
+   */
+  takeUsed(): Map<string, number> {
+    const waiting = new Counts<string>()
+    for (const { instanceId } of this.#waiting.firstTargets()) waiting.add(instanceId, 1)
+    const ids = new Set([...this.#used, ...waiting.keys()])
+    const used = new Map([...ids].map((id) => [id, this.#inFlight.get(id) + waiting.get(id)]))
+    // An instance with requests is in use until they end, which makes it used again.
+    this.#used = new Set(this.#inFlight.keys())
+    for (const counts of this.#allCounts) counts.sweep()
+    return used
+  }
+
+  /** Requests in the queue by the deployment that they would go to first */
+  countWaiting(): Counts<string> {
+    const counts = new Counts<string>()
+    for (const { deploymentId } of this.#waiting.firstTargets()) counts.add(deploymentId, 1)
+    return counts
+  }
+
+  /** Requests in the queue */
+  get queued(): number {
+    return this.#waiting.size
+  }
+
+  /** The requests in the queue */
+  get waiting(): readonly AdmissionRequest[] {
+    return this.#waiting.list()
+  }
+
+  /** Admits requests in the queue whose targets have changed. */
+  retry(): void {
+    for (const userId of this.#waiting.userIds()) this.#admitOwn(userId)
+  }
+
+  /** Admits a request, lets it wait, or rejects it. */
+  request(request: AdmissionRequest): void {
+    // Somebody may wait although there is room.
+    const waits = this.#waiting.hasShared && isShared(request)
+    const target = waits ? null : this.#tryAdmit(request)
+    if (target !== null) return request.admit(target)
+    this.#enqueue(request)
+    if (waits) for (const { deploymentId } of request.targets) this.#admitByTurns(deploymentId)
+  }
+
+  /**
+   * Returns the best target for a request; null when all are full or refused it. A conversation goes where its prefix is, other requests
+   * go where the fewest are in flight.
+   */
+  pickTarget(request: AdmissionRequest): EngineTarget | null {
+    const { targets, refusedBy } = request
+    if (targets.length === 1 && refusedBy.size === 0) {
+      const only = targets[0]!
+      return this.#hasRoom(only) ? only : null
+    }
+    return this.#pickAmong(
+      request,
+      targets.filter(({ instanceId }) => !refusedBy.has(instanceId)),
+    )
+  }
+
+  /** An admitted request has left the instance. Its generated tokens may become known in the same turn of the event loop. */
+  release(request: AdmissionRequest, target: EngineTarget): void {
+    const { deploymentId } = target
+    this.#leave(request, target)
+    if (this.#waiting.hasShared || this.#turns.has(deploymentId)) {
+      queueMicrotask(() => {
+        this.#turns.get(deploymentId)?.leave(request)
+        this.#admitByTurns(deploymentId)
+      })
+    }
+    if (!this.#waiting.isEmpty) this.#admitOwn(request.userId)
+  }
+
+  /** Moves an admitted request to another instance. */
+  transfer(request: AdmissionRequest, from: EngineTarget, to: EngineTarget): void {
+    this.#leave(request, from)
+    this.#turns.get(from.deploymentId)?.leave(request)
+    this.#enter(request, to)
+  }
+
+  /** Removes a queued request whose caller has left. */
+  cancel(request: AdmissionRequest): void {
+    this.#waiting.remove(request)
+  }
+
+  close(): void {
+    this.#waiting.clear()
+  }
+
+  #load({ instanceId }: EngineTarget): number {
+    return this.#inFlight.get(instanceId)
+  }
+
+  #pickAmong(request: AdmissionRequest, targets: readonly EngineTarget[]): EngineTarget | null {
+    const available = targets.filter((target) => this.#hasRoom(target))
+    const healthy = available.filter(({ instanceId }) => !this.#breakers.isOpen(instanceId))
+    const candidates = healthy.length > 0 ? healthy : available
+    const [first, ...others] = candidates
+    if (first === undefined || others.length === 0) return first ?? null
+    const hash = request.hashPrefix()
+    if (hash !== null) return this.#pickByHash(hash, candidates)
+    return others.reduce((best, other) => (this.#load(other) < this.#load(best) ? other : best), first)
+  }
+
+  #pickByHash(hash: number, targets: readonly EngineTarget[]): EngineTarget {
+    const places = targets.map((target) => ({
+      id: target.instanceId,
+      requests: this.#load(target),
+      sequences: target.parallelSequences ?? Infinity,
+      tokens: this.#tokens.get(target.instanceId),
+      target,
+    }))
+    return pickByHash(hash, places).target
+  }
+
+  #hasRoom(target: EngineTarget): boolean {
+    return this.#load(target) < findPlaces(target, this.#limits, target.sharedWith === null)
+  }
+
+  #mayStart(userId: number): boolean {
+    return this.#inFlightByUser.get(userId) < this.#limits.perUser
+  }
+
+  #tryAdmit(request: AdmissionRequest): EngineTarget | null {
+    const target = this.#mayStart(request.userId) ? this.pickTarget(request) : null
+    if (target !== null) this.#enter(request, target)
+    return target
+  }
+
+  #enter(request: AdmissionRequest, { instanceId, deploymentId, sharedWith }: EngineTarget): void {
+    this.#inFlightByUser.add(request.userId, 1)
+    this.#inFlight.add(instanceId, 1)
+    this.#used.add(instanceId)
+    this.#inFlightByDeployment.add(deploymentId, 1)
+    this.#tokens.add(instanceId, request.promptTokens)
+    if (sharedWith !== null) this.#turnsOf(deploymentId).enter(request)
+  }
+
+  #leave(
+    { userId, promptTokens }: AdmissionRequest,
+    { instanceId, deploymentId }: Pick<EngineTarget, 'instanceId' | 'deploymentId'>,
+  ): void {
+    this.#inFlightByUser.add(userId, -1)
+    this.#inFlight.add(instanceId, -1)
+    this.#used.add(instanceId)
+    this.#inFlightByDeployment.add(deploymentId, -1)
+    this.#tokens.add(instanceId, -promptTokens)
+  }
+
+  #turnsOf(deploymentId: string): Turns {
+    const existing = this.#turns.get(deploymentId)
+    if (existing !== undefined) return existing
+    const created = new Turns()
+    this.#turns.set(deploymentId, created)
+    return created
+  }
+
+  #enqueue(request: AdmissionRequest): void {
+    const wanted = request.targets[0]!
+    const shared = isShared(request)
+    const { queued, turnMilliseconds, queueMilliseconds } = this.#limits
+    // What an unshared deployment has in flight beyond the sequences of its engine waits here.
+    const places = shared ? findPlaces(wanted, this.#limits, true) : 0
+    if (this.#waiting.countAhead(request) >= places + queued) {
+      return request.reject(tooManyRequests(this.#limits))
+    }
+    this.#waiting.add(request, shared ? turnMilliseconds : queueMilliseconds, () =>
+      request.reject(tooManyRequests(this.#limits)),
+    )
+  }
+
+  /** Admits what the user's own requests in flight kept waiting. */
+  #admitOwn(userId: number): void {
+    const shared = new Set<string>()
+    // Most requests of a long queue have the same targets.
+    const full = new Set<readonly EngineTarget[]>()
+    for (const request of this.#waiting.listOf(userId)) {
+      if (!this.#mayStart(userId)) break
+      if (full.has(request.targets)) continue
+      if (isShared(request)) {
+        for (const { deploymentId } of request.targets) shared.add(deploymentId)
+        continue
+      }
+      const target = this.#tryAdmit(request)
+      if (target === null) {
+        if (request.refusedBy.size === 0) full.add(request.targets)
+        continue
+      }
+      this.#waiting.remove(request)
+      request.admit(target)
+    }
+    for (const deploymentId of shared) this.#admitByTurns(deploymentId)
+  }
+
+  /** Admits requests that wait for a shared deployment while it has room. */
+  #admitByTurns(deploymentId: string): void {
+    for (;;) {
+      const first = this.#findFirst(deploymentId)
+      if (first.size === 0) break
+      const { request, target } = first.get(this.#turnsOf(deploymentId).next(first.keys()))!
+      this.#waiting.remove(request)
+      this.#enter(request, target)
+      request.admit(target)
+    }
+    const turns = this.#turns.get(deploymentId)
+    if (turns === undefined) return
+    if (!this.#waiting.isAwaited(deploymentId)) turns.rest()
+    if (turns.isIdle) this.#turns.delete(deploymentId)
+  }
+
+  /** The first waiting request of each user whom a shared deployment has room for. */
+  #findFirst(deploymentId: string) {
+    const first = new Map<number, { request: AdmissionRequest; target: EngineTarget }>()
+    if (!this.#waiting.hasShared) return first
+    for (const { request, targets } of this.#waiting.firstOfEach(deploymentId)) {
+      const target = this.#mayStart(request.userId) ? this.#pickAmong(request, targets) : null
+      if (target !== null) first.set(request.userId, { request, target })
+    }
+    return first
+  }
+}
+
+/** How many requests an instance may have in flight: with a queue in its engine, or only those that the engine processes. */
+function findPlaces(
+  { parallelSequences }: EngineTarget,
+  { perDeployment }: AdmissionLimits,
+  usesEngineQueue: boolean,
+): number {
+  const perSequence = usesEngineQueue ? requestsPerSequence : 1
+  return Math.min(perDeployment, (parallelSequences ?? Infinity) * perSequence)
+}
+
+function tooManyRequests({ queueMilliseconds }: AdmissionLimits): RateLimitedError {
+  return new RateLimitedError(
+    queueMilliseconds / 1000,
+    'Too many of your requests are in flight. Retry in a few seconds.',
+  )
+}

@@ -1,0 +1,62 @@
+import type { Viewer } from '../../../base/viewer.ts'
+import type { Services } from '../../../services.ts'
+import type { Admission, AdmissionRequest } from './admission.ts'
+import { loadTargets } from '../targets/targets.ts'
+import type { TargetDeps } from '../targets/targets.ts'
+
+type Deps = TargetDeps & Pick<Services, 'log' | 'notifications'>
+
+/**
+ * Sends queued requests to instances of their deployments that become ready while they wait, and not to those that drain or are gone. A
+ * change of targets may come with each notification; requests for the same model share one look.
+ */
+export function followTargets(
+  deps: Deps,
+  admission: Pick<Admission, 'waiting' | 'retry'>,
+): { close(): void } {
+  let isDue = false
+  let following: Promise<void> | null = null
+
+  async function follow(): Promise<void> {
+    while (isDue) {
+      isDue = false
+      const byModel = Map.groupBy(admission.waiting, toKey)
+      for (const requests of byModel.values()) await replaceTargets(deps, requests)
+      admission.retry()
+    }
+  }
+
+  function onChange(): void {
+    if (admission.waiting.length === 0) return
+    isDue = true
+    following ??= follow()
+      .catch((error: unknown) =>
+        deps.log.warn({ err: error }, 'could not look for targets of queued requests'),
+      )
+      .finally(() => {
+        following = null
+      })
+  }
+
+  const stops = [
+    deps.notifications.subscribe('deployment_changed', onChange),
+    deps.notifications.onReconnected(onChange),
+  ]
+  return { close: () => stops.forEach((stop) => stop()) }
+}
+
+function toKey({ viewer, model }: { viewer: Viewer; model: string }): string {
+  return `${viewer.session.id} ${viewer.organizationId} ${model}`
+}
+
+/** Other deployments of the model may lack what the requests need, so each request stays with those that it was meant for. */
+async function replaceTargets(deps: Deps, requests: readonly AdmissionRequest[]): Promise<void> {
+  const { viewer, model } = requests[0]!
+  // Without a target the requests wait on, as they would for a target without room.
+  const found = await loadTargets(deps, viewer, model).catch(() => [])
+  for (const request of requests) {
+    const meant = new Set(request.targets.map(({ deploymentId }) => deploymentId))
+    const targets = found.filter(({ deploymentId }) => meant.has(deploymentId))
+    if (targets.length > 0) request.targets = targets
+  }
+}
