@@ -4,7 +4,10 @@ import { LongestFirst } from './server/test/support/longest-first.ts'
 
 const services = { globalSetup: ['server/test/support/global-setup.ts'] }
 
-/** A project that `npm test` leaves out, because its tests need the component that `npm run test:<name>` provides. */
+/**
+ * A project that `npm test` leaves out, because its tests need the component that `npm run test:<name>`
+ * provides.
+ */
 function onRealComponent(
   name: string,
   include: string[],
@@ -32,7 +35,8 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          // Unit tests keep no state between files; loading every module anew would take longer than the tests.
+          // Unit tests keep no state between files; loading every module anew would take longer than the
+          // tests.
           isolate: false,
           // Generous, for properties on a busy machine
           testTimeout: 30_000,

@@ -145,7 +145,10 @@ async function prepareTargets(
   return entrants
 }
 
-/** Starts a process of each target and warms it up. Each round has its own, because two starts of one program differ by up to 15 %. */
+/**
+ * Starts a process of each target and warms it up. Each round has its own, because two starts of one program
+ * differ by up to 15 %.
+ */
 async function startTargets(
   bench: Bench,
   options: Options,

@@ -28,7 +28,10 @@ function takeTurn(): Promise<boolean> {
   })
 }
 
-/** Picks the last two cores, because the first one handles most interrupts, and pins this process to the load's core. */
+/**
+ * Picks the last two cores, because the first one handles most interrupts, and pins this process to the
+ * load's core.
+ */
 export function takeCores(): Cores {
   const count = availableParallelism()
   if (count < 2)

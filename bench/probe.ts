@@ -6,8 +6,8 @@ import type { Running } from './target.ts'
 import type { Workload } from './workloads.ts'
 
 /**
- * Sends one request and checks the meaning of the response. Returns a file with its bytes, which every later response must equal; a NUL
- * stands for any byte.
+ * Sends one request and checks the meaning of the response. Returns a file with its bytes, which every later
+ * response must equal; a NUL stands for any byte.
  */
 export async function probe(
   folder: string,
@@ -37,7 +37,10 @@ export async function probe(
   return file
 }
 
-/** True for the upstream's answer with the model of the request. A target that rewrites answers may add fields and name the model itself. */
+/**
+ * True for the upstream's answer with the model of the request. A target that rewrites answers may add fields
+ * and name the model itself.
+ */
 export function isWholeAnswer(
   text: string,
   expected: { answer: string; model: string; rewrites: boolean },
@@ -64,8 +67,8 @@ interface StreamEvent {
 }
 
 /**
- * True for a stream with every event once and in order, an end, and no usage, because the request did not ask for it. Each event names
- * the model of the request, unless the target rewrites responses.
+ * True for a stream with every event once and in order, an end, and no usage, because the request did not ask
+ * for it. Each event names the model of the request, unless the target rewrites responses.
  */
 function isWholeStream(
   text: string,

@@ -51,7 +51,10 @@ export function startProgram(options: ProgramOptions): Program {
   return { pid: child.pid, logFile, stop }
 }
 
-/** Waits until a program listens. Throws with the end of its log when the program exits first or takes too long. */
+/**
+ * Waits until a program listens. Throws with the end of its log when the program exits first or takes too
+ * long.
+ */
 export async function waitForPort(program: Program, port: number, seconds = 60): Promise<void> {
   const deadline = Date.now() + seconds * 1000
   while (!(await accepts(port))) {
@@ -145,7 +148,8 @@ function readStat(pid: number): ProcessStat | null {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // Skip the name, which is in parentheses and can contain any character.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    // In `man proc_pid_stat`, the state is field 3, the CPU time fields 14 and 15, that of ended children 16 and 17.
+    // In `man proc_pid_stat`, the state is field 3, the CPU time fields 14 and 15, that of ended children 16
+    // and 17.
     return {
       state: fields[0] ?? '',
       parent: Number(fields[1]),

@@ -31,7 +31,10 @@ export interface Workload {
   targets?: readonly string[]
   /** JSON as callers send it */
   requestBody: string
-  /** What the upstream answers: a JSON document, the text of a stream, or a stream of events, each with the usage so far if the target asks for it */
+  /**
+   * What the upstream answers: a JSON document, the text of a stream, or a stream of events, each with the
+   * usage so far if the target asks for it
+   */
   answer:
     | { whole: string }
     | { text: string }

@@ -6,7 +6,10 @@ import { common } from './src/text/common.ts'
 
 type Output = Rolldown.OutputBundle[string]
 
-/** Writes the files of the first views: a static frame, visible before any code has loaded, and preloads of the view's code. */
+/**
+ * Writes the files of the first views: a static frame, visible before any code has loaded, and preloads of
+ * the view's code.
+ */
 export function writeFirstViews(): Plugin {
   return {
     name: 'write-first-views',

@@ -29,8 +29,9 @@ interface PageRoute {
 }
 
 /**
- * Derives the first views from the descriptions of the pages. The server sends `visitor.html` to visitors without a session,
- * `first-views/NAME.html` to members at `/NAME`, `first-views/NAME-item.html` below it, and `index.html` at all other paths.
+ * Derives the first views from the descriptions of the pages. The server sends `visitor.html` to visitors
+ * without a session, `first-views/NAME.html` to members at `/NAME`, `first-views/NAME-item.html` below it,
+ * and `index.html` at all other paths.
  */
 export async function readFirstViews(): Promise<FirstView[]> {
   const { module } = await runnerImport<typeof Router>('/src/router.tsx', {

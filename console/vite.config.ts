@@ -16,7 +16,8 @@ export default defineConfig({
   html: { cspNonce: '__CSP_NONCE__' },
   resolve: {
     alias: {
-      // Its browser build parses KaTeX's HTML in the document, where the content security policy reports every inline style.
+      // Its browser build parses KaTeX's HTML in the document, where the content security policy reports
+      // every inline style.
       'hast-util-from-html-isomorphic': fileURLToPath(import.meta.resolve('hast-util-from-html-isomorphic')),
     },
   },
@@ -26,8 +27,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
-        // Each group includes its imports: code of every page, the first views of members and visitors, and code of dialogs, menus and
-        // messages. Many small files would compress worse and need more requests.
+        // Each group includes its imports: code of every page, the first views of members and visitors, and
+        // code of dialogs, menus and messages. Many small files would compress worse and need more requests.
         codeSplitting: {
           groups: [
             { name: 'early', test: /console.src.api.early/ },
@@ -57,7 +58,10 @@ export default defineConfig({
   },
 })
 
-/** Provides `virtual:common-passwords`: the passwords that the server rejects with PASSWORD_BLOCKLIST=on, a tenth of the package's. */
+/**
+ * Provides `virtual:common-passwords`: the passwords that the server rejects with PASSWORD_BLOCKLIST=on, a
+ * tenth of the package's.
+ */
 function listCommonPasswords(): Plugin {
   const name = 'virtual:common-passwords'
   return {

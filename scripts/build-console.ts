@@ -20,7 +20,10 @@ const sources = [
 /** The folder from which the server serves the console. */
 const consoleDist = join(folder, 'dist')
 
-/** Builds `console/dist` if necessary. Returns whether it exists afterwards; it is not built without Vite, a development dependency. */
+/**
+ * Builds `console/dist` if necessary. Returns whether it exists afterwards; it is not built without Vite, a
+ * development dependency.
+ */
 export function buildConsole(): boolean {
   const built = join(consoleDist, 'index.html')
   if (existsSync(built) && !isNewerThan(statSync(built).mtimeMs)) return true

@@ -1,6 +1,6 @@
-// Compares the Hugging Face repositories of the catalog file with the Hub: whether they and their files exist, sizes, context lengths and
-// licenses to accept. `npm run catalog:check -- FILE` compares another file than CATALOG_FILE. Exits with 1 if something differs, and
-// with 2 if something could not be compared.
+// Compares the Hugging Face repositories of the catalog file with the Hub: whether they and their files
+// exist, sizes, context lengths and licenses to accept. `npm run catalog:check -- FILE` compares another file
+// than CATALOG_FILE. Exits with 1 if something differs, and with 2 if something could not be compared.
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
 import { z } from 'zod'
@@ -134,7 +134,10 @@ const lengthsSchema = z.object({
 })
 const configSchema = lengthsSchema.extend({ text_config: lengthsSchema.optional().catch(undefined) })
 
-/** The context length that a repository states; null if it states none, or only to those who accepted its license. */
+/**
+ * The context length that a repository states; null if it states none, or only to those who accepted its
+ * license.
+ */
 async function findContext({ repo, revision, variants }: Source, snapshot: Snapshot, hub: Hub) {
   if (snapshot.gguf?.context_length !== undefined) return snapshot.gguf.context_length
   const hasConfig = snapshot.siblings.some(({ rfilename }) => rfilename === 'config.json')

@@ -1,5 +1,6 @@
-// Pins the Hugging Face repositories of the catalog file to their current commits, after checking that they have the files that the
-// catalog names. Other sources stay as they are. `npm run catalog:pin -- FILE` pins another file than CATALOG_FILE.
+// Pins the Hugging Face repositories of the catalog file to their current commits, after checking that they
+// have the files that the catalog names. Other sources stay as they are. `npm run catalog:pin -- FILE` pins
+// another file than CATALOG_FILE.
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { isMap, isNode, isScalar, parseDocument } from 'yaml'
@@ -40,7 +41,10 @@ async function pin(): Promise<void> {
   if (problems.length > 0) process.exitCode = 1
 }
 
-/** The `weights` of each entry below `variants`, and the number of its quantizations, in the order of the catalog's variants. */
+/**
+ * The `weights` of each entry below `variants`, and the number of its quantizations, in the order of the
+ * catalog's variants.
+ */
 function listEntries(source: string): { weights: unknown; quantizations: number }[] {
   const document = parseDocument(source)
   const content = document.toJS() as { models: { sizes: { variants: { quantizations: string[] }[] }[] }[] }

@@ -16,7 +16,10 @@ export interface RuleResult extends LoadResult {
 /** What 99 % of the requests must wait at most: a third of an instance's start */
 export const promisedWaitSeconds = 20
 
-/** Instances of about the size of a small GPU; vLLM needs a minute to start with a model of 8 billion parameters. */
+/**
+ * Instances of about the size of a small GPU; vLLM needs a minute to start with a model of 8 billion
+ * parameters.
+ */
 const fleet: SimulatedFleet = {
   sequences: 8,
   startMilliseconds: 60_000,
@@ -27,7 +30,10 @@ const fleet: SimulatedFleet = {
 /** The default: 80 % of the sequences */
 const targetConcurrency = 6
 
-/** Plays the requests with each rule. The last result is that of the fewest instances that keep the promise when they are always on. */
+/**
+ * Plays the requests with each rule. The last result is that of the fewest instances that keep the promise
+ * when they are always on.
+ */
 export function compareRules(arrivals: readonly Arrival[]): RuleResult[] {
   const meanSeconds = arrivals.reduce((sum, { duration }) => sum + duration, 0) / arrivals.length / 1000
   const settings = { ...fleet, targetConcurrency, meanSeconds }

@@ -1,4 +1,6 @@
-/** What a hub that speaks Hugging Face's API says about repositories, for the tools that maintain the catalog. */
+/**
+ * What a hub that speaks Hugging Face's API says about repositories, for the tools that maintain the catalog.
+ */
 
 import pRetry, { AbortError } from 'p-retry'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-// Checks openapi.json with Spectral's rules for OpenAPI, warnings included. `npm run openapi:lint` calls it after Redocly's linter.
+// Checks openapi.json with Spectral's rules for OpenAPI, warnings included, after Redocly's linter.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import spectral from '@stoplight/spectral-core'

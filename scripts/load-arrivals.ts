@@ -14,16 +14,20 @@ export interface SimulatedDay {
 }
 
 /**
- * The course of a weekday and the lengths of its requests follow the Azure LLM inference trace of May 2024 (CC BY; Stojkovic et al.:
- * "DynamoLLM", HPCA 2025, arXiv 2408.00741; https://github.com/Azure/AzurePublicDataset). The course is that of its service `Coding`,
- * whose callers work at the same hours, as those of one organization do: on its weekdays the busiest hour has 10 times the requests
- * of the quietest (8.6 to 11.3), and the hours have a coefficient of variation of 0.72.
+ * The course of a weekday and the lengths of its requests follow the Azure LLM inference trace of May 2024
+ * (CC BY; Stojkovic et al.: "DynamoLLM", HPCA 2025, arXiv 2408.00741;
+ * https://github.com/Azure/AzurePublicDataset). The course is that of its service `Coding`, whose callers
+ * work at the same hours, as those of one organization do: on its weekdays the busiest hour has 10 times the
+ * requests of the quietest (8.6 to 11.3), and the hours have a coefficient of variation of 0.72.
  */
 const quietestShare = 0.1
 /** With this exponent of the cosine, the hours have the trace's coefficient of variation. */
 const peakedness = 1.8
 
-/** Generated tokens of the trace's service `Conversation`, at these shares of its requests: medians and percentiles 90, 95 and 99 */
+/**
+ * Generated tokens of the trace's service `Conversation`, at these shares of its requests: medians and
+ * percentiles 90, 95 and 99
+ */
 const generatedTokens: readonly [share: number, tokens: number][] = [
   [0, 1],
   [0.5, 41],
@@ -35,13 +39,17 @@ const generatedTokens: readonly [share: number, tokens: number][] = [
 /** Its mean prompt. The distribution is assumed to be exponential. */
 const meanPromptTokens = 1_630
 
-/** Time of a token of a prompt and of an answer, in milliseconds: about a model with 8 billion parameters on one GPU */
+/**
+ * Time of a token of a prompt and of an answer, in milliseconds: about a model with 8 billion parameters on
+ * one GPU
+ */
 const promptMilliseconds = 0.2
 const outputMilliseconds = 20
 
 /**
- * Requests come in bursts: BurstGPT (Wang et al., arXiv 2401.17644) fits gamma distributions to the times between them. A shape of one
- * half gives these times a coefficient of variation of 1.4. Besides, a batch job or a class begins now and then.
+ * Requests come in bursts: BurstGPT (Wang et al., arXiv 2401.17644) fits gamma distributions to the times
+ * between them. A shape of one half gives these times a coefficient of variation of 1.4. Besides, a batch job
+ * or a class begins now and then.
  */
 const bursts = { perDay: 12, milliseconds: 180_000, factor: 2.5 }
 
@@ -63,7 +71,10 @@ export function generateArrivals({ milliseconds, peakRate, seed }: SimulatedDay)
   }
 }
 
-/** The rate at a time of the day, as a share of that in the busiest hour. A day begins and ends in its quietest hour. */
+/**
+ * The rate at a time of the day, as a share of that in the busiest hour. A day begins and ends in its
+ * quietest hour.
+ */
 export function findShare(time: number): number {
   return quietestShare + (1 - quietestShare) * ((1 - Math.cos(2 * Math.PI * time)) / 2) ** peakedness
 }

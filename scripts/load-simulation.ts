@@ -17,7 +17,9 @@ export interface SimulatedLoad {
   instances: readonly SimulatedInstance[]
 }
 
-/** A rule that says how many instances should run or start. It may keep state; each simulation has its own. */
+/**
+ * A rule that says how many instances should run or start. It may keep state; each simulation has its own.
+ */
 export interface ScalingRule {
   name: string
   intervalMilliseconds: number
@@ -42,7 +44,10 @@ export interface LoadResult {
   mostInstances: number
 }
 
-/** Plays the requests of a day on instances whose number a rule decides. Requests wait in one queue for a free sequence. */
+/**
+ * Plays the requests of a day on instances whose number a rule decides. Requests wait in one queue for a free
+ * sequence.
+ */
 export function simulateLoad(
   rule: ScalingRule,
   arrivals: readonly Arrival[],

@@ -1,5 +1,6 @@
-// Measures requests that are held while a deployment wakes up: their memory in the server, how many wakes they cause, whether all are answered,
-// and when the first one is after the engine is ready. The engine is stopped until all are held. Beside it, the memory of node:http alone.
+// Measures requests that are held while a deployment wakes up: their memory in the server, how many wakes
+// they cause, whether all are answered, and when the first one is after the engine is ready. The engine is
+// stopped until all are held. Beside it, the memory of node:http alone.
 import { spawn } from 'node:child_process'
 import { on } from 'node:events'
 import { connect } from 'node:net'

@@ -1,6 +1,7 @@
-// Measures where conversations and other requests go with each INFERENCE_ROUTING: two real engines behind one name, whose caches tell how much
-// of each prompt they had, and how long the first token took. `--engine embedded|llama-server|vllm`: llama-server is the one that
-// LLAMA_SERVER_COMMAND names; vLLM has the requirements of `npm run test:vllm`.
+// Measures where conversations and other requests go with each INFERENCE_ROUTING: two real engines behind one
+// name, whose caches tell how much of each prompt they had, and how long the first token took. `--engine
+// embedded|llama-server|vllm`: llama-server is the one that LLAMA_SERVER_COMMAND names; vLLM has the
+// requirements of `npm run test:vllm`.
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readCpuTime } from '../bench/processes.ts'
@@ -18,7 +19,10 @@ const { values } = parseArgs({
     only: { type: 'string' },
   },
 })
-/** So small that two engines on a machine with two cores are not busy all the time. Its cache takes 6 KiB a token. */
+/**
+ * So small that two engines on a machine with two cores are not busy all the time. Its cache takes 6 KiB a
+ * token.
+ */
 const shape = {
   name: 'random-prefixes-small',
   layers: 6,
@@ -121,7 +125,10 @@ async function measure(routing: string, workload: (chat: Chat) => Promise<Answer
   ]
 }
 
-/** Starts a server with engines of one model. The slots of both engines together hold all conversations, those of one don't. */
+/**
+ * Starts a server with engines of one model. The slots of both engines together hold all conversations, those
+ * of one don't.
+ */
 async function startServer(routing: string, cleanup: AsyncDisposableStack) {
   const server = await startMeasuredServer(
     {

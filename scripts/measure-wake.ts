@@ -1,5 +1,6 @@
-// Measures deployments that sleep, on the embedded engine: how long a request that wakes one takes to its first token, beside an engine that is
-// started by hand; what a wake leaves in memory; and ten models that share a machine with room for two.
+// Measures deployments that sleep, on the embedded engine: how long a request that wakes one takes to its
+// first token, beside an engine that is started by hand; what a wake leaves in memory; and ten models that
+// share a machine with room for two.
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

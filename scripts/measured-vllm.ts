@@ -11,7 +11,10 @@ import { installVllm } from './suites/vllm-environment.ts'
 
 const root = resolve(import.meta.dirname, '..')
 
-/** Settings of a server that runs this model, with random weights, on a real vLLM on the CPU; each engine has one thread. */
+/**
+ * Settings of a server that runs this model, with random weights, on a real vLLM on the CPU; each engine has
+ * one thread.
+ */
 export async function prepareVllm(
   shape: ModelShape,
   cleanup: AsyncDisposableStack,

@@ -1,4 +1,5 @@
-// Preloaded into a measured server, whose parent asks for its memory: what is left after two collections of garbage.
+// Preloaded into a measured server, whose parent asks for its memory: what is left after two collections of
+// garbage.
 import { setTimeout as delay } from 'node:timers/promises'
 
 process.on('message', (message) => {

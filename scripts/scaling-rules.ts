@@ -34,8 +34,9 @@ export function createBerthRule({ startMilliseconds, ...policy }: RuleSettings):
 }
 
 /**
- * SkyServe's `RequestRateAutoscaler` with its defaults: the rate of the last minute, looked at every 20 s, up after 300 s and down after
- * 1,200 s of the same direction (skypilot-org/skypilot, `sky/serve/autoscalers.py` and `constants.py`).
+ * SkyServe's `RequestRateAutoscaler` with its defaults: the rate of the last minute, looked at every 20 s, up
+ * after 300 s and down after 1,200 s of the same direction (skypilot-org/skypilot, `sky/serve/autoscalers.py`
+ * and `constants.py`).
  */
 export function createSkyServeRule({ targetConcurrency, meanSeconds }: RuleSettings): ScalingRule {
   const targetRate = targetConcurrency / meanSeconds
@@ -55,8 +56,8 @@ export function createSkyServeRule({ targetConcurrency, meanSeconds }: RuleSetti
 }
 
 /**
- * Ray Serve's policy with its defaults: the mean of 30 s, up after 30 s and down after 600 s of the same direction (ray-project/ray,
- * `python/ray/serve/autoscaling_policy.py` and `AutoscalingConfig`).
+ * Ray Serve's policy with its defaults: the mean of 30 s, up after 30 s and down after 600 s of the same
+ * direction (ray-project/ray, `python/ray/serve/autoscaling_policy.py` and `AutoscalingConfig`).
  */
 export function createRayServeRule({ targetConcurrency }: RuleSettings): ScalingRule {
   const mean = createMean(15)
@@ -71,8 +72,8 @@ export function createRayServeRule({ targetConcurrency }: RuleSettings): Scaling
 }
 
 /**
- * KubeAI's autoscaler with its defaults: the mean of 10 minutes, looked at every 10 s, up at once and down after 30 s of the same direction
- * (substratusai/kubeai, `internal/modelautoscaler/autoscaler.go`).
+ * KubeAI's autoscaler with its defaults: the mean of 10 minutes, looked at every 10 s, up at once and down
+ * after 30 s of the same direction (substratusai/kubeai, `internal/modelautoscaler/autoscaler.go`).
  */
 export function createKubeAiRule({ targetConcurrency }: RuleSettings): ScalingRule {
   const mean = createMean(60)

@@ -1,5 +1,6 @@
-// Prints what a day's requests cost, and how long they wait, with Berth's rule for the number of instances, with the default rules of
-// others, and with instances that are always on. The clock is simulated; the rule is Berth's own.
+// Prints what a day's requests cost, and how long they wait, with Berth's rule for the number of instances,
+// with the default rules of others, and with instances that are always on. The clock is simulated; the rule
+// is Berth's own.
 import { generateArrivals } from './load-arrivals.ts'
 import { compareRules, findWait, promisedWaitSeconds } from './compare-scaling.ts'
 

@@ -1,5 +1,6 @@
-// Measures Berth with many deployments on a real PostgreSQL: the reconciler with a simulated runtime, the checks of running engines with the
-// adapters of clusters, the deployment list over HTTP, and the ledger's jobs. `--only PART` measures one of them. It does not touch a running server.
+// Measures Berth with many deployments on a real PostgreSQL: the reconciler with a simulated runtime, the
+// checks of running engines with the adapters of clusters, the deployment list over HTTP, and the ledger's
+// jobs. `--only PART` measures one of them. It does not touch a running server.
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'

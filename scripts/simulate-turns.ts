@@ -1,5 +1,5 @@
-// Prints how long members of one organization wait for a shared deployment while one of them floods it: with turns, and first come,
-// first served. The clock is simulated; the admission is Berth's own.
+// Prints how long members of one organization wait for a shared deployment while one of them floods it: with
+// turns, and first come, first served. The clock is simulated; the admission is Berth's own.
 import { simulateTurns } from './turn-simulation.ts'
 import type { SimulatedMember } from './turn-simulation.ts'
 

@@ -6,7 +6,10 @@ import type { EngineTarget } from '../server/src/features/inference/targets/targ
 
 /** A member of a simulated organization. Times are in milliseconds on the simulation's clock. */
 export interface SimulatedMember {
-  /** Requests that the member keeps open at the same time; each answer is followed by the next request after `pause` */
+  /**
+   * Requests that the member keeps open at the same time; each answer is followed by the next request after
+   * `pause`
+   */
   parallel: number
   pause: number
   /** The requests in all */
@@ -25,7 +28,10 @@ export interface SimulatedRequest {
 
 export type TurnPolicy = 'turns' | 'first come, first served'
 
-/** Time of a token of a prompt and of an answer, in milliseconds: about a model with 8 billion parameters on one GPU */
+/**
+ * Time of a token of a prompt and of an answer, in milliseconds: about a model with 8 billion parameters on
+ * one GPU
+ */
 const promptMilliseconds = 0.2
 const outputMilliseconds = 20
 
@@ -72,8 +78,9 @@ const limits = { perUser: manyRequests, perDeployment: manyRequests, queued: man
 const patience = { queueMilliseconds: 2 ** 31 - 1, turnMilliseconds: 2 ** 31 - 1 }
 
 /**
- * Simulates the requests of members to an engine with this number of sequences, and the clock. Members are numbered from 0. `turns` is
- * Berth's admission itself. Ends when all requests are answered, or after `until` milliseconds.
+ * Simulates the requests of members to an engine with this number of sequences, and the clock. Members are
+ * numbered from 0. `turns` is Berth's admission itself. Ends when all requests are answered, or after `until`
+ * milliseconds.
  */
 export async function simulateTurns(
   policy: TurnPolicy,

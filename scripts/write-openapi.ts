@@ -6,7 +6,7 @@ import type { Application } from '../server/src/wiring/application.ts'
 import { readConfig } from '../server/src/config/config.ts'
 import { buildServer } from '../server/src/process/server.ts'
 
-// Describing the routes needs only the settings; the database and other services are used when a route is called.
+// Describing the routes needs only the settings. Only calls of routes use the database and other services.
 const application = {
   config: readConfig({}),
   log: pino({ level: 'silent' }),

@@ -1,5 +1,5 @@
-// Sends the held-out prompts to a model through the engine's HTTP API and prints the share of correct answers.
-// Usage: `node training/evaluate.ts [--model FILE] [--embedding-model FILE] [--verbose]`
+// Sends the held-out prompts to a model through the engine's HTTP API and prints the share of correct
+// answers. Usage: `node training/evaluate.ts [--model FILE] [--embedding-model FILE] [--verbose]`
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

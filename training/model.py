@@ -20,8 +20,8 @@ class Llama(nn.Module):
         self.layers = nn.ModuleList(Layer(width, heads, feed_forward) for _ in range(layers))
         self.norm = Norm(width)
         nn.init.normal_(self.embedding.weight, std=0.3)
-        # The output needs its own matrix. If it shared the embedding, tokens that never occur would drag all embeddings in
-        # one direction.
+        # The output needs its own matrix. If it shared the embedding, tokens that never occur would drag all
+        # embeddings in one direction.
         self.output = nn.Linear(width, vocabulary, bias=False) if causal else None
         if causal:
             nn.init.zeros_(self.output.weight)

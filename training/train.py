@@ -11,7 +11,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# Small matrices gain little from a second BLAS thread. Splitting the batch between our own threads scales almost linearly.
+# Small matrices gain little from a second BLAS thread. Splitting the batch between our own threads scales
+# almost linearly.
 os.environ['OMP_NUM_THREADS'] = '1'
 import torch
 from torch.nn import functional
@@ -26,19 +27,20 @@ WEIGHTS = HERE.parent / 'catalog' / 'weights'
 BUILD = HERE / 'build'
 SEED = 8
 SIZE = dict(width=128, layers=5, heads=4, feed_forward=384, context=2048)
-# Tokens in one thread's part of a batch, and the row lengths it may consist of. Each dialogue goes into the shortest row that
-# holds it.
+# Tokens in one thread's part of a batch, and the row lengths it may consist of. Each dialogue goes into the
+# shortest row that holds it.
 PART = 1024
 ROWS = (192, 512, 1024)
 # Loss weight of an answer's first token, which decides the topic of the answer.
 FIRST = 4
-# Comparing a question with a sentence is a skill that emerges abruptly or never: a few examples per batch leave it at chance.
-# For a stretch of the training, after the learning rates have halved, this share of the dialogues is of that kind. The other kinds
-# recover afterwards, and this skill remains.
+# Comparing a question with a sentence is a skill that emerges abruptly or never: a few examples per batch
+# leave it at chance. For a stretch of the training, after the learning rates have halved, this share of the
+# dialogues is of that kind. The other kinds recover afterwards, and this skill remains.
 FOCUS = dict(kind='yes_no', share=0.8, begin=0.68, end=0.76)
 # Rows filled concurrently, to reduce padding.
 OPEN_ROWS = 32
-# Words with at least this many occurrences become single tokens. So do names that people often type in lowercase.
+# Words with at least this many occurrences become single tokens. So do names that people often type in
+# lowercase.
 LEAST = 225
 IN_LOWER_CASE = {f' {name.lower()}' for name in [*DAYS, *MONTHS, *(country.split()[-1] for country, _ in CAPITALS)]}
 DESCRIPTION = {
@@ -147,7 +149,8 @@ def make_batches(documents, steps, parts):
                 rows[length].append(open_rows[length].pop(0))
         epoch = []
         for length, filled in rows.items():
-            # Long rows take longer, so all parts of a batch use rows of the same length. No thread waits for another.
+            # Long rows take longer, so all parts of a batch use rows of the same length. No thread waits for
+            # another.
             count = PART // length
             whole = [filled[start:start + count] for start in range(0, len(filled) - count + 1, count)]
             epoch += [whole[start:start + parts] for start in range(0, len(whole) - parts + 1, parts)]

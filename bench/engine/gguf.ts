@@ -70,7 +70,10 @@ export function constantVector(name: string, length: number, value: number): Ggu
   return { name, shape: [length], type: 'f32', bytes: length * 4, write }
 }
 
-/** A matrix in float32 with values between -`most` and `most`, the same pseudo-random ones for a seed every time. */
+/**
+ * A matrix in float32 with values between -`most` and `most`, the same pseudo-random ones for a seed every
+ * time.
+ */
 export function randomFloats(
   name: string,
   { columns, rows, seed, most }: { columns: number; rows: number; seed: number; most: number },

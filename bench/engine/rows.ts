@@ -136,7 +136,10 @@ async function throughput(engine: Engine, count: number): Promise<number> {
   return (tokens / Math.max(...answers.map(({ rest }) => rest))) * 1000
 }
 
-/** Tokens per second of several answers of a small model, one after the other. The first ones, while V8 still compiles, don't count. */
+/**
+ * Tokens per second of several answers of a small model, one after the other. The first ones, while V8 still
+ * compiles, don't count.
+ */
 async function repeat(engine: Engine, format?: unknown): Promise<number> {
   // The tiny model ends its answers, and only llama-server could ignore that. With a grammar, it would fail.
   const options = { ignore_eos: false, ...(format === undefined ? {} : { response_format: format }) }
@@ -166,7 +169,10 @@ async function nextToStreams(engine: Engine, words: number): Promise<{ streams: 
   return { streams: await Promise.all(streams), late }
 }
 
-/** The mean time to the first token in the second and third turn of eight conversations, of which four are answered at a time. */
+/**
+ * The mean time to the first token in the second and third turn of eight conversations, of which four are
+ * answered at a time.
+ */
 async function converse(engine: Engine): Promise<number> {
   const conversations = Array.from({ length: 8 }, () => [randomMessage(250)])
   const later: number[] = []

@@ -1,5 +1,6 @@
-// The callers of the benchmark: HTTP/1.1 requests to 127.0.0.1, one thread, one epoll. Every response is compared with the expected
-// body, byte by byte; a NUL in it stands for any byte. Prints one line of JSON. Times are monotonic, latencies in microseconds.
+// The callers of the benchmark: HTTP/1.1 requests to 127.0.0.1, one thread, one epoll. Every response is
+// compared with the expected body, byte by byte; a NUL in it stands for any byte. Prints one line of JSON.
+// Times are monotonic, latencies in microseconds.
 //
 //   load closed  closed loop: each connection sends the next request when the response is complete
 //   load rate    --rate requests per second on a fixed schedule, over as many connections as necessary; latency counts from the
@@ -124,7 +125,8 @@ static void carry_on(struct connection *c) {
     if (mode == CLOSED) {
         ask(c, now());
     } else if (mode == RATE && waiting_count > 0) {
-        // Scheduled while all connections were busy: latency counts from the scheduled time, if that was within the measurement.
+        // Scheduled while all connections were busy: latency counts from the scheduled time, if that was
+        // within the measurement.
         uint64_t since = waiting[waiting_first];
         waiting_first = (waiting_first + 1) % MOST_WAITING, waiting_count--;
         ask(c, since);

@@ -1,6 +1,7 @@
-// Replaces the engine in the benchmark: an HTTP/1.1 server on a free loopback port that sends the same prepared response to every
-// request. As engines do, it names the model of the request in the response; a request without a model is a health check. One
-// thread, one epoll. It prints its port, then reads one command per line from stdin:
+// Replaces the engine in the benchmark: an HTTP/1.1 server on a free loopback port that sends the same
+// prepared response to every request. As engines do, it names the model of the request in the response; a
+// request without a model is a health check. One thread, one epoll. It prints its port, then reads one
+// command per line from stdin:
 //
 //   whole FILE               answer with the file as application/json; its "model":"engine" becomes the model of the request
 //   stream CHUNKS MICROS     answer with a stream of CHUNKS server-sent events and [DONE]; with MICROS 0 in one write,
@@ -10,7 +11,8 @@
 //   drop                     abort every response in flight
 //   stats
 //
-// It replies to each command with its counters as one line of JSON. It exits when stdin closes. Build: gcc -O2 -o upstream upstream.c
+// It replies to each command with its counters as one line of JSON. It exits when stdin closes. Build: gcc
+// -O2 -o upstream upstream.c
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +178,8 @@ static struct bytes compose_stream(const char *model, bool usage, bool counts) {
     return answer;
 }
 
-// Finds the name of the model in a request, and prepares its responses at the first one. Returns NULL without a name.
+// Finds the name of the model in a request, and prepares its responses at the first one. Returns NULL without
+// a name.
 static const struct model *find_model(const char *body, size_t length) {
     const char *at = memmem(body, length, "\"model\":", 8), *end = body + length;
     if (at == NULL) return NULL;

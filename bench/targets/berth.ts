@@ -32,9 +32,10 @@ export async function startBerth(surroundings: Surroundings): Promise<() => Prom
 }
 
 /**
- * Berth as shipped, prepared in two steps. First a full server with an embedded database registers a user and deploys two bundled
- * models. Then the server and its engines stop, and the deployments' address is set to the upstream; no worker corrects it. Each start
- * then runs a server with ROLE=api on this database, with its log in a file.
+ * Berth as shipped, prepared in two steps. First a full server with an embedded database registers a user and
+ * deploys two bundled models. Then the server and its engines stop, and the deployments' address is set to
+ * the upstream; no worker corrects it. Each start then runs a server with ROLE=api on this database, with its
+ * log in a file.
  */
 export async function prepareBerth(
   { cores, folder, upstreamPort, cleanup }: Surroundings,
@@ -99,7 +100,10 @@ export async function createHome(folder: string, cleanup: AsyncDisposableStack) 
   return { DATA_DIR: home, DATABASE_URL: database.url, SECRET_KEY: randomBytes(32).toString('hex') }
 }
 
-/** Registers, deploys, and stops the server and its engines. Returns the session cookie and the ids of the deployments. */
+/**
+ * Registers, deploys, and stops the server and its engines. Returns the session cookie and the ids of the
+ * deployments.
+ */
 async function deployModels(
   { program, port }: { program: Program; port: number },
   home: string,
@@ -153,7 +157,10 @@ async function writeVllm(folder: string): Promise<string> {
   return program
 }
 
-/** Points the deployments at the upstream. One of them gets an alias, and one a name of its own and weights of vLLM. */
+/**
+ * Points the deployments at the upstream. One of them gets an alias, and one a name of its own and weights of
+ * vLLM.
+ */
 async function pointDeployments(
   databaseUrl: string,
   engineUrl: string,

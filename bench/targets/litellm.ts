@@ -10,7 +10,10 @@ export const liteLlmVersion = '1.106.0'
 
 const key = 'sk-bench'
 
-/** LiteLLM's proxy with one worker, a master key and the settings of its production guide. Its OpenAI provider points to the upstream. */
+/**
+ * LiteLLM's proxy with one worker, a master key and the settings of its production guide. Its OpenAI provider
+ * points to the upstream.
+ */
 export async function startLiteLlm({
   cores,
   folder,

@@ -5,7 +5,10 @@ import getPort from 'get-port'
 import { listFamily, startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
-/** nginx as a proxy with upstream keep-alive, per its documentation: one worker, and no buffering on the port for streams. */
+/**
+ * nginx as a proxy with upstream keep-alive, per its documentation: one worker, and no buffering on the port
+ * for streams.
+ */
 export async function startNginx(
   { cores, folder, upstreamPort, cleanup }: Surroundings,
   { accessLog }: { accessLog: boolean },

@@ -9,7 +9,10 @@ export const smgVersion = '1.13.0'
 
 const key = 'sk-bench'
 
-/** Shepherd Model Gateway with a key for callers and the log level of its production guide. Its OpenAI backend is the upstream. */
+/**
+ * Shepherd Model Gateway with a key for callers and the log level of its production guide. Its OpenAI backend
+ * is the upstream.
+ */
 export async function startSmg({
   cores,
   folder,
@@ -36,7 +39,8 @@ export async function startSmg({
         `--worker-urls=http://127.0.0.1:${upstreamPort}`,
         `--tenant-api-key=bench:${key}`,
         '--log-level=warn',
-        // The upstream answers a health check like any other request, which in some workloads is an endless stream.
+        // The upstream answers a health check like any other request, which in some workloads is an endless
+        // stream.
         '--disable-health-check',
       ],
     })

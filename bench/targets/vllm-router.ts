@@ -7,7 +7,10 @@ import type { Running, Surroundings } from '../target.ts'
 /** The version of the Python package `vllm-router`, which contains a program in Rust. */
 export const vllmRouterVersion = '0.1.17'
 
-/** vLLM's router with its default policy and one worker, the upstream, which counts as healthy for as long as it answers. */
+/**
+ * vLLM's router with its default policy and one worker, the upstream, which counts as healthy for as long as
+ * it answers.
+ */
 export async function startVllmRouter({
   cores,
   folder,

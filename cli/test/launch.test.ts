@@ -12,7 +12,10 @@ let served: ServerWithEngine
 let folder: string
 let shell: Shell
 
-/** Prints the arguments, the settings in files that they name, and what the environment says about the connection. */
+/**
+ * Prints the arguments, the settings in files that they name, and what the environment says about the
+ * connection.
+ */
 const double = `#!/bin/sh
 echo "$@"
 for argument; do case "$argument" in */berth-launch-*) cat "$argument"; echo;; esac; done

@@ -1,4 +1,5 @@
-// What happens around commands: readers that leave, servers that restart, sessions that end, and accounts without a home.
+// What happens around commands: readers that leave, servers that restart, sessions that end, and accounts
+// without a home.
 import { spawn } from 'node:child_process'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { registerClient } from '../../server/test/support/client.ts'

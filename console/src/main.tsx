@@ -31,7 +31,8 @@ if (document.documentElement.dataset.session === 'none') queryClient.setQueryDat
 fetchFirstPage(router, queryClient)
 followOtherTabs(queryClient, router)
 
-// The static frame of index.html stays visible until the first view is ready. A transition renders the view in short steps.
+// The static frame of index.html stays visible until the first view is ready. A transition renders the view
+// in short steps.
 void router.load().finally(() => startTransition(render))
 
 function render() {

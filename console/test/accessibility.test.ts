@@ -37,8 +37,9 @@ test.each(scenes)('$name: no axe violations in the light and the dark theme', as
 })
 
 /**
- * Paints the rows that are out of view too: until they come into view they keep the colors of the theme before. Removes the
- * transitions: they run one after the other in nested elements, so the theme would change in dozens of frames.
+ * Paints the rows that are out of view too: until they come into view they keep the colors of the theme
+ * before. Removes the transitions: they run one after the other in nested elements, so the theme would change
+ * in dozens of frames.
  */
 async function simplifyPainting(page: Page): Promise<void> {
   await page.evaluate(() => {

@@ -37,7 +37,9 @@ async function runSample(language: Language, code: string, cookie: string, pytho
   return stdout
 }
 
-/** Creates a session for scripts on the open page, and resolves to the cookie in the command that it shows. */
+/**
+ * Creates a session for scripts on the open page, and resolves to the cookie in the command that it shows.
+ */
 async function createSession(page: Page, password: string): Promise<string> {
   await page.getByRole('button', { name: 'Create a session for scripts' }).click()
   const dialog = page.getByRole('dialog')

@@ -1,4 +1,5 @@
-// The engine process: loads the model and serves it until SIGTERM or until its launch.json disappears. See engine/README.md.
+// The engine process: loads the model and serves it until SIGTERM or until its launch.json disappears. See
+// engine/README.md.
 import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { basename } from 'node:path'
@@ -87,7 +88,10 @@ setTimeout(() => {
   releaseMemory()
 }, releaseMemoryMs)
 
-/** Returns the memory of the load to the system. V8 alone would keep about 80 MB of it, because an idle engine allocates little. */
+/**
+ * Returns the memory of the load to the system. V8 alone would keep about 80 MB of it, because an idle engine
+ * allocates little.
+ */
 function releaseMemory(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as NonNullable<typeof gc>

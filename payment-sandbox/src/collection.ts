@@ -18,8 +18,8 @@ const noCard: Refusal = {
 }
 
 /**
- * Charges an open invoice and updates the subscription's status. A refusal is stored with the time of the next attempt.
- * `approved`: the owner of the card is present and the bank approves.
+ * Charges an open invoice and updates the subscription's status. A refusal is stored with the time of the
+ * next attempt. `approved`: the owner of the card is present and the bank approves.
  */
 export async function chargeInvoice(
   change: Change,
@@ -76,7 +76,10 @@ async function updateStatus(change: Change, invoice: Invoice): Promise<void> {
   await recordEvent(change, 'customer.subscription.updated', updated)
 }
 
-/** `unpaid` after the last attempt to charge an invoice failed; `past_due` while another one follows, or after a due date. */
+/**
+ * `unpaid` after the last attempt to charge an invoice failed; `past_due` while another one follows, or after
+ * a due date.
+ */
 function deriveStatus(open: readonly Invoice[], second: number): Exclude<Subscription['status'], 'canceled'> {
   const late = open.filter(({ attempt_count: attempts, due_date: due, collection_method: method }) =>
     method === 'send_invoice' ? due !== null && due <= second : attempts > 0,

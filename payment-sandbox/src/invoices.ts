@@ -12,7 +12,9 @@ import type { Period } from './subscription-items.ts'
 const draftSeconds = 3600
 const day = 86_400
 
-/** Creates a draft with the usage so far. Usage counts until it is finalized, an hour after the period's end. */
+/**
+ * Creates a draft with the usage so far. Usage counts until it is finalized, an hour after the period's end.
+ */
 export async function createInvoice(
   change: Change,
   subscription: Subscription,
@@ -121,8 +123,8 @@ function buildLine({ price, created }: SubscriptionItem, { start, end }: Period)
 }
 
 /**
- * A draft with its usage until now. Each line is rounded to the smallest currency unit, halves away from zero, as Stripe rounds the
- * product of quantity and price.
+ * A draft with its usage until now. Each line is rounded to the smallest currency unit, halves away from
+ * zero, as Stripe rounds the product of quantity and price.
  */
 async function countUsage(db: SandboxDatabase, draft: Invoice): Promise<Invoice> {
   const data: InvoiceLine[] = []

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
- * Links to the pages. Each contains a secret, `<id>_secret_<mac>`, in the form of Stripe's client secrets. The secret is computed
- * from the object's id, never stored, and grants everything that the page offers.
+ * Links to the pages. Each contains a secret, `<id>_secret_<mac>`, in the form of Stripe's client secrets.
+ * The secret is computed from the object's id, never stored, and grants everything that the page offers.
  */
 export interface PageLinks {
   makeSecret(id: string): string

@@ -27,7 +27,10 @@ export interface PaymentSandboxOptions {
   onError: (error: unknown) => void
 }
 
-/** A payment processor without real charges: the part of Stripe's API that Berth uses, with pages and webhooks. */
+/**
+ * A payment processor without real charges: the part of Stripe's API that Berth uses, with pages and
+ * webhooks.
+ */
 export interface PaymentSandbox {
   /** The REST API. A request needs `Authorization: Bearer <apiKey>`. */
   api: FastifyInstance

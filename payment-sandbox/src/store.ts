@@ -26,7 +26,10 @@ export interface Store {
   clock: () => Date
   /** Runs `work` in one transaction, one change at a time. */
   change<Result>(work: (change: Change) => Promise<Result>): Promise<Result>
-  /** Like `change`, once per idempotency `key`: a repeated request gets the first answer, a different request an error. */
+  /**
+   * Like `change`, once per idempotency `key`: a repeated request gets the first answer, a different request
+   * an error.
+   */
   changeOnce(
     key: string | undefined,
     request: string[],

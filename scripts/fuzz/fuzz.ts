@@ -1,5 +1,6 @@
-// Gives the readers of model files inputs that differ a little from known ones, and keeps those that run code which none ran before, as V8
-// counts it. `--seconds 600` sets the time, default a minute; `--seed` repeats a run. Prints the input of a finding in base64 and exits with 1.
+// Gives the readers of model files inputs that differ a little from known ones, and keeps those that run code
+// which none ran before, as V8 counts it. `--seconds 600` sets the time, default a minute; `--seed` repeats a
+// run. Prints the input of a finding in base64 and exits with 1.
 
 import { Session } from 'node:inspector/promises'
 import type { Profiler } from 'node:inspector'
@@ -89,7 +90,10 @@ function mutate(bytes: Buffer, change: Mutation): Buffer {
   return Buffer.concat([before, bytes.subarray(from, from + change.length), after])
 }
 
-/** Starts to measure coverage. The returned function names the parts of the readers that ran since its last call. */
+/**
+ * Starts to measure coverage. The returned function names the parts of the readers that ran since its last
+ * call.
+ */
 async function measureCoverage(): Promise<() => Promise<string[]>> {
   const session = new Session()
   session.connect()

@@ -1,4 +1,7 @@
-/** A group of files. They may import each other and the layers in `imports`, and nothing else of this repository. */
+/**
+ * A group of files. They may import each other and the layers in `imports`, and nothing else of this
+ * repository.
+ */
 export interface Layer {
   name: string
   /** Globs of paths from the repository's root, or the name of a workspace's package */
@@ -21,8 +24,8 @@ export interface Reserved {
 const base = ['config', 'base', 'ports', 'database', 'jobs', 'http', 'services']
 
 /**
- * The rooms of the features that have any, and the rooms of the same feature that each imports: only ones above it in its list.
- * Files that are in no room, such as routes and jobs, may import all of them.
+ * The rooms of the features that have any, and the rooms of the same feature that each imports: only ones
+ * above it in its list. Files that are in no room, such as routes and jobs, may import all of them.
  */
 const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   billing: {
@@ -51,7 +54,10 @@ const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   },
 }
 
-/** What each feature imports, next to the layers below all features. A feature imports only features above it in this list. */
+/**
+ * What each feature imports, next to the layers below all features. A feature imports only features above it
+ * in this list.
+ */
 const features: Readonly<Record<string, readonly string[]>> = {
   audit: [],
   mail: ['audit'],
@@ -257,7 +263,10 @@ const cli: readonly Layer[] = [
   { name: 'cli', files: ['cli/src/main.ts'], imports: ['cli base', 'cli program'] },
 ]
 
-/** Every layer. Files under a `src` folder belong to the first layer that names them; files of no layer import freely. */
+/**
+ * Every layer. Files under a `src` folder belong to the first layer that names them; files of no layer import
+ * freely.
+ */
 export const layers: readonly Layer[] = [
   ...server,
   ...consoleLayers,

@@ -1,4 +1,5 @@
-// A simulated Kubernetes or Xinference cluster in a process of its own, so that its work does not count as the server's. `openCluster` starts it.
+// A simulated Kubernetes or Xinference cluster in a process of its own, so that its work does not count as
+// the server's. `openCluster` starts it.
 import { makeSpec, openRuntime } from '../../server/test/kubernetes/runtime-fixtures.ts'
 import { startKubernetesApi } from '../../server/test/kubernetes/api-double.ts'
 import { startXinferenceSimulator } from '../../server/test/xinference/simulator/simulator.ts'

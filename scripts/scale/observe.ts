@@ -25,8 +25,9 @@ export interface Place {
 }
 
 /**
- * Runs a worker with the real adapters of clusters whose API is simulated in another process. Prints for growing numbers of running
- * deployments how many requests a cluster gets while nothing happens, and when the database knows that a pod or a model has vanished.
+ * Runs a worker with the real adapters of clusters whose API is simulated in another process. Prints for
+ * growing numbers of running deployments how many requests a cluster gets while nothing happens, and when the
+ * database knows that a pod or a model has vanished.
  */
 export async function measureObserving(
   place: Place,
@@ -124,7 +125,9 @@ async function addRunning(application: Application, cluster: OpenCluster, count:
   })
 }
 
-/** Waits until each engine was checked twice. The first check after the start of a worker may ask the cluster. */
+/**
+ * Waits until each engine was checked twice. The first check after the start of a worker may ask the cluster.
+ */
 function waitForTwoChecks({ db }: Application): Promise<void> {
   return waitWhile(
     db,
@@ -167,8 +170,8 @@ function countEach(requests: readonly string[]): [string, number][] {
 }
 
 /**
- * Makes engines vanish one after the other. A loss is noticed when requests don't go to the engine anymore. Returns the number of lost
- * engines, whose deployments are terminated in the end.
+ * Makes engines vanish one after the other. A loss is noticed when requests don't go to the engine anymore.
+ * Returns the number of lost engines, whose deployments are terminated in the end.
  */
 async function measureLosses(
   { db }: Application,

@@ -24,8 +24,8 @@ const offer = {
 } satisfies Partial<InstanceOffer>
 
 /**
- * A simulated runtime: instances and engines start after a delay, 2 % of the instances are refused, and 1 % of the engines fail. The
- * engine's id determines its fate.
+ * A simulated runtime: instances and engines start after a delay, 2 % of the instances are refused, and 1 %
+ * of the engines fail. The engine's id determines its fate.
  */
 export class PretendedRuntime implements ModelRuntime {
   readonly name = 'pretended'

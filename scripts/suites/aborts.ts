@@ -1,6 +1,6 @@
-// Sends random requests to one engine through a complete server, leaves at random moments, and compares the bill with the engine's own
-// totals: `-- --engine embedded|llama-server|vllm --rounds 1000 --seed N`. llama-server is the one that LLAMA_SERVER_COMMAND names; vLLM has
-// the requirements of `npm run test:vllm`.
+// Sends random requests to one engine through a complete server, leaves at random moments, and compares the
+// bill with the engine's own totals: `-- --engine embedded|llama-server|vllm --rounds 1000 --seed N`.
+// llama-server is the one that LLAMA_SERVER_COMMAND names; vLLM has the requirements of `npm run test:vllm`.
 import { parseArgs } from 'node:util'
 import { runCommand, runSuite } from './suite.ts'
 import { installVllm } from './vllm-environment.ts'

@@ -1,5 +1,5 @@
-// Kills random components of an installation with SIGKILL, and looks for damage:
-// `-- --runtime simulator|xinference|kubernetes --rounds 25 --seed 1`. The real backends need what test:xinference and
+// Kills random components of an installation with SIGKILL, and looks for damage: `-- --runtime
+// simulator|xinference|kubernetes --rounds 25 --seed 1`. The real backends need what test:xinference and
 // test:kubernetes need.
 import { parseArgs } from 'node:util'
 import { openCluster } from './cluster.ts'

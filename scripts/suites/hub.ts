@@ -1,5 +1,5 @@
-// Runs the Hub's own client for Python against the local server that takes the place of the Hub in the tests. Needs Python 3.11 as
-// `python3.11` or TEST_PYTHON.
+// Runs the Hub's own client for Python against the local server that takes the place of the Hub in the tests.
+// Needs Python 3.11 as `python3.11` or TEST_PYTHON.
 import { installPython } from './python.ts'
 import { runCommand, runSuite } from './suite.ts'
 

@@ -1,5 +1,5 @@
-// Keeps uploaded models in an S3-compatible store: versitygw, which checks signatures and keeps the objects in a folder. Needs Go 1.25 or
-// later.
+// Keeps uploaded models in an S3-compatible store: versitygw, which checks signatures and keeps the objects
+// in a folder. Needs Go 1.25 or later.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'

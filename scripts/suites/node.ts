@@ -3,7 +3,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findCacheFolder, nameVersions, runCommand } from './suite.ts'
 
-/** Installs npm packages into a folder of their own, once per list of versions, and returns the folder of their programs. */
+/**
+ * Installs npm packages into a folder of their own, once per list of versions, and returns the folder of
+ * their programs.
+ */
 export async function installNode(name: string, packages: readonly string[]): Promise<string> {
   const folder = findCacheFolder(nameVersions(name, packages))
   const mark = join(folder, '.complete')

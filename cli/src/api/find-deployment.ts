@@ -18,14 +18,17 @@ export async function listDeployments(client: Client, scope: Scope, active: bool
   }
 }
 
-/** Finds a deployment by its id, an alias, a model name that only one has, or the unique beginning of its id. */
+/**
+ * Finds a deployment by its id, an alias, a model name that only one has, or the unique beginning of its id.
+ */
 export async function findDeployment(client: Client, wanted: string): Promise<Deployment> {
   if (wholeId.test(wanted)) {
     return client.call('GET', '/api/v1/model-deployments/{deployment_id}', {
       path: { deployment_id: wanted },
     })
   }
-  // Ended deployments only count where no other has the name, those of colleagues where none is the person's to call.
+  // Ended deployments only count where no other has the name, those of colleagues where none is the person's
+  // to call.
   const scopes = [
     ['callable', true],
     ['organization', true],

@@ -7,7 +7,10 @@ import { Patience } from './patience.ts'
 type StreamPath = PathTo<'GET', 'text/event-stream'>
 type ItemOf<Path extends StreamPath> = Answer<'GET', Path> extends { items: (infer Item)[] } ? Item : never
 
-/** Reads the events of a response. Comments keep it open meanwhile. Throws ConnectionError if the connection is lost. */
+/**
+ * Reads the events of a response. Comments keep it open meanwhile. Throws ConnectionError if the connection
+ * is lost.
+ */
 export async function* readEvents(
   response: Response,
   onComment?: (comment: string) => void,

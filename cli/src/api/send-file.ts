@@ -17,7 +17,10 @@ export interface LocalFile {
   sha256: string
 }
 
-/** Sends a file by the tus protocol, from where the upload `started` broke off, if any. Resolves to the id of the upload. */
+/**
+ * Sends a file by the tus protocol, from where the upload `started` broke off, if any. Resolves to the id of
+ * the upload.
+ */
 export async function sendFile(
   client: Client,
   file: LocalFile,

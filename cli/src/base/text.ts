@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util'
 
 /**
- * Makes a text from elsewhere safe for a terminal, whose control sequences could hide output or change settings. Tabs and line
- * breaks stay.
+ * Makes a text from elsewhere safe for a terminal, whose control sequences could hide output or change
+ * settings. Tabs and line breaks stay.
  */
 export function cleanText(text: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what it removes

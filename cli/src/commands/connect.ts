@@ -74,7 +74,9 @@ export async function openConnection(
   return { proxy, client }
 }
 
-/** Starts a proxy with the session of a service member, which ends it at SIGTERM. Uses no files of its own. */
+/**
+ * Starts a proxy with the session of a service member, which ends it at SIGTERM. Uses no files of its own.
+ */
 async function openServiceConnection(
   { env, output }: Context,
   key: string | null,

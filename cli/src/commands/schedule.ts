@@ -5,8 +5,8 @@ import { usageError } from '../base/errors.ts'
 const dayWords: Readonly<Record<string, string>> = { daily: '*', weekdays: 'MON-FRI', weekends: 'SAT,SUN' }
 
 /**
- * Reads the values of `--schedule`: hours such as `weekdays 08:00-18:00 Europe/Berlin 2`, a cron pattern such as
- * `0 8 * * MON-FRI Europe/Berlin 2`, or `none`. The server checks time zones and patterns.
+ * Reads the values of `--schedule`: hours such as `weekdays 08:00-18:00 Europe/Berlin 2`, a cron pattern such
+ * as `0 8 * * MON-FRI Europe/Berlin 2`, or `none`. The server checks time zones and patterns.
  */
 export function parseSchedules(values: readonly string[]): DeploymentSchedule[] {
   if (values.includes('none')) {

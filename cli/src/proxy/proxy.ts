@@ -12,7 +12,9 @@ export interface ProxyOptions {
   url: string
   /** The value of the `Cookie` header, read anew for each request, because the person may sign in again */
   readCookie: () => Promise<string>
-  /** Signs in again after the session of a cookie has ended. Without it, the program gets the server's 401. */
+  /**
+   * Signs in again after the session of a cookie has ended. Without it, the program gets the server's 401.
+   */
   replaceCookie?: (ended: string) => Promise<string>
   /** What programs must send; null for none */
   key: string | null

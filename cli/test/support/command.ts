@@ -6,7 +6,10 @@ import { join } from 'node:path'
 import type { Client } from '../../../server/test/support/client.ts'
 
 export const program = join(import.meta.dirname, '../../bin/berth.mjs')
-/** The Node.js that runs the command line: the tests' own, or that of TEST_CLI_NODE, such as the oldest supported one */
+/**
+ * The Node.js that runs the command line: the tests' own, or that of TEST_CLI_NODE, such as the oldest
+ * supported one
+ */
 export const node = process.env['TEST_CLI_NODE'] ?? process.execPath
 
 export interface Result {

@@ -1,6 +1,10 @@
-// index.html loads this small module separately, so that the first view's requests start while the main code still loads.
+// index.html loads this small module separately, so that the first view's requests start while the main code
+// still loads.
 
-/** The first requests of the page, which the build lists in the HTML; an asterisk stands for the last part of the page's path. */
+/**
+ * The first requests of the page, which the build lists in the HTML; an asterisk stands for the last part of
+ * the page's path.
+ */
 function listRequests(): string[] {
   // Unit tests have no document.
   if (!('document' in globalThis)) return []
@@ -16,7 +20,8 @@ const answers = new Map(listRequests().map((path) => [path, fetch(path)]))
 // The caller of takeEarlyResponse handles the rejection.
 for (const answer of answers.values()) answer.catch(() => {})
 
-// The first formatters take tens of milliseconds on a phone, which has nothing else to do while the main code loads.
+// The first formatters take tens of milliseconds on a phone, which has nothing else to do while the main code
+// loads.
 if ('document' in globalThis) {
   for (const warmUp of [() => new Intl.NumberFormat(), () => new Intl.DateTimeFormat()]) {
     // Safari has no requestIdleCallback.
@@ -25,7 +30,10 @@ if ('document' in globalThis) {
   }
 }
 
-/** Returns the response of a GET that was sent while the page loaded; undefined on the second call. `path` includes the query. */
+/**
+ * Returns the response of a GET that was sent while the page loaded; undefined on the second call. `path`
+ * includes the query.
+ */
 export function takeEarlyResponse(path: string): Promise<Response> | undefined {
   const answer = answers.get(path)
   answers.delete(path)

@@ -27,7 +27,9 @@ interface ChartProps {
   className?: string
 }
 
-/** Bars or lines over time. A person reads the numbers of one place by pointing at it or with the arrow keys. */
+/**
+ * Bars or lines over time. A person reads the numbers of one place by pointing at it or with the arrow keys.
+ */
 export function Chart({ kind, label, places, series, format, whole, renderCard, className }: ChartProps) {
   const { place, applicationProps, plotProps } = usePlace(places.length)
   const values = places.map((_, index) => series.map((one) => one.values[index] ?? 0))
@@ -188,8 +190,8 @@ function drawDots(values: readonly (number | null)[], top: number): string {
 }
 
 /**
- * Hides labels that have no room: a time such as "10:25 PM" takes a sixth of 26 rem and a third of 14 rem. Six labels become every
- * second one, then the first and the middle one.
+ * Hides labels that have no room: a time such as "10:25 PM" takes a sixth of 26 rem and a third of 14 rem.
+ * Six labels become every second one, then the first and the middle one.
  */
 function fitLabel(order: number): string {
   if (order % 2 === 1) return order === 3 ? '@min-[14rem]:@max-[26rem]:hidden' : '@max-[26rem]:hidden'

@@ -6,7 +6,10 @@ import { sessionQuery } from '../api/session.ts'
 /** What people had typed when their session ended, in memory, by person, page and fields. */
 const drafts = new Map<string, Record<string, string>>()
 
-/** Keeps the entries of a form when the session ends, and fills them in when the same person returns to the page. */
+/**
+ * Keeps the entries of a form when the session ends, and fills them in when the same person returns to the
+ * page.
+ */
 export function useFormDraft(ref: RefObject<HTMLFormElement | null>) {
   const queryClient = useQueryClient()
   useLayoutEffect(() => {

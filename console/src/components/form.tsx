@@ -13,7 +13,10 @@ interface FormProps<Name extends string> {
   submitLabel?: string
   id?: string
   busy?: boolean
-  /** The error of the last submission. Its field messages belong to the fields, so they are not repeated below the form. */
+  /**
+   * The error of the last submission. Its field messages belong to the fields, so they are not repeated below
+   * the form.
+   */
   error: unknown
   /** Replaces the error message, for example with a link that resolves the error. */
   remedy?: ReactNode
@@ -23,7 +26,10 @@ interface FormProps<Name extends string> {
   children: ReactNode
 }
 
-/** A form with a submit button. After an error it focuses the first invalid field. Entries survive the end of the session. */
+/**
+ * A form with a submit button. After an error it focuses the first invalid field. Entries survive the end of
+ * the session.
+ */
 export function Form<Name extends string>({
   onSubmit,
   submitLabel,
@@ -48,7 +54,8 @@ export function Form<Name extends string>({
     <form
       ref={form}
       id={id}
-      // The server checks the fields, and its messages stand below them. The bubbles of browsers would be a second kind of message.
+      // The server checks the fields, and its messages stand below them. The bubbles of browsers would be a
+      // second kind of message.
       noValidate
       className={classNames('grid gap-4', className)}
       onSubmit={(event) => {

@@ -7,7 +7,10 @@ export const installationQuery = queryOptions({
   staleTime: Infinity,
 })
 
-/** Whether the server has no mail server, so that emails are files which only its operator can read; false until that is known. */
+/**
+ * Whether the server has no mail server, so that emails are files which only its operator can read; false
+ * until that is known.
+ */
 export function useMailIsFile(): boolean {
   return useQuery(installationQuery).data?.mail_delivery === 'file'
 }

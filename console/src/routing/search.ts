@@ -1,4 +1,7 @@
-/** The search parameters of a URL before validation. The router converts digits to a number where that loses no digit. */
+/**
+ * The search parameters of a URL before validation. The router converts digits to a number where that loses
+ * no digit.
+ */
 export type RawSearch = Record<string, unknown>
 
 /** Reads a search parameter as text; undefined when it is empty or missing. */

@@ -22,7 +22,10 @@ interface AppShellProps {
   commands: ComponentType<{ onClose: () => void }>
 }
 
-/** The layout of every page that requires a session: navigation in a sidebar, or in a drawer on a small screen. */
+/**
+ * The layout of every page that requires a session: navigation in a sidebar, or in a drawer on a small
+ * screen.
+ */
 export function AppShell({ commands }: AppShellProps) {
   const { data: organization } = useSuspenseQuery(organizationQuery)
   const [drawerOpen, setDrawerOpen] = useState(false)

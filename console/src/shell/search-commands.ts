@@ -9,8 +9,9 @@ const groups: readonly Command['group'][] = ['pages', 'actions', 'deployments', 
 const shownPerGroup = 8
 
 /**
- * The commands whose words start with the words of the query, best first, by group. Matches at the start of a label come before those
- * inside it, and those before matches of keywords. An empty query finds all but the commands that are only for the search.
+ * The commands whose words start with the words of the query, best first, by group. Matches at the start of a
+ * label come before those inside it, and those before matches of keywords. An empty query finds all but the
+ * commands that are only for the search.
  */
 export function searchCommands(commands: readonly Command[], query: string): CommandGroup[] {
   const wanted = splitWords(query)

@@ -1,4 +1,7 @@
-/** The headings of the pages. The navigation has them too, and the build writes those with a description into the first view. */
+/**
+ * The headings of the pages. The navigation has them too, and the build writes those with a description into
+ * the first view.
+ */
 export const pages = {
   deployments: { title: 'Deployments', description: 'Your deployed models and their status.' },
   catalog: { title: 'Catalog', description: 'Open models you can deploy, with their hardware and price.' },

@@ -13,8 +13,9 @@ export interface Chromium {
 const systemPaths = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 /**
- * Finds Chromium: `$CHROMIUM`, then the system's own, then the Linux build in the npm package `@sparticuz/chromium`, which is unpacked
- * once per version into the user's cache. Throws when the machine can run none of them.
+ * Finds Chromium: `$CHROMIUM`, then the system's own, then the Linux build in the npm package
+ * `@sparticuz/chromium`, which is unpacked once per version into the user's cache. Throws when the machine
+ * can run none of them.
  */
 export async function findChromium(): Promise<Chromium> {
   const { CHROMIUM: named } = process.env
@@ -50,7 +51,10 @@ async function unpackChromium(): Promise<Chromium> {
   }
 }
 
-/** The package unpacks into the temporary folder, so that is set to a new folder, which a rename publishes whole. */
+/**
+ * The package unpacks into the temporary folder, so that is set to a new folder, which a rename publishes
+ * whole.
+ */
 async function unpackInto(folder: string, archives: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true })
   const temporary = await mkdtemp(`${folder}.`)

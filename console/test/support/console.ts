@@ -12,8 +12,8 @@ export interface Console<Server> {
 }
 
 /**
- * Starts a server and a browser for the tests of one file. A console error or warning of a page fails its test. When a test fails, the
- * accessibility tree of each page is printed.
+ * Starts a server and a browser for the tests of one file. A console error or warning of a page fails its
+ * test. When a test fails, the accessibility tree of each page is printed.
  */
 export function useConsole<Server extends { url: string; close(): Promise<void> }>(
   startServer: () => Promise<Server>,

@@ -2,7 +2,10 @@ import pg from 'pg'
 import { waitUntil } from '../../../server/test/support/process.ts'
 import { waitTimeout } from './server.ts'
 
-/** Copies the first organization's usage to earlier days with varying amounts, as settled hours of its terminated deployment. */
+/**
+ * Copies the first organization's usage to earlier days with varying amounts, as settled hours of its
+ * terminated deployment.
+ */
 export async function addPastUsage(databaseUrl: string, days = 24): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()

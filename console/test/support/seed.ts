@@ -37,8 +37,9 @@ export interface SeedData {
 }
 
 /**
- * The owner of an active organization, a newly registered person, a viewer of the active organization, a person without the second
- * factor that their organization requires, somebody who signed in as a service member, and a visitor.
+ * The owner of an active organization, a newly registered person, a viewer of the active organization, a
+ * person without the second factor that their organization requires, somebody who signed in as a service
+ * member, and a visitor.
  */
 export type Actor = 'owner' | 'newcomer' | 'viewer' | 'unsecured' | 'program' | 'visitor'
 
@@ -51,7 +52,10 @@ const questions = [
   'What does a berth hold?',
 ]
 
-/** Seeds a new server with an active organization: members, deployments in several states, requests, a card and an invoice. */
+/**
+ * Seeds a new server with an active organization: members, deployments in several states, requests, a card
+ * and an invoice.
+ */
 export async function seedServer(browser: Browser, server: ConsoleServer): Promise<SeedData> {
   const open = () => openVisitor(browser, server.url)
   const { page, context } = await open()
@@ -157,7 +161,9 @@ async function addWebhook({ request }: Page): Promise<void> {
   await callByApi(request, 'POST', `${path}/test`)
 }
 
-/** Adds two service members, one of them with a password that is being replaced, and signs in as the other. */
+/**
+ * Adds two service members, one of them with a password that is being replaced, and signs in as the other.
+ */
 async function addServiceMembers({ request }: Page, { page, context }: Visitor): Promise<StorageState> {
   const path = '/v1/organization/service-members'
   const add = (name: string, role: string, ...networks: string[]) =>

@@ -37,7 +37,8 @@ export interface ConsoleServer {
 
 /** Starts a server with these settings; otherwise with the defaults of an installation. */
 export async function startConsoleServer(settings: Record<string, string> = {}): Promise<ConsoleServer> {
-  // Below the range that systems assign to connections, so that nothing takes it before or between starts of the server.
+  // Below the range that systems assign to connections, so that nothing takes it before or between starts of
+  // the server.
   const ports = portNumbers(randomInt(20_000, 31_000), 32_000)
   const port = await getPort({ host: '127.0.0.1', port: ports })
   let url = ''

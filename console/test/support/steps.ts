@@ -125,7 +125,10 @@ export async function deployFirstModel(page: Page): Promise<void> {
   await see(page.getByRole('link', { name: 'Open in playground' }))
 }
 
-/** Activates billing without a saved card: enters a card on the payment processor's page, then finishes the activation. */
+/**
+ * Activates billing without a saved card: enters a card on the payment processor's page, then finishes the
+ * activation.
+ */
 export async function activateBilling(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Activate billing' }).click()
   const dialog = page.getByRole('dialog')
@@ -136,7 +139,9 @@ export async function activateBilling(page: Page): Promise<void> {
   await see(page.getByText('Billing is active.'))
 }
 
-/** Enters a card on the sandbox's checkout page, approves the bank verification, and waits for the console. */
+/**
+ * Enters a card on the sandbox's checkout page, approves the bank verification, and waits for the console.
+ */
 export async function enterCard(page: Page, number = '4242 4242 4242 4242', bankAsks = false): Promise<void> {
   await page.waitForURL('**/sandbox/billing/checkout/**')
   await page.getByLabel('Card number').fill(number)

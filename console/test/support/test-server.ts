@@ -2,7 +2,10 @@ import { createTestDatabase } from '../../../server/test/support/database.ts'
 import { startConsoleServer } from './server.ts'
 import type { ConsoleServer } from './server.ts'
 
-/** Starts a server with its own database in the PostgreSQL that all tests share, because starting another takes a second. */
+/**
+ * Starts a server with its own database in the PostgreSQL that all tests share, because starting another
+ * takes a second.
+ */
 export async function startConsoleTestServer(settings: Record<string, string> = {}): Promise<ConsoleServer> {
   const database = await createTestDatabase('migrated')
   try {

@@ -2,7 +2,8 @@
 export type Log = (line: string) => void
 
 /**
- * Logs to standard output. The engine outlives the process that reads its output, so a broken pipe is not an error.
+ * Logs to standard output. The engine outlives the process that reads its output, so a broken pipe is not an
+ * error.
  */
 export function createLog(): Log {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})

@@ -4,8 +4,8 @@ import { isTooDeep } from '../base/json-depth.ts'
 import type { ChatMessage } from './chat-request.ts'
 
 /**
- * Converts a request's messages to the history that the chat template renders. The last item is always the answer to generate; it
- * continues a final assistant message or final tool results.
+ * Converts a request's messages to the history that the chat template renders. The last item is always the
+ * answer to generate; it continues a final assistant message or final tool results.
  */
 export function toHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
   const history: ChatHistoryItem[] = []

@@ -4,13 +4,15 @@ import type { Grammar } from '../grammar/grammar.ts'
 import type { Schema } from '../grammar/schema/json-schema.ts'
 import { loosenSchema } from '../grammar/schema/loosen-schema.ts'
 
-/** Converting takes this long at most before the remaining tools get their shape only: it blocks the engine. */
+/**
+ * Converting takes this long at most before the remaining tools get their shape only: it blocks the engine.
+ */
 const budgetMilliseconds = 500
 
 /**
- * Returns a function that converts the parameters of one tool after another. With `strict`, the grammar matches the schema, or it throws
- * a RequestError that names the keyword. Otherwise what the grammar can't enforce is left out of it: the model still sees all of the
- * schema, as with OpenAI.
+ * Returns a function that converts the parameters of one tool after another. With `strict`, the grammar
+ * matches the schema, or it throws a RequestError that names the keyword. Otherwise what the grammar can't
+ * enforce is left out of it: the model still sees all of the schema, as with OpenAI.
  */
 export function createToolGrammars(): (parameters: Schema, param: string, strict: boolean) => Grammar {
   const deadline = performance.now() + budgetMilliseconds

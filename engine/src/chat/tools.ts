@@ -21,7 +21,9 @@ export interface SelectedTools {
   maxCalls: number
 }
 
-/** Selects the tools that the answer may call, or null. Throws a RequestError for an unsupported combination. */
+/**
+ * Selects the tools that the answer may call, or null. Throws a RequestError for an unsupported combination.
+ */
 export function selectTools(request: ChatRequest, supported: boolean): SelectedTools | null {
   const tools = request.tools ?? []
   const { mode, only } = readChoice(request.tool_choice ?? 'auto')
@@ -55,7 +57,8 @@ export function selectTools(request: ChatRequest, supported: boolean): SelectedT
     ])
     if (only === null || only.includes(tool.name)) callable.push([tool.name, { ...description, ...params }])
   }
-  // After a forced call node-llama-cpp forces the next one too, so parallel calls must be requested explicitly.
+  // After a forced call node-llama-cpp forces the next one too, so parallel calls must be requested
+  // explicitly.
   const several = request.parallel_tool_calls ?? mode === 'auto'
   return {
     callable: Object.fromEntries(callable),
@@ -85,8 +88,9 @@ function isEmpty(properties: unknown): boolean {
 }
 
 /**
- * Returns a schema from which node-llama-cpp builds exactly this grammar. The library maps the alternatives of `oneOf` to terminals, so
- * this list maps to a terminal of its own. Its only item is a reference that leads nowhere, which accepts every finished call.
+ * Returns a schema from which node-llama-cpp builds exactly this grammar. The library maps the alternatives
+ * of `oneOf` to terminals, so this list maps to a terminal of its own. Its only item is a reference that
+ * leads nowhere, which accepts every finished call.
  */
 function toParams({ rules, start }: Grammar): GbnfJsonSchema {
   const terminal = {
@@ -99,8 +103,8 @@ function toParams({ rules, start }: Grammar): GbnfJsonSchema {
 }
 
 /**
- * Adapts the chat wrapper to the request's tools: the template renders the original definitions, and a required call starts
- * immediately.
+ * Adapts the chat wrapper to the request's tools: the template renders the original definitions, and a
+ * required call starts immediately.
  */
 export function adaptWrapper(wrapper: ChatWrapper, tools: SelectedTools): ChatWrapper {
   const generateContextState: ChatWrapper['generateContextState'] = (options) => {

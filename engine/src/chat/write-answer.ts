@@ -13,8 +13,8 @@ export interface ChoiceReader {
 }
 
 /**
- * Evaluates the prompt except its last token, and counts the tokens in `used`. Resolves to the number of cached tokens. Rejects with the
- * signal's reason when the signal aborts.
+ * Evaluates the prompt except its last token, and counts the tokens in `used`. Resolves to the number of
+ * cached tokens. Rejects with the signal's reason when the signal aborts.
  */
 export async function prefill(
   slot: Slot,
@@ -23,7 +23,8 @@ export async function prefill(
   signal: AbortSignal,
 ): Promise<number> {
   const wanted = prompt.slice(0, -1)
-  // Cached state was computed in different batches, so its last bits differ. A seed must give the same answer every time.
+  // Cached state was computed in different batches, so its last bits differ. A seed must give the same answer
+  // every time.
   const cached = await slot.align(wanted, { reuse: request.seed == null })
   try {
     await slot.append(wanted.slice(cached), signal)
@@ -34,8 +35,9 @@ export async function prefill(
 }
 
 /**
- * Generates the choices of the answer one after another in a slot that `prefill` has prepared. `open` returns the reader of the choice
- * `index`. `used` has the counts so far, also when it rejects. Resolves to the counts of the whole answer. Rejects with the signal's reason when the signal aborts.
+ * Generates the choices of the answer one after another in a slot that `prefill` has prepared. `open` returns
+ * the reader of the choice `index`. `used` has the counts so far, also when it rejects. Resolves to the
+ * counts of the whole answer. Rejects with the signal's reason when the signal aborts.
  */
 export async function writeChoices(
   prepared: PreparedChat,

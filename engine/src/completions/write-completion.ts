@@ -34,8 +34,9 @@ interface Writing {
 }
 
 /**
- * Generates the completions of one prompt one after another in a slot. `open` returns the reader of the choice `index`. `used` has the
- * counts so far, also when it rejects. Rejects with the signal's reason when the signal aborts.
+ * Generates the completions of one prompt one after another in a slot. `open` returns the reader of the
+ * choice `index`. `used` has the counts so far, also when it rejects. Rejects with the signal's reason when
+ * the signal aborts.
  */
 export async function writeCompletions(
   { request }: PreparedCompletion,
@@ -62,7 +63,10 @@ export async function writeCompletions(
   }
 }
 
-/** Evaluates the prompt except its last token and counts its tokens. Resolves to the scores of all tokens but the first, if wanted. */
+/**
+ * Evaluates the prompt except its last token and counts its tokens. Resolves to the scores of all tokens but
+ * the first, if wanted.
+ */
 async function readPrompt(
   slot: Slot,
   prompt: readonly Token[],

@@ -9,7 +9,10 @@ export interface Bounds {
   max: number | null
 }
 
-/** Reads the limits of a length from the keywords `least` and `most`. An upper limit above 1000 counts as 1000. */
+/**
+ * Reads the limits of a length from the keywords `least` and `most`. An upper limit above 1000 counts as
+ * 1000.
+ */
 export function readBounds(
   schema: Schema,
   [least, most]: readonly [least: string, most: string],

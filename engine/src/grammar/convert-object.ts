@@ -65,7 +65,9 @@ function toWord({ sequence, set, empty }: LanguageAlgebra, word: string): Langua
   )
 }
 
-/** The inside of an object: described members in order, the optional ones at will, then additional members. */
+/**
+ * The inside of an object: described members in order, the optional ones at will, then additional members.
+ */
 function writeMembers(
   { writer, json }: Conversion,
   members: readonly Member[],

@@ -44,8 +44,8 @@ export class GrammarWriter {
   }
 
   /**
-   * Returns the name of the rule for the target of a reference. `convert` runs when the target is new, and may refer to the target again
-   * after the grammar has consumed a character.
+   * Returns the name of the rule for the target of a reference. `convert` runs when the target is new, and
+   * may refer to the target again after the grammar has consumed a character.
    */
   refer(target: unknown, path: string, convert: () => string): string {
     const known = this.#targets.get(target)

@@ -23,9 +23,10 @@ export interface Grammar {
 }
 
 /**
- * Converts a JSON Schema to a grammar whose every text matches the schema. Objects have their properties in the schema's order, and
- * additional properties only where the schema allows them explicitly or describes no property. Throws a RequestError (400) that names an
- * unsupported keyword. `param` is the path of the schema in the request's body.
+ * Converts a JSON Schema to a grammar whose every text matches the schema. Objects have their properties in
+ * the schema's order, and additional properties only where the schema allows them explicitly or describes no
+ * property. Throws a RequestError (400) that names an unsupported keyword. `param` is the path of the schema
+ * in the request's body.
  */
 export function toGrammar(root: unknown, param: string): Grammar {
   const refuse = createRefusal(param)

@@ -25,7 +25,10 @@ const notPlain: Ranges = [
 /** One character of a JSON string: plain, or an escape other than a surrogate's. */
 export const characterRule = String.raw`[^"\\\x00-\x1F\x7F] | "\\" (["\\/bfnrt] | "u" ([0-9a-ce-fA-CE-F] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2}))`
 
-/** Adds one rule per state of the automaton and returns the expression of a JSON string whose value the automaton accepts. */
+/**
+ * Adds one rule per state of the automaton and returns the expression of a JSON string whose value the
+ * automaton accepts.
+ */
 export function writeStringRules(
   { states }: Automaton,
   rules: Pick<GrammarWriter, 'reserve' | 'define'>,

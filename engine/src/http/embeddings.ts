@@ -26,8 +26,8 @@ export const embeddingsRequestBody = z.object({
 export type EmbeddingsRequest = z.infer<typeof embeddingsRequestBody>
 
 /**
- * Computes unit vectors in the order of the inputs, one by one. `used` has the counts so far. Rejects with the signal's reason when the
- * signal aborts.
+ * Computes unit vectors in the order of the inputs, one by one. `used` has the counts so far. Rejects with
+ * the signal's reason when the signal aborts.
  */
 export async function computeEmbeddings(
   loaded: LoadedModel,

@@ -25,7 +25,10 @@ export function toErrorBody(error: unknown): { status: number; retryAfter: numbe
   }
 }
 
-/** Converts Fastify's errors, such as a malformed body, to a RequestError. Logs and returns unexpected errors unchanged. */
+/**
+ * Converts Fastify's errors, such as a malformed body, to a RequestError. Logs and returns unexpected errors
+ * unchanged.
+ */
 export function toRequestError(error: unknown, log: Log, request: FastifyRequest): unknown {
   if (error instanceof RequestError || error instanceof CallerLeft) return error
   const { statusCode, code, message } = error as { statusCode?: number; code?: string; message?: string }

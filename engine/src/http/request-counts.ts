@@ -4,7 +4,10 @@ import type { UsedTokens } from '../chat/answer.ts'
 
 const maxRequests = 2_000
 
-/** Keeps the token counts of the latest requests with an `x-request-id`, for callers that left before they had one. */
+/**
+ * Keeps the token counts of the latest requests with an `x-request-id`, for callers that left before they had
+ * one.
+ */
 export class RequestCounts {
   /** Oldest first */
   readonly latest = new Map<string, { used: UsedTokens; ended: Promise<unknown> }>()

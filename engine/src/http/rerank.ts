@@ -23,8 +23,8 @@ export const rerankRequestBody = z.object({
 export type RerankRequest = z.infer<typeof rerankRequestBody>
 
 /**
- * Computes how relevant each document is, from 0 to 1, one by one. `used` has the counts so far. Rejects with the signal's reason when
- * the signal aborts.
+ * Computes how relevant each document is, from 0 to 1, one by one. `used` has the counts so far. Rejects with
+ * the signal's reason when the signal aborts.
  */
 export async function computeScores(
   { ranking, embeddingContextSize: limit }: LoadedModel,
@@ -50,7 +50,10 @@ export async function computeScores(
   return scores
 }
 
-/** The tokens of a query with a document, or a number above the limit if they are so long that counting would block the engine. */
+/**
+ * The tokens of a query with a document, or a number above the limit if they are so long that counting would
+ * block the engine.
+ */
 function readLength(
   ranking: LlamaRankingContext,
   { query, document, limit }: { query: string; document: string; limit: number },

@@ -1,11 +1,11 @@
 /**
- * Lets evaluations start together, so that one decode of llama.cpp holds the tokens of all running sequences. node-llama-cpp alone
- * starts a decode as soon as one sequence has tokens, and the others miss it.
+ * Lets evaluations start together, so that one decode of llama.cpp holds the tokens of all running sequences.
+ * node-llama-cpp alone starts a decode as soon as one sequence has tokens, and the others miss it.
  */
 export interface BatchGate {
   /**
-   * Resolves when every member of the gate waits, with the number of tokens that the sequence may evaluate: 1 up to `tokens`. Makes
-   * the sequence a member until it leaves.
+   * Resolves when every member of the gate waits, with the number of tokens that the sequence may evaluate: 1
+   * up to `tokens`. Makes the sequence a member until it leaves.
    */
   enter: (sequence: number, tokens: number) => Promise<number>
   /** Ends the membership of a sequence that does not wait. The other members no longer wait for it. */

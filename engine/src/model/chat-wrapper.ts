@@ -7,8 +7,9 @@ import type { ChatWrapper, LlamaModel } from 'node-llama-cpp'
 import type { Log } from '../base/log.ts'
 
 /**
- * Resolves to the wrapper that renders a model's chats. Comparing a template with each that node-llama-cpp has code for takes about half a
- * second, so an empty file beside the compiled code remembers a model whose template equals none.
+ * Resolves to the wrapper that renders a model's chats. Comparing a template with each that node-llama-cpp
+ * has code for takes about half a second, so an empty file beside the compiled code remembers a model whose
+ * template equals none.
  */
 export async function chooseChatWrapper(model: LlamaModel, path: string, log: Log): Promise<ChatWrapper> {
   const memory = await findMemory(path)

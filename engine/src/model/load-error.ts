@@ -12,7 +12,10 @@ export class LoadError extends Error {
   }
 }
 
-/** The failure of an engine on a GPU that llama.cpp can't use. Berth must not charge a GPU for an engine on the CPU. */
+/**
+ * The failure of an engine on a GPU that llama.cpp can't use. Berth must not charge a GPU for an engine on
+ * the CPU.
+ */
 export function noGpu(complaints: readonly string[]): LoadError {
   const reason = complaints.slice(-3).join(' / ').slice(0, 1000) || 'llama.cpp found no usable GPU'
   return new LoadError(

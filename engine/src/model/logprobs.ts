@@ -1,6 +1,9 @@
 import type { ControlledEvaluateInputItem, LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp'
 
-/** A generated token with its log probability and those of the most likely tokens, before sampling changes them. */
+/**
+ * A generated token with its log probability and those of the most likely tokens, before sampling changes
+ * them.
+ */
 export interface TokenLogprob {
   token: Token
   logprob: number
@@ -28,8 +31,8 @@ interface NativeSampler {
 type MapLogits = (batchIndex: number, tokenIndex: number) => unknown
 
 /**
- * The parts of node-llama-cpp behind its public types. Its public metadata only has probabilities that temperature, top_k, top_p and
- * grammars have changed already.
+ * The parts of node-llama-cpp behind its public types. Its public metadata only has probabilities that
+ * temperature, top_k, top_p and grammars have changed already.
  */
 interface Internals {
   _context: { _ctx: { sampleToken: (...args: unknown[]) => Promise<SampleResult> } }
@@ -84,8 +87,8 @@ export function observeLogprobs(
 }
 
 /**
- * Evaluates all of `tokens` but the last, and resolves to the log probability of each but the first, with the `top` most likely ones in its
- * place.
+ * Evaluates all of `tokens` but the last, and resolves to the log probability of each but the first, with the
+ * `top` most likely ones in its place.
  */
 export async function scoreBatch(
   sequence: LlamaContextSequence,

@@ -15,15 +15,19 @@ export interface Slot {
   /** Receives the log probabilities of generated tokens */
   logprobs: LogprobListener | null
   /**
-   * Prepares the sequence for a prompt: keeps or restores the longest known prefix, and resolves to its length. Without `reuse` the
-   * sequence starts empty.
+   * Prepares the sequence for a prompt: keeps or restores the longest known prefix, and resolves to its
+   * length. Without `reuse` the sequence starts empty.
    */
   align: (prompt: readonly Token[], options: { reuse: boolean }) => Promise<number>
-  /** Appends prompt tokens, in batches shared with the other slots. Rejects with the signal's reason when the signal aborts. */
+  /**
+   * Appends prompt tokens, in batches shared with the other slots. Rejects with the signal's reason when the
+   * signal aborts.
+   */
   append: (tokens: readonly Token[], signal: AbortSignal) => Promise<void>
   /**
-   * Appends all tokens but the last to the empty sequence. Resolves to the log probability of each token but the first, with the `top`
-   * most likely ones in its place. Rejects with the signal's reason when the signal aborts.
+   * Appends all tokens but the last to the empty sequence. Resolves to the log probability of each token but
+   * the first, with the `top` most likely ones in its place. Rejects with the signal's reason when the signal
+   * aborts.
    */
   score: (tokens: readonly Token[], top: number, signal: AbortSignal) => Promise<TokenLogprob[]>
 }
@@ -31,8 +35,9 @@ export interface Slot {
 /** Assigns sequences to requests; excess requests wait in order of arrival. */
 export interface SequencePool {
   /**
-   * Resolves to the free slot that shares the longest prefix with the prompt, or the first one if others share little more. Rejects with
-   * the signal's reason when the caller disconnects while waiting, and with a 429 when the queue is full.
+   * Resolves to the free slot that shares the longest prefix with the prompt, or the first one if others
+   * share little more. Rejects with the signal's reason when the caller disconnects while waiting, and with a
+   * 429 when the queue is full.
    */
   acquire: (prompt: readonly Token[], signal: AbortSignal) => Promise<Slot>
   release: (slot: Slot) => void
@@ -42,7 +47,10 @@ interface Waiter {
   resolve: (slot: Slot) => void
 }
 
-/** Tokens of a prompt that are scored at once. llama.cpp keeps a number for each of them and each token of the vocabulary. */
+/**
+ * Tokens of a prompt that are scored at once. llama.cpp keeps a number for each of them and each token of the
+ * vocabulary.
+ */
 const maxScored = 32
 
 /** Creates a pool of all sequences of the context with a queue of at most `maxWaiting` requests. */
@@ -90,7 +98,8 @@ function createSlot(
   context: LlamaContext,
   { gate, states, number }: { gate: BatchGate; states: StateCache | null; number: number },
 ): Slot {
-  // A full context must end the answer. By default node-llama-cpp drops the oldest tokens, including the prompt.
+  // A full context must end the answer. By default node-llama-cpp drops the oldest tokens, including the
+  // prompt.
   const strategy = (): never => {
     throw new Error('The context is full.')
   }
@@ -143,7 +152,9 @@ function createSlot(
   return slot
 }
 
-/** Makes each token of an answer wait for the slot's reader and for the batch that the running answers share. */
+/**
+ * Makes each token of an answer wait for the slot's reader and for the batch that the running answers share.
+ */
 function shareBatches(slot: Slot, gate: BatchGate): void {
   const { number, sequence } = slot
   const evaluate = sequence.evaluate.bind(sequence)
@@ -170,8 +181,8 @@ function shareBatches(slot: Slot, gate: BatchGate): void {
 }
 
 /**
- * Tokens that a longer prefix must save to be worth another slot than the first: processing these takes less time than the split batches
- * of an answer in a slot that is not consecutive.
+ * Tokens that a longer prefix must save to be worth another slot than the first: processing these takes less
+ * time than the split batches of an answer in a slot that is not consecutive.
  */
 const leastGain = 64
 

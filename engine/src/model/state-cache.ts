@@ -13,8 +13,8 @@ const minTokens = 64
 /** Keeps the states of sequences in host memory, so that a conversation can go on in any sequence. */
 export interface StateCache {
   /**
-   * Saves the state of a sequence before a prompt that shares `shared` tokens with it replaces most of it, and loads the saved state
-   * that shares more with the prompt, if there is one.
+   * Saves the state of a sequence before a prompt that shares `shared` tokens with it replaces most of it,
+   * and loads the saved state that shares more with the prompt, if there is one.
    */
   exchange: (sequence: LlamaContextSequence, prompt: readonly Token[], shared: number) => Promise<void>
 }
@@ -26,7 +26,10 @@ interface State {
   bytes: number
 }
 
-/** A cache of at most `maxBytes`, or of what the machine's shared memory has room for. Null if there is no room at all. */
+/**
+ * A cache of at most `maxBytes`, or of what the machine's shared memory has room for. Null if there is no
+ * room at all.
+ */
 export async function createStateCache(maxBytes: number, log: Log): Promise<StateCache | null> {
   const { bavail, bsize } = await statfs(folder).catch(() => ({ bavail: 0, bsize: 0 }))
   const limit = Math.min(maxBytes, bavail * bsize)
@@ -125,7 +128,9 @@ class SavedStates {
   }
 }
 
-/** Opens a file that has no name, so that nobody else can open it and the kernel frees it with the process. */
+/**
+ * Opens a file that has no name, so that nobody else can open it and the kernel frees it with the process.
+ */
 async function openUnnamed(): Promise<FileHandle> {
   const path = `${folder}/berth-engine-${randomBytes(16).toString('hex')}`
   const file = await open(path, 'wx', 0o600)

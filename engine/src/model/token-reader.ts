@@ -13,7 +13,10 @@ const maxHeld = 8
 /** Tokens before the next one that decide about a space between them */
 const contextTokens = 4
 
-/** Creates a reader of the tokens after `before`. A token may end within a character, so text waits for the character's end. */
+/**
+ * Creates a reader of the tokens after `before`. A token may end within a character, so text waits for the
+ * character's end.
+ */
 export function createTokenReader(model: LlamaModel, before: readonly Token[]): TokenReader {
   let last = before.slice(-contextTokens)
   let held: Token[] = []

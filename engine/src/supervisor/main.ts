@@ -1,4 +1,5 @@
-// Runs another inference server, such as llama-server or vLLM, with the lifecycle of Berth's engine. See engine/README.md.
+// Runs another inference server, such as llama-server or vLLM, with the lifecycle of Berth's engine. See
+// engine/README.md.
 import { spawn, spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'

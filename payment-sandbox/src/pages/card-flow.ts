@@ -77,7 +77,10 @@ export async function submitCard(
   return show(context, reply, 'Bank verification', body)
 }
 
-/** The submitted card: stored if it is new, else one that was entered on this page or that is saved for `customer`. */
+/**
+ * The submitted card: stored if it is new, else one that was entered on this page or that is saved for
+ * `customer`.
+ */
 export async function findSubmittedCard(
   change: Change,
   { entered, cardId }: SubmittedCard,

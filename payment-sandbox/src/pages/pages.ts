@@ -6,8 +6,8 @@ import { invoicePages } from './invoice.ts'
 import { portalPages } from './portal.ts'
 
 /**
- * The pages for customers. They need no session: the secret in a page's URL grants access. The server that registers them
- * rejects cross-site form submissions.
+ * The pages for customers. They need no session: the secret in a page's URL grants access. The server that
+ * registers them rejects cross-site form submissions.
  */
 export function sandboxPages(context: PageContext): FastifyPluginAsync {
   return async (app) => {

@@ -1,4 +1,7 @@
-/** Copies a text with one character per byte. A slice would keep the whole text that it was cut from in memory. */
+/**
+ * Copies a text with one character per byte. A slice would keep the whole text that it was cut from in
+ * memory.
+ */
 export function copyText(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }

@@ -10,7 +10,10 @@ export interface SecretUse {
   owner: string
 }
 
-/** Encrypts a secret for the database, under a key derived from the SECRET_KEY. Only for the same use can it be decrypted. */
+/**
+ * Encrypts a secret for the database, under a key derived from the SECRET_KEY. Only for the same use can it
+ * be decrypted.
+ */
 export function encryptSecret(secretKey: string, use: SecretUse, secret: Buffer): Buffer {
   const nonce = randomBytes(nonceLength)
   const cipher = createCipheriv(algorithm, deriveKey(secretKey, use), nonce).setAAD(Buffer.from(use.owner))

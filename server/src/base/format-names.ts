@@ -20,7 +20,9 @@ export const formatNames: Readonly<Record<string, string>> = {
   other: 'Another format',
 }
 
-/** The name of a model format in sentences, such as GGUF for `ggufv2`; the format itself if it has no other. */
+/**
+ * The name of a model format in sentences, such as GGUF for `ggufv2`; the format itself if it has no other.
+ */
 export function nameFormat(format: string): string {
   return formatNames[format] ?? format
 }

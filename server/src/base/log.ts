@@ -7,13 +7,16 @@ import { formatForPeople, paintStdout } from './readable-log.ts'
 
 export interface Log extends Logger {
   /**
-   * Writes the line of `info(fields, message)` in a third of the time: pino serializes each field by itself. `members` is the JSON of the
-   * fields without its braces, and `message` needs no escapes.
+   * Writes the line of `info(fields, message)` in a third of the time: pino serializes each field by itself.
+   * `members` is the JSON of the fields without its braces, and `message` needs no escapes.
    */
   infoMembers(members: string, message: string): void
 }
 
-/** Creates a log that passes each line of JSON to `write`. In an outage it writes one line for each cause and minute. */
+/**
+ * Creates a log that passes each line of JSON to `write`. In an outage it writes one line for each cause and
+ * minute.
+ */
 export function createLog(options: LoggerOptions, write: (line: string) => void): Log {
   const judge = createOutageFilter()
   const hooks: LoggerOptions['hooks'] = {
@@ -38,7 +41,10 @@ export function createLog(options: LoggerOptions, write: (line: string) => void)
   })
 }
 
-/** Creates the log of a process on stdout: lines for people on a terminal, otherwise JSON, unless `LOG_FORMAT` says which. */
+/**
+ * Creates the log of a process on stdout: lines for people on a terminal, otherwise JSON, unless `LOG_FORMAT`
+ * says which.
+ */
 export function openLog({ logLevel, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>): Log {
   // The database driver attaches the whole connection to the errors of its pool.
   const options = { level: logLevel, name: 'berth', redact: { paths: ['err.client'], remove: true } }
@@ -48,7 +54,8 @@ export function openLog({ logLevel, logFormat }: Pick<Config, 'logLevel' | 'logF
   stdout.once('close', () => {
     writable = false
   })
-  // Lines are written ten times a second: a write for each line would take a tenth of a busy server's CPU time.
+  // Lines are written ten times a second: a write for each line would take a tenth of a busy server's CPU
+  // time.
   let lines = ''
   const flush = () => {
     if (lines !== '' && writable) stdout.write(lines)

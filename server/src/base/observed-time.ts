@@ -3,8 +3,8 @@ const tickMilliseconds = 1_000
 const longestGapMilliseconds = 10_000
 
 /**
- * Measures how long this process has waited for something. Time that the process did not observe does not count, so no timeout
- * ends because a clock was set forward or a laptop was suspended.
+ * Measures how long this process has waited for something. Time that the process did not observe does not
+ * count, so no timeout ends because a clock was set forward or a laptop was suspended.
  */
 export class ObservedTime {
   readonly #now: () => number

@@ -9,7 +9,10 @@ export interface Standing {
   /** Members of a suspended or closed organization can only read. */
   organizationStatus: 'active' | 'suspended' | 'closed'
   role: RoleName
-  /** True if the organization requires a second factor that the person's session lacks. Only personal routes work until then. */
+  /**
+   * True if the organization requires a second factor that the person's session lacks. Only personal routes
+   * work until then.
+   */
   requiresSecondFactorSetup: boolean
 }
 
@@ -24,7 +27,10 @@ export function findStanding(
 /** Why an organization does not allow something to one of its members. */
 export type StandingRefusal = 'forbidden' | 'second_factor_setup_required' | 'organization_suspended'
 
-/** Decides whether a member may do what needs this permission. `changes` is false for reading. Returns null if so. */
+/**
+ * Decides whether a member may do what needs this permission. `changes` is false for reading. Returns null if
+ * so.
+ */
 export function judgeStanding(
   { role, requiresSecondFactorSetup, organizationStatus }: Standing,
   permission: Permission,

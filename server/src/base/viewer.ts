@@ -22,7 +22,10 @@ export const serverActor: Actor = {
   userAgent: null,
 }
 
-/** A signed-in person: who they are, the organization in which they act, and their standing in each of their organizations. */
+/**
+ * A signed-in person: who they are, the organization in which they act, and their standing in each of their
+ * organizations.
+ */
 export interface Person {
   userId: number
   organizationId: number
@@ -36,9 +39,15 @@ export interface Viewer extends Actor, Standing, Person {
   name: string
   organizationId: number
   requiresProfileCompletion: boolean
-  /** True until the email is proven, if the installation requires that. The viewer can neither deploy nor invite until then. */
+  /**
+   * True until the email is proven, if the installation requires that. The viewer can neither deploy nor
+   * invite until then.
+   */
   requiresEmailVerification: boolean
-  /** True for a user with a second factor, and for a session of an identity provider, which is responsible for one */
+  /**
+   * True for a user with a second factor, and for a session of an identity provider, which is responsible for
+   * one
+   */
   hasSecondFactor: boolean
   /** The networks from which a service member works; null for a person */
   allowedNetworks: readonly Network[] | null

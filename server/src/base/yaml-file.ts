@@ -21,8 +21,8 @@ export interface Mistake {
 }
 
 /**
- * Reads and validates a YAML file. Throws one Error that lists every mistake found by `validate`, with its line and its path in the
- * document. `name` describes the file in error messages.
+ * Reads and validates a YAML file. Throws one Error that lists every mistake found by `validate`, with its
+ * line and its path in the document. `name` describes the file in error messages.
  */
 export function readYamlFile<Value>(
   path: string,
@@ -63,8 +63,8 @@ export function readYamlFile<Value>(
 const anchor = /(?:^|[\s[{,:-])&/
 
 /**
- * Loads a document by a parser that takes a tenth of the time, but does not tell where a value is. Undefined for one that has mistakes or
- * anchors, whose expansion only the other parser limits.
+ * Loads a document by a parser that takes a tenth of the time, but does not tell where a value is. Undefined
+ * for one that has mistakes or anchors, whose expansion only the other parser limits.
  */
 export function loadQuickly(source: string): unknown {
   if (anchor.test(source)) return undefined
@@ -75,7 +75,9 @@ export function loadQuickly(source: string): unknown {
   }
 }
 
-/** Converts schema errors to mistakes below `root`. Each unknown key becomes a mistake of its own, at the key. */
+/**
+ * Converts schema errors to mistakes below `root`. Each unknown key becomes a mistake of its own, at the key.
+ */
 export function toMistakes(error: z.ZodError, root: DocumentPath): Mistake[] {
   return error.issues.flatMap((issue) => {
     const path = [...root, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))]
@@ -98,7 +100,10 @@ function toError(title: string, mistakes: string[]): Error {
   return new Error(`${title} has ${counted}:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
 }
 
-/** Formats a location, such as `line 7, models[0].sizes[1].billions`. The line is that of the nearest existing node. */
+/**
+ * Formats a location, such as `line 7, models[0].sizes[1].billions`. The line is that of the nearest existing
+ * node.
+ */
 function locate(
   { isNode }: Pick<typeof Yaml, 'isNode'>,
   document: Yaml.Document,

@@ -108,7 +108,10 @@ export interface Config extends InferenceConfig {
   passwordBlocklist: boolean
   /** Requests of one network to each route without a session, in each process */
   networkLimits: { registrationsPerHour: number; requestsPerMinute: number }
-  /** Hosts that requests may name besides loopback, that of `publicUrl` first; null for any, while `PUBLIC_URL` is unset */
+  /**
+   * Hosts that requests may name besides loopback, that of `publicUrl` first; null for any, while
+   * `PUBLIC_URL` is unset
+   */
   hosts: string[] | null
   /** true to serve `/metrics` on `port` to everybody instead of this machine */
   metricsPublic: boolean
@@ -221,7 +224,10 @@ const environment = z.object({
 /** The names of all settings; `.env.example` lists the same. */
 export const settingNames = Object.keys(environment.shape)
 
-/** Reads the settings from the environment. An empty value counts as unset. Throws a `ConfigError` that lists every problem. */
+/**
+ * Reads the settings from the environment. An empty value counts as unset. Throws a `ConfigError` that lists
+ * every problem.
+ */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const given = Object.fromEntries(
     settingNames.flatMap((name) =>

@@ -10,11 +10,14 @@ export interface InferenceConfig {
   /** Whether requests for embeddings may hold token ids of the model's own tokenizer */
   allowsTokenIds: boolean
   inference: {
-    /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces of the response */
+    /**
+     * Milliseconds to connect to an engine, to the first byte of its response, and between two pieces of the
+     * response
+     */
     timeouts: { connect: number; firstByte: number; idle: number }
     /**
-     * Most requests in flight. Up to `queued` more per deployment wait for `queueMilliseconds`, then get a 429. Those that wait for
-     * their turn at a shared deployment get it after `turnMilliseconds`.
+     * Most requests in flight. Up to `queued` more per deployment wait for `queueMilliseconds`, then get a
+     * 429. Those that wait for their turn at a shared deployment get it after `turnMilliseconds`.
      */
     limits: {
       perUser: number
@@ -23,7 +26,10 @@ export interface InferenceConfig {
       queueMilliseconds: number
       turnMilliseconds: number
     }
-    /** Where requests go that several deployments can serve: conversations where their prefix is, or all where the fewest are in flight */
+    /**
+     * Where requests go that several deployments can serve: conversations where their prefix is, or all where
+     * the fewest are in flight
+     */
     routing: 'prefix' | 'least_busy'
     /** How long a request may wait for a sleeping deployment, unless it says so itself */
     wakeMilliseconds: number
@@ -97,8 +103,8 @@ export function readInference(settings: InferenceSettings, problems: string[]): 
 }
 
 /**
- * Reads the limits of body bytes in flight. Unless set, at least eight bodies of the largest size fit for a user, and sixteen for a
- * process. Adds a sentence to `problems` for each limit that is too small.
+ * Reads the limits of body bytes in flight. Unless set, at least eight bodies of the largest size fit for a
+ * user, and sixteen for a process. Adds a sentence to `problems` for each limit that is too small.
  */
 function readBodyLimits(
   settings: InferenceSettings,

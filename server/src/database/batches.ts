@@ -7,9 +7,10 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Collects what many callers ask for at about the same time and hands it to `run` at once, which returns one result per item, in their order.
- * An item that is alone runs immediately. After a batch of several items, the next one begins `intervalMilliseconds` later, so the number of
- * queries a second has a limit, however many callers there are.
+ * Collects what many callers ask for at about the same time and hands it to `run` at once, which returns one
+ * result per item, in their order. An item that is alone runs immediately. After a batch of several items,
+ * the next one begins `intervalMilliseconds` later, so the number of queries a second has a limit, however
+ * many callers there are.
  */
 export class Batches<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>
@@ -40,7 +41,8 @@ export class Batches<Item, Result> {
       const results = await this.#run(batch.map(({ item }) => item))
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
     } catch (error) {
-      // Of several items, only one may be at fault or wait for a lock. After a lost connection, the batch may have been written.
+      // Of several items, only one may be at fault or wait for a lock. After a lost connection, the batch may
+      // have been written.
       const isUncertain = isDatabaseUnavailable(error) && !isStatementTimeout(error)
       if (batch.length === 1 || isUncertain) for (const { reject } of batch) reject(error)
       else await Promise.all(batch.map((waiting) => this.#runAlone(waiting)))

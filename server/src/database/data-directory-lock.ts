@@ -32,10 +32,10 @@ const reacquireTimeoutMs = 90_000
 const longestPauseMs = 5_000
 
 /**
- * Locks a DATA_DIR of this host for one server. The advisory lock belongs to a database session, so the database releases it when
- * the server is killed. Throws `DataDirectoryInUseError` if another server holds the lock for 5 seconds. A lost session is replaced with
- * backoff until the database is back, and only another server's lock is a loss. Doesn't work through a connection pooler in transaction
- * mode.
+ * Locks a DATA_DIR of this host for one server. The advisory lock belongs to a database session, so the
+ * database releases it when the server is killed. Throws `DataDirectoryInUseError` if another server holds
+ * the lock for 5 seconds. A lost session is replaced with backoff until the database is back, and only
+ * another server's lock is a loss. Doesn't work through a connection pooler in transaction mode.
  */
 export async function lockDataDirectory(
   databaseUrl: string,
@@ -81,7 +81,10 @@ export async function lockDataDirectory(
   }
 }
 
-/** Opens a session that holds the lock. `onEnd` is called when the session ends later, also when the caller ends it. */
+/**
+ * Opens a session that holds the lock. `onEnd` is called when the session ends later, also when the caller
+ * ends it.
+ */
 async function openLockedSession(
   databaseUrl: string,
   dataDirectory: string,

@@ -8,8 +8,9 @@ import type { Database } from './tables.ts'
 const migrationsFolder = resolve(import.meta.dirname, '../../migrations')
 
 /**
- * Migrates the database to the latest schema and returns the names of the migrations that ran. Only one process migrates at a
- * time. Throws if the database was migrated by a newer version, or by a development version from before the first release.
+ * Migrates the database to the latest schema and returns the names of the migrations that ran. Only one
+ * process migrates at a time. Throws if the database was migrated by a newer version, or by a development
+ * version from before the first release.
  */
 export async function migrateDatabase(db: Database): Promise<string[]> {
   const migrations = await readMigrations()
@@ -32,7 +33,10 @@ export async function migrateDatabase(db: Database): Promise<string[]> {
   return (results ?? []).map((result) => result.migrationName)
 }
 
-/** Throws if the database has migrations that this version doesn't know. `known` are the migrations of this version, in order. */
+/**
+ * Throws if the database has migrations that this version doesn't know. `known` are the migrations of this
+ * version, in order.
+ */
 async function refuseForeignSchema(db: Database, known: readonly string[]): Promise<void> {
   const applied = await listAppliedMigrations(db).catch(() => [])
   const unknown = applied.filter((name) => !known.includes(name))

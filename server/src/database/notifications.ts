@@ -6,8 +6,9 @@ import { endIfSilent } from './silent-connections.ts'
 import type { Database } from './tables.ts'
 
 /**
- * Channels of database notifications. The payload is a deployment id. For `session_revoked` (a session, a role or a profile changed)
- * and `deployment_changed` (the targets of requests changed), the payload is a user id, or empty for all users.
+ * Channels of database notifications. The payload is a deployment id. For `session_revoked` (a session, a
+ * role or a profile changed) and `deployment_changed` (the targets of requests changed), the payload is a
+ * user id, or empty for all users.
  */
 export type Channel = 'deployment_due' | 'deployment_event' | 'session_revoked' | 'deployment_changed'
 
@@ -18,7 +19,10 @@ const channels: readonly Channel[] = [
   'deployment_changed',
 ]
 
-/** PostgreSQL notifications. A lost connection may lose some, so listeners also poll, and poll again after a reconnect. */
+/**
+ * PostgreSQL notifications. A lost connection may lose some, so listeners also poll, and poll again after a
+ * reconnect.
+ */
 export interface Notifications {
   subscribe(channel: Channel, listener: (payload: string) => void): () => void
   onReconnected(listener: () => void): () => void
@@ -26,7 +30,10 @@ export interface Notifications {
   onInterrupted(listener: () => void): () => void
   /** True if every notification committed at least 0.8 s ago has certainly arrived */
   isCurrent(): boolean
-  /** Yields the payloads of a channel, and `null` after a reconnect, until `signal` aborts. The signal must abort. */
+  /**
+   * Yields the payloads of a channel, and `null` after a reconnect, until `signal` aborts. The signal must
+   * abort.
+   */
   follow(channel: Channel, signal: AbortSignal): AsyncIterable<string | null>
   close(): Promise<void>
 }

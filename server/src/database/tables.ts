@@ -1,6 +1,9 @@
 import type { ColumnType, Kysely, Transaction } from 'kysely'
 
-/** Every table by its name. Each feature adds the tables it owns in its `tables.ts`; pg-boss keeps its own in the schema `pgboss`. */
+/**
+ * Every table by its name. Each feature adds the tables it owns in its `tables.ts`; pg-boss keeps its own in
+ * the schema `pgboss`.
+ */
 export interface Tables {}
 
 /** A pool of connections or a transaction: the first parameter of every store function. */

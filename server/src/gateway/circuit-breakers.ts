@@ -1,7 +1,10 @@
 /** Circuit breakers for many upstreams, one per key; see `createCircuitBreakers`. */
 export interface CircuitBreakers {
   isOpen(key: string): boolean
-  /** Records that a request is being sent. When the breaker is half-open, it opens again until the result of that request is known. */
+  /**
+   * Records that a request is being sent. When the breaker is half-open, it opens again until the result of
+   * that request is known.
+   */
   onSend(key: string): void
   onSuccess(key: string): void
   onFailure(key: string): void
@@ -15,8 +18,8 @@ const maxOpenMilliseconds = 30_000
 const maxTracked = 10_000
 
 /**
- * Opens a breaker for one second after three consecutive failures. It then becomes half-open and lets one request through. A
- * success closes the breaker; each further failure doubles the open time, up to 30 s.
+ * Opens a breaker for one second after three consecutive failures. It then becomes half-open and lets one
+ * request through. A success closes the breaker; each further failure doubles the open time, up to 30 s.
  */
 export function createCircuitBreakers(now: () => number = () => performance.now()): CircuitBreakers {
   const failing = new Map<string, { failures: number; openUntil: number }>()

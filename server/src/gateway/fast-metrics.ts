@@ -16,8 +16,8 @@ interface Series {
 }
 
 /**
- * Registers a histogram whose callers keep one `observe` function per label combination. prom-client's own histogram hashes the
- * labels on every call, which costs more than the rest of a request's metrics together.
+ * Registers a histogram whose callers keep one `observe` function per label combination. prom-client's own
+ * histogram hashes the labels on every call, which costs more than the rest of a request's metrics together.
  */
 export function createFastHistogram(
   registry: Registry,

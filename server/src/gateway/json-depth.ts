@@ -1,7 +1,10 @@
 const quote = 0x22
 const backslash = 0x5c
 
-/** Returns the nesting depth at `to` of JSON that has `depth` at `from`, outside a string; or -1 if `to` is inside a string. */
+/**
+ * Returns the nesting depth at `to` of JSON that has `depth` at `from`, outside a string; or -1 if `to` is
+ * inside a string.
+ */
 export function depthAt(text: string, from: number, to: number, depth = 0): number {
   let reached = depth
   let inString = false
@@ -18,7 +21,10 @@ export function depthAt(text: string, from: number, to: number, depth = 0): numb
   return inString ? -1 : reached
 }
 
-/** Returns the names of the members that enclose the offset `to`, which is outside strings, in the JSON object at `from`, outermost first. */
+/**
+ * Returns the names of the members that enclose the offset `to`, which is outside strings, in the JSON object
+ * at `from`, outermost first.
+ */
 export function namesAround(text: string, from: number, to: number): string[] {
   const names: string[] = []
   let last = ''

@@ -11,17 +11,23 @@ export interface MemberValue {
 const quote = 0x22
 const backslash = 0x5c
 const colon = 0x3a
-/** Bytes of a string to inspect one by one before the next native search, which costs as much as about 64 of them */
+/**
+ * Bytes of a string to inspect one by one before the next native search, which costs as much as about 64 of
+ * them
+ */
 const burst = 64
 const maxDepth = 1_000
-/** Levels that most bodies stay below. A typed array of this length is part of its object, and costs a tenth of a longer one. */
+/**
+ * Levels that most bodies stay below. A typed array of this length is part of its object, and costs a tenth
+ * of a longer one.
+ */
 const usualDepth = 31
 const maxMembers = 100
 /** Longest value of a wanted member, spaces included */
 const maxValueBytes = 16 * 1024
 
-// A transition is an integer: the next state, the kind of a container that begins, an action, and the change of the depth. These
-// constants and the table are here because imported ones would slow the walk down.
+// A transition is an integer: the next state, the kind of a container that begins, an action, and the change
+// of the depth. These constants and the table are here because imported ones would slow the walk down.
 const stateBits = 31 << 5
 const kindBits = 7 << 10
 const actionBits = 7 << 13
@@ -77,8 +83,8 @@ export interface MemberNames {
 }
 
 /**
- * Prepares names for many walks. They must consist of lowercase letters and underscores. Only the values of `long` ones may have more than
- * 16 KiB.
+ * Prepares names for many walks. They must consist of lowercase letters and underscores. Only the values of
+ * `long` ones may have more than 16 KiB.
  */
 export function memberNames(texts: readonly string[], long: readonly string[] = []): MemberNames {
   const names = [...texts, ...long].map((text) => ({
@@ -93,9 +99,10 @@ export function memberNames(texts: readonly string[], long: readonly string[] = 
 }
 
 /**
- * Validates the structure of UTF-8 JSON in one pass and finds the top-level members called `names`, even those with escapes in their name
- * and duplicates. It builds no objects, so its time and memory grow only with the number of bytes. It can stop after any byte and
- * continue later. The contents of strings are not validated, because they can't hide a member.
+ * Validates the structure of UTF-8 JSON in one pass and finds the top-level members called `names`, even
+ * those with escapes in their name and duplicates. It builds no objects, so its time and memory grow only
+ * with the number of bytes. It can stop after any byte and continue later. The contents of strings are not
+ * validated, because they can't hide a member.
  */
 export class MemberWalk {
   readonly body: Buffer
@@ -189,7 +196,10 @@ export class MemberWalk {
     return this.kinds
   }
 
-  /** Returns an offset in the string that ends no later than at its last quote, from the end `at` of a character. */
+  /**
+   * Returns an offset in the string that ends no later than at its last quote, from the end `at` of a
+   * character.
+   */
   skipText(at: number): number {
     const { body } = this
     if (this.nextQuote < at) this.nextQuote = findByte(body, quote, at)
@@ -246,7 +256,10 @@ function findByte(body: Buffer, byte: number, from: number): number {
   return at < 0 ? body.length : at
 }
 
-/** Returns the offset after the string with the contents `name`, escaped or not, that starts at `from`; -1 if another one does. */
+/**
+ * Returns the offset after the string with the contents `name`, escaped or not, that starts at `from`; -1 if
+ * another one does.
+ */
 function endOfName(body: Buffer, from: number, name: Buffer): number {
   let position = from
   for (let index = 0; index < name.length; index += 1) {
@@ -257,7 +270,9 @@ function endOfName(body: Buffer, from: number, name: Buffer): number {
   return body[position] === quote ? position + 1 : -1
 }
 
-/** The code of a `\u00XX` escape, or a negative number. Shorter escapes stand for no letter and no underscore. */
+/**
+ * The code of a `\u00XX` escape, or a negative number. Shorter escapes stand for no letter and no underscore.
+ */
 function unicodeEscape(body: Buffer, at: number): number {
   if (body[at + 1] !== 0x75 || body[at + 2] !== 0x30 || body[at + 3] !== 0x30) return -1
   return 16 * hexValue(body[at + 4] ?? 0) + hexValue(body[at + 5] ?? 0)

@@ -14,8 +14,8 @@ const maxBacklogBytes = 64 * 1024
 const longText = 4096
 
 /**
- * The body of a response whose head was set with `writeHead`. The chunks are written directly to the socket, which costs a third
- * of `ServerResponse.write`. Texts have one character per byte.
+ * The body of a response whose head was set with `writeHead`. The chunks are written directly to the socket,
+ * which costs a third of `ServerResponse.write`. Texts have one character per byte.
  */
 export class ResponseStream {
   readonly raw: ServerResponse
@@ -39,7 +39,10 @@ export class ResponseStream {
     this.ended = true
   }
 
-  /** Writes the head, the pending text and the end in one system call. Pauses the source if the reader is too slow. */
+  /**
+   * Writes the head, the pending text and the end in one system call. Pauses the source if the reader is too
+   * slow.
+   */
   flush(): void {
     const { raw, pending } = this
     this.pending = ''
@@ -63,7 +66,10 @@ export class ResponseStream {
     out.once('drain', () => source.resume())
   }
 
-  /** Writes the pending text and closes the connection without the end of the body, so that the reader notices the truncation. */
+  /**
+   * Writes the pending text and closes the connection without the end of the body, so that the reader notices
+   * the truncation.
+   */
   truncate(): void {
     this.source = null
     this.ended = false

@@ -1,6 +1,8 @@
 /** Runs long computations in slices; see `createTimeSlices`. */
 export interface TimeSlices {
-  /** Calls `step` until it returns true, in slices. Rejects with what `step` throws. Each step must be short. */
+  /**
+   * Calls `step` until it returns true, in slices. Rejects with what `step` throws. Each step must be short.
+   */
   run(step: () => boolean): Promise<void>
 }
 
@@ -11,8 +13,8 @@ interface Task {
 }
 
 /**
- * Runs computations in turn, at most about `milliseconds` in each turn of the event loop, however many there are. Other requests
- * proceed between two slices.
+ * Runs computations in turn, at most about `milliseconds` in each turn of the event loop, however many there
+ * are. Other requests proceed between two slices.
  */
 export function createTimeSlices(milliseconds: number): TimeSlices {
   const tasks: Task[] = []

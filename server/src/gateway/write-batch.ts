@@ -7,13 +7,16 @@ export interface BatchedWrite {
 export interface WriteBatch {
   /** Flushes `write` at the end of this turn. */
   defer(write: BatchedWrite): void
-  /** Flushes `write` immediately if it is the first write of this turn and the previous batch had only one. Otherwise defers it. */
+  /**
+   * Flushes `write` immediately if it is the first write of this turn and the previous batch had only one.
+   * Otherwise defers it.
+   */
   flushOrDefer(write: BatchedWrite): void
 }
 
 /**
- * Defers writes until the event loop has read everything that arrived. Chunks for one response then leave in one write, and
- * consecutive writes wake each reader once.
+ * Defers writes until the event loop has read everything that arrived. Chunks for one response then leave in
+ * one write, and consecutive writes wake each reader once.
  */
 export function createWriteBatch(): WriteBatch {
   let writes: BatchedWrite[] = []

@@ -25,8 +25,8 @@ interface ConsoleOptions {
 }
 
 /**
- * Serves the files of the built console. The console's page is served at every unknown path, because its router runs in the browser.
- * If the console is not built, `/` redirects to the API documentation.
+ * Serves the files of the built console. The console's page is served at every unknown path, because its
+ * router runs in the browser. If the console is not built, `/` redirects to the API documentation.
  */
 export async function serveConsole(
   app: App,
@@ -102,8 +102,8 @@ function findFirstView(url: string): string {
 }
 
 /**
- * CSP Level 3: scripts and styles only from this server. The nonce is for the style element that an open dialog adds. Stripe's hosts
- * are those in its security guide for Stripe.js and embedded Checkout.
+ * CSP Level 3: scripts and styles only from this server. The nonce is for the style element that an open
+ * dialog adds. Stripe's hosts are those in its security guide for Stripe.js and embedded Checkout.
  */
 function contentSecurityPolicy(nonce: string, stripe: boolean): string {
   const stripeSource = (...names: string[]) =>

@@ -16,8 +16,8 @@ const exposedHeaders = [
 ]
 
 /**
- * Lets pages of these origins call every route with the session cookie (CORS) and answers their preflights. Without origins, nothing
- * changes: pages of other origins can't read responses.
+ * Lets pages of these origins call every route with the session cookie (CORS) and answers their preflights.
+ * Without origins, nothing changes: pages of other origins can't read responses.
  */
 export async function allowOrigins(app: App, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return

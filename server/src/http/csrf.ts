@@ -9,8 +9,8 @@ export interface CsrfPolicy {
 }
 
 /**
- * Detects cross-site requests by Fetch Metadata, or by the Origin header in older browsers, like Go's `http.CrossOriginProtection`.
- * Clients other than browsers send neither header and pass.
+ * Detects cross-site requests by Fetch Metadata, or by the Origin header in older browsers, like Go's
+ * `http.CrossOriginProtection`. Clients other than browsers send neither header and pass.
  */
 function isCrossSite(
   { method, headers }: Pick<FastifyRequest, 'method' | 'headers'>,

@@ -7,7 +7,10 @@ export function wantsCsv(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').split(',').some((type) => type.trim().startsWith('text/csv'))
 }
 
-/** Sends items as a CSV file (RFC 4180) while they are read. Values that a spreadsheet would read as a formula are escaped. */
+/**
+ * Sends items as a CSV file (RFC 4180) while they are read. Values that a spreadsheet would read as a formula
+ * are escaped.
+ */
 export function sendCsv<Item>(
   reply: FastifyReply,
   name: string,

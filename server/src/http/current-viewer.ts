@@ -16,15 +16,22 @@ declare module 'fastify' {
     /** The permission that the route requires; null for any signed-in user. Required for protected routes. */
     permission?: Permission | null
     /**
-     * true if the route requires the permission in the organization of the object that the request names. A viewer who has it in any
-     * organization passes this check; the use case then judges the object's organization.
+     * true if the route requires the permission in the organization of the object that the request names. A
+     * viewer who has it in any organization passes this check; the use case then judges the object's
+     * organization.
      */
     anyOrganization?: boolean
-    /** Whether service members may call the route. Required for routes without a permission, which concern a person. Default: true */
+    /**
+     * Whether service members may call the route. Required for routes without a permission, which concern a
+     * person. Default: true
+     */
     admitsServices?: boolean
     /** true if the route requires a proven email where the installation does */
     requiresProvenEmail?: boolean
-    /** true if the viewer may come from the session cache: a revoked session lives there for up to a second if the database responds */
+    /**
+     * true if the viewer may come from the session cache: a revoked session lives there for up to a second if
+     * the database responds
+     */
     cachesViewer?: boolean
   }
 }
@@ -89,8 +96,8 @@ export function toVisitor(request: FastifyRequest): Actor {
 }
 
 /**
- * An onRequest hook for the protected scope. Responds 401 without a session and 403 without the route's permission. Sends the cookie
- * again if the session was renewed.
+ * An onRequest hook for the protected scope. Responds 401 without a session and 403 without the route's
+ * permission. Sends the cookie again if the session was renewed.
  */
 export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSource) {
   async function findAndAdmit(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {

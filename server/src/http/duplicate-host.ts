@@ -2,8 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApplicationError } from '../base/errors.ts'
 
 /**
- * An onRequest hook that rejects a request with two `Host` headers (RFC 9112, section 3.2). Node uses the first one, but a proxy in front
- * may have used the other. Node's parser rejects duplicate `Content-Length` and `Transfer-Encoding` headers itself.
+ * An onRequest hook that rejects a request with two `Host` headers (RFC 9112, section 3.2). Node uses the
+ * first one, but a proxy in front may have used the other. Node's parser rejects duplicate `Content-Length`
+ * and `Transfer-Encoding` headers itself.
  */
 export function rejectDuplicateHost(
   { raw: { rawHeaders } }: FastifyRequest,

@@ -51,10 +51,11 @@ export interface FastPath {
 }
 
 /**
- * Lets plain requests pass by Fastify, whose router and hooks cost as much as the rest of a short request. A request is plain if it is as
- * programs send it, its route is exact, and all that is needed to admit it is in memory. Fastify serves every other request, and is the
- * only one to refuse any: the fast path makes the same checks with the same functions, and leaves a request that fails one to Fastify,
- * before it reads the body. Call this before the server listens.
+ * Lets plain requests pass by Fastify, whose router and hooks cost as much as the rest of a short request. A
+ * request is plain if it is as programs send it, its route is exact, and all that is needed to admit it is in
+ * memory. Fastify serves every other request, and is the only one to refuse any: the fast path makes the same
+ * checks with the same functions, and leaves a request that fails one to Fastify, before it reads the body.
+ * Call this before the server listens.
  */
 export function openFastPath(app: App, guards: FastPathGuards): void {
   const routes = new Map<string, FastRoute>()

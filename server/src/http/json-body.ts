@@ -4,7 +4,8 @@ import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
 
 /**
- * Accepts only JSON bodies. An empty body counts as missing: as `{}` if every field of the route's body is optional, otherwise a 400.
+ * Accepts only JSON bodies. An empty body counts as missing: as `{}` if every field of the route's body is
+ * optional, otherwise a 400.
  */
 export function parseJsonBodies(app: App): void {
   const parse = app.getDefaultJsonParser('error', 'error')

@@ -10,8 +10,9 @@ declare module 'fastify' {
 }
 
 /**
- * An onRequest hook that rejects a request for a host that this server doesn't serve. A page of another site can thus not reach a
- * server in a private network by pointing its own name at the server's address (DNS rebinding).
+ * An onRequest hook that rejects a request for a host that this server doesn't serve. A page of another site
+ * can thus not reach a server in a private network by pointing its own name at the server's address (DNS
+ * rebinding).
  */
 export function rejectUnknownHost(hosts: readonly string[]) {
   const isKnown = knowHosts(hosts)

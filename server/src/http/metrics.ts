@@ -109,8 +109,9 @@ const proxyHeaders = new Set([
 ])
 
 /**
- * Whether a program on this machine sent the request. A proxy on this machine forwards requests of others: nginx without a header, but by
- * HTTP/1.0, unless it is told otherwise. A page in a browser on this machine may reach it by a name of its own (DNS rebinding).
+ * Whether a program on this machine sent the request. A proxy on this machine forwards requests of others:
+ * nginx without a header, but by HTTP/1.0, unless it is told otherwise. A page in a browser on this machine
+ * may reach it by a name of its own (DNS rebinding).
  */
 function isLocal({ socket, headers, hostname, raw }: FastifyRequest): boolean {
   const isForwarded = Object.keys(headers).some(
@@ -125,8 +126,8 @@ function isLocal({ socket, headers, hostname, raw }: FastifyRequest): boolean {
 }
 
 /**
- * The path of a request for the API, so that an operator sees which routes people try; undefined for other paths, such as pages of the
- * console. Segments that may be an id or a token are masked.
+ * The path of a request for the API, so that an operator sees which routes people try; undefined for other
+ * paths, such as pages of the console. Segments that may be an id or a token are masked.
  */
 function toUnknownPath(url: string): string | undefined {
   const path = url.split('?', 1)[0]!.slice(0, 200)

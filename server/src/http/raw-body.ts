@@ -22,9 +22,10 @@ export interface BodyHold {
 }
 
 /**
- * A Fastify body parser for up to `limit` bytes; undefined for an empty body. Unlike Fastify's own parser, it doesn't copy a body that
- * arrives in one chunk: for a long prompt, the copy would take longer than parsing. `hold` starts the count of a body's memory, which
- * the parser releases if it fails. The length is `Infinity` if it is unknown.
+ * A Fastify body parser for up to `limit` bytes; undefined for an empty body. Unlike Fastify's own parser, it
+ * doesn't copy a body that arrives in one chunk: for a long prompt, the copy would take longer than parsing.
+ * `hold` starts the count of a body's memory, which the parser releases if it fails. The length is `Infinity`
+ * if it is unknown.
  */
 export function parseRawBodies(
   limit: number,
@@ -41,7 +42,8 @@ export function parseRawBodies(
       return done(error as Error)
     }
     const chunks: Buffer[] = []
-    // Chunks of a known length are copied as they arrive, because one copy of a long body would block the process.
+    // Chunks of a known length are copied as they arrive, because one copy of a long body would block the
+    // process.
     let whole: Buffer | null = null
     let size = 0
     const finish: Done = (error, body) => {
@@ -71,7 +73,8 @@ export function parseRawBodies(
     }
     const fail = (error: Error) => finish(Object.assign(error, { statusCode: 400 }))
     const leave = () => fail(new Error('the caller disconnected'))
-    // A short body arrives with its head, and is complete in the next tick. Reading it takes less time than listening.
+    // A short body arrives with its head, and is complete in the next tick. Reading it takes less time than
+    // listening.
     process.nextTick(() => {
       if (payload.destroyed) return leave()
       const first = payload.read() as Buffer | null

@@ -11,7 +11,9 @@ declare module 'fastify' {
 export interface Storage {
   /** Remembers that an operation failed because a disk is full, and logs which one. */
   reportFull(error: unknown): void
-  /** Resolves to true if `DATA_DIR` has no space left, or an operation failed lately because a disk is full. */
+  /**
+   * Resolves to true if `DATA_DIR` has no space left, or an operation failed lately because a disk is full.
+   */
   isFull(): Promise<boolean>
 }
 

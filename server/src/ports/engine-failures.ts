@@ -52,8 +52,8 @@ export interface ContextOverflow {
 }
 
 /**
- * What an error response means: the engine has lost the model or has no room for the request, the request is too long, or `message` for
- * the caller.
+ * What an error response means: the engine has lost the model or has no room for the request, the request is
+ * too long, or `message` for the caller.
  */
 export type EngineError =
   | { isModelLost: true }

@@ -12,7 +12,9 @@ export interface PendingAuthorization {
   codeVerifier: string
 }
 
-/** A person according to the provider. Text fields are a single trimmed line, or null if missing or invalid. */
+/**
+ * A person according to the provider. Text fields are a single trimmed line, or null if missing or invalid.
+ */
 export interface Identity {
   issuer: string
   /** Identifies the person permanently within the issuer */
@@ -26,9 +28,11 @@ export interface Identity {
 }
 
 /**
- * The result of an authorization. `expiresAt`: of the ID token. `sessionId`: of the provider's own session, null if it has none. `denied`: by the person or by the provider's policy. `unavailable`: the provider is
- * unreachable. `failed`: an invalid response. `detail` is for the log and contains no codes or tokens. `providerError` is what
- * the provider reported (RFC 6749, sections 4.1.2.1 and 5.2), each field a single line.
+ * The result of an authorization. `expiresAt`: of the ID token. `sessionId`: of the provider's own session,
+ * null if it has none. `denied`: by the person or by the provider's policy. `unavailable`: the provider is
+ * unreachable. `failed`: an invalid response. `detail` is for the log and contains no codes or tokens.
+ * `providerError` is what the provider reported (RFC 6749, sections 4.1.2.1 and 5.2), each field a single
+ * line.
  */
 export type AuthorizationResult =
   | { outcome: 'identified'; identity: Identity; expiresAt: Date; sessionId: string | null }
@@ -39,8 +43,8 @@ export type AuthorizationResult =
     }
 
 /**
- * What the provider reports of a sign-out: the end of one of its sessions, or, with `sessionId` null, of all sessions of a person. At least
- * one of the ids is not null. `detail` is for the log.
+ * What the provider reports of a sign-out: the end of one of its sessions, or, with `sessionId` null, of all
+ * sessions of a person. At least one of the ids is not null. `detail` is for the log.
  */
 export type LogoutResult =
   | { outcome: 'verified'; issuer: string; subject: string | null; sessionId: string | null }

@@ -24,7 +24,10 @@ export interface EngineSpec extends ServingCapacity {
   /** The `clusterId` of the provisioned instance; null before provisioning */
   clusterId: string | null
   variant: ModelVariant
-  /** Reads the repository of the weights, or null to read it without a token; absent for the runtime's own token */
+  /**
+   * Reads the repository of the weights, or null to read it without a token; absent for the runtime's own
+   * token
+   */
   hubToken?: string | null | undefined
   /** The password of the deployment for its uploaded file on the server; absent for other weights */
   fileKey?: string | undefined
@@ -48,9 +51,14 @@ export interface InstanceOffer {
   vendor: GpuVendor | null
   /** NVIDIA's compute capability, such as 8.9; null for other vendors or when unknown */
   computeCapability: number | null
-  /** Bytes available to an engine: 90 % of the usable memory of all GPUs, or of the host when `gpuCount` is 0 */
+  /**
+   * Bytes available to an engine: 90 % of the usable memory of all GPUs, or of the host when `gpuCount` is 0
+   */
   memoryBytes: number
-  /** The part of it that engines with slots may use for states of conversations without a slot; absent where that is other memory or none */
+  /**
+   * The part of it that engines with slots may use for states of conversations without a slot; absent where
+   * that is other memory or none
+   */
   stateCacheBytes?: number | undefined
   formats: string[]
 }
@@ -94,7 +102,10 @@ export interface ServingInstance {
   /** Absent if the engine was launched again in the place that `provision` reserved */
   instanceId?: string | undefined
   gpuAllocationId?: string | undefined
-  /** When the runtime created the instance in place of its predecessor; billing of the predecessor ends here at the latest */
+  /**
+   * When the runtime created the instance in place of its predecessor; billing of the predecessor ends here
+   * at the latest
+   */
   createdAt: Date
   /** When the engine's process started; billing of a replacement starts here */
   startedAt: Date
@@ -108,8 +119,9 @@ export interface EngineEndpoint {
 }
 
 /**
- * When an engine that took its instance with it was last known to work; billing of the instance ends there. `unknown` if only the
- * observations tell: the engine is lost since the first one that did not find it. Undefined if the instance remains.
+ * When an engine that took its instance with it was last known to work; billing of the instance ends there.
+ * `unknown` if only the observations tell: the engine is lost since the first one that did not find it.
+ * Undefined if the instance remains.
  */
 export type LossTime = Date | 'unknown' | undefined
 
@@ -128,7 +140,10 @@ export type EngineObservation =
   | { phase: 'starting'; message: string; lostAt?: LossTime }
   /** From `ensureEngine`: the engine has also answered one inference request */
   | { phase: 'ready'; endpoint: EngineEndpoint; instance?: ServingInstance | undefined }
-  /** The machine or cluster is unreachable, so the state of the engine is unknown. The engine may still be serving. */
+  /**
+   * The machine or cluster is unreachable, so the state of the engine is unknown. The engine may still be
+   * serving.
+   */
   | { phase: 'unreachable'; message: string }
   | ({ phase: 'failed'; lostAt?: LossTime } & EngineFailure)
 
@@ -143,7 +158,9 @@ export interface EngineLogs {
   read(engineId: string, limit: number): Promise<LogLine[]>
   /** The last `tail` lines of the engine's log, then each new line until the signal aborts. */
   follow(engineId: string, tail: number, signal: AbortSignal): AsyncIterable<LogLine>
-  /** False if another process keeps the log where this one can't read it. Defined only if that is possible. */
+  /**
+   * False if another process keeps the log where this one can't read it. Defined only if that is possible.
+   */
   isReadable?(engineId: string): Promise<boolean>
 }
 
@@ -179,8 +196,9 @@ export interface FetchOptions {
 }
 
 /**
- * `refused` is final for this offer; after `no_capacity` the caller may try the next one. `pending` means that the instance was
- * requested but isn't available yet: call again. Billing starts with `provisioned`. `message` is one sentence for a person.
+ * `refused` is final for this offer; after `no_capacity` the caller may try the next one. `pending` means
+ * that the instance was requested but isn't available yet: call again. Billing starts with `provisioned`.
+ * `message` is one sentence for a person.
  */
 export type ProvisionResult =
   | { outcome: 'provisioned'; instance: ProvisionedInstance }
@@ -191,8 +209,8 @@ export type ProvisionResult =
 export type ModelAvailability = (variant: ModelVariant) => string | null
 
 /**
- * Every method is idempotent, returns within seconds, and can be repeated after a crash at any point. A method that throws
- * reports a transient error: retry later.
+ * Every method is idempotent, returns within seconds, and can be repeated after a crash at any point. A
+ * method that throws reports a transient error: retry later.
  */
 export interface ModelRuntime {
   /** A label for people. Code depends on the facts below instead. */
@@ -201,7 +219,9 @@ export interface ModelRuntime {
   readonly engines: readonly RuntimeEngine[]
   /** The capacity of an engine that shares the memory of a host with others; null for Berth's default */
   readonly sharedCapacity: ServingCapacity | null
-  /** True if engines load the weights that the catalog names; false if the runtime has its own list of models */
+  /**
+   * True if engines load the weights that the catalog names; false if the runtime has its own list of models
+   */
   readonly usesCatalogWeights: boolean
   /** True if engines load files that people uploaded to this server; absent if not */
   readonly loadsUploads?: boolean | undefined
@@ -215,38 +235,47 @@ export interface ModelRuntime {
   /** Allocates an instance for an engine, or returns its existing one. */
   provision(spec: EngineSpec): Promise<ProvisionResult>
   /**
-   * Starts the download or the engine if neither exists, and returns the current state. Never restarts a failed engine. An engine
-   * that is still shutting down is stopped first and counts as `starting` until then.
+   * Starts the download or the engine if neither exists, and returns the current state. Never restarts a
+   * failed engine. An engine that is still shutting down is stopped first and counts as `starting` until
+   * then.
    */
   ensureEngine(spec: EngineSpec): Promise<EngineObservation>
-  /** Returns the state of the engine without changing anything. `clusterId` is that of the instance, if known. */
+  /**
+   * Returns the state of the engine without changing anything. `clusterId` is that of the instance, if known.
+   */
   observeEngine(engineId: string, clusterId?: string | null): Promise<EngineObservation>
   /**
-   * Calls `listener` soon after a running engine is lost. Defined only for runtimes that learn of it without being asked; those that are
-   * asked may tell sooner. Ends with `close`.
+   * Calls `listener` soon after a running engine is lost. Defined only for runtimes that learn of it without
+   * being asked; those that are asked may tell sooner. Ends with `close`.
    */
   onEngineLost?(listener: (engineId: string) => void): void
   /**
-   * Calls `listener` soon after an engine that starts has become ready or failed. Defined only for runtimes that learn of it without being
-   * asked. Ends with `close`.
+   * Calls `listener` soon after an engine that starts has become ready or failed. Defined only for runtimes
+   * that learn of it without being asked. Ends with `close`.
    */
   onEngineStarted?(listener: (engineId: string) => void): void
   /** Stops the engine and its download but keeps the instance. Returns true once the engine has exited. */
   stopEngine(engineId: string, clusterId?: string | null): Promise<boolean>
-  /** Stops the engine and releases the instance. Returns true once both are confirmed; always true for unknown ids. */
+  /**
+   * Stops the engine and releases the instance. Returns true once both are confirmed; always true for unknown
+   * ids.
+   */
   release(engineId: string, clusterId?: string | null): Promise<boolean>
   /** Ids of all engines with resources on this runtime, including orphans. */
   listEngineIds(): Promise<string[]>
   /**
-   * The `Authorization` header for requests to an engine, or null for none. Defined only for runtimes that don't use the spec's
-   * `apiKey` as a bearer token. `refused` is a header that the engine answered with 401.
+   * The `Authorization` header for requests to an engine, or null for none. Defined only for runtimes that
+   * don't use the spec's `apiKey` as a bearer token. `refused` is a header that the engine answered with 401.
    */
   authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
-  /** Reads an error response; null if callers may see it as it is. Undefined where all engines answer errors in OpenAI's shape. */
+  /**
+   * Reads an error response; null if callers may see it as it is. Undefined where all engines answer errors
+   * in OpenAI's shape.
+   */
   readEngineError?(response: EngineErrorResponse): EngineError | null
   /**
-   * The only name that an engine accepts for its model. Defined only for runtimes that can't choose the name, or that need a different one
-   * for each engine.
+   * The only name that an engine accepts for its model. Defined only for runtimes that can't choose the name,
+   * or that need a different one for each engine.
    */
   nameModel?(spec: Pick<EngineSpec, 'engineId' | 'modelUid'>): string
   /** Closes this process's connections. Engines keep running. */

@@ -3,30 +3,36 @@
 import type { AdapterFormat } from './model-variant.ts'
 
 /**
- * How an engine divides its memory among requests. `per-slot`: every sequence reserves its whole context, and each GPU holds whole
- * layers, as in llama.cpp. `shared-cache`: sequences share a paged cache, and all GPUs hold a part of every layer, as in vLLM.
+ * How an engine divides its memory among requests. `per-slot`: every sequence reserves its whole context, and
+ * each GPU holds whole layers, as in llama.cpp. `shared-cache`: sequences share a paged cache, and all GPUs
+ * hold a part of every layer, as in vLLM.
  */
 export type EngineSizing = 'per-slot' | 'shared-cache'
 
 /** How an engine counts the tokens of a request that is not complete. */
 export interface TokenCounts {
   /**
-   * What events of a stream hold if the request asks for it. `usage`: the usage so far, with `stream_options.continuous_usage_stats`, as
-   * in vLLM. `timings`: `timings` or `prompt_progress`, with `timings_per_token` and `return_progress`, as in llama-server.
+   * What events of a stream hold if the request asks for it. `usage`: the usage so far, with
+   * `stream_options.continuous_usage_stats`, as in vLLM. `timings`: `timings` or `prompt_progress`, with
+   * `timings_per_token` and `return_progress`, as in llama-server.
    */
   inEvents: 'usage' | 'timings' | 'none'
   /**
-   * How to learn the tokens of an aborted request that sent no count. `tokenize`: `POST /tokenize` counts those of its prompt,
-   * or `/v1/messages/count_tokens` those of messages, as in vLLM. `report`: `GET /v1/requests/{x-request-id}/usage` answers with its usage.
+   * How to learn the tokens of an aborted request that sent no count. `tokenize`: `POST /tokenize` counts
+   * those of its prompt, or `/v1/messages/count_tokens` those of messages, as in vLLM. `report`: `GET
+   * /v1/requests/{x-request-id}/usage` answers with its usage.
    */
   afterAbort: 'tokenize' | 'report' | 'none'
-  /** Counters in `GET /metrics` that add up to the tokens of all requests since the engine started; absent if it has none */
+  /**
+   * Counters in `GET /metrics` that add up to the tokens of all requests since the engine started; absent if
+   * it has none
+   */
   totals?: { input: readonly string[]; output: readonly string[] }
 }
 
 /**
- * A route that not every engine has. `tokenize` is vLLM's `/tokenize`, which takes a prompt or messages; `tokenize_content` is that of
- * llama-server, which takes a text.
+ * A route that not every engine has. `tokenize` is vLLM's `/tokenize`, which takes a prompt or messages;
+ * `tokenize_content` is that of llama-server, which takes a text.
  */
 export type EngineRoute =
   | 'completions'
@@ -37,7 +43,10 @@ export type EngineRoute =
   | 'tokenize'
   | 'tokenize_content'
 
-/** The routes of an engine next to chat completions and embeddings, each with the oldest version that has it; null for every version. */
+/**
+ * The routes of an engine next to chat completions and embeddings, each with the oldest version that has it;
+ * null for every version.
+ */
 export type EngineRoutes = Readonly<Partial<Record<EngineRoute, string | null>>>
 
 /** Fields of requests that change what an answer means. Not every engine honors them. */
@@ -55,35 +64,44 @@ export const meaningfulFields = [
 ] as const
 export type MeaningfulField = (typeof meaningfulFields)[number]
 
-/** The fields that an engine ignores without a word, each with the oldest version that does; null for every version. */
+/**
+ * The fields that an engine ignores without a word, each with the oldest version that does; null for every
+ * version.
+ */
 export type IgnoredFields = Readonly<Partial<Record<MeaningfulField, string | null>>>
 
 /** How an engine serves adapters. */
 export interface AdapterServing {
   format: AdapterFormat
   /**
-   * How a request selects an adapter. `name`: by its id in place of the model's name, as in vLLM. `list`: by a member `lora` with the
-   * scale of each adapter of the engine, as in llama-server.
+   * How a request selects an adapter. `name`: by its id in place of the model's name, as in vLLM. `list`: by
+   * a member `lora` with the scale of each adapter of the engine, as in llama-server.
    */
   selectedBy: 'name' | 'list'
   /** Routes on which requests can't select one; absent for none */
   deafRoutes?: readonly EngineRoute[]
   /**
-   * The ranks for which the engine has room, in order: every adapter takes as much as the one of the largest rank, rounded up to one of
-   * these. Without a GPU there is an empty place besides. Absent if an adapter of any rank takes what its files have.
+   * The ranks for which the engine has room, in order: every adapter takes as much as the one of the largest
+   * rank, rounded up to one of these. Without a GPU there is an empty place besides. Absent if an adapter of
+   * any rank takes what its files have.
    */
   ranks?: readonly number[]
 }
 
 /** An engine that a runtime runs. */
 export interface RuntimeEngine {
-  /** Names the engine in the API, such as `vllm`; null if the runtime doesn't say which engine serves a model */
+  /**
+   * Names the engine in the API, such as `vllm`; null if the runtime doesn't say which engine serves a model
+   */
   name: string | null
   /** Names the engine in sentences, such as `vLLM` */
   title: string
   /** The weight formats that the runtime gives to this engine */
   formats: readonly string[]
-  /** The architectures that the engine has itself, as the weight files of its formats name them; absent if unknown */
+  /**
+   * The architectures that the engine has itself, as the weight files of its formats name them; absent if
+   * unknown
+   */
   architectures?: readonly string[]
   /** The key of this engine in `EngineProfiles` */
   profile: string

@@ -15,7 +15,10 @@ import { buildWorkerServer } from './worker-server.ts'
 
 const defaultWorkerPort = 8081
 
-/** Runs the half of the server that the role names, or both, until `stopping` aborts or the database is lost, which throws. */
+/**
+ * Runs the half of the server that the role names, or both, until `stopping` aborts or the database is lost,
+ * which throws.
+ */
 export async function runServer(config: Config, stopping: AbortSignal): Promise<void> {
   const application = await createApplication(toProcessConfig(config))
   await using _application = { [Symbol.asyncDispose]: () => application.close() }
@@ -70,7 +73,10 @@ async function listen(application: Application, config: Config): Promise<Part> {
   }
 }
 
-/** Serves the health checks and metrics of a worker. Another program on the default port doesn't stop the worker. */
+/**
+ * Serves the health checks and metrics of a worker. Another program on the default port doesn't stop the
+ * worker.
+ */
 async function listenForProbes(application: Application, config: Config): Promise<Part> {
   const { host, workerPort } = config
   const { log } = application

@@ -6,8 +6,9 @@ import { ConfigError } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 
 /**
- * Tries what the settings name outside this process: DATA_DIR, the listen addresses and DATABASE_URL. Throws a `ConfigError`
- * with the setting and the remedy of everything that can't be used. Creates DATA_DIR and nothing else.
+ * Tries what the settings name outside this process: DATA_DIR, the listen addresses and DATABASE_URL. Throws
+ * a `ConfigError` with the setting and the remedy of everything that can't be used. Creates DATA_DIR and
+ * nothing else.
  */
 export async function checkEnvironment(config: Config): Promise<void> {
   const { host, port, metricsPort, workerPort, dataDirectory, databaseUrl } = config

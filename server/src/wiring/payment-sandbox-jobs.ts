@@ -12,7 +12,9 @@ declare module '../jobs/queue.ts' {
   }
 }
 
-/** The payment sandbox's jobs. Without a sandbox they drain jobs left in the queue after a switch to Stripe. */
+/**
+ * The payment sandbox's jobs. Without a sandbox they drain jobs left in the queue after a switch to Stripe.
+ */
 export function paymentSandboxJobs(
   application: Pick<Application, 'db' | 'jobs' | 'clock' | 'log' | 'payments' | 'paymentSandbox'>,
 ): Job[] {

@@ -7,7 +7,10 @@ import { startHubServer } from '../support/hub/hub-server.ts'
 import type { HubServer } from '../support/hub/hub-server.ts'
 import { makeFolder } from './local-runtime-support.ts'
 
-/** A repository in a test of the catalog's tools: files with their sizes, and the digit that its commit consists of. */
+/**
+ * A repository in a test of the catalog's tools: files with their sizes, and the digit that its commit
+ * consists of.
+ */
 export interface HubRepository {
   digit: string
   files: Record<string, number | undefined>
@@ -20,7 +23,10 @@ export interface HubRepository {
 
 export const commit = (digit: string) => digit.repeat(40)
 
-/** Starts a hub with `repositories`, named `owner/name@revision`. It answers 503 where `fails` says so, and closes after the test. */
+/**
+ * Starts a hub with `repositories`, named `owner/name@revision`. It answers 503 where `fails` says so, and
+ * closes after the test.
+ */
 export async function startHub(
   repositories: Readonly<Record<string, HubRepository>>,
   { fails = () => false }: { fails?: (attempt: number) => boolean } = {},

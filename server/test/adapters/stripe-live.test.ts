@@ -5,7 +5,10 @@ import type { MeteredPrice } from '../../src/ports/payment-processor.ts'
 
 const secretKey = process.env.STRIPE_TEST_SECRET_KEY ?? ''
 
-/** Runs against Stripe in test mode: `STRIPE_TEST_SECRET_KEY=sk_test_… npx vitest run --project system stripe-live`. */
+/**
+ * Runs against Stripe in test mode: `STRIPE_TEST_SECRET_KEY=sk_test_… npx vitest run --project system
+ * stripe-live`.
+ */
 describe.skipIf(!secretKey.startsWith('sk_test_'))('with real test keys', () => {
   const run = `live${Date.now().toString(36)}`
   const stripe = new Stripe(secretKey === '' ? 'sk_test_none' : secretKey)

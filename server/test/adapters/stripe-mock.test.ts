@@ -15,8 +15,8 @@ interface Validation {
 }
 
 /**
- * stripe-mock validates requests against Stripe's OpenAPI description, and answers with examples from it. It keeps no state, so the
- * sandbox answers the calls and stripe-mock judges a copy of each.
+ * stripe-mock validates requests against Stripe's OpenAPI description, and answers with examples from it. It
+ * keeps no state, so the sandbox answers the calls and stripe-mock judges a copy of each.
  */
 describe.skipIf(address === undefined)('Stripe’s mock', () => {
   let world: TestProcessor

@@ -55,8 +55,8 @@ export interface RequestSchemas {
 }
 
 /**
- * Generates request schemas from the types of the installed SDK. The SDK's enums also accept any string; these schemas accept only
- * the listed values.
+ * Generates request schemas from the types of the installed SDK. The SDK's enums also accept any string;
+ * these schemas accept only the listed values.
  */
 export async function generateRequestSchemas(): Promise<RequestSchemas> {
   const types = fileURLToPath(import.meta.resolve('stripe')).replace(/\.js$/, '')

@@ -1,5 +1,5 @@
-// Kills a process at a random query while it activates billing, reports usage or handles invoices; checks that nothing is lost or
-// doubled.
+// Kills a process at a random query while it activates billing, reports usage or handles invoices; checks
+// that nothing is lost or doubled.
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -167,7 +167,10 @@ function runChild(
   })
 }
 
-/** Repeats the step ten minutes later, after the dead process's leases have expired, then handles its remaining events. */
+/**
+ * Repeats the step ten minutes later, after the dead process's leases have expired, then handles its
+ * remaining events.
+ */
 async function finish(
   { application, clock }: TestBed,
   step: StepName,

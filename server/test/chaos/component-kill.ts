@@ -71,9 +71,9 @@ interface Installation {
 }
 
 /**
- * Runs two APIs and two workers on a backend, and kills random components under load. Throws if an acknowledged change is lost, if
- * a deployment is stuck or failed without a reason, if anything is left on the backend or was launched twice without a loss, or if
- * the bill differs from what the backend held.
+ * Runs two APIs and two workers on a backend, and kills random components under load. Throws if an
+ * acknowledged change is lost, if a deployment is stuck or failed without a reason, if anything is left on
+ * the backend or was launched twice without a loss, or if the bill differs from what the backend held.
  */
 export async function runComponentKill(options: ComponentKillOptions): Promise<ComponentKillSummary> {
   await using cleanup = new AsyncDisposableStack()
@@ -223,7 +223,9 @@ async function countRestarts(databaseUrl: string, id: string): Promise<number> {
   }
 }
 
-/** Expects the backend to hold exactly the engines of the deployments that are not terminated, one for each. */
+/**
+ * Expects the backend to hold exactly the engines of the deployments that are not terminated, one for each.
+ */
 async function expectRemains({ tenants, backend, databaseUrl }: Installation): Promise<void> {
   const deployments = tenants
     .flatMap((tenant) => [...tenant.deployments])
@@ -257,7 +259,9 @@ async function expectSingleLaunches({ backend: { launches }, databaseUrl }: Inst
   if (length > 0) throw new Error(`${length} deployments were provisioned twice`)
 }
 
-/** Deletes all deployments, expects nothing to remain and the exact time to be billed, and stops the servers. */
+/**
+ * Deletes all deployments, expects nothing to remain and the exact time to be billed, and stops the servers.
+ */
 async function shutDown(installation: Installation): Promise<void> {
   const { members, tenants, databaseUrl, summary } = installation
   const url = await members[0]!.server.listening

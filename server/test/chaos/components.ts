@@ -6,7 +6,10 @@ export interface Component {
   name: string
   /** True if running engines depend on it, so that chats may break */
   carriesEngines: boolean
-  /** Sends SIGKILL to one of its processes, then starts it again and waits until it works. Resolves to what was killed. */
+  /**
+   * Sends SIGKILL to one of its processes, then starts it again and waits until it works. Resolves to what
+   * was killed.
+   */
   killAndRestart(random: () => number, loads: readonly MemberLoad[]): Promise<string>
 }
 
@@ -28,9 +31,14 @@ export interface Backend {
   listRemains(): Promise<string[]>
   /** How long after a change the ledger may notice it */
   toleranceMs: number
-  /** Ids of deployments in order of their launches, on a backend that loses no engine: each is launched once */
+  /**
+   * Ids of deployments in order of their launches, on a backend that loses no engine: each is launched once
+   */
   launches?: readonly string[]
 }
 
-/** The load for real engines, which take seconds to start. Two callers per tenant delete a deployment every twenty seconds. */
+/**
+ * The load for real engines, which take seconds to start. Two callers per tenant delete a deployment every
+ * twenty seconds.
+ */
 export const slowPace: Omit<Pace, 'live'> = { pauseMs: 1_000, deletions: 0.02 }

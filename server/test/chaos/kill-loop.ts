@@ -51,8 +51,9 @@ interface Loop {
 }
 
 /**
- * Kills a server, its PostgreSQL and its engines at random moments under load, and restarts the server each time. Throws if an
- * acknowledged change is lost, a deployment is stuck or failed, or an engine runs without its deployment.
+ * Kills a server, its PostgreSQL and its engines at random moments under load, and restarts the server each
+ * time. Throws if an acknowledged change is lost, a deployment is stuck or failed, or an engine runs without
+ * its deployment.
  */
 export async function runKillLoop({ rounds, seed, report }: KillLoopOptions): Promise<KillLoopSummary> {
   const dataDirectory = await createDataDirectory()
@@ -120,7 +121,10 @@ function start({ dataDirectory }: Loop): ServerProcess {
   return spawnServer({ DATA_DIR: dataDirectory })
 }
 
-/** Puts the server under load, kills at a random moment, and waits until the server exits. Resolves to that moment in ms. */
+/**
+ * Puts the server under load, kills at a random moment, and waits until the server exits. Resolves to that
+ * moment in ms.
+ */
 async function killUnderLoad(loop: Loop, server: ServerProcess, victim: Victim): Promise<number> {
   const { random, summary } = loop
   const load: Load = { url: await server.listening, counts: summary, isKilling: false, failures: [] }

@@ -11,7 +11,9 @@ export interface StepOrganization {
   organizationName: string
 }
 
-/** A step that another process runs, and at which query it is killed. The arguments of `killed-step-child.ts`. */
+/**
+ * A step that another process runs, and at which query it is killed. The arguments of `killed-step-child.ts`.
+ */
 export interface KilledStep {
   /** The file next to this one whose `steps` has the step */
   file: 'billing-steps.ts' | 'budget-steps.ts'
@@ -23,7 +25,10 @@ export interface KilledStep {
   killBefore: number | null
 }
 
-/** Runs a step in a server process that gets kill -9 before a query. Resolves to whether it died; its output is the number of queries. */
+/**
+ * Runs a step in a server process that gets kill -9 before a query. Resolves to whether it died; its output
+ * is the number of queries.
+ */
 export function runKilledStep(
   settings: Readonly<Record<string, string>>,
   input: KilledStep,

@@ -47,7 +47,10 @@ export function clientOf(url: string, tenant: Tenant): Client {
 
 const defaultSettleMs = 60_000
 
-/** Waits until no deployment of the tenant changes anymore and all acknowledged deletions are done. Resolves to the deployments. */
+/**
+ * Waits until no deployment of the tenant changes anymore and all acknowledged deletions are done. Resolves
+ * to the deployments.
+ */
 export async function waitUntilSettled(
   client: Client,
   tenant: Tenant,
@@ -78,7 +81,10 @@ export async function expectInference(client: Client, timeoutMs = defaultSettleM
   if (failed.length > 0) throw new Error(`deployments have failed: ${failed.join(', ')}`)
 }
 
-/** Waits until each running deployment of the tenant has answered a request or failed. Resolves to the ids of the failed ones. */
+/**
+ * Waits until each running deployment of the tenant has answered a request or failed. Resolves to the ids of
+ * the failed ones.
+ */
 export async function awaitInference(client: Client, timeoutMs: number): Promise<string[]> {
   const failed: string[] = []
   const { body } = await client.get('/api/v1/model-deployments?limit=500')

@@ -1,4 +1,5 @@
-// Kills a server at random moments of uploads and imports; checks that each goes on or is gone, and that no file stays without an upload.
+// Kills a server at random moments of uploads and imports; checks that each goes on or is gone, and that no
+// file stays without an upload.
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -71,7 +72,10 @@ export interface UploadKillOptions {
   report?: (line: string) => void
 }
 
-/** Kills a server once in each round. Throws if an acknowledged byte is lost, or a file has no row or a row no file. */
+/**
+ * Kills a server once in each round. Throws if an acknowledged byte is lost, or a file has no row or a row no
+ * file.
+ */
 export async function runUploadKills({
   databaseUrl,
   rounds,

@@ -38,7 +38,10 @@ export interface BilledSpan {
   from: number
   /** Infinity while it is open */
   to: number
-  /** When the owner deleted the deployment. From then on the span lasts until the backend confirms the release. */
+  /**
+   * When the owner deleted the deployment. From then on the span lasts until the backend confirms the
+   * release.
+   */
   deletedAt: number
 }
 
@@ -50,9 +53,9 @@ export interface UsageComparison {
 }
 
 /**
- * Compares billed intervals with what the backend held: at every sample in an interval it held something for the deployment, and
- * whenever it served, there was an interval. Shorter differences than the tolerance don't count, and neither does the time that a
- * release takes.
+ * Compares billed intervals with what the backend held: at every sample in an interval it held something for
+ * the deployment, and whenever it served, there was an interval. Shorter differences than the tolerance don't
+ * count, and neither does the time that a release takes.
  */
 export function compareUsage(
   spans: readonly BilledSpan[],

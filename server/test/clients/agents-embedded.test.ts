@@ -1,4 +1,5 @@
-// Unmodified agents on the embedded engine: their requests and the engine's streams, whatever the small model says.
+// Unmodified agents on the embedded engine: their requests and the engine's streams, whatever the small model
+// says.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Unmodified agents, started by `berth launch`. Their prompts and tools go through Berth to an engine double that calls tools as a
-// large model would, because the bundled model can't follow prompts of 10,000 tokens.
+// Unmodified agents, started by `berth launch`. Their prompts and tools go through Berth to an engine double
+// that calls tools as a large model would, because the bundled model can't follow prompts of 10,000 tokens.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,9 @@ const registry = 'registry.npmjs.org:443'
 /** Codex reads the plugins of its vendor on GitHub. */
 const codex = ['-c', 'features.plugins=false', 'exec']
 
-/** Calls the agent's shell when it is told to, reports the result, and otherwise says how often it was asked. */
+/**
+ * Calls the agent's shell when it is told to, reports the result, and otherwise says how often it was asked.
+ */
 function decide({ messages, tools = [] }: ChatRequest): Answer {
   const last = messages.at(-1)!
   if (last.role === 'tool') return { text: `The harbor says: ${textOf(last)}` }

@@ -1,4 +1,5 @@
-// Unmodified Python clients under `berth run`, on the embedded engine. Each script prints what its checks returned.
+// Unmodified Python clients under `berth run`, on the embedded engine. Each script prints what its checks
+// returned.
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { signIn } from './support/signed-in.ts'

@@ -71,7 +71,8 @@ test('a lock that another server took meanwhile is lost, once', async () => {
   const findWaiting = () => query(database.url, `${lockSessions} AND pid NOT IN (${heldLocks})`)
   await expect.poll(findWaiting, patient).toHaveLength(1)
   const [{ pid }] = (await findWaiting()) as [{ pid: number }]
-  // The one that waits asks ten times a second, and gets the lock as soon as the other one's session has ended.
+  // The one that waits asks ten times a second, and gets the lock as soon as the other one's session has
+  // ended.
   const notYet = () => new Promise((resolve) => setTimeout(resolve, 20, false))
   const endHolder = `${endSessions} AND pid <> ${pid}`
   while (!(await Promise.race([taken, query(database.url, endHolder).then(notYet)])));

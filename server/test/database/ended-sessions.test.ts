@@ -7,8 +7,8 @@ import { listenToNotifications } from '../../src/database/notifications.ts'
 import { openQueue } from '../../src/jobs/queue.ts'
 import { createTestDatabase } from '../support/database.ts'
 
-// PostgreSQL may end a session at any moment, and its error then reaches a connection on which no query runs. An error without a listener
-// would end the process, and this run with an unhandled error.
+// PostgreSQL may end a session at any moment, and its error then reaches a connection on which no query runs.
+// An error without a listener would end the process, and this run with an unhandled error.
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let admin: pg.Client
@@ -63,7 +63,8 @@ test('the job queue and the listener survive the end of their sessions, the list
   const ended = await endSessions()
   await expect.poll(() => errors.length).toBeGreaterThanOrEqual(ended)
   await expect.poll(() => notifications.isCurrent()).toBe(true)
-  // pg-boss removes the listener of errors from its listening connection before it closes it, so that session must not end meanwhile.
+  // pg-boss removes the listener of errors from its listening connection before it closes it, so that session
+  // must not end meanwhile.
   await queue.close()
   await Promise.all([notifications.close(), endSessions()])
   await endSessions()

@@ -1,4 +1,5 @@
-// Starts the embedded database with the options in its argument, reports to standard output, and stops the database on SIGTERM.
+// Starts the embedded database with the options in its argument, reports to standard output, and stops the
+// database on SIGTERM.
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import type { EmbeddedDatabaseOptions } from '../../src/database/embedded.ts'
 

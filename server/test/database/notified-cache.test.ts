@@ -13,7 +13,9 @@ const settings = { limit: 3, milliseconds: 60_000 }
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let admin: pg.Client
-/** Proxy between the listener and the database. While silent, it drops all data without closing connections. */
+/**
+ * Proxy between the listener and the database. While silent, it drops all data without closing connections.
+ */
 let proxy: { url: string; setSilent(silent: boolean): void; close(): Promise<void> }
 let notifications: Notifications
 beforeAll(async () => {

@@ -32,7 +32,10 @@ function readCommands(section: string, subsection: string): string[] {
   return commands
 }
 
-/** Runs the page's commands. The steps for a database outside DATA_DIR run only when there is one, as the page says. */
+/**
+ * Runs the page's commands. The steps for a database outside DATA_DIR run only when there is one, as the page
+ * says.
+ */
 async function follow(commands: string[], cwd: string, env: Record<string, string>): Promise<void> {
   for (const command of commands) {
     const isConditional = command.includes('postgres-location')

@@ -162,7 +162,9 @@ type Ignored = Exclude<
   // A header
   | 'betas'
 >
-/** Every other field of the client. A new one must be translated, refused or added here and to the decision. */
+/**
+ * Every other field of the client. A new one must be translated, refused or added here and to the decision.
+ */
 const ignored: Record<Ignored, unknown> = {
   billing_policy: { type: 'any' },
   cache_control: { type: 'ephemeral' },

@@ -195,7 +195,9 @@ type Ignored = Exclude<
   | ('top_p' | 'stream')
   | ('previous_response_id' | 'conversation' | 'background' | 'prompt' | 'top_logprobs')
 >
-/** Every other field of the client. A new one must be translated, refused or added here and to the decision. */
+/**
+ * Every other field of the client. A new one must be translated, refused or added here and to the decision.
+ */
 const ignored: Record<Ignored, unknown> = {
   access_programs: [],
   context_management: [],

@@ -1,4 +1,5 @@
-// A runtime that Berth doesn't know, in front of a real engine that somebody else started, passes the whole story.
+// A runtime that Berth doesn't know, in front of a real engine that somebody else started, passes the whole
+// story.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startEngine } from '../../../engine/test/support/engine.ts'
 import type { TestEngine } from '../../../engine/test/support/engine.ts'

@@ -1,4 +1,5 @@
-// Engines have the name that most callers use for the model, so that the gateway replaces the name in few answers.
+// Engines have the name that most callers use for the model, so that the gateway replaces the name in few
+// answers.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'

@@ -24,7 +24,10 @@ afterAll(async () => {
   await mails.stop()
 })
 
-/** An attacker registers the victim's address and invites an accomplice as admin, as before addresses had to be proven. */
+/**
+ * An attacker registers the victim's address and invites an accomplice as admin, as before addresses had to
+ * be proven.
+ */
 async function plantAccomplice(target: TestServer, email: string) {
   const attacker = await registerProven(target, { email, organization: 'Trap' })
   const accomplice = await joinClient(target, attacker, 'admin')

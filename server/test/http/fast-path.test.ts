@@ -30,7 +30,10 @@ afterAll(async () => {
 const message = { model: 'berth-tiny', messages: [{ role: 'user', content: 'Hello' }] }
 const times = new Set(['date', 'x-request-id'])
 
-/** Sends a body by the exact path, which the fast path serves for a cached session, and with a query, which only Fastify serves. */
+/**
+ * Sends a body by the exact path, which the fast path serves for a cached session, and with a query, which
+ * only Fastify serves.
+ */
 async function sendBothWays(body: string) {
   const send = async (url: string) => {
     const { status, headers, body: answer } = await client.request('POST', url, body)

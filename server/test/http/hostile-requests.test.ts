@@ -31,7 +31,9 @@ interface Sent {
 
 const endingSessions = ['/v1/user/logout', '/v1/auth/sessions', '/v1/auth/sessions/{session_id}']
 
-/** Sends exactly these bytes as path and body. Uses a separate session if the operation could end the session. */
+/**
+ * Sends exactly these bytes as path and body. Uses a separate session if the operation could end the session.
+ */
 async function send({ method, path }: Operation, sent: Sent): Promise<{ status: number; text: string }> {
   const own = endingSessions.includes(path) ? await registerClient(server.url) : client
   const answer = await request(server.url + (sent.path ?? fill(path, '1')), {

@@ -1,4 +1,7 @@
-/** The Hub's own client against the server that takes the Hub's place in the tests. What it accepts, the real Hub may answer. */
+/**
+ * The Hub's own client against the server that takes the Hub's place in the tests. What it accepts, the real
+ * Hub may answer.
+ */
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'

@@ -100,7 +100,8 @@ test('a worker that is down across the end of a month: late usage is on the next
 
   advanceTo(new Date(periodEnd.getTime() + 9 * day))
   const late = [addHours(since, 5), floorHour(addHours(periodEnd, -2)), floorHour(addHours(periodEnd, 48))]
-  // The report of a recent hour delays the comparison of the others, because the processor's totals lag behind.
+  // The report of a recent hour delays the comparison of the others, because the processor's totals lag
+  // behind.
   const recent = floorHour(addHours(clock.now(), -3))
   for (const at of [...late, recent]) await seal(organization, at)
   await advanceSandbox()

@@ -130,7 +130,10 @@ async function startInstances(history: History): Promise<void> {
   }
 }
 
-/** A process is killed while it creates a deployment: the deployment exists as a whole or not at all, and never after the limit. */
+/**
+ * A process is killed while it creates a deployment: the deployment exists as a whole or not at all, and
+ * never after the limit.
+ */
 async function killStart(history: History, random: () => number): Promise<void> {
   const isBlocked = await expectBlock(history)
   const { running } = history

@@ -7,7 +7,9 @@ import { killAndRestart, openWorld, resetClock, stepClock } from '../chaos/insta
 import type { World } from '../chaos/instances/world.ts'
 import { createRandom, pickFrom } from '../chaos/load.ts'
 
-/** `npm run test:instances` runs 1,000 histories; `npm test` runs none, because even few take half a minute. */
+/**
+ * `npm run test:instances` runs 1,000 histories; `npm test` runs none, because even few take half a minute.
+ */
 const histories = Number(process.env['INSTANCE_HISTORIES'] ?? 0)
 const firstSeed = Number(process.env['INSTANCE_SEED'] ?? randomInt(2 ** 31))
 const factor = Number(process.env['INSTANCE_PACE'] ?? 5)
@@ -21,7 +23,10 @@ const places = 12
 /** Two seconds in fast time: how long a step of a worker may take on a busy machine */
 const delay = 2_000 * factor
 
-/** Kills processes, refuses hardware and sets clocks until the signal aborts. Returns the most by which a clock was wrong. */
+/**
+ * Kills processes, refuses hardware and sets clocks until the signal aborts. Returns the most by which a
+ * clock was wrong.
+ */
 async function disturb(world: World, random: () => number, signal: AbortSignal): Promise<number> {
   const setsClocks = random() < 0.3
   let mostWrong = 0
@@ -44,7 +49,10 @@ async function disturb(world: World, random: () => number, signal: AbortSignal):
   return mostWrong
 }
 
-/** Waits until every deployment has ended, also those that nobody acknowledged. Returns a sentence for each that goes on. */
+/**
+ * Waits until every deployment has ended, also those that nobody acknowledged. Returns a sentence for each
+ * that goes on.
+ */
 async function settle(world: World, played: readonly Actor[]): Promise<string[]> {
   const owners = new Map(played.map((actor) => [actor.organizationId, actor]))
   const deadline = Date.now() + settleMilliseconds

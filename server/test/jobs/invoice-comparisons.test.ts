@@ -38,7 +38,10 @@ interface Organization {
   end: Date
 }
 
-/** An organization that used an instance for 100 hours from the hour after its activation: 360,000 seconds for $3.60. */
+/**
+ * An organization that used an instance for 100 hours from the hour after its activation: 360,000 seconds for
+ * $3.60.
+ */
 async function createPaying(): Promise<Organization> {
   const { client, account } = await registerPostpaid(server.url)
   const id = account.organization_id

@@ -31,7 +31,10 @@ afterAll(async () => {
   await mails.stop()
 })
 
-/** The emails about a used-up credit that an account got. An invited account may also have its invitation, or not. */
+/**
+ * The emails about a used-up credit that an account got. An invited account may also have its invitation, or
+ * not.
+ */
 function trialMails({ email }: Account): ReceivedMail[] {
   return mails.received.filter(
     ({ recipients, subject }) => recipients.includes(email) && subject?.includes('trial credit'),

@@ -77,7 +77,10 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
   const published = new Map<string, string>()
   let version = 1
   let oldestVersion = 0
-  /** The objects that may differ from what is published; null for any, because a test holds objects, which it may change at any time */
+  /**
+   * The objects that may differ from what is published; null for any, because a test holds objects, which it
+   * may change at any time
+   */
   let touched: Set<string> | null = new Set()
   const keys = new Map<string, Set<string>>()
   const list = (plural: string) => [...(keys.get(plural) ?? [])].map((key) => objects.get(key)!)

@@ -6,8 +6,9 @@ import { basename, dirname, join, matchesGlob, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-// Builds the stages of the Dockerfile as folders, because a machine may have no image builder: COPY copies what the ignore file lets
-// through, the script that builds the console runs, and packages come from this checkout.
+// Builds the stages of the Dockerfile as folders, because a machine may have no image builder: COPY copies
+// what the ignore file lets through, the script that builds the console runs, and packages come from this
+// checkout.
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../../..')

@@ -27,11 +27,16 @@ export interface AbortEngine {
   counters: { input: readonly string[]; output: readonly string[]; busy: readonly string[] }
   /** True if the bill must equal the totals, whole answers included */
   isExact: boolean
-  /** True if the bill has prompts that the totals leave out, because the caller left before the first token */
+  /**
+   * True if the bill has prompts that the totals leave out, because the caller left before the first token
+   */
   tokenizes: boolean
 }
 
-/** A decode step of the bundled model is shorter than the way of an abort to its engine, which is unlike the models that people run. */
+/**
+ * A decode step of the bundled model is shorter than the way of an abort to its engine, which is unlike the
+ * models that people run.
+ */
 const slowShape: ModelShape = { ...shapes.half, name: 'random-8-layers', layers: 8, vocabulary: 32_000 }
 
 /** The engines of `npm run test:aborts`, by the value of `--engine`. */

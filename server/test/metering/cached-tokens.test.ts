@@ -24,7 +24,9 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Sends two chats that begin alike, with the embedded engine. Returns what they used, and the bill by meter. */
+/**
+ * Sends two chats that begin alike, with the embedded engine. Returns what they used, and the bill by meter.
+ */
 async function billChats(prices: string) {
   folder = await mkdtemp(join(tmpdir(), 'cached-tokens-'))
   const path = join(folder, 'prices.yaml')

@@ -25,7 +25,10 @@ ${['gpu_instance_seconds', 'inference_input_tokens', 'inference_output_tokens']
 
 const chat = { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 3 }
 
-/** A request of each inference route; null if it only counts tokens, which costs nothing. A new route needs one here. */
+/**
+ * A request of each inference route; null if it only counts tokens, which costs nothing. A new route needs
+ * one here.
+ */
 const requests: Record<string, { model: string; body: object } | null> = {
   '/tokenize': null,
   '/v1/chat/completions': { model: 'berth-tiny', body: chat },

@@ -9,7 +9,10 @@ import { priceChange, prices } from './prices.ts'
 const runs = 10_000
 const limit = 150_000
 
-/** Plays events, reports all sealed usage again after each settlement, and checks that no reported quantity changes. */
+/**
+ * Plays events, reports all sealed usage again after each settlement, and checks that no reported quantity
+ * changes.
+ */
 function playAndReport(events: readonly Event[]): Story & { reported: Map<string, number> } {
   const reported = new Map<string, number>()
   const report = (model: LedgerModel, organization: number) => {

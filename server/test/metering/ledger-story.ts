@@ -3,7 +3,10 @@ import type { Price } from '../../src/base/price.ts'
 import { createLedgerModel } from './ledger-model.ts'
 import type { LedgerModel } from './ledger-model.ts'
 
-/** An event; `pick` selects the deployment, `amount` the size. Events that are impossible in the current state are skipped. */
+/**
+ * An event; `pick` selects the deployment, `amount` the size. Events that are impossible in the current state
+ * are skipped.
+ */
 export interface Event {
   kind: 'request' | 'work' | 'delete' | 'fail' | 'race' | 'infer' | 'settle' | 'restart' | 'wait' | 'step'
   pick: number
@@ -72,8 +75,9 @@ export const organizationCount = 2
 const begin = Date.UTC(2026, 0, 31, 22)
 
 /**
- * Plays events and calls `settled` after each settlement. Each database write and each provider call is a separate step, so a
- * crash or a delay can happen between any two. At the end all instances are released and all hours sealed.
+ * Plays events and calls `settled` after each settlement. Each database write and each provider call is a
+ * separate step, so a crash or a delay can happen between any two. At the end all instances are released and
+ * all hours sealed.
  */
 export function play(
   events: readonly Event[],

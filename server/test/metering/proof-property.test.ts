@@ -153,14 +153,18 @@ test('random months: both programs agree with every line, and each changed value
     verifyIndependently(document)
     for (let count = 0; count < changesPerRound; count++) checkChange(document, picks.next().value)
   })
-  // Shrinking would take hours. Instead, each month has a seed, and the error names it: PROOF_SEED and PROOF_ROUNDS=1 repeat that month.
+  // Shrinking would take hours. Instead, each month has a seed, and the error names it: PROOF_SEED and
+  // PROOF_ROUNDS=1 repeat that month.
   for (let round = 0; round < rounds; round++) {
     await fc.assert(check, { seed: firstSeed + round, numRuns: 1, endOnFailure: true })
   }
   if (rounds > 1) expect(late).toBeGreaterThan(0)
 }, 3_600_000)
 
-/** Changes one value: both programs find it, also after the document's hash was computed again if the value decides about money. */
+/**
+ * Changes one value: both programs find it, also after the document's hash was computed again if the value
+ * decides about money.
+ */
 function checkChange(document: object, pick: number): void {
   const paths = listValues(document)
   const path = paths[pick % paths.length]!

@@ -22,7 +22,10 @@ export interface AbortCounts {
   beforeFirstByte: number
 }
 
-/** Sends requests, several at a time, and leaves at random moments: before the first byte, in between, or near the end. */
+/**
+ * Sends requests, several at a time, and leaves at random moments: before the first byte, in between, or near
+ * the end.
+ */
 export async function abortAtRandom(load: AbortLoad): Promise<AbortCounts> {
   const counts = { requests: 0, aborted: 0, beforeFirstByte: 0 }
   const callers = Array.from({ length: load.atOnce }, async () => {

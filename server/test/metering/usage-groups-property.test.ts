@@ -70,7 +70,10 @@ function quantities(
 
 const hour = 3_600_000
 
-/** The quantities of each person by meter as docs/decisions/0007-usage-ledger.md divides them; spans have no gaps within their time. */
+/**
+ * The quantities of each person by meter as docs/decisions/0007-usage-ledger.md divides them; spans have no
+ * gaps within their time.
+ */
 function divide(events: readonly UsageEvent[], isIncluded: (hour: number) => boolean) {
   const sums = new Map<string, number>()
   const give = (person: number, meter: string, quantity: number) => {

@@ -4,7 +4,9 @@ import type { Database } from '../../src/database/tables.ts'
 import { recordTokens } from '../../src/features/metering/record-tokens.ts'
 import { lockLedger } from '../../src/features/metering/spans.ts'
 
-/** Usage of one of six deployments. Times are in milliseconds from the begin of the history, within five days. */
+/**
+ * Usage of one of six deployments. Times are in milliseconds from the begin of the history, within five days.
+ */
 export type UsageEvent =
   | { kind: 'span'; deployment: number; from: number; milliseconds: number }
   | {
@@ -67,7 +69,10 @@ export async function addOwners(db: Database, count: number): Promise<number[]> 
   return users.map(({ id }) => id)
 }
 
-/** Inserts six deployments of two models and three instance types with their usage; returns the deployments' ids. */
+/**
+ * Inserts six deployments of two models and three instance types with their usage; returns the deployments'
+ * ids.
+ */
 export async function addHistory(
   db: Database,
   { organizationId, owners, begin }: { organizationId: number; owners: readonly number[]; begin: Date },

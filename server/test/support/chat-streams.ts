@@ -11,7 +11,10 @@ export function answerChats(engine: RecordingEngine): void {
   })
 }
 
-/** Opens a stream of an engine of `answerChats` and reads its first chunk. `ended` resolves when the stream ends in any way. */
+/**
+ * Opens a stream of an engine of `answerChats` and reads its first chunk. `ended` resolves when the stream
+ * ends in any way.
+ */
 export async function openChat(url: string, client: Client, model: string) {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',

@@ -24,7 +24,10 @@ export interface Client {
   delete<Body = any>(path: string): Promise<Answer<Body>>
 }
 
-/** Sends a string or bytes unchanged and any other body as JSON. An error that openapi.json does not list throws. */
+/**
+ * Sends a string or bytes unchanged and any other body as JSON. An error that openapi.json does not list
+ * throws.
+ */
 export function createClient(url: string): Client {
   let cookie = ''
 

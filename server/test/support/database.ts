@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
 import { administer, endSessionsOf } from './administer-database.ts'
 
-/** Creates a database for one test file, empty or with Berth's schema. `drop` also closes open connections. */
+/**
+ * Creates a database for one test file, empty or with Berth's schema. `drop` also closes open connections.
+ */
 export async function createTestDatabase(
   content: 'empty' | 'migrated' = 'empty',
 ): Promise<{ url: string; drop(): Promise<void> }> {
@@ -15,7 +17,8 @@ export async function createTestDatabase(
   url.pathname = `/${name}`
   return {
     url: url.href,
-    // WITH (FORCE) fails if an autovacuum worker is active and the role is not a superuser. A plain DROP cancels the worker.
+    // WITH (FORCE) fails if an autovacuum worker is active and the role is not a superuser. A plain DROP
+    // cancels the worker.
     drop: () => administer(postgresUrl, endSessionsOf(name), `DROP DATABASE ${name}`),
   }
 }

@@ -17,7 +17,10 @@ const forwardingPaths = new Set<string>(protocols.map(({ path }) => path))
 
 let documented: DocumentedErrors[] | null = null
 
-/** Throws if openapi.json does not list the error of a response. URLs of no operation, and errors of an engine, pass. */
+/**
+ * Throws if openapi.json does not list the error of a response. URLs of no operation, and errors of an
+ * engine, pass.
+ */
 export function assertDocumented(method: string, url: string, status: number, body: unknown): void {
   // Node answers 431 before any route.
   if (status < 400 || status === 431) return

@@ -13,8 +13,8 @@ export interface EndpointRuntime extends ModelRuntime {
 }
 
 /**
- * Creates a runtime that starts no engines: a deployment waits until somebody registers an endpoint for it. Its engine is one that
- * Berth doesn't know. Endpoints are kept in memory and outlive their deployments.
+ * Creates a runtime that starts no engines: a deployment waits until somebody registers an endpoint for it.
+ * Its engine is one that Berth doesn't know. Endpoints are kept in memory and outlive their deployments.
  */
 export function createEndpointRuntime(): EndpointRuntime {
   const endpoints = new Map<string, Endpoint>()

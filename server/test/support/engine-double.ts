@@ -14,7 +14,10 @@ export interface EngineDouble<Request> {
   close(): Promise<void>
 }
 
-/** Starts a server as an engine double. The server appends to `requests`; `closeConnections` closes open connections. */
+/**
+ * Starts a server as an engine double. The server appends to `requests`; `closeConnections` closes open
+ * connections.
+ */
 export async function startEngineDouble<Request>(
   server: Server,
   requests: Request[],

@@ -5,7 +5,10 @@ const count = /^[1-9]\d*$/
 const anyText = /./s
 const oneOf = (words: readonly string[]) => new RegExp(`^(${words.join('|')})$`)
 
-/** The options of `vllm serve` that Berth and the catalog use, with their values. The suite of vLLM asks the real one. */
+/**
+ * The options of `vllm serve` that Berth and the catalog use, with their values. The suite of vLLM asks the
+ * real one.
+ */
 export const vllmOptions: Record<string, RegExp> = {
   revision: anyText,
   'tokenizer-revision': anyText,

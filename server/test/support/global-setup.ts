@@ -21,7 +21,9 @@ declare module 'vitest' {
   }
 }
 
-/** Creates a database with Berth's schema: copying it is faster than migrating one for each server of a test. */
+/**
+ * Creates a database with Berth's schema: copying it is faster than migrating one for each server of a test.
+ */
 async function createMigratedDatabase(postgresUrl: string, dataDirectory: string): Promise<string> {
   const name = 'migrated'
   await administer(postgresUrl, `CREATE DATABASE ${name}`)
@@ -41,8 +43,8 @@ async function createMigratedDatabase(postgresUrl: string, dataDirectory: string
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   buildConsole()
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-tests-'))
-  // The processes that tests start compile the same code, most of them with an empty DATA_DIR. Vitest's workers inherit this. Kept,
-  // because workers write to it until they end.
+  // The processes that tests start compile the same code, most of them with an empty DATA_DIR. Vitest's
+  // workers inherit this. Kept, because workers write to it until they end.
   process.env['NODE_COMPILE_CACHE'] = join(root, 'node_modules/.cache/tests')
   // As root, PostgreSQL runs under another account, which must be able to enter this folder.
   await chmod(dataDirectory, 0o755)

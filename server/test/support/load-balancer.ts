@@ -4,7 +4,9 @@ import { listen } from './listen.ts'
 
 export interface LoadBalancer {
   url: string
-  /** Adds a server that receives requests while its `/readyz` returns 200. Resolves when it is first ready. */
+  /**
+   * Adds a server that receives requests while its `/readyz` returns 200. Resolves when it is first ready.
+   */
   add(url: string): Promise<void>
   /** Removes a stopped server */
   remove(url: string): void

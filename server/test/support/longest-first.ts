@@ -18,7 +18,10 @@ const longest = [
   '/console/test/interaction',
 ]
 
-/** Starts the longest files of each project first. Otherwise a worker that takes one of them last runs alone at the end. */
+/**
+ * Starts the longest files of each project first. Otherwise a worker that takes one of them last runs alone
+ * at the end.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     // oxlint-disable-next-line unicorn/no-array-sort -- not an array's method

@@ -34,7 +34,9 @@ export interface MailServer {
   faults: MailFault[]
   /** Waits for the n-th message to an address. Default: the first. */
   waitForMail(recipient: string, count?: number): Promise<ReceivedMail>
-  /** Waits for the n-th message that proves an address, and returns the token of its link. Default: the first. */
+  /**
+   * Waits for the n-th message that proves an address, and returns the token of its link. Default: the first.
+   */
   waitForVerification(recipient: string, count?: number): Promise<string>
   /** Closes the port. `start` opens the same port again. */
   stop(): Promise<void>

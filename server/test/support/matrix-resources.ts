@@ -13,7 +13,10 @@ import { addInvitation, newEmail, toViewer } from './tenants.ts'
 import type { Actor, Tenants } from './tenants.ts'
 import type { TestServer } from './server.ts'
 
-/** The caller of a request. Outsiders (anonymous and the stranger) request resources of the first tenant, the others their own. */
+/**
+ * The caller of a request. Outsiders (anonymous and the stranger) request resources of the first tenant, the
+ * others their own.
+ */
 export interface Caller {
   server: TestServer
   tenants: Tenants

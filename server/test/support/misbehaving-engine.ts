@@ -59,7 +59,9 @@ export async function startMisbehavingEngine(): Promise<MisbehavingEngine> {
   }
 }
 
-/** Parses the first request and its length in bytes; null while it is incomplete. Requires a Content-Length. */
+/**
+ * Parses the first request and its length in bytes; null while it is incomplete. Requires a Content-Length.
+ */
 function takeRequest(bytes: Buffer): { path: string; request: RawRequest; length: number } | null {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd === -1) return null

@@ -28,9 +28,9 @@ interface OperationRow {
 }
 
 /**
- * Every operation of the API with its status for each caller and the action that it records. Anonymous and the stranger request resources
- * of the tenant, the others their own. A 200 or 201 for the stranger on a path without an id is about their own. A changing operation
- * that records nothing is in `notRecorded` too.
+ * Every operation of the API with its status for each caller and the action that it records. Anonymous and
+ * the stranger request resources of the tenant, the others their own. A 200 or 201 for the stranger on a path
+ * without an id is about their own. A changing operation that records nothing is in `notRecorded` too.
  */
 export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
                                                                 anonymous  viewer  member  admin  super_admin  stranger  audit
@@ -239,7 +239,10 @@ type MakeRequest = (caller: Caller) => OperationRequest | Promise<OperationReque
 const password = 'correct horse battery'
 let nextContextTokens = 600
 
-/** Returns a running deployment of the caller that no other request needs, or the first tenant's for one who has none. */
+/**
+ * Returns a running deployment of the caller that no other request needs, or the first tenant's for one who
+ * has none.
+ */
 async function deployOwn(caller: Caller): Promise<string> {
   const { actor, isOutsider, server } = caller
   if (actor === null || isOutsider || actor.role === 'viewer') return findDeployment(caller)
@@ -259,7 +262,10 @@ const answerByToken: MakeRequest = async (caller) => ({
   parameters: { token: (await addInvitationFor(caller)).token },
 })
 
-/** Prepares a request of an operation such as `DELETE /v1/things/{thing_id}`: its method, its path with parameters, and its body. */
+/**
+ * Prepares a request of an operation such as `DELETE /v1/things/{thing_id}`: its method, its path with
+ * parameters, and its body.
+ */
 export async function prepareRequest(
   operation: string,
   caller: Caller,

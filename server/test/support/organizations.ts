@@ -57,7 +57,10 @@ export async function joinClient(
   return { ...client, email, password }
 }
 
-/** Creates an organization with one account of each role, and a stranger: the super_admin of another organization. */
+/**
+ * Creates an organization with one account of each role, and a stranger: the super_admin of another
+ * organization.
+ */
 export async function createCast(server: TestServer, organization = 'Acme') {
   const superAdmin = await registerClient(server.url, { organization })
   const [viewer, member, admin] = await Promise.all([

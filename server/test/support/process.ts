@@ -15,7 +15,10 @@ export const startFlags = (JSON.parse(readFileSync(packageFile, 'utf8')).scripts
   .split(' ')
   .filter((part) => part.startsWith('--'))
 
-/** The environment of Berth's programs in tests: no settings of a developer, and compiled code that all tests share. */
+/**
+ * The environment of Berth's programs in tests: no settings of a developer, and compiled code that all tests
+ * share.
+ */
 export function childEnvironment(): Record<string, string> {
   const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env
   return { PATH, HOME, NODE_COMPILE_CACHE }

@@ -4,10 +4,16 @@ import { fileURLToPath } from 'node:url'
 import { rerankerContext, rerankerShape, writeRandomReranker } from '../../../bench/engine/random-reranker.ts'
 
 const tokenizerFile = fileURLToPath(new URL('../../../catalog/weights/berth-tiny.gguf', import.meta.url))
-/** The numbers of parameters and of tokens of the vocabulary, without which there is no estimate of the memory. */
+/**
+ * The numbers of parameters and of tokens of the vocabulary, without which there is no estimate of the
+ * memory.
+ */
 const counts = { parameters: 430_000, vocabulary_size: 4415 }
 
-/** Writes a reranking model with random weights into a folder, and a catalog that has nothing else. Returns the catalog's path. */
+/**
+ * Writes a reranking model with random weights into a folder, and a catalog that has nothing else. Returns
+ * the catalog's path.
+ */
 export async function writeRerankerCatalog(folder: string): Promise<string> {
   await writeRandomReranker(join(folder, 'reranker.gguf'), tokenizerFile)
   const billions = 0.0004

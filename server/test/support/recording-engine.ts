@@ -50,7 +50,10 @@ export function answerJson(response: ServerResponse, body: string, status = 200)
   response.writeHead(status, { 'content-type': 'application/json' }).end(body)
 }
 
-/** Starts an engine that answers every request with an empty result, and makes the runtime report it as the engine of each deployment. */
+/**
+ * Starts an engine that answers every request with an empty result, and makes the runtime report it as the
+ * engine of each deployment.
+ */
 export async function startAnsweringEngine(runtime: ScriptedRuntime): Promise<RecordingEngine> {
   const engine = await startRecordingEngine()
   engine.answer((response) =>

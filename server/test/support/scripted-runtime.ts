@@ -14,8 +14,8 @@ import { engines } from './engines.ts'
 type MaybePromise<Result> = Result | Promise<Result>
 
 /**
- * The responses of the runtime, by deployment and engine. A test replaces individual ones; a response may also throw. An engine without a
- * deployment has its id in both places.
+ * The responses of the runtime, by deployment and engine. A test replaces individual ones; a response may
+ * also throw. An engine without a deployment has its id in both places.
  */
 export interface Script {
   listOffers(): MaybePromise<InstanceOffer[]>
@@ -58,8 +58,8 @@ export function makeOffer(instanceType: string, changes: Partial<InstanceOffer> 
 }
 
 /**
- * Creates a runtime controlled by a test. Engines respond at `baseUrl` unless `ensureEngine` is replaced. Instances start at the
- * time of `clock`.
+ * Creates a runtime controlled by a test. Engines respond at `baseUrl` unless `ensureEngine` is replaced.
+ * Instances start at the time of `clock`.
  */
 export function createScriptedRuntime(
   baseUrl = 'http://127.0.0.1:9',

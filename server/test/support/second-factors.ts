@@ -25,8 +25,8 @@ export function openApp(uri: string, now = () => new Date()): AuthenticatorApp {
 }
 
 /**
- * Adds an authenticator app to an account. The code before the current one confirms it, so that the current one is left for a
- * sign-in.
+ * Adds an authenticator app to an account. The code before the current one confirms it, so that the current
+ * one is left for a sign-in.
  */
 export async function addTotp(
   account: Account,

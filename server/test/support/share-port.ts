@@ -9,7 +9,10 @@ export interface SharedPort {
   close(): Promise<void>
 }
 
-/** Shares a port at `host`, an address of this machine that engines reach. `findPort` may know it later than the address is needed. */
+/**
+ * Shares a port at `host`, an address of this machine that engines reach. `findPort` may know it later than
+ * the address is needed.
+ */
 export async function sharePort(host: string, findPort: () => number): Promise<SharedPort> {
   const sockets = new Set<Socket>()
   const server = createServer((incoming) => {

@@ -31,14 +31,20 @@ export interface Actor {
   role: RoleName
 }
 
-/** A tenant with a member of each role, and a stranger: the super_admin of another tenant. Each has a running deployment. */
+/**
+ * A tenant with a member of each role, and a stranger: the super_admin of another tenant. Each has a running
+ * deployment.
+ */
 export interface Tenants {
   members: Record<RoleName, Actor>
   stranger: Actor
   deployments: Map<Actor, string>
 }
 
-/** Starts a server with an identity provider, a hub, a worker and engines that answer, and creates the tenants on it. */
+/**
+ * Starts a server with an identity provider, a hub, a worker and engines that answer, and creates the tenants
+ * on it.
+ */
 export async function startTenants(): Promise<{
   server: SsoServer
   tenants: Tenants
@@ -63,7 +69,9 @@ export async function startTenants(): Promise<{
   }
 }
 
-/** Creates the tenants. The first tenant's ids are large numbers that no other number in a response matches. */
+/**
+ * Creates the tenants. The first tenant's ids are large numbers that no other number in a response matches.
+ */
 async function createTenants(server: TestServer): Promise<Tenants> {
   const { db } = server.application
   const stranger = await toActor(server, await registerClient(server.url, { organization: 'Elsewhere & Co' }))
@@ -144,7 +152,9 @@ export async function waitUntilRunning({ application: { db } }: TestServer, id: 
   )
 }
 
-/** Adds a pending invitation to the organization of `inviter`. Unlike the API, it accepts members as invitees. */
+/**
+ * Adds a pending invitation to the organization of `inviter`. Unlike the API, it accepts members as invitees.
+ */
 export async function addInvitation({ application }: TestServer, inviter: Actor, email: string) {
   const { db, secretKey, clock } = application
   const at = clock()
@@ -159,7 +169,10 @@ export function newEmail(): string {
   return `${randomBytes(6).toString('hex')}@example.com`
 }
 
-/** Reads all rows of the first tenant that a request could change, with only the deployments from `createTenants`. */
+/**
+ * Reads all rows of the first tenant that a request could change, with only the deployments from
+ * `createTenants`.
+ */
 export async function readTenant({ application }: TestServer, tenants: Tenants) {
   const { db } = application
   const { organizationId } = tenants.members.super_admin

@@ -53,7 +53,9 @@ interface Generated {
   separated: Record<string, string>
 }
 
-/** What vLLM 0.28 answers when it was started as Berth starts it: `reasoning` if its parser knows the marks. */
+/**
+ * What vLLM 0.28 answers when it was started as Berth starts it: `reasoning` if its parser knows the marks.
+ */
 export function generateLikeVllm(spec: EngineSpec): Generated {
   const args = buildVllmArguments({
     spec,

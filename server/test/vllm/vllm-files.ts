@@ -8,7 +8,10 @@ export function readRepository(folder: string): HubRepository {
   return { commit: 'c'.repeat(40), files: Object.fromEntries(files) }
 }
 
-/** Writes a command that runs vLLM from a virtual environment without compiling, which takes minutes for the CPU. Returns its path. */
+/**
+ * Writes a command that runs vLLM from a virtual environment without compiling, which takes minutes for the
+ * CPU. Returns its path.
+ */
 export function writeVllmCommand(
   folder: string,
   environment: string,

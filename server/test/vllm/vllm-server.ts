@@ -49,7 +49,10 @@ export function describeModel(
 `
 }
 
-/** Starts a server whose deployments of these models run on a real vLLM on the CPU. Its hub has `repositories` besides theirs. */
+/**
+ * Starts a server whose deployments of these models run on a real vLLM on the CPU. Its hub has `repositories`
+ * besides theirs.
+ */
 export async function startVllmServer(
   models: readonly string[],
   repositories: Record<string, HubRepository> = {},

@@ -33,7 +33,10 @@ export async function collectAnswers(url: string, uid: string): Promise<Answers>
   return answers
 }
 
-/** Replaces values by their types. Lists keep their first item; objects whose keys are addresses keep their first value. */
+/**
+ * Replaces values by their types. Lists keep their first item; objects whose keys are addresses keep their
+ * first value.
+ */
 function toShape(value: unknown): unknown {
   if (value === null) return 'null'
   if (Array.isArray(value)) return value.length === 0 ? [] : [toShape(value[0])]
@@ -45,7 +48,10 @@ function toShape(value: unknown): unknown {
   return Object.fromEntries(entries)
 }
 
-/** Lists what a double answers differently: another status, another type, or a field that the real component does not send. */
+/**
+ * Lists what a double answers differently: another status, another type, or a field that the real component
+ * does not send.
+ */
 export function findDifferences(real: Answers, double: Answers): string[] {
   return Object.keys(real).flatMap((name) => {
     const [expected, seen] = [real[name], double[name]]

@@ -11,7 +11,10 @@ export interface Started {
   settings?: string
 }
 
-/** How a program takes a connection. By arguments, environment and files of its own where it can, so that a person's settings stay as they are. */
+/**
+ * How a program takes a connection. By arguments, environment and files of its own where it can, so that a
+ * person's settings stay as they are.
+ */
 export interface Launcher {
   command: string
   /** Agents need a long context and tools. */
@@ -24,7 +27,10 @@ export interface Launcher {
 
 const codexProvider = 'model_providers.berth'
 
-/** The programs that can be launched, by name. None reports to its vendor or updates itself, because they run on your own server. */
+/**
+ * The programs that can be launched, by name. None reports to its vendor or updates itself, because they run
+ * on your own server.
+ */
 export const launchers: Readonly<Record<string, Launcher>> = {
   claude: {
     command: 'claude',

@@ -10,7 +10,10 @@ const exists = (path: string) =>
 /** Where the person's own file waits while a program runs. An empty one stands for no file. */
 const backupOf = (path: string) => `${path}.before-berth`
 
-/** Replaces a settings file, and keeps what was there. A backup that a killed launch left behind stays the backup. */
+/**
+ * Replaces a settings file, and keeps what was there. A backup that a killed launch left behind stays the
+ * backup.
+ */
 export async function replaceSettings(path: string, content: string): Promise<void> {
   const backup = backupOf(path)
   await mkdir(dirname(path), { recursive: true })

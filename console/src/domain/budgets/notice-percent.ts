@@ -1,6 +1,9 @@
 import type { Budget } from '../../contract.ts'
 
-/** The highest percentage that is reached: 100, or one that people were told of and that still holds after a change of the limit. */
+/**
+ * The highest percentage that is reached: 100, or one that people were told of and that still holds after a
+ * change of the limit.
+ */
 export function findNoticePercent({
   alerts,
   spent,

@@ -29,8 +29,8 @@ interface DeployInput {
 }
 
 /**
- * Creates a deployment and invalidates every deployment query. `policyError` says why it will not sleep: the deployment exists then, so the
- * request must not be repeated.
+ * Creates a deployment and invalidates every deployment query. `policyError` says why it will not sleep: the
+ * deployment exists then, so the request must not be repeated.
  */
 export function useDeploy() {
   const queryClient = useQueryClient()

@@ -16,7 +16,10 @@ interface Person {
   permissions: readonly Permission[]
 }
 
-/** Decides what to offer to a person. The server judges by the same facts: the role counts in the deployment's organization. */
+/**
+ * Decides what to offer to a person. The server judges by the same facts: the role counts in the deployment's
+ * organization.
+ */
 export function judgeAccess(
   { user_id: ownerId, organization_id: organizationId, shared_with: sharedWith }: Deployment,
   { userId, currentOrganizationId, permissions }: Person,

@@ -18,7 +18,10 @@ export function createPasskey(options: Record<string, unknown>): Promise<NewPass
   })
 }
 
-/** Asks the browser for the signature of a passkey. Throws ApiError if the person cancels, or the browser refuses. */
+/**
+ * Asks the browser for the signature of a passkey. Throws ApiError if the person cancels, or the browser
+ * refuses.
+ */
 export function signWithPasskey(
   options: Record<string, unknown>,
 ): Promise<NonNullable<CredentialsInput['passkey']>> {

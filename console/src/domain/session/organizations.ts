@@ -29,7 +29,10 @@ export function useSwitchOrganization() {
   })
 }
 
-/** Leaves the current organization, and opens the list of deployments of the next one. `HandOver` names what happens to active deployments. */
+/**
+ * Leaves the current organization, and opens the list of deployments of the next one. `HandOver` names what
+ * happens to active deployments.
+ */
 export function useLeaveOrganization() {
   const open = useOpenOrganization()
   return useMutation({

@@ -20,7 +20,9 @@ export function ScriptSessionDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** The cookie of a new session, in a dialog that only the confirmation closes: the cookie is not shown again. */
+/**
+ * The cookie of a new session, in a dialog that only the confirmation closes: the cookie is not shown again.
+ */
 function CookieDialog({ session, onDone }: { session: ScriptSession; onDone: () => void }) {
   return (
     <Dialog open locked onOpenChange={onDone} title={words.copyTitle}>

@@ -52,7 +52,10 @@ interface SignInLayoutProps {
   children: ReactNode
 }
 
-/** The layout of sign-in and registration: the form with the identity providers below. Redirects as soon as a session exists. */
+/**
+ * The layout of sign-in and registration: the form with the identity providers below. Redirects as soon as a
+ * session exists.
+ */
 export function SignInLayout({ title, returnTo, footer, notice, children }: SignInLayoutProps) {
   useLeaveWithSession(returnTo)
   const passwords = usePasswordsAllowed()

@@ -38,7 +38,10 @@ export function RequiredFactorPage() {
   )
 }
 
-/** Sets up an authenticator app or a passkey. Reloads the session, which leaves the page, after the recovery codes. */
+/**
+ * Sets up an authenticator app or a passkey. Reloads the session, which leaves the page, after the recovery
+ * codes.
+ */
 function Setup() {
   const [byPasskey, setByPasskey] = useState(false)
   const [codes, setCodes] = useState<string[] | null>(null)

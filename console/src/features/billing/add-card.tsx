@@ -26,7 +26,10 @@ const pollMilliseconds = 1_000
 /** How long to poll for the new card. Usually the payment processor saves it before it redirects back. */
 const pollTimeoutMilliseconds = 20_000
 
-/** The steps to add a card: opening the payment processor's page, finding the new card after the redirect, then activating if requested. */
+/**
+ * The steps to add a card: opening the payment processor's page, finding the new card after the redirect,
+ * then activating if requested.
+ */
 export interface CardSetup {
   start: (purpose: Purpose) => void
   isStarting: boolean

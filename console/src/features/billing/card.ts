@@ -11,7 +11,10 @@ export function spokenCardName({ brand, last4 }: Pick<PaymentMethod, 'brand' | '
   return text.billing.cardSpoken(text.billing.brand(brand), last4)
 }
 
-/** Tells whether a card has expired or expires within two months. A card is valid through the last day of its month. */
+/**
+ * Tells whether a card has expired or expires within two months. A card is valid through the last day of its
+ * month.
+ */
 export function expiryStatus(
   { exp_month: month, exp_year: year }: Pick<PaymentMethod, 'exp_month' | 'exp_year'>,
   now: number = Date.now(),

@@ -109,7 +109,10 @@ export async function createPortalSession(returnPath: string): Promise<string> {
   return url
 }
 
-/** The server accepts only return URLs under PUBLIC_URL. At another origin, sends none, so that the server uses its default. */
+/**
+ * The server accepts only return URLs under PUBLIC_URL. At another origin, sends none, so that the server
+ * uses its default.
+ */
 async function withReturnUrl<Result>(
   path: string,
   ask: (returnUrl: string | undefined) => Promise<Result>,

@@ -23,7 +23,10 @@ interface VariantsTableProps {
   onDeploy: ((choice: Variant) => void) | undefined
 }
 
-/** The variants of a model with memory, instance type and price. Initially lists the variants that fit, if there are any. */
+/**
+ * The variants of a model with memory, instance type and price. Initially lists the variants that fit, if
+ * there are any.
+ */
 export function VariantsTable({ model, placements, onDeploy }: VariantsTableProps) {
   const [isAllWanted, setIsAllWanted] = useState(false)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []

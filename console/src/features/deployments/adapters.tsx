@@ -13,7 +13,9 @@ import { useChangeDeployment } from './queries.ts'
 
 const words = text.adapters
 
-/** Shows the adapters that a deployment serves and those that it could serve. Shows nothing if there are none. */
+/**
+ * Shows the adapters that a deployment serves and those that it could serve. Shows nothing if there are none.
+ */
 export function Adapters({ deployment }: { deployment: Deployment }) {
   const { id, adapters } = deployment
   const { call: mayCall, change: mayChange } = useAccess(deployment)

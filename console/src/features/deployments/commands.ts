@@ -32,7 +32,10 @@ interface Choice {
   access: DeploymentAccess
 }
 
-/** Commands that open one of the newest deployments, a part of its page, or its dialog: first own ones, then those that others share. */
+/**
+ * Commands that open one of the newest deployments, a part of its page, or its dialog: first own ones, then
+ * those that others share.
+ */
 export function useDeploymentCommands(): Command[] {
   const navigate = useNavigate()
   const toasts = useToasts()

@@ -8,7 +8,10 @@ import type { ListSearch } from './list-search.ts'
 
 const words = text.deployments
 
-/** Says why a list shows nothing: the team has nothing to show, all are terminated, or the page is beyond the end. */
+/**
+ * Says why a list shows nothing: the team has nothing to show, all are terminated, or the page is beyond the
+ * end.
+ */
 export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyondEnd: boolean }) {
   const { team, show } = search
   if (team && !isBeyondEnd) return <EmptyTeam />

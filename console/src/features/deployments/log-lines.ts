@@ -23,7 +23,10 @@ export function appendLines({ lines, next }: LogLines, added: readonly Deploymen
   return { lines: [...lines, ...numbered].slice(-maxLines), next: next + added.length }
 }
 
-/** Merges the server's history: keeps older known lines and replaces the rest, which adds lines missed while disconnected. */
+/**
+ * Merges the server's history: keeps older known lines and replaces the rest, which adds lines missed while
+ * disconnected.
+ */
 export function replaceLines(known: LogLines, history: readonly DeploymentLogLine[]): LogLines {
   const [first] = history
   if (!first) return known
@@ -32,7 +35,9 @@ export function replaceLines(known: LogLines, history: readonly DeploymentLogLin
   return appendLines({ lines: older, next: known.next }, history)
 }
 
-/** Drops the streamed lines that the history ends with, because the stream starts before the history is read. */
+/**
+ * Drops the streamed lines that the history ends with, because the stream starts before the history is read.
+ */
 export function dropDuplicates(
   streamed: readonly DeploymentLogLine[],
   history: readonly DeploymentLogLine[],

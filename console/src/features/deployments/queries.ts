@@ -33,7 +33,10 @@ export const logsQuery = (id: string) =>
     structuralSharing: false,
   })
 
-/** Usage and cost of a deployment since it was created. Fetched once more after the deployment ended, then never again. */
+/**
+ * Usage and cost of a deployment since it was created. Fetched once more after the deployment ended, then
+ * never again.
+ */
 export const deploymentUsageQuery = (id: string, ended: boolean) =>
   queryOptions({
     queryKey: ['deployments', 'usage', id, { ended }],
@@ -46,7 +49,9 @@ export const deploymentUsageQuery = (id: string, ended: boolean) =>
     placeholderData: keepPreviousData,
   })
 
-/** Requests, tokens and latencies within a window that ends now. Fetched once more after the deployment ended. */
+/**
+ * Requests, tokens and latencies within a window that ends now. Fetched once more after the deployment ended.
+ */
 export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boolean) =>
   queryOptions({
     queryKey: ['deployments', 'statistics', id, window, { ended }],

@@ -11,7 +11,10 @@ import { useChangeDeployment } from './queries.ts'
 
 const words = text.deployment.sharing
 
-/** Shares a deployment with its organization or stops that, after a dialog that says who may call it and who pays. */
+/**
+ * Shares a deployment with its organization or stops that, after a dialog that says who may call it and who
+ * pays.
+ */
 export function ShareButton({ deployment }: { deployment: Deployment }) {
   const [open, setOpen] = useState(false)
   const change = useChangeDeployment(deployment.id)

@@ -10,8 +10,8 @@ export interface StarterModel {
 }
 
 /**
- * Suggests the smallest fitting chat model. Prefers models bundled with the server, which need no download. Undefined while data
- * loads and if nothing fits.
+ * Suggests the smallest fitting chat model. Prefers models bundled with the server, which need no download.
+ * Undefined while data loads and if nothing fits.
  */
 export function useStarterModel(): StarterModel | undefined {
   const { data: models } = useQuery(modelsQuery)

@@ -25,8 +25,8 @@ interface EventStream<Path extends StreamPath> {
 }
 
 /**
- * Follows server-sent events while the component is mounted and the tab is visible. After a network error the browser reconnects;
- * after a response that is not a stream, this hook does.
+ * Follows server-sent events while the component is mounted and the tab is visible. After a network error the
+ * browser reconnects; after a response that is not a stream, this hook does.
  */
 export function useEventStream<const Path extends StreamPath>(
   path: Path,

@@ -5,8 +5,8 @@ import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
 /**
- * Returns a function for the hourly price of a deployment on an instance type; null if the placements no longer have its variant on this
- * instance type.
+ * Returns a function for the hourly price of a deployment on an instance type; null if the placements no
+ * longer have its variant on this instance type.
  */
 export function usePrices(
   enabled: boolean,

@@ -10,7 +10,10 @@ import { text } from '../../text/index.ts'
 import { Fact } from './fact.tsx'
 import { useUpdateOrganization } from './queries.ts'
 
-/** Name and description of the organization, as a form with the `updateOrganization` permission, plus its properties. */
+/**
+ * Name and description of the organization, as a form with the `updateOrganization` permission, plus its
+ * properties.
+ */
 export function OrganizationSettings({ organization }: { organization: Organization }) {
   const mayUpdate = useCan()('updateOrganization')
   return (

@@ -2,7 +2,9 @@ import { queryOptions } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
 import { isMoving } from '../../domain/deployments/status.ts'
 
-/** The active deployments that the person may call, polled more often while one of them starts or terminates. */
+/**
+ * The active deployments that the person may call, polled more often while one of them starts or terminates.
+ */
 export const activeDeploymentsQuery = queryOptions({
   queryKey: ['deployments', 'playground'],
   queryFn: ({ signal }) =>

@@ -145,7 +145,10 @@ function ChatActions({ hasTurns, parameters: { shown, show }, onViewCode }: Chat
   )
 }
 
-/** The selected targets: those in the URL, or those of the last visit, or a running one. Adds the selection to an empty URL. */
+/**
+ * The selected targets: those in the URL, or those of the last visit, or a running one. Adds the selection to
+ * an empty URL.
+ */
 function useSelection(
   targets: readonly Target[],
   ids: readonly string[],

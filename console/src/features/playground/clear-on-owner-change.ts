@@ -12,8 +12,8 @@ interface Owner {
 }
 
 /**
- * Calls `clear` when the person signs out, switches organizations, or another person signs in. An expired session keeps the data for
- * the same person's next sign-in.
+ * Calls `clear` when the person signs out, switches organizations, or another person signs in. An expired
+ * session keeps the data for the same person's next sign-in.
  */
 export function clearOnOwnerChange(queryClient: QueryClient, current: Owner, clear: () => void) {
   if (owner && (owner.userId !== current.userId || owner.organizationId !== current.organizationId)) clear()

@@ -81,7 +81,10 @@ export function useCompare() {
   })
 }
 
-/** Reads the vectors in the order of the texts. Throws ApiError unless there is one vector per text, all of the same length. */
+/**
+ * Reads the vectors in the order of the texts. Throws ApiError unless there is one vector per text, all of
+ * the same length.
+ */
 function readVectors({ data = [] }: EmbeddingsAnswer, count: number): number[][] {
   const vectors = data
     .toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))

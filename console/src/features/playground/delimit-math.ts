@@ -15,7 +15,10 @@ const codeOrMath = new RegExp(
   'gm',
 )
 
-/** Rewrites all math to the delimiters of remark-math: a `$$` block, or `$$` on both sides. Null for a text without math. */
+/**
+ * Rewrites all math to the delimiters of remark-math: a `$$` block, or `$$` on both sides. Null for a text
+ * without math.
+ */
 export function delimitMath(source: string): string | null {
   let found = false
   const written = source.replaceAll(codeOrMath, (match: string, ...rest) => {

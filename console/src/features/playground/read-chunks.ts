@@ -12,8 +12,8 @@ interface EngineError {
 }
 
 /**
- * Reads the chunks of a streamed chat completion up to `[DONE]`, in batches as they arrive. Throws ApiError for an error in the stream
- * and for a stream that ends early.
+ * Reads the chunks of a streamed chat completion up to `[DONE]`, in batches as they arrive. Throws ApiError
+ * for an error in the stream and for a stream that ends early.
  */
 export async function* readChunks(body: ReadableStream<Uint8Array>): AsyncGenerator<ChatChunk[]> {
   const reader = body.getReader()

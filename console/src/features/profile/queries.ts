@@ -45,7 +45,9 @@ export const identitiesQuery = queryOptions({
   queryFn: ({ signal }) => callApi('GET', '/v1/user/identities', { signal }),
 })
 
-/** Removes the link to an account at an identity provider with the password; the person's other sessions end. */
+/**
+ * Removes the link to an account at an identity provider with the password; the person's other sessions end.
+ */
 export function useUnlinkIdentity(id: number) {
   const queryClient = useQueryClient()
   return useMutation({

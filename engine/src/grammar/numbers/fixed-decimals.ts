@@ -1,6 +1,6 @@
 /**
- * The expression of the multiples of `divisor` in an inclusive range, written with a decimal point before the last `scale` digits. Null
- * when there is none. `add` defines a rule and returns its name.
+ * The expression of the multiples of `divisor` in an inclusive range, written with a decimal point before the
+ * last `scale` digits. Null when there is none. `add` defines a rule and returns its name.
  */
 export function writeFixed(
   low: bigint,
@@ -36,8 +36,9 @@ export function writeFixed(
 }
 
 /**
- * Returns the expression of the last `left` digits of a number, from `from` to `to`, or null when there is none. A bound is null when
- * earlier digits already decide. `remainder` is that of the earlier digits by the divisor.
+ * Returns the expression of the last `left` digits of a number, from `from` to `to`, or null when there is
+ * none. A bound is null when earlier digits already decide. `remainder` is that of the earlier digits by the
+ * divisor.
  */
 type DigitWriter = (from: string | null, to: string | null, left: number, remainder: number) => string | null
 

@@ -19,8 +19,8 @@ const maxDivisor = 100n
 const maxListed = 500n
 
 /**
- * Returns the expression of all numbers within the limits, or null when none exists. `add` defines a rule and returns its name. Throws
- * a NumberLimitsError.
+ * Returns the expression of all numbers within the limits, or null when none exists. `add` defines a rule and
+ * returns its name. Throws a NumberLimitsError.
  */
 export function toNumberExpression(limits: NumberLimits, add: (text: string) => string): string | null {
   const { integer, multipleOf } = limits

@@ -56,7 +56,9 @@ function checkMerged(schema: Schema, path: string, refuse: Refuse): void {
   }
 }
 
-/** Flattens a schema and follows its references. Returns a schema without constraints when they lead to none. */
+/**
+ * Flattens a schema and follows its references. Returns a schema without constraints when they lead to none.
+ */
 export function followReferences(source: SchemaSource, schema: unknown, path: string): Schema {
   let found = schema
   for (let jump = 0; isSchema(found) && jump < maxMerges; jump++) {
@@ -67,7 +69,10 @@ export function followReferences(source: SchemaSource, schema: unknown, path: st
   return {}
 }
 
-/** Resolves a local reference such as `#`, `#/$defs/x` or `#/properties/x`. Returns undefined when it leads nowhere. */
+/**
+ * Resolves a local reference such as `#`, `#/$defs/x` or `#/properties/x`. Returns undefined when it leads
+ * nowhere.
+ */
 function resolvePointer(root: unknown, reference: string): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return undefined

@@ -14,8 +14,8 @@ export interface Automaton {
 export class TooComplexError extends Error {}
 
 /**
- * Builds the automaton of a language without unreachable or dead states, from derivatives (Brzozowski 1964). Returns null for the empty
- * language. Throws a TooComplexError.
+ * Builds the automaton of a language without unreachable or dead states, from derivatives (Brzozowski 1964).
+ * Returns null for the empty language. Throws a TooComplexError.
  */
 export function toAutomaton(algebra: LanguageAlgebra, start: Language): Automaton | null {
   const alphabet = partition(algebra.sets)
@@ -39,7 +39,10 @@ export function toAutomaton(algebra: LanguageAlgebra, start: Language): Automato
   }
 }
 
-/** Finds all derivatives of a language. `targets` has the number of the next language by state and part of the alphabet. */
+/**
+ * Finds all derivatives of a language. `targets` has the number of the next language by state and part of the
+ * alphabet.
+ */
 function explore(
   algebra: LanguageAlgebra,
   start: Language,

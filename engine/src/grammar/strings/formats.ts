@@ -22,8 +22,9 @@ const ipv6 = [
 ]
 
 /**
- * The supported formats as regular expressions. Each expression accepts common values only, so that every value passes strict
- * validators. The lengths are limited because a small model may never end a value otherwise.
+ * The supported formats as regular expressions. Each expression accepts common values only, so that every
+ * value passes strict validators. The lengths are limited because a small model may never end a value
+ * otherwise.
  */
 export const formatPatterns: Readonly<Record<string, string>> = {
   date,

@@ -1,7 +1,10 @@
 /** Inclusive ranges of code points, sorted and disjoint. */
 export type Ranges = readonly (readonly [first: number, last: number])[]
 
-/** The characters that a grammar can write into a JSON string: no surrogates, and only the control characters with a short escape. */
+/**
+ * The characters that a grammar can write into a JSON string: no surrogates, and only the control characters
+ * with a short escape.
+ */
 export const anyCharacter: Ranges = [
   [8, 10],
   [12, 13],

@@ -20,8 +20,9 @@ const requestSeconds = 10
 const clockToleranceSeconds = 30
 
 /**
- * An OpenID Connect provider: authorization code flow with PKCE, state and nonce. The discovery document is fetched on first
- * use, so that Berth can start while the provider is down, and refreshed every hour. If a refresh fails, the old one is kept.
+ * An OpenID Connect provider: authorization code flow with PKCE, state and nonce. The discovery document is
+ * fetched on first use, so that Berth can start while the provider is down, and refreshed every hour. If a
+ * refresh fails, the old one is kept.
  */
 export function createOidcProvider(settings: OidcSettings): IdentityProvider {
   const findConfiguration = cacheConfiguration(settings)
@@ -178,7 +179,10 @@ function classify(error: unknown): 'denied' | 'failed' | 'unavailable' {
   return error instanceof TypeError && error.cause !== undefined ? 'unavailable' : 'failed'
 }
 
-/** Reads what the provider reported in its redirect, in a response body or in `WWW-Authenticate`; undefined if it reported nothing. */
+/**
+ * Reads what the provider reported in its redirect, in a response body or in `WWW-Authenticate`; undefined if
+ * it reported nothing.
+ */
 function readProviderError(
   error: unknown,
 ): { error: string | null; error_description: string | null } | undefined {

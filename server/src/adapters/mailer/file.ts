@@ -6,8 +6,8 @@ import type { Config } from '../../config/config.ts'
 import type { Mailer, OutgoingMail } from '../../ports/mailer.ts'
 
 /**
- * Writes each email to an .eml file in `directory`, readable only by the server's user, and logs its path. Used when no mail
- * server is configured.
+ * Writes each email to an .eml file in `directory`, readable only by the server's user, and logs its path.
+ * Used when no mail server is configured.
  */
 export function createFileMailer(options: {
   directory: string

@@ -11,8 +11,8 @@ const timeouts = {
 }
 
 /**
- * Sends email through the SMTP server at `url` (`smtp://` or `smtps://`) over a pool of connections. An attempt times out after
- * `attemptMilliseconds` (default: one minute).
+ * Sends email through the SMTP server at `url` (`smtp://` or `smtps://`) over a pool of connections. An
+ * attempt times out after `attemptMilliseconds` (default: one minute).
  */
 export function createSmtpMailer(options: {
   url: string
@@ -69,8 +69,8 @@ interface SmtpError extends Error {
 const authenticationReplies = new Set([530, 534, 535, 538])
 
 /**
- * Classifies an error of nodemailer. A 5xx reply (RFC 5321, section 4.2.1) is permanent only if it concerns the message. If it
- * concerns the connection, greeting or authentication, an operator can fix the settings.
+ * Classifies an error of nodemailer. A 5xx reply (RFC 5321, section 4.2.1) is permanent only if it concerns
+ * the message. If it concerns the connection, greeting or authentication, an operator can fix the settings.
  */
 function toDelivery(error: unknown): Delivery {
   const { code, originalCode, command, response, responseCode } = error as SmtpError

@@ -103,7 +103,10 @@ async function follow(
   throw new ModelHubError('invalid', `${endpoint.host} redirected more than ${maxRedirects} times.`)
 }
 
-/** Resolves a redirect: to https, or to http if the hub itself has http and the target is the hub or this machine. */
+/**
+ * Resolves a redirect: to https, or to http if the hub itself has http and the target is the hub or this
+ * machine.
+ */
 export function resolveRedirect(endpoint: URL, from: URL, location: string): URL {
   const to = URL.parse(location, from.href)
   const isLocal =

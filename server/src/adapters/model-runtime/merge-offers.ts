@@ -10,9 +10,10 @@ export interface ReportedInstanceType {
 }
 
 /**
- * Builds the offers of a runtime that only knows the names of instance types, with the facts from the instance type file. Names
- * that the file doesn't define are skipped, because their memory is unknown. Duplicate names result in one offer. `memoryShare` is
- * the share of a GPU's memory for an engine; the rest is a margin for estimation errors.
+ * Builds the offers of a runtime that only knows the names of instance types, with the facts from the
+ * instance type file. Names that the file doesn't define are skipped, because their memory is unknown.
+ * Duplicate names result in one offer. `memoryShare` is the share of a GPU's memory for an engine; the rest
+ * is a margin for estimation errors.
  */
 export function mergeOffers(
   types: readonly InstanceType[],

@@ -1,7 +1,10 @@
 import { modelFilesRoute } from '../../base/model-files.ts'
 import type { EngineSpec } from '../../ports/model-runtime.ts'
 
-/** Where an engine downloads its uploaded file, with the name and password of its deployment; null for other weights. */
+/**
+ * Where an engine downloads its uploaded file, with the name and password of its deployment; null for other
+ * weights.
+ */
 export function toUploadUrl(
   { deploymentId, fileKey, variant: { weights } }: EngineSpec,
   serverUrl: string,

@@ -3,8 +3,8 @@ import type { ModelStore } from '../../ports/model-store.ts'
 import { createDiskStore } from './disk.ts'
 
 /**
- * Adds the files that were uploaded to `DATA_DIR/models` before the installation had a remote store. They are read from the disk until
- * `tidy` has moved them.
+ * Adds the files that were uploaded to `DATA_DIR/models` before the installation had a remote store. They are
+ * read from the disk until `tidy` has moved them.
  */
 export function withLeftFiles(remote: ModelStore, dataDirectory: string): ModelStore {
   const disk = createDiskStore(dataDirectory)

@@ -8,7 +8,9 @@ import type { Account } from './account.ts'
 import { EmbeddedDatabaseError, systemErrorCode, useOwnDatabase } from './error.ts'
 import { createFolder } from './location.ts'
 
-/** PostgreSQL's programs. `directory` contains `bin`, `lib` and `share`; `major` is a version such as "18". */
+/**
+ * PostgreSQL's programs. `directory` contains `bin`, `lib` and `share`; `major` is a version such as "18".
+ */
 export interface Binaries {
   directory: string
   version: string
@@ -40,8 +42,9 @@ export async function describeBinaries(directory: string): Promise<Binaries> {
 }
 
 /**
- * Makes the programs runnable for the account. Adds the library links that the package's postinstall script creates. If the account
- * can't read the package or this process can't write to it, copies the package once to `copyParent`.
+ * Makes the programs runnable for the account. Adds the library links that the package's postinstall script
+ * creates. If the account can't read the package or this process can't write to it, copies the package once
+ * to `copyParent`.
  */
 export async function prepareBinaries(
   binaries: Binaries,
@@ -69,7 +72,10 @@ async function addLinks(directory: string): Promise<boolean> {
   return true
 }
 
-/** Reads `pg-symlinks.json`: pairs of a library (`source`) and a link to it (`target`), relative to the package. */
+/**
+ * Reads `pg-symlinks.json`: pairs of a library (`source`) and a link to it (`target`), relative to the
+ * package.
+ */
 async function readLinks(directory: string): Promise<{ target: string; to: string }[]> {
   let pairs: unknown
   try {

@@ -48,7 +48,10 @@ const launchTimeoutSeconds = 120
 const recoveryTimeoutMs = 180_000
 const unresponsiveTimeoutMs = 15_000
 
-/** Runs `work` while no other process launches the PostgreSQL of this folder. `work` gets the file descriptor of the lock. */
+/**
+ * Runs `work` while no other process launches the PostgreSQL of this folder. `work` gets the file descriptor
+ * of the lock.
+ */
 export async function withLaunchLock<Result>(
   directory: string,
   work: (lock: number) => Promise<Result>,
@@ -82,8 +85,8 @@ async function openOwned<T extends FileHandle | undefined>(
 }
 
 /**
- * Starts the PostgreSQL of a cluster, or adopts the one that is running. The caller must hold the launch lock. Without `port`, it takes
- * a free one.
+ * Starts the PostgreSQL of a cluster, or adopts the one that is running. The caller must hold the launch
+ * lock. Without `port`, it takes a free one.
  */
 export async function launchPostmaster(instance: Instance, port: number | null): Promise<Postmaster> {
   const deadline = Date.now() + recoveryTimeoutMs
@@ -181,7 +184,10 @@ export function urlOf(instance: Instance, port: number): string {
   return `postgresql://berth:${instance.cluster.password}@127.0.0.1:${port}/berth?sslmode=disable`
 }
 
-/** Signs in once and returns the error, if any. SCRAM also proves that the server is ours: it knows the password's verifier. */
+/**
+ * Signs in once and returns the error, if any. SCRAM also proves that the server is ours: it knows the
+ * password's verifier.
+ */
 async function tryLogin(
   instance: Instance,
   port: number,

@@ -9,15 +9,18 @@ import { EmbeddedDatabaseError, messageOf, systemErrorCode, useOwnDatabase } fro
 const pointerName = 'postgres-location'
 const ownerName = 'data-directory'
 
-/** The directory of a DATA_DIR's database. `pointer` is a file in DATA_DIR that names the directory if it is elsewhere. */
+/**
+ * The directory of a DATA_DIR's database. `pointer` is a file in DATA_DIR that names the directory if it is
+ * elsewhere.
+ */
 export interface Home {
   directory: string
   pointer: string | undefined
 }
 
 /**
- * Finds or creates the directory for the cluster, its log and its locks: `DATA_DIR/postgres`, or a directory in `stateDirectory` if
- * the account can't access DATA_DIR, for example under /root.
+ * Finds or creates the directory for the cluster, its log and its locks: `DATA_DIR/postgres`, or a directory
+ * in `stateDirectory` if the account can't access DATA_DIR, for example under /root.
  */
 export async function locateHome(
   dataDirectory: string,
@@ -53,7 +56,9 @@ export async function locateHome(
   return { directory: outside, pointer }
 }
 
-/** Links DATA_DIR and a database elsewhere in both directions. Call it after the database has been created. */
+/**
+ * Links DATA_DIR and a database elsewhere in both directions. Call it after the database has been created.
+ */
 export async function writePointer(home: Home): Promise<void> {
   if (!home.pointer) return
   await replaceFile(join(home.directory, ownerName), `${dirname(home.pointer)}\n`)

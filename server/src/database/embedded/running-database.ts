@@ -26,7 +26,9 @@ const recentMs = 60_000
 const crashLineMs = 500
 const timestampLength = '2026-01-01 00:00:00.000 UTC'.length
 
-/** An embedded PostgreSQL from its start until it is stopped. It is started again if it exits unexpectedly. */
+/**
+ * An embedded PostgreSQL from its start until it is stopped. It is started again if it exits unexpectedly.
+ */
 export class RunningDatabase {
   readonly url: string
   readonly adopted: boolean

@@ -16,7 +16,10 @@ export async function replacePassword(
   return numUpdatedRows > 0n
 }
 
-/** Sets the password of a user who just proved to own their email. Returns the email, which now counts as verified. */
+/**
+ * Sets the password of a user who just proved to own their email. Returns the email, which now counts as
+ * verified.
+ */
 export async function resetPassword(
   db: Database,
   userId: number,
@@ -48,7 +51,10 @@ export async function deletePassword(
     .execute()
 }
 
-/** Locks a user until the transaction ends if their password hash is still this one; undefined if it has changed. */
+/**
+ * Locks a user until the transaction ends if their password hash is still this one; undefined if it has
+ * changed.
+ */
 export function lockPassword(transaction: DatabaseTransaction, userId: number, passwordHash: string) {
   return transaction
     .selectFrom('users')

@@ -4,8 +4,8 @@ import type { MailText } from '../mail/format-mail.ts'
 import { findAccountEmail } from './find-account.ts'
 
 /**
- * Writes an email about an account to its user; null if there is no such account. The email names the account by its address only,
- * because an attacker may have chosen the account's name.
+ * Writes an email about an account to its user; null if there is no such account. The email names the account
+ * by its address only, because an attacker may have chosen the account's name.
  */
 export async function composeAccountMail(
   { db }: Pick<Services, 'db'>,

@@ -4,8 +4,8 @@ import { addMember, listOrganizationIds } from '../organizations/memberships.ts'
 import { switchOrganization } from './switch-organization.ts'
 
 /**
- * Moves a user whose current organization is no longer theirs to another one of theirs, else to a new one: an account always acts
- * in an organization. Returns the id of the new organization, or null.
+ * Moves a user whose current organization is no longer theirs to another one of theirs, else to a new one: an
+ * account always acts in an organization. Returns the id of the new organization, or null.
  */
 export async function moveToOtherOrganization(
   transaction: DatabaseTransaction,

@@ -9,8 +9,8 @@ const argon2id = { algorithm: 2, parallelism: 1 }
 export const passwordBytes = { min: 8, max: 72 }
 
 /**
- * argon2 runs on libuv's pool of four threads, which files, DNS and gzip share. At most two hashes at a time leave the others free,
- * and a core for the event loop. 200 waiting hashes are about five seconds of work.
+ * argon2 runs on libuv's pool of four threads, which files, DNS and gzip share. At most two hashes at a time
+ * leave the others free, and a core for the event loop. 200 waiting hashes are about five seconds of work.
  */
 const inTurn = createBoundedQueue({
   concurrency: Math.max(1, Math.min(2, availableParallelism() - 1)),
@@ -31,7 +31,10 @@ export async function verifyPassword(password: string, passwordHash: string): Pr
 
 const decoys = new WeakMap<PasswordHashing, Promise<string>>()
 
-/** Rejects a password for which there is no hash, in the time of a check. Throws `busy` if too many others wait. */
+/**
+ * Rejects a password for which there is no hash, in the time of a check. Throws `busy` if too many others
+ * wait.
+ */
 export async function rejectPassword(cost: PasswordHashing, password: string): Promise<false> {
   const decoy = decoys.get(cost) ?? hash(randomBytes(32).toString('base64'), { ...argon2id, ...cost })
   decoys.set(cost, decoy)

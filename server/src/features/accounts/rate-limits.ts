@@ -12,13 +12,15 @@ export interface RateLimit {
 /** An attempt that counts until it is refunded. */
 export interface CountedAttempt {
   key: string
-  /** End of the attempt's window in milliseconds since 1970; identifies the window among those of the same key */
+  /**
+   * End of the attempt's window in milliseconds since 1970; identifies the window among those of the same key
+   */
   expire: number
 }
 
 /**
- * Counts an attempt under a key, across all server processes. The first attempt opens a window. Throws a `RateLimitedError` once
- * the limit is reached. Refused attempts do not count.
+ * Counts an attempt under a key, across all server processes. The first attempt opens a window. Throws a
+ * `RateLimitedError` once the limit is reached. Refused attempts do not count.
  */
 export async function countAttempt(
   db: Database,
@@ -41,8 +43,8 @@ export async function countAttempt(
 }
 
 /**
- * Counts an attempt to get into an account, by somebody who may not be its owner. A network from which the owner has signed in has a
- * limit of its own, so that failures elsewhere don't lock the owner out there.
+ * Counts an attempt to get into an account, by somebody who may not be its owner. A network from which the
+ * owner has signed in has a limit of its own, so that failures elsewhere don't lock the owner out there.
  */
 export async function countOnAccount(
   db: Database,

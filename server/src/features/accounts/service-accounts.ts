@@ -38,7 +38,10 @@ export async function setAllowedNetworks(
     .execute()
 }
 
-/** Marks the account of a service member as deleted. It keeps its name, which is no person's, for usage and the audit log. */
+/**
+ * Marks the account of a service member as deleted. It keeps its name, which is no person's, for usage and
+ * the audit log.
+ */
 export async function markServiceDeleted(
   transaction: DatabaseTransaction,
   userId: number,

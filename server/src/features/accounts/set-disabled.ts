@@ -16,7 +16,10 @@ export async function setDisabled(
     .executeTakeFirst()
 }
 
-/** Throws `account_disabled`. Locks the account, so that a concurrent disabling also ends the session that is about to start. */
+/**
+ * Throws `account_disabled`. Locks the account, so that a concurrent disabling also ends the session that is
+ * about to start.
+ */
 export async function assertEnabled(transaction: DatabaseTransaction, userId: number): Promise<void> {
   const { disabled_at: disabledAt } = await transaction
     .selectFrom('users')

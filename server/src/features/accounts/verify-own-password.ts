@@ -13,8 +13,8 @@ const limit = {
 }
 
 /**
- * Checks the viewer's password before a sensitive action and returns its hash. Throws `invalid_credentials`, recorded as a refused
- * `action`, and `no_password` for an account without one.
+ * Checks the viewer's password before a sensitive action and returns its hash. Throws `invalid_credentials`,
+ * recorded as a refused `action`, and `no_password` for an account without one.
  */
 export async function verifyOwnPassword(
   { db, clock }: Pick<Services, 'db' | 'clock'>,

@@ -7,10 +7,16 @@ import type { AlertDestination } from './tables.ts'
 
 type Deps = Pick<Services, 'jobs' | 'clock' | 'config' | 'log'>
 
-/** Alerts of an organization that may wait for one destination, so that a receiver that is down doesn't fill the database. */
+/**
+ * Alerts of an organization that may wait for one destination, so that a receiver that is down doesn't fill
+ * the database.
+ */
 export const maxPending = 1_000
 
-/** Adds an alert about an organization to the outbox, for its webhook and for the operator's, in the caller's transaction. */
+/**
+ * Adds an alert about an organization to the outbox, for its webhook and for the operator's, in the caller's
+ * transaction.
+ */
 export async function queueAlert(
   deps: Deps,
   transaction: DatabaseTransaction,
@@ -26,7 +32,8 @@ export async function queueAlert(
 }
 
 /**
- * Adds an alert for one destination and the job that delivers it. Drops the oldest ones if too many wait. Returns the id of the message.
+ * Adds an alert for one destination and the job that delivers it. Drops the oldest ones if too many wait.
+ * Returns the id of the message.
  */
 export async function queueMessage(
   { jobs, clock, log }: Deps,

@@ -57,8 +57,8 @@ export async function insertMessage(db: Database, message: Insertable<WebhookMes
 }
 
 /**
- * Deletes the oldest messages of an organization that wait for a destination, so that at most `limit` are left; returns how many it deleted.
- * An attempt that is in progress finds no message to finish.
+ * Deletes the oldest messages of an organization that wait for a destination, so that at most `limit` are
+ * left; returns how many it deleted. An attempt that is in progress finds no message to finish.
  */
 export async function dropOldestPending(
   db: Database,
@@ -66,7 +66,8 @@ export async function dropOldestPending(
   destination: AlertDestination,
   limit: number,
 ): Promise<number> {
-  // Only the rows beyond the limit are locked, because attempts update the others. Another transaction may be deleting the same rows.
+  // Only the rows beyond the limit are locked, because attempts update the others. Another transaction may be
+  // deleting the same rows.
   const { numAffectedRows } = await sql`
     DELETE FROM webhook_messages WHERE id IN (
       SELECT id FROM webhook_messages WHERE id IN (
@@ -102,7 +103,9 @@ export async function finishMessage(
     .execute()
 }
 
-/** Records a failed attempt that will be repeated; false when another attempt has finished or started since. */
+/**
+ * Records a failed attempt that will be repeated; false when another attempt has finished or started since.
+ */
 export async function recordFailedAttempt(
   db: Database,
   { id, attempts }: Pick<WebhookMessage, 'id' | 'attempts'>,

@@ -10,8 +10,9 @@ const azureHost = '168.63.129.16'
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Whether a webhook of an organization may reach its URL at an IP address: with https at public addresses, and with http too at those of
- * the operator's `networks`. Loopback, private, link-local and metadata addresses belong to the network of the server.
+ * Whether a webhook of an organization may reach its URL at an IP address: with https at public addresses,
+ * and with http too at those of the operator's `networks`. Loopback, private, link-local and metadata
+ * addresses belong to the network of the server.
  */
 export function mayReach({ protocol }: URL, text: string, networks: readonly string[]): boolean {
   if (!ipaddr.isValid(text)) return false
@@ -42,8 +43,8 @@ export class UnreachableAddressError extends Error {}
 type LookupCallback = (error: Error | null, addresses: LookupAddress[] | string, family?: number) => void
 
 /**
- * A resolver for connections that finds only reachable addresses. The connection uses the addresses that were checked, so a second
- * answer of the DNS changes nothing. One address that isn't reachable refuses the host.
+ * A resolver for connections that finds only reachable addresses. The connection uses the addresses that were
+ * checked, so a second answer of the DNS changes nothing. One address that isn't reachable refuses the host.
  */
 export function createLookup(isAllowed: (address: string) => boolean) {
   return (hostname: string, options: LookupOptions, callback: LookupCallback): void => {

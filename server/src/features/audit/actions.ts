@@ -78,7 +78,10 @@ const concernOneOrganization: readonly AuditAction[] = [
   'user.email_verification_requested',
 ]
 
-/** Whether an action concerns how a person signs in, or their data: the admins of all their organizations may read it. */
+/**
+ * Whether an action concerns how a person signs in, or their data: the admins of all their organizations may
+ * read it.
+ */
 export function isPersonal(action: AuditAction): boolean {
   return /^(user|session)\./.test(action) && !concernOneOrganization.includes(action)
 }

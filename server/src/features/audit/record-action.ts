@@ -31,8 +31,8 @@ export interface RecordedAction {
 }
 
 /**
- * Adds a row to the audit log, for a personal action one in each organization of the person. Call it in the transaction of the change, so
- * that neither exists without the other.
+ * Adds a row to the audit log, for a personal action one in each organization of the person. Call it in the
+ * transaction of the change, so that neither exists without the other.
  */
 export async function recordAction(
   db: Database,

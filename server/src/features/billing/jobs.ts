@@ -16,7 +16,10 @@ declare module '../../jobs/queue.ts' {
     'resume-activation': { activationId: string }
     /** Fetches events that never arrived from the processor and requeues unhandled ones */
     'sweep-billing-events': null
-    /** Reports the usage of sealed hours to the processor, compares invoices with the ledger, cancels subscriptions of closed accounts */
+    /**
+     * Reports the usage of sealed hours to the processor, compares invoices with the ledger, cancels
+     * subscriptions of closed accounts
+     */
     'report-usage': null
   }
 }

@@ -4,7 +4,10 @@ import { listMatchingVariants } from './model.ts'
 import type { CatalogModel, VariantChoice } from './model.ts'
 import { findModelById, findModelByName, listEnabledEntries } from './store.ts'
 
-/** Finds the enabled model of a request among those that the organization sees. Throws `model_not_deployable` if it doesn't exist or has no such variant. */
+/**
+ * Finds the enabled model of a request among those that the organization sees. Throws `model_not_deployable`
+ * if it doesn't exist or has no such variant.
+ */
 export async function findRequestedModel(
   { db }: Pick<Services, 'db'>,
   organizationId: number,
@@ -42,7 +45,10 @@ export async function findVisibleModel(
   return (await findModelById(db, organizationId, id, true))?.entry ?? null
 }
 
-/** Finds a model by its name or id, enabled or not, among those that an organization sees, or that the installation has (`null`). */
+/**
+ * Finds a model by its name or id, enabled or not, among those that an organization sees, or that the
+ * installation has (`null`).
+ */
 export async function findCatalogModel(
   { db }: Pick<Services, 'db'>,
   organizationId: number | null,
@@ -63,8 +69,8 @@ export async function findCatalogName(
 }
 
 /**
- * The enabled models that an organization sees, or that the installation has (`null`), with their variants, in catalog order. Adapters
- * are not among them, because they are not deployed themselves.
+ * The enabled models that an organization sees, or that the installation has (`null`), with their variants,
+ * in catalog order. Adapters are not among them, because they are not deployed themselves.
  */
 export async function listDeployableModels(
   deps: Pick<Services, 'db'>,

@@ -33,7 +33,10 @@ export async function enableInstallationModel(
   return model
 }
 
-/** Removes a model that an operator added. Throws `not_found`, and `catalog_model` for one of the catalog file. */
+/**
+ * Removes a model that an operator added. Throws `not_found`, and `catalog_model` for one of the catalog
+ * file.
+ */
 export async function removeInstallationModel(
   transaction: DatabaseTransaction,
   name: string,

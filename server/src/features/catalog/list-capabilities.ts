@@ -6,7 +6,10 @@ import { findModelByName } from './store.ts'
 export const capabilityTags = ['reasoning', 'tools', 'vision'] as const
 export type CapabilityTag = (typeof capabilityTags)[number]
 
-/** What a model can do in each of these formats, as far as the catalog says; nothing for a model that it no longer has. */
+/**
+ * What a model can do in each of these formats, as far as the catalog says; nothing for a model that it no
+ * longer has.
+ */
 export async function listCapabilities(
   { db, runtime }: Pick<Services, 'db' | 'runtime'>,
   organizationId: number,

@@ -3,8 +3,8 @@
 import type { ModelType, ModelVariant } from '../../ports/model-variant.ts'
 
 /**
- * Where a model comes from: the catalog file, a repository on the Hub, read at one commit, or an uploaded file. `bytes` is the size of all
- * variants.
+ * Where a model comes from: the catalog file, a repository on the Hub, read at one commit, or an uploaded
+ * file. `bytes` is the size of all variants.
  */
 export type ModelSource =
   | { kind: 'catalog' }
@@ -16,7 +16,10 @@ export interface CatalogVariant extends ModelVariant {
   gated: boolean
 }
 
-/** What makes a model an adapter: it changes the answers of its base model, and a deployment of the base serves it. */
+/**
+ * What makes a model an adapter: it changes the answers of its base model, and a deployment of the base
+ * serves it.
+ */
 export interface AdapterFacts {
   /** Name of the base model in the catalog */
   baseModelName: string
@@ -48,7 +51,10 @@ export interface CatalogModel {
   default: CatalogVariant
 }
 
-/** The quantizations of one format and size, in the API's shape. `default` is true if they include the default variant. */
+/**
+ * The quantizations of one format and size, in the API's shape. `default` is true if they include the default
+ * variant.
+ */
 export interface VariantListing {
   model_format: string
   model_size_in_billions: number
@@ -65,7 +71,9 @@ export interface VariantChoice {
 
 type VariantKey = Pick<ModelVariant, 'format' | 'sizeInBillions' | 'quantization'>
 
-/** Groups the variants of a model by format and size, in the model's order. `usual` is its default variant. */
+/**
+ * Groups the variants of a model by format and size, in the model's order. `usual` is its default variant.
+ */
 export function listVariants(model: CatalogModel, usual: VariantKey = model.default): VariantListing[] {
   const rows = new Map<string, VariantListing>()
   for (const variant of model.variants) {
@@ -95,8 +103,8 @@ export function listMatchingVariants(model: CatalogModel, choice: VariantChoice)
 }
 
 /**
- * Finds the variant that matches all given fields, or null. Among several matches, prefers the default's size, then its format,
- * then its quantization, then the first in the model.
+ * Finds the variant that matches all given fields, or null. Among several matches, prefers the default's
+ * size, then its format, then its quantization, then the first in the model.
  */
 export function findVariant(model: CatalogModel, choice: VariantChoice = {}): CatalogVariant | null {
   let candidates = listMatchingVariants(model, choice)

@@ -2,7 +2,10 @@ import type { Services } from '../../services.ts'
 import { listDeployableModels } from './find-variant.ts'
 import { isCommit } from './is-commit.ts'
 
-/** The Hub repositories of the installation's enabled models: how many there are, and the names of those that aren't pinned to a commit. */
+/**
+ * The Hub repositories of the installation's enabled models: how many there are, and the names of those that
+ * aren't pinned to a commit.
+ */
 export async function listUnpinnedRepositories(
   deps: Pick<Services, 'db'>,
 ): Promise<{ unpinned: string[]; total: number }> {

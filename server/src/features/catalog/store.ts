@@ -8,7 +8,9 @@ import type { DeployableModelsTable } from './tables.ts'
 /** A row of the catalog with its parsed entry. */
 export type StoredModel = Omit<Selectable<DeployableModelsTable>, 'entry'> & { entry: CatalogModel }
 
-/** The models that an organization sees are its own and those of the installation; only the latter for `null`. */
+/**
+ * The models that an organization sees are its own and those of the installation; only the latter for `null`.
+ */
 function selectVisible(db: Database, organizationId: number | null) {
   const models = db.selectFrom('deployable_models')
   if (organizationId === null) return models.where('organization_id', 'is', null)
@@ -65,8 +67,8 @@ export async function findModelById(
 }
 
 /**
- * Finds the model with this name or id, in any case. A name precedes an id, the exact spelling another one, and the organization's own
- * model one of the installation that got the same name later.
+ * Finds the model with this name or id, in any case. A name precedes an id, the exact spelling another one,
+ * and the organization's own model one of the installation that got the same name later.
  */
 export async function findModelByName(
   db: Database,

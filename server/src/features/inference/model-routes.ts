@@ -64,8 +64,8 @@ export function modelRoutes(app: App, deps: Deps): void {
 }
 
 /**
- * Deployments by the names that a request reaches them with. A name reaches the caller's own deployments first, so a shared one of the
- * same model is listed by its `inference_model_uid`.
+ * Deployments by the names that a request reaches them with. A name reaches the caller's own deployments
+ * first, so a shared one of the same model is listed by its `inference_model_uid`.
  */
 function groupByRequestName({
   own,

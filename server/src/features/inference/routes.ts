@@ -56,7 +56,10 @@ interface Deps
   inference: Inference
 }
 
-/** The routes of the inference protocols. They need a scope of their own, because bodies stay raw and errors have other shapes. */
+/**
+ * The routes of the inference protocols. They need a scope of their own, because bodies stay raw and errors
+ * have other shapes.
+ */
 export function inferenceRoutes(app: App, deps: Deps): void {
   const { bodies } = deps.config.inference
   app.setErrorHandler(sendErrorsAs(openAiErrors))
@@ -153,8 +156,8 @@ function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBo
 type InferDeps = Deps & Pick<ExchangeDeps, 'onFinished' | 'sendAgain'>
 
 /**
- * Reads a request and starts an exchange, which sends the response itself. Stays synchronous while nothing has to be waited for:
- * bodies are short and targets are cached. Errors are sent through the caller's reply.
+ * Reads a request and starts an exchange, which sends the response itself. Stays synchronous while nothing
+ * has to be waited for: bodies are short and targets are cached. Errors are sent through the caller's reply.
  */
 function infer(deps: InferDeps, ways: readonly [Way, ...Way[]], arrived: Caller, body: Buffer): void {
   const receivedAt = performance.now()
@@ -220,7 +223,10 @@ function holdForModel(caller: Caller, protocol: Protocol, model: string): Caller
   return holdStream(caller, { toProgress: chooseProgress(request, protocol, model), toErrorBody })
 }
 
-/** How a stream tells of its wait, if its caller asks for thoughts, which chat windows show; null for comments. */
+/**
+ * How a stream tells of its wait, if its caller asks for thoughts, which chat windows show; null for
+ * comments.
+ */
 function chooseProgress(
   { headers, id }: Caller['request'],
   { composeThought }: Protocol,
@@ -230,12 +236,18 @@ function chooseProgress(
   return (seconds) => composeThought(`${model} is waking up: ${seconds} seconds so far.\n`, { id, model })
 }
 
-/** Outside `infer`, because a function inside keeps the variables of all others in memory, and a stream may be open for long. */
+/**
+ * Outside `infer`, because a function inside keeps the variables of all others in memory, and a stream may be
+ * open for long.
+ */
 function closeWithResponse(exchange: Exchange, response: ServerResponse): void {
   response.on('close', () => exchange.close())
 }
 
-/** Throws a 400 if the request has a member that no caller of a shared engine, or of one with adapters, may set. */
+/**
+ * Throws a 400 if the request has a member that no caller of a shared engine, or of one with adapters, may
+ * set.
+ */
 function refuseFields({ refusedFields: [field] }: InferenceRequest, targets: readonly EngineTarget[]): void {
   if (field === undefined) return
   if (targets.some(({ lora }) => lora !== null)) {

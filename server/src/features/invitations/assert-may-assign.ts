@@ -5,7 +5,10 @@ import type { InvitationRole } from '../../base/roles.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { holdRole } from '../organizations/memberships.ts'
 
-/** Throws `forbidden` unless the viewer may give people this role. The viewer keeps their own role until the transaction ends. */
+/**
+ * Throws `forbidden` unless the viewer may give people this role. The viewer keeps their own role until the
+ * transaction ends.
+ */
 export async function assertMayAssign(
   transaction: DatabaseTransaction,
   viewer: Viewer,

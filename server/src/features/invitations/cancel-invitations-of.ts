@@ -3,7 +3,10 @@ import type { Actor } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { cancelDisallowedInvitations } from './store.ts'
 
-/** Cancels the open invitations of a person that they may no longer make. Call it after the change of their role or account. */
+/**
+ * Cancels the open invitations of a person that they may no longer make. Call it after the change of their
+ * role or account.
+ */
 export async function cancelInvitationsOf(
   transaction: DatabaseTransaction,
   actor: Actor,

@@ -8,8 +8,8 @@ import { countAttempt } from '../accounts/rate-limits.ts'
 const mostPerDay = { user: 100, organization: 300, recipient: 10, network: 300 }
 
 /**
- * Counts an email to an invitee, so that nobody can use the server to send spam. Throws a `RateLimitedError`; the transaction must
- * then be rolled back.
+ * Counts an email to an invitee, so that nobody can use the server to send spam. Throws a `RateLimitedError`;
+ * the transaction must then be rolled back.
  */
 export async function countInvitation(
   transaction: DatabaseTransaction,

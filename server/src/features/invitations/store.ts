@@ -26,7 +26,10 @@ function allowsRole(role: RoleName) {
 const lastSentAt = sql<Date | null>`(SELECT max(sent.sent_at) FROM mails AS sent
   WHERE sent.kind = 'invitation' AND sent.subject_id = invitations.id)`
 
-/** Selects from the table, or from rows that the same statement changes: `db.with('invitations', …)` hides the table. */
+/**
+ * Selects from the table, or from rows that the same statement changes: `db.with('invitations', …)` hides the
+ * table.
+ */
 function selectInvitations(db: Pick<Database, 'selectFrom'>) {
   return db
     .selectFrom('invitations')
@@ -101,8 +104,8 @@ export function listInvitationsTo(db: Database, userId: number, at: Date): Promi
 }
 
 /**
- * Inserts an invitation and returns its id; null when one to this email is already pending in the organization. An expired
- * invitation is overwritten.
+ * Inserts an invitation and returns its id; null when one to this email is already pending in the
+ * organization. An expired invitation is overwritten.
  */
 export async function insertInvitation(
   db: Database,
@@ -141,7 +144,10 @@ export async function insertInvitation(
   return inserted?.id ?? null
 }
 
-/** Replaces the link of an unanswered or expired invitation; false when it was answered or was resent too recently. */
+/**
+ * Replaces the link of an unanswered or expired invitation; false when it was answered or was resent too
+ * recently.
+ */
 export async function renewInvitation(
   db: Database,
   id: number,
@@ -177,7 +183,10 @@ export function setInvitationMail(db: Database, id: number, mailId: number): Pro
   return selectInvitations(updated).executeTakeFirstOrThrow()
 }
 
-/** Records that the link of a pending invitation was copied, and returns the stored link; undefined if there is none. */
+/**
+ * Records that the link of a pending invitation was copied, and returns the stored link; undefined if there
+ * is none.
+ */
 export function markLinkCopied(
   db: Database,
   { id, organizationId }: { id: number; organizationId: number },
@@ -194,7 +203,10 @@ export function markLinkCopied(
     .executeTakeFirst()
 }
 
-/** Cancels the pending and expired invitations of an inviter that their roles no longer allow, and returns them. */
+/**
+ * Cancels the pending and expired invitations of an inviter that their roles no longer allow, and returns
+ * them.
+ */
 export function cancelDisallowedInvitations(
   db: Database,
   inviterId: number,
@@ -210,7 +222,10 @@ export function cancelDisallowedInvitations(
     .execute()
 }
 
-/** Answers a pending invitation and returns it; undefined when it does not exist, was already answered or has expired. */
+/**
+ * Answers a pending invitation and returns it; undefined when it does not exist, was already answered or has
+ * expired.
+ */
 export function answerPendingInvitation(
   db: Database,
   key: InvitationKey,

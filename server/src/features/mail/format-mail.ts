@@ -10,8 +10,8 @@ export interface MailText {
 const lineLength = 76
 
 /**
- * Lays out an email: paragraphs, a button, then notes. All fields are plain text and may contain user input, so each one is
- * reduced to a single line and escaped.
+ * Lays out an email: paragraphs, a button, then notes. All fields are plain text and may contain user input,
+ * so each one is reduced to a single line and escaped.
  */
 export function formatMail(mail: {
   subject: string
@@ -43,8 +43,8 @@ export function formatMail(mail: {
 const nameLength = 60
 
 /**
- * Shortens a name that a user chose for the text of an email, and replaces what mail programs turn into links: a dot within a word,
- * `@`, `/`, `\\` and a colon.
+ * Shortens a name that a user chose for the text of an email, and replaces what mail programs turn into
+ * links: a dot within a word, `@`, `/`, `\\` and a colon.
  */
 export function quoteName(name: string): string {
   const plain = oneLine(name.normalize('NFKC'))
@@ -66,7 +66,10 @@ function button(label: string, url: string): string {
   ].join('\n')
 }
 
-/** Replaces line breaks and control characters with spaces, and removes marks that change the reading direction. */
+/**
+ * Replaces line breaks and control characters with spaces, and removes marks that change the reading
+ * direction.
+ */
 function oneLine(text: string): string {
   return text
     .replaceAll(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')

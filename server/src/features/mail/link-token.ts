@@ -5,16 +5,16 @@ import { hashToken } from '../../base/hash-token.ts'
 export type LinkPurpose = 'invitation' | 'password_reset' | 'email_verification'
 
 /**
- * Derives the 256-bit secret of an emailed link: an HMAC of the purpose and a random nonce under the server's key. Each retry
- * thus sends the same link, and the database alone does not reveal it.
+ * Derives the 256-bit secret of an emailed link: an HMAC of the purpose and a random nonce under the server's
+ * key. Each retry thus sends the same link, and the database alone does not reveal it.
  */
 export function deriveLinkToken(secretKey: string, purpose: LinkPurpose, nonce: string): string {
   return createHmac('sha256', secretKey).update(`${purpose}:${nonce}`).digest('base64url')
 }
 
 /**
- * Derives the secret of a stored link again. Throws if the link was created under another key; the email is then retried until
- * all server processes have the same SECRET_KEY.
+ * Derives the secret of a stored link again. Throws if the link was created under another key; the email is
+ * then retried until all server processes have the same SECRET_KEY.
  */
 export function recoverLinkToken(
   secretKey: string,

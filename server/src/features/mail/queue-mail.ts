@@ -5,8 +5,8 @@ import { insertMail } from './store.ts'
 import type { MailKind } from './tables.ts'
 
 /**
- * Adds an email to the outbox and enqueues the job that sends it, both within the caller's transaction. Returns the email's
- * id. `recipient` is a single, validated address.
+ * Adds an email to the outbox and enqueues the job that sends it, both within the caller's transaction.
+ * Returns the email's id. `recipient` is a single, validated address.
  */
 export async function queueMail(
   { jobs, clock, config }: Pick<Services, 'jobs' | 'clock' | 'config'>,

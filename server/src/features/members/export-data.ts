@@ -5,8 +5,8 @@ import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 
 /**
- * Everything that Berth stores about the viewer, column by column. Secrets are not among it: the password's hash, the secrets of second
- * factors, and tokens. Berth does not store inference requests.
+ * Everything that Berth stores about the viewer, column by column. Secrets are not among it: the password's
+ * hash, the secrets of second factors, and tokens. Berth does not store inference requests.
  */
 export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, viewer: Viewer) {
   const { userId, email, requiresEmailVerification } = viewer

@@ -16,8 +16,8 @@ import {
 import type { Membership } from '../organizations/memberships.ts'
 
 /**
- * Changes the role of a member of the viewer's organization, and cancels their open invitations that the new role doesn't allow. Throws `forbidden`,
- * `not_found`, `service_member_role` and `last_super_admin`.
+ * Changes the role of a member of the viewer's organization, and cancels their open invitations that the new
+ * role doesn't allow. Throws `forbidden`, `not_found`, `service_member_role` and `last_super_admin`.
  */
 export function changeMemberRole(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
@@ -47,8 +47,8 @@ function assertServiceRole(role: RoleName): void {
 }
 
 /**
- * Finds a member whom the viewer may manage, and locks their account and the organization's roles. Admins manage viewers and
- * members; a super_admin manages everyone. `newRole` must be in the same range.
+ * Finds a member whom the viewer may manage, and locks their account and the organization's roles. Admins
+ * manage viewers and members; a super_admin manages everyone. `newRole` must be in the same range.
  */
 export async function lockManagedMember(
   transaction: DatabaseTransaction,

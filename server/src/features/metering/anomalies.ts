@@ -3,13 +3,19 @@ import type { Services } from '../../services.ts'
 import { recordFindings } from './anomaly-store.ts'
 import type { Finding } from './anomaly-store.ts'
 
-/** A check for one kind of anomaly. `find` returns every current finding; open anomalies that are missing from it are closed. */
+/**
+ * A check for one kind of anomaly. `find` returns every current finding; open anomalies that are missing from
+ * it are closed.
+ */
 export interface UsageCheck {
   kind: string
   find: () => Promise<Finding[]>
 }
 
-/** Runs the checks, opens an anomaly for each new finding and closes resolved ones. A check that throws changes nothing. */
+/**
+ * Runs the checks, opens an anomaly for each new finding and closes resolved ones. A check that throws
+ * changes nothing.
+ */
 export async function runUsageChecks(
   { db, clock, log }: Pick<Services, 'db' | 'clock' | 'log'>,
   checks: readonly UsageCheck[],

@@ -17,8 +17,8 @@ export interface AppliedPrice {
 export type PriceValidity = Pick<AppliedPrice, 'meter' | 'dimensions' | 'price' | 'from' | 'until'>
 
 /**
- * The validity of the prices of one meter and combination of dimensions, in order. A price list may be edited without dates; then
- * validities overlap, and a price ends where the next one was first applied.
+ * The validity of the prices of one meter and combination of dimensions, in order. A price list may be edited
+ * without dates; then validities overlap, and a price ends where the next one was first applied.
  */
 export function separateValidities(applied: readonly AppliedPrice[]): PriceValidity[] {
   const inOrder = applied.toSorted((one, other) => one.firstHour.getTime() - other.firstHour.getTime())

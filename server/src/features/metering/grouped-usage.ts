@@ -18,7 +18,9 @@ export type UsageGrouping = 'member' | 'deployment' | 'model'
 /** Whose usage of which deployment a row has; of a group, the first that was found. */
 export type UsageShare = Pick<CallerUsage, 'deploymentId' | 'modelName' | 'userId' | 'email'>
 
-/** The usage of one group for one meter and one combination of its dimensions. Amounts are decimal strings. */
+/**
+ * The usage of one group for one meter and one combination of its dimensions. Amounts are decimal strings.
+ */
 export interface GroupUsage<Group> {
   group: Group
   meter: MeterName
@@ -34,7 +36,10 @@ interface Days {
   to: Date
 }
 
-/** The usage of the days in [from, to), both UTC midnights, by day such as `2026-01-02`, in order. Open spans count up to now. */
+/**
+ * The usage of the days in [from, to), both UTC midnights, by day such as `2026-01-02`, in order. Open spans
+ * count up to now.
+ */
 export function listDailyUsage(
   deps: Deps,
   organizationId: number,
@@ -53,8 +58,8 @@ export function listDailyUsage(
 }
 
 /**
- * The usage of the days in [from, to), both UTC midnights, by person, deployment or model, as `sumCallerUsage` divides it. Open spans
- * count up to now. `userId` selects the usage of one person.
+ * The usage of the days in [from, to), both UTC midnights, by person, deployment or model, as
+ * `sumCallerUsage` divides it. Open spans count up to now. `userId` selects the usage of one person.
  */
 export function listGroupedUsage(
   deps: Deps,

@@ -20,8 +20,9 @@ interface Row {
 }
 
 /**
- * The rates of an organization's open instances, and of those that wait for their hardware, except those of the deployment `exceptId`.
- * One statement reads them, so that an instance which gets its hardware meanwhile appears exactly once.
+ * The rates of an organization's open instances, and of those that wait for their hardware, except those of
+ * the deployment `exceptId`. One statement reads them, so that an instance which gets its hardware meanwhile
+ * appears exactly once.
  */
 export async function listHourlyRates(
   db: Database,

@@ -7,8 +7,8 @@ import type { Price } from '../../base/price.ts'
 const secondsPerHour = 3600
 
 /**
- * Converts the hourly prices of the instance type file to prices per second with 12 decimals. They name only the instance type,
- * so a price with a region in the price file takes precedence.
+ * Converts the hourly prices of the instance type file to prices per second with 12 decimals. They name only
+ * the instance type, so a price with a region in the price file takes precedence.
  */
 export function toInstancePrices(types: readonly InstanceType[], currency: string): Price[] {
   return types.map(({ name, pricePerHour }) => ({
@@ -22,7 +22,10 @@ export function toInstancePrices(types: readonly InstanceType[], currency: strin
   }))
 }
 
-/** What so many seconds of an instance cost at the price of a moment, a decimal string; null when no price is valid. */
+/**
+ * What so many seconds of an instance cost at the price of a moment, a decimal string; null when no price is
+ * valid.
+ */
 export function findHeldCost(
   prices: readonly Price[],
   offer: Pick<InstanceOffer, 'instanceType' | 'region'>,
@@ -34,8 +37,9 @@ export function findHeldCost(
 }
 
 /**
- * The hourly price of an instance at a moment, a decimal string in the currency's main unit; null when no price is valid. Rounded
- * to eight decimals, because the following digits are rounding errors of the price per second.
+ * The hourly price of an instance at a moment, a decimal string in the currency's main unit; null when no
+ * price is valid. Rounded to eight decimals, because the following digits are rounding errors of the price
+ * per second.
  */
 export function findHourlyPrice(
   prices: readonly Price[],

@@ -6,7 +6,10 @@ import type { Price } from '../../base/price.ts'
 import { meterNames, meters, toPriceKey } from '../../base/meters.ts'
 import type { Dimensions, Meter, MeterName } from '../../base/meters.ts'
 
-/** The instances of the local runtime. Others are published when the runtime offers them or the price file names all dimensions. */
+/**
+ * The instances of the local runtime. Others are published when the runtime offers them or the price file
+ * names all dimensions.
+ */
 const knownInstances: readonly Dimensions[] = [
   { instance_type: 'local-cpu', region: 'local' },
   { instance_type: 'local-gpu', region: 'local' },
@@ -26,8 +29,8 @@ export function hasOwnPrice(
 }
 
 /**
- * The price of usage in an hour: the most specific valid price wins; `unit` is null when none is valid. Without a price of its own, a
- * meter may have that of another one.
+ * The price of usage in an hour: the most specific valid price wins; `unit` is null when none is valid.
+ * Without a price of its own, a meter may have that of another one.
  */
 export function findPrice(
   prices: readonly Price[],
@@ -57,9 +60,10 @@ export function findPrice(
 }
 
 /**
- * The prices for the payment processor: those of local instances, of `instances` that runtimes offer, and of price file rows that
- * name every dimension. Current prices come first, then scheduled ones, then those of the last 35 days, whose usage may not be
- * reported yet; current prices are never omitted for `max`. Free usage is omitted. Throws when two prices have the same key.
+ * The prices for the payment processor: those of local instances, of `instances` that runtimes offer, and of
+ * price file rows that name every dimension. Current prices come first, then scheduled ones, then those of
+ * the last 35 days, whose usage may not be reported yet; current prices are never omitted for `max`. Free
+ * usage is omitted. Throws when two prices have the same key.
  */
 export function listMeteredPrices(
   prices: readonly Price[],
@@ -102,7 +106,10 @@ function listPricedUsage(
   })
 }
 
-/** The current hour, then the hours in which prices will change, then those of the last 35 days, the latest first. */
+/**
+ * The current hour, then the hours in which prices will change, then those of the last 35 days, the latest
+ * first.
+ */
 function listPriceHours(prices: readonly Price[], now: Date): Date[] {
   const current = floorHour(now)
   const first = addHours(current, -recentHours)

@@ -12,7 +12,10 @@ import type { ChainRow, SealedRange } from './proof-store.ts'
 import { toCanonicalJson, toSealedHour } from './seal.ts'
 import { findSealedThrough } from './store.ts'
 
-/** What an invoice adds to a proof: its own part of the document, and the sealed hours that it does not charge. */
+/**
+ * What an invoice adds to a proof: its own part of the document, and the sealed hours that it does not
+ * charge.
+ */
 export interface InvoicePart {
   invoice: unknown
   /** Numbers of sealed hours */
@@ -20,8 +23,9 @@ export interface InvoicePart {
 }
 
 /**
- * Writes the proof of an organization's usage in [from, to), whole hours, as in docs/proof.md: one JSON document in parts. It ends
- * with the last sealed hour. Throws `mixed_currencies` if the currency changed in the range.
+ * Writes the proof of an organization's usage in [from, to), whole hours, as in docs/proof.md: one JSON
+ * document in parts. It ends with the last sealed hour. Throws `mixed_currencies` if the currency changed in
+ * the range.
  */
 export async function openProof(
   { db, config }: Pick<Services, 'db' | 'config'>,
@@ -53,7 +57,10 @@ export async function openProof(
   return writeDocument(db, organizationId, range, { currency, prices }, part)
 }
 
-/** Writes the members in the order of canonical JSON, so that the hash of the document can be computed on the way. */
+/**
+ * Writes the members in the order of canonical JSON, so that the hash of the document can be computed on the
+ * way.
+ */
 async function* writeDocument(
   db: Database,
   organizationId: number,

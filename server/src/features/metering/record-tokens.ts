@@ -56,8 +56,8 @@ async function addTotals(
     user_id: total.userId,
     processing_milliseconds: total.processingMilliseconds,
   }))
-  // The share locks keep the hours from being sealed; PostgreSQL rereads a row after waiting for its lock. Locks and rows are
-  // ordered to prevent deadlocks.
+  // The share locks keep the hours from being sealed; PostgreSQL rereads a row after waiting for its lock.
+  // Locks and rows are ordered to prevent deadlocks.
   await sql`
     WITH batch AS (${batch}), given AS (
       SELECT row.*, deployments.organization_id
@@ -90,8 +90,8 @@ async function addTotals(
 }
 
 /**
- * Records the totals of another process's batch exactly once per id. `read` runs while the batch is locked against other processes; if it
- * throws, nothing is recorded.
+ * Records the totals of another process's batch exactly once per id. `read` runs while the batch is locked
+ * against other processes; if it throws, nothing is recorded.
  */
 export async function adoptTokenBatch(
   db: Database,
@@ -108,7 +108,10 @@ export async function adoptTokenBatch(
   })
 }
 
-/** Deletes the record of a batch. Call it only when the journal file and the in-memory batch are deleted, or it could be recorded twice. */
+/**
+ * Deletes the record of a batch. Call it only when the journal file and the in-memory batch are deleted, or
+ * it could be recorded twice.
+ */
 export async function deleteTokenBatch(db: Database, id: string): Promise<void> {
   await db.deleteFrom('token_batches').where('id', '=', id).execute()
 }

@@ -56,8 +56,8 @@ function hashHour(previousHash: string, hour: SealedHour): string {
 }
 
 /**
- * Seals the hours before `sealedThrough` and appends them to the organization's chain, in the order of the hours. The caller
- * holds the ledger lock, so the chain has one writer.
+ * Seals the hours before `sealedThrough` and appends them to the organization's chain, in the order of the
+ * hours. The caller holds the ledger lock, so the chain has one writer.
  */
 export async function sealBuckets(
   db: Database,

@@ -25,7 +25,10 @@ export type SpanChange =
     }
   /** Marks the open span as billable from its start, because the engine has become ready. */
   | { kind: 'confirm'; instance: Holder; now: Date }
-  /** Closes the open span, if any, after the instance's release; the span of an engine that never became ready is voided. */
+  /**
+   * Closes the open span, if any, after the instance's release; the span of an engine that never became ready
+   * is voided.
+   */
   | { kind: 'close'; instance: Holder; now: Date }
 
 type ChangeOf<Kind extends SpanChange['kind']> = Extract<SpanChange, { kind: Kind }>
@@ -123,7 +126,10 @@ async function closeSpans(
 /** Two clocks may differ by this much: the grace period of a seal. */
 const clockDifference = 15 * 60_000
 
-/** Open spans that start in the future, because a clock was set back, start at `now` instead: they are metered from then on. */
+/**
+ * Open spans that start in the future, because a clock was set back, start at `now` instead: they are metered
+ * from then on.
+ */
 export async function moveFutureSpans(db: Database, organizationId: number, now: Date): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     const sealedThrough = await lockLedger(transaction, organizationId)
@@ -139,8 +145,8 @@ export async function moveFutureSpans(db: Database, organizationId: number, now:
 }
 
 /**
- * Charges an organization's usage from `at` on, or from its first unsealed hour, and returns that time. Its hour is cut into two
- * parts, so that nothing before is charged.
+ * Charges an organization's usage from `at` on, or from its first unsealed hour, and returns that time. Its
+ * hour is cut into two parts, so that nothing before is charged.
  */
 export async function startCharging(
   transaction: DatabaseTransaction,
@@ -170,8 +176,8 @@ export async function lockLedger(db: Database, organizationId: number): Promise<
 }
 
 /**
- * Locks the ledgers of organizations until the transaction ends and returns their watermarks. It inserts missing ones first and locks in the
- * order of ids, so no two transactions wait for each other.
+ * Locks the ledgers of organizations until the transaction ends and returns their watermarks. It inserts
+ * missing ones first and locks in the order of ids, so no two transactions wait for each other.
  */
 async function lockLedgers(db: Database, organizationIds: readonly number[]): Promise<Watermarks> {
   const ids = [...new Set(organizationIds)].toSorted((one, other) => one - other)

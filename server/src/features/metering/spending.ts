@@ -24,7 +24,10 @@ export interface DeploymentSpending {
   pending: string
 }
 
-/** Sums what each deployment of these organizations costs, each in its own period. One snapshot of four statements reads all of them. */
+/**
+ * Sums what each deployment of these organizations costs, each in its own period. One snapshot of four
+ * statements reads all of them.
+ */
 export function sumSpending(
   deps: Deps,
   periods: readonly { organizationId: number; period: UsagePeriod }[],

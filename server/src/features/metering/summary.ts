@@ -13,7 +13,10 @@ import type { UsageScope, UsageSum } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
-/** The usage of one meter, one combination of its dimensions and one price. Quantities and amounts are decimal strings. */
+/**
+ * The usage of one meter, one combination of its dimensions and one price. Quantities and amounts are decimal
+ * strings.
+ */
 export interface UsageTotal {
   meter: MeterName
   unit: 'second' | 'token'
@@ -45,8 +48,9 @@ export interface UsagePeriod {
 }
 
 /**
- * Summarizes an organization's usage in a period. The usage of the period is that of its hours, both ends rounded down, without
- * the part of the first hour in which usage was not charged yet. Open spans count up to now.
+ * Summarizes an organization's usage in a period. The usage of the period is that of its hours, both ends
+ * rounded down, without the part of the first hour in which usage was not charged yet. Open spans count up to
+ * now.
  */
 export function summarizeUsage(
   deps: Deps,

@@ -21,7 +21,10 @@ import type { CallerTime, TokenTotal, TokenUsage } from './record-tokens.ts'
 
 /** A durable buffer of token counts; see `openTokenJournal`. */
 export interface TokenJournal {
-  /** Counts a request. The count survives a crash after the next `write`, which runs in the same turn of the event loop */
+  /**
+   * Counts a request. The count survives a crash after the next `write`, which runs in the same turn of the
+   * event loop
+   */
   record(
     deployment: { deploymentId: string; organizationId: number; modelName: string },
     usage: TokenUsage,
@@ -53,9 +56,9 @@ const abandonedMilliseconds = 10_000
 const longestOpenMilliseconds = 5_000
 
 /**
- * Counts tokens in memory and in a write-ahead file in `DATA_DIR/token-journal`. Every second the file is rotated: its totals are
- * recorded in one statement under the batch id, then the file is deleted. Any process adopts the files of a crashed one; the
- * batch id prevents double counting.
+ * Counts tokens in memory and in a write-ahead file in `DATA_DIR/token-journal`. Every second the file is
+ * rotated: its totals are recorded in one statement under the batch id, then the file is deleted. Any process
+ * adopts the files of a crashed one; the batch id prevents double counting.
  */
 export function openTokenJournal(
   { db, clock, log, prices }: { db: Database; clock: () => Date; log: Logger; prices: readonly Price[] },

@@ -22,8 +22,8 @@ interface UsagePage {
 }
 
 /**
- * Pages through the meter events of an organization: each sealed hour of each paid price, in whole units. Sealed hours never
- * change, so reading from the same first position always yields the same events.
+ * Pages through the meter events of an organization: each sealed hour of each paid price, in whole units.
+ * Sealed hours never change, so reading from the same first position always yields the same events.
  */
 export async function* readUsageEvents(
   { db }: Pick<Services, 'db'>,

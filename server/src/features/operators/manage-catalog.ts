@@ -29,7 +29,10 @@ export async function listCatalog({ db }: Pick<Services, 'db'>) {
   }))
 }
 
-/** Adds the model of a repository for all organizations, read with `HF_TOKEN`. Resolves to its name. Throws the errors of an import. */
+/**
+ * Adds the model of a repository for all organizations, read with `HF_TOKEN`. Resolves to its name. Throws
+ * the errors of an import.
+ */
 export async function importCatalogModel(
   deps: Deps & Pick<Services, 'hub' | 'runtime'>,
   operator: Actor,

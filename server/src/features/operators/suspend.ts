@@ -15,8 +15,8 @@ import { organizationNotFound } from './find.ts'
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
 
 /**
- * Suspends an organization: its members can only read. Its admins get an email, and its deployments end `graceMinutes` later unless
- * it is resumed.
+ * Suspends an organization: its members can only read. Its admins get an email, and its deployments end
+ * `graceMinutes` later unless it is resumed.
  */
 export async function suspendOrganization(
   deps: Deps,

@@ -20,8 +20,8 @@ export interface ModelRequest {
 }
 
 /**
- * Reads a repository and resolves to its model with the variants that an engine can load, for an organization or the installation (`null`).
- * Throws like `readContents`, and `base_model_not_found`.
+ * Reads a repository and resolves to its model with the variants that an engine can load, for an organization
+ * or the installation (`null`). Throws like `readContents`, and `base_model_not_found`.
  */
 export async function buildModel(
   deps: Pick<Services, 'db' | 'hub' | 'runtime'>,
@@ -39,7 +39,10 @@ export async function buildModel(
   return toOwnModel(head, loadable, engines, origin, base)
 }
 
-/** Resolves to the base model of variants that are an adapter, otherwise to null. Throws `base_model_not_found`. */
+/**
+ * Resolves to the base model of variants that are an adapter, otherwise to null. Throws
+ * `base_model_not_found`.
+ */
 export async function requireBase(
   deps: Pick<Services, 'db'>,
   organizationId: number | null,

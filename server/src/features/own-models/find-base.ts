@@ -20,9 +20,9 @@ export function findAdapterContents(variants: readonly RepositoryVariant[]): Ada
 }
 
 /**
- * Finds the base model of an adapter among those that an organization sees, or that the installation has (`null`). A name or id that is
- * `given` decides. Otherwise the base comes from the repository that the adapter names, or from a copy of it. Resolves to a reason, as a
- * clause, if there is none.
+ * Finds the base model of an adapter among those that an organization sees, or that the installation has
+ * (`null`). A name or id that is `given` decides. Otherwise the base comes from the repository that the
+ * adapter names, or from a copy of it. Resolves to a reason, as a clause, if there is none.
  */
 export async function findBase(
   deps: Pick<Services, 'db'>,

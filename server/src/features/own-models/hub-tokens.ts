@@ -6,7 +6,9 @@ import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import type { WeightSource } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 
-/** Resolves to the token of an organization; null without one, and for one that an older SECRET_KEY encrypted. */
+/**
+ * Resolves to the token of an organization; null without one, and for one that an older SECRET_KEY encrypted.
+ */
 export async function findHubToken(
   { db, secretKey }: Pick<Services, 'db' | 'secretKey'>,
   organizationId: number,
@@ -18,8 +20,8 @@ export async function findHubToken(
 }
 
 /**
- * The token that reads the weights of an organization's model; undefined where the operator's does. Never the operator's for a repository
- * that an organization named, because that could be a private one.
+ * The token that reads the weights of an organization's model; undefined where the operator's does. Never the
+ * operator's for a repository that an organization named, because that could be a private one.
  */
 export async function findWeightToken(
   deps: Pick<Services, 'db' | 'secretKey'>,

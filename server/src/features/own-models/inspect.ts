@@ -49,7 +49,10 @@ export interface Inspection {
   base: AdapterBase | null
 }
 
-/** Reads a repository and plans its variants, without storing anything. Throws the errors of `readContents` and `runtime_unavailable`. */
+/**
+ * Reads a repository and plans its variants, without storing anything. Throws the errors of `readContents`
+ * and `runtime_unavailable`.
+ */
 export async function inspectRepository(
   deps: InspectDeps,
   organizationId: number,
@@ -67,7 +70,10 @@ export async function inspectRepository(
   return { repository, ...plan }
 }
 
-/** Finds the engine and the instance that each variant would get, and the base model of an adapter. Throws `runtime_unavailable`. */
+/**
+ * Finds the engine and the instance that each variant would get, and the base model of an adapter. Throws
+ * `runtime_unavailable`.
+ */
 export async function planVariants(
   deps: InspectDeps,
   organizationId: number,

@@ -11,8 +11,8 @@ import type { RepositoryReader, RepositoryVariant } from './repository-reader.ts
 const maxParts = 99
 
 /**
- * Reads the GGUF files of a repository. They are quantizations of the same model, so the headers of the smallest one tell the facts of
- * all: the vocabulary makes a header several megabytes large.
+ * Reads the GGUF files of a repository. They are quantizations of the same model, so the headers of the
+ * smallest one tell the facts of all: the vocabulary makes a header several megabytes large.
  */
 export async function readGgufVariants(reader: RepositoryReader): Promise<RepositoryVariant[]> {
   const { variants, projector } = listGgufVariants(reader.repository.files)

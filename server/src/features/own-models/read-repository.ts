@@ -12,7 +12,9 @@ export interface RepositoryContents {
   variants: RepositoryVariant[]
 }
 
-/** Reads what a repository contains at a revision: descriptions and headers, no weights. Throws ModelHubError. */
+/**
+ * Reads what a repository contains at a revision: descriptions and headers, no weights. Throws ModelHubError.
+ */
 export async function readRepository(
   session: HubSession,
   name: string,

@@ -55,7 +55,10 @@ export function toRepositoryHead(
   }
 }
 
-/** A catalog model of at least one variant, which an engine can load. `base` is null for a model that is no adapter. */
+/**
+ * A catalog model of at least one variant, which an engine can load. `base` is null for a model that is no
+ * adapter.
+ */
 export function toOwnModel(
   head: ModelHead,
   variants: readonly RepositoryVariant[],

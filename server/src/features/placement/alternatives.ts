@@ -11,7 +11,10 @@ export interface Alternative {
 }
 
 export interface Alternatives {
-  /** The next cheaper instance type, on which the model gets less than Berth would choose; null if it fits on none */
+  /**
+   * The next cheaper instance type, on which the model gets less than Berth would choose; null if it fits on
+   * none
+   */
   cheaper: Alternative | null
   /** The next more expensive instance type with more capacity; null if there is none */
   larger: Alternative | null

@@ -16,8 +16,8 @@ const defaultSharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSe
 const sharedSettings = { context: 'LOCAL_CONTEXT_TOKENS', sequences: 'LOCAL_PARALLEL_SEQUENCES' }
 
 /**
- * Chooses the instance type for a variant with its adapters from the runtime's current offers and prices. `refused` names instance types that
- * lacked capacity. Throws if the runtime throws.
+ * Chooses the instance type for a variant with its adapters from the runtime's current offers and prices.
+ * `refused` names instance types that lacked capacity. Throws if the runtime throws.
  */
 export async function chooseInstance(
   deps: Deps,

@@ -28,9 +28,10 @@ const preferredSizings: readonly EngineSizing[] = ['shared-cache', 'per-slot']
 const losslessBits = 8
 
 /**
- * Chooses among the variants that match a request. Throws RangeError if none does. Where engines have GPUs of their own, the choice is a variant
- * for an engine that shares its cache between requests, on the cheapest instance type that runs one, in the largest size that fits
- * there. Elsewhere, and if nothing fits, the catalog's default decides.
+ * Chooses among the variants that match a request. Throws RangeError if none does. Where engines have GPUs of
+ * their own, the choice is a variant for an engine that shares its cache between requests, on the cheapest
+ * instance type that runs one, in the largest size that fits there. Elsewhere, and if nothing fits, the
+ * catalog's default decides.
  */
 export function chooseVariant(
   model: CatalogModel,

@@ -42,8 +42,8 @@ const gpuSchema = z
 const documentSchema = z.strictObject({ currency: z.string(), gpus: z.array(z.unknown()) })
 
 /**
- * Reads and validates an instance type file. Throws one Error that lists every mistake with its line, including a currency other
- * than `currency` and duplicate names.
+ * Reads and validates an instance type file. Throws one Error that lists every mistake with its line,
+ * including a currency other than `currency` and duplicate names.
  */
 export function readInstanceTypesFile(path: string, currency: string): InstanceType[] {
   return readYamlFile(path, 'instance type', (content) => {
@@ -89,7 +89,10 @@ function toInstanceTypes(gpu: z.output<typeof gpuSchema>): InstanceType[] {
   }))
 }
 
-/** Filters the types by the names in `KUBERNETES_INSTANCE_TYPES`; null selects all. Throws if a name is unknown. */
+/**
+ * Filters the types by the names in `KUBERNETES_INSTANCE_TYPES`; null selects all. Throws if a name is
+ * unknown.
+ */
 export function pickInstanceTypes(
   types: readonly InstanceType[],
   names: readonly string[] | null,

@@ -169,7 +169,8 @@ describe('KV cache', () => {
     )
   })
 
-  // Gemma 4 31B: 10 layers with 4 KV heads of 512 values, and 50 layers with 16 heads of 256 and a window of 1024 tokens.
+  // Gemma 4 31B: 10 layers with 4 KV heads of 512 values, and 50 layers with 16 heads of 256 and a window of
+  // 1024 tokens.
   const mixed = {
     layers: 60,
     kvHeads: 4,

@@ -3,8 +3,8 @@ import type { ModelAdapter, ModelArchitecture, ModelVariant } from '../../ports/
 import type { RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
 
 /**
- * Average bits per weight over a whole model, by quantization in lower case. The llama.cpp figures are from its `quantize` tool for
- * Llama-3.1-8B. Unlisted quantizations count as 16 bits.
+ * Average bits per weight over a whole model, by quantization in lower case. The llama.cpp figures are from
+ * its `quantize` tool for Llama-3.1-8B. Unlisted quantizations count as 16 bits.
  */
 const bitsPerWeight: Record<string, number> = {
   f32: 32,
@@ -39,8 +39,8 @@ const bitsPerWeight: Record<string, number> = {
 const fullBits = 16
 
 /**
- * Bits per weight, scales included, that awq, gptq and fp8 use for linear layers. Embeddings and output stay at 16 bits. `average`
- * applies when the size of the embeddings is unknown.
+ * Bits per weight, scales included, that awq, gptq and fp8 use for linear layers. Embeddings and output stay
+ * at 16 bits. `average` applies when the size of the embeddings is unknown.
  */
 const linearBits: Record<string, { linear: number; average: number }> = {
   fp8: { linear: 8.25, average: 8.5 },
@@ -49,24 +49,30 @@ const linearBits: Record<string, { linear: number; average: number }> = {
 }
 
 const cacheBytesPerValue = 2
-/** The embedded engine keeps the values of heads smaller than 64 in 32 bits on the CPU (`engine/src/model/load-model.ts`). */
+/**
+ * The embedded engine keeps the values of heads smaller than 64 in 32 bits on the CPU
+ * (`engine/src/model/load-model.ts`).
+ */
 const smallHead = { dimension: 64, cacheBytesPerValue: 4 }
 
 /**
- * llama.cpp allocates 32-bit scores: one per vocabulary entry and token of a prompt batch, or, for embeddings, which process a
- * text in one batch, one per head and token pair.
+ * llama.cpp allocates 32-bit scores: one per vocabulary entry and token of a prompt batch, or, for
+ * embeddings, which process a text in one batch, one per head and token pair.
  */
 const promptBatchTokens = 512
 const scoreBytes = 4
 
-/** Memory of an engine besides weights, KV cache and saved states: the engine itself and its compute buffers. */
+/**
+ * Memory of an engine besides weights, KV cache and saved states: the engine itself and its compute buffers.
+ */
 const overheadBytes = { gpu: 1.5 * 2 ** 30, host: 192 * 2 ** 20 }
 /** A multimodal projector of llama.cpp with its compute buffer */
 const projectorBytes = 1.5 * 2 ** 30
 
 /**
- * Of a shared cache, as vLLM has it: tokens of a prompt that may be processed at the same time, which it keeps even in layers with a
- * sliding window, and the states of a sequence: the current one and the one of its last cached prefix.
+ * Of a shared cache, as vLLM has it: tokens of a prompt that may be processed at the same time, which it
+ * keeps even in layers with a sliding window, and the states of a sequence: the current one and the one of
+ * its last cached prefix.
  */
 const sharedCache = { batchTokens: 2 * 8192, statesPerSequence: 2 }
 
@@ -89,9 +95,10 @@ export interface ServedModel {
 export type EngineHost = Pick<InstanceOffer, 'gpuCount' | 'stateCacheBytes'>
 
 /**
- * Estimates the memory for serving a variant: weights × 1.05, a 16-bit KV cache for `parallelSequences` requests of `contextTokens`
- * each, and an overhead per GPU, or per process on the host when `gpuCount` is 0, with the saved states of an engine with slots. All experts count. With an unknown architecture:
- * weights × 1.2 + 2 GiB.
+ * Estimates the memory for serving a variant: weights × 1.05, a 16-bit KV cache for `parallelSequences`
+ * requests of `contextTokens` each, and an overhead per GPU, or per process on the host when `gpuCount` is 0,
+ * with the saved states of an engine with slots. All experts count. With an unknown architecture: weights ×
+ * 1.2 + 2 GiB.
  */
 export function estimateMemory(
   { variant, engine, adapters = [] }: ServedModel,
@@ -121,8 +128,8 @@ export function estimateMemory(
 }
 
 /**
- * Bytes of adapters. An engine with room for some ranks gives every adapter as much as that of the largest rank, and on the host has one
- * place more.
+ * Bytes of adapters. An engine with room for some ranks gives every adapter as much as that of the largest
+ * rank, and on the host has one place more.
  */
 function estimateAdapters(
   { adapters: serving }: ServedModel['engine'],
@@ -144,9 +151,9 @@ function toReservedRank(ranks: readonly number[], adapters: readonly ModelAdapte
 }
 
 /**
- * Bytes of a KV cache in slots: 2 × KV heads × head size values per token and layer. Layers with a sliding window keep only its
- * tokens, and layers without attention a state of fixed size. For multi-head latent attention the catalog describes the latent
- * vector as one KV head.
+ * Bytes of a KV cache in slots: 2 × KV heads × head size values per token and layer. Layers with a sliding
+ * window keep only its tokens, and layers without attention a state of fixed size. For multi-head latent
+ * attention the catalog describes the latent vector as one KV head.
  */
 function estimateSlots(
   architecture: ModelArchitecture,
@@ -223,9 +230,10 @@ export function estimateWeightBytes({
 }
 
 /**
- * Counts the weights of the embeddings and the output. Small models share one matrix for both, which the catalog doesn't say. A
- * matrix larger than a twelfth of the model counts as shared, which holds for Qwen 2.5 and 3 up to 4B and Llama 3.2, but not for
- * larger models of these families. For current models a wrong guess only overestimates.
+ * Counts the weights of the embeddings and the output. Small models share one matrix for both, which the
+ * catalog doesn't say. A matrix larger than a twelfth of the model counts as shared, which holds for Qwen 2.5
+ * and 3 up to 4B and Llama 3.2, but not for larger models of these families. For current models a wrong guess
+ * only overestimates.
  */
 function countEmbeddingWeights({ parameters, hiddenSize, vocabularySize }: ModelArchitecture): number {
   const matrix = hiddenSize * vocabularySize

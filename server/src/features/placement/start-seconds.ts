@@ -3,8 +3,8 @@ import type { Database } from '../../database/tables.ts'
 import type { ModelVariant } from '../../ports/model-variant.ts'
 
 /**
- * How long the last starts of a variant in an organization took, downloads included: their median in seconds, or null if there were
- * none. Other organizations may use the same name for another model.
+ * How long the last starts of a variant in an organization took, downloads included: their median in seconds,
+ * or null if there were none. Other organizations may use the same name for another model.
  */
 export async function readUsualStartSeconds(
   db: Database,

@@ -24,7 +24,9 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 
 const mostPasskeys = 20
 
-/** Begins to add a passkey: returns options for the browser, whose challenge works once within five minutes. */
+/**
+ * Begins to add a passkey: returns options for the browser, whose challenge works once within five minutes.
+ */
 export async function beginPasskey(deps: Deps, viewer: Viewer, proof: Reauthentication) {
   const { db, clock, config } = deps
   const { userId, email, name } = viewer
@@ -52,8 +54,8 @@ export async function beginPasskey(deps: Deps, viewer: Viewer, proof: Reauthenti
 }
 
 /**
- * Adds a passkey that the viewer's browser created, ends their other sessions and emails a confirmation. Returns its id, and recovery
- * codes if the viewer has none. Throws `invalid_passkey` and `passkey_exists`.
+ * Adds a passkey that the viewer's browser created, ends their other sessions and emails a confirmation.
+ * Returns its id, and recovery codes if the viewer has none. Throws `invalid_passkey` and `passkey_exists`.
  */
 export async function addPasskey(
   deps: Deps,

@@ -20,8 +20,8 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 export const pendingMilliseconds = 15 * 60_000
 
 /**
- * Begins the set-up of an authenticator app and returns its secret, which is in use only after `confirmTotp`. Throws
- * `second_factor_exists`.
+ * Begins the set-up of an authenticator app and returns its secret, which is in use only after `confirmTotp`.
+ * Throws `second_factor_exists`.
  */
 export async function beginTotp(
   deps: Deps,
@@ -46,8 +46,9 @@ export async function beginTotp(
 }
 
 /**
- * Takes an authenticator app into use with its first code, ends the viewer's other sessions and emails a confirmation. Returns
- * recovery codes, or null if the viewer has some. Throws `invalid_code`, and `set_up_not_started` without an open set-up.
+ * Takes an authenticator app into use with its first code, ends the viewer's other sessions and emails a
+ * confirmation. Returns recovery codes, or null if the viewer has some. Throws `invalid_code`, and
+ * `set_up_not_started` without an open set-up.
  */
 export async function confirmTotp(deps: Deps, viewer: Viewer, code: string): Promise<string[] | null> {
   const { db, clock, secretKey } = deps

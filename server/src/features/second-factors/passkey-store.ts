@@ -42,7 +42,10 @@ export async function deletePasskey(
   return row?.name
 }
 
-/** Records a use of a passkey; false if another request recorded a counter that is as high, or the passkey is gone. */
+/**
+ * Records a use of a passkey; false if another request recorded a counter that is as high, or the passkey is
+ * gone.
+ */
 export async function advancePasskey(
   db: Database,
   id: number,

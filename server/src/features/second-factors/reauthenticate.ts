@@ -15,7 +15,10 @@ export type Reauthentication = { password: string } | { code: string }
 
 type Deps = Pick<Services, 'db' | 'clock' | 'secretKey'>
 
-/** Three of a million codes are right at any time. The day's limit is that of sign-ins, for somebody with a stolen session. */
+/**
+ * Three of a million codes are right at any time. The day's limit is that of sign-ins, for somebody with a
+ * stolen session.
+ */
 const limits = [
   {
     name: 'own-code',
@@ -32,8 +35,8 @@ const limits = [
 ]
 
 /**
- * Checks the viewer's password or code before `action`. Returns a function that consumes the code in the transaction of the action. Throws
- * `invalid_credentials`, `invalid_code` and `no_password`.
+ * Checks the viewer's password or code before `action`. Returns a function that consumes the code in the
+ * transaction of the action. Throws `invalid_credentials`, `invalid_code` and `no_password`.
  */
 export async function reauthenticate(
   deps: Deps,
@@ -50,7 +53,9 @@ export async function reauthenticate(
   return (transaction) => consumeFactor(transaction, userId, factor, deps.clock())
 }
 
-/** Limits how often the viewer may enter a wrong code. If `check` throws, the refused `action` is recorded. */
+/**
+ * Limits how often the viewer may enter a wrong code. If `check` throws, the refused `action` is recorded.
+ */
 export async function countOwnCode<Result>(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,

@@ -7,8 +7,8 @@ const length = 24
 const alphabet = '23456789abcdefghjkmnpqrstuvwxyz'
 
 /**
- * Ten codes of six groups such as `7h3k`. With at least 112 bits, a plain hash protects them in the database as well as argon2 would
- * (OWASP ASVS 5.0, 6.5.2), and nobody can guess them.
+ * Ten codes of six groups such as `7h3k`. With at least 112 bits, a plain hash protects them in the database
+ * as well as argon2 would (OWASP ASVS 5.0, 6.5.2), and nobody can guess them.
  */
 export function generateRecoveryCodes(): string[] {
   return Array.from({ length: number }, () => {

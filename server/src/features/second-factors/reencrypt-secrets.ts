@@ -10,8 +10,8 @@ export async function hasTotpSecrets(db: Database): Promise<boolean> {
 }
 
 /**
- * Encrypts the secrets of all authenticator apps under another SECRET_KEY. A secret that the old key doesn't open stays as it is: its
- * owner has recovery codes. A set-up that is unfinished fails and begins again.
+ * Encrypts the secrets of all authenticator apps under another SECRET_KEY. A secret that the old key doesn't
+ * open stays as it is: its owner has recovery codes. A set-up that is unfinished fails and begins again.
  */
 export async function reencryptSecrets(
   transaction: DatabaseTransaction,

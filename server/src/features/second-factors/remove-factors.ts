@@ -15,7 +15,10 @@ import { deleteTotp, hasSecondFactor, replaceRecoveryCodes } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 
-/** Removes the viewer's authenticator app, ends their other sessions and emails a confirmation. Throws `no_second_factor`. */
+/**
+ * Removes the viewer's authenticator app, ends their other sessions and emails a confirmation. Throws
+ * `no_second_factor`.
+ */
 export function removeTotp(deps: Deps, viewer: Viewer, proof: Reauthentication): Promise<void> {
   return removeFactor(deps, viewer, proof, async (transaction) => {
     if (!(await deleteTotp(transaction, viewer.userId))) throw noSecondFactor()
@@ -23,7 +26,10 @@ export function removeTotp(deps: Deps, viewer: Viewer, proof: Reauthentication):
   })
 }
 
-/** Removes one of the viewer's passkeys, ends their other sessions and emails a confirmation. Throws `not_found`. */
+/**
+ * Removes one of the viewer's passkeys, ends their other sessions and emails a confirmation. Throws
+ * `not_found`.
+ */
 export function removePasskey(
   deps: Deps,
   viewer: Viewer,
@@ -62,8 +68,8 @@ async function removeFactor(
 }
 
 /**
- * Removes all second factors of an account for its operator, ends its sessions and emails its owner. Returns the account, or
- * undefined without one.
+ * Removes all second factors of an account for its operator, ends its sessions and emails its owner. Returns
+ * the account, or undefined without one.
  */
 export async function resetSecondFactors(
   deps: Pick<Services, 'clock' | 'config' | 'jobs'>,

@@ -11,7 +11,10 @@ import { listFactorMethods } from './store.ts'
 import type { FactorMethod } from './store.ts'
 import { createSignInOptions } from './webauthn.ts'
 
-/** Three of a million codes are right at any time: an attacker with the password gets in with 2 % probability a year. */
+/**
+ * Three of a million codes are right at any time: an attacker with the password gets in with 2 % probability
+ * a year.
+ */
 const limit: RateLimit = {
   attempts: 20,
   windowMilliseconds: 24 * 3_600_000,
@@ -25,8 +28,8 @@ export interface PresentedFactor {
 }
 
 /**
- * Requires a second factor of a user whose password was right; null if the user has none. Throws `second_factor_required` if none is
- * presented, `invalid_code` and `invalid_passkey`.
+ * Requires a second factor of a user whose password was right; null if the user has none. Throws
+ * `second_factor_required` if none is presented, `invalid_code` and `invalid_passkey`.
  */
 export async function requireFactor(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,

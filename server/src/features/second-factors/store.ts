@@ -41,7 +41,9 @@ export function findPendingTotp(db: Database, userId: number, since: Date) {
     .executeTakeFirst()
 }
 
-/** Stores a secret to confirm, in place of an earlier unconfirmed one; false if the user has a confirmed one. */
+/**
+ * Stores a secret to confirm, in place of an earlier unconfirmed one; false if the user has a confirmed one.
+ */
 export async function insertPendingTotp(
   db: Database,
   userId: number,

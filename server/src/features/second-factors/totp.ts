@@ -15,8 +15,8 @@ export function describeTotp(secret: Buffer, account: { issuer: string; label: s
 }
 
 /**
- * Returns the time step of a code of six digits, or null if it is wrong. RFC 6238: accepts one step before and after the current one,
- * for slow typing and clocks that are off.
+ * Returns the time step of a code of six digits, or null if it is wrong. RFC 6238: accepts one step before
+ * and after the current one, for slow typing and clocks that are off.
  */
 export function findTotpStep(secret: Buffer, code: string, now: Date): number | null {
   if (!/^\d{6}$/.test(code)) return null

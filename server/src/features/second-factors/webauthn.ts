@@ -39,7 +39,10 @@ export async function createSignInOptions(site: Site, existing: readonly Passkey
   })
 }
 
-/** Verifies a new credential. Returns it with the challenge that it signed, which the caller must check; null if it is invalid. */
+/**
+ * Verifies a new credential. Returns it with the challenge that it signed, which the caller must check; null
+ * if it is invalid.
+ */
 export async function verifyRegistration(site: Site, response: RegistrationResponseJSON) {
   const { verifyRegistrationResponse } = await load()
   const { expectations, readChallenge } = expectSite(site)
@@ -55,7 +58,10 @@ export async function verifyRegistration(site: Site, response: RegistrationRespo
   }
 }
 
-/** Verifies a signature. Returns its challenge, which the caller must check, and the new counter; null if it is invalid. */
+/**
+ * Verifies a signature. Returns its challenge, which the caller must check, and the new counter; null if it
+ * is invalid.
+ */
 export async function verifySignature(site: Site, passkey: Passkey, response: AuthenticationResponseJSON) {
   const { verifyAuthenticationResponse } = await load()
   const { expectations, readChallenge } = expectSite(site)

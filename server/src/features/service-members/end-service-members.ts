@@ -19,7 +19,10 @@ export async function endServiceAccount(
   await markServiceDeleted(transaction, userId, at)
 }
 
-/** Locks the accounts of an organization's service members. Whoever also locks the memberships does so afterwards. */
+/**
+ * Locks the accounts of an organization's service members. Whoever also locks the memberships does so
+ * afterwards.
+ */
 export async function lockServiceAccounts(
   transaction: DatabaseTransaction,
   organizationId: number,

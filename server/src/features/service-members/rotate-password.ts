@@ -11,8 +11,8 @@ import { endPasswords, issuePassword } from './passwords.ts'
 const overlap = 24 * 3_600_000
 
 /**
- * Gives a service member a new password. The old one and the sessions until now end a day later, so that a program can take the new one
- * without a pause; with `now`, at once.
+ * Gives a service member a new password. The old one and the sessions until now end a day later, so that a
+ * program can take the new one without a pause; with `now`, at once.
  */
 export function rotatePassword(
   { db, clock }: Pick<Services, 'db' | 'clock'>,

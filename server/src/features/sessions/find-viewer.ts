@@ -20,8 +20,9 @@ export interface FoundViewer {
 }
 
 /**
- * Finds the viewer of a session token, or null. Each use extends the session to 7 days from now, at most hourly and up to 30
- * days in total, or up to the identity provider's limit. `origin` is noted as the place of the latest use.
+ * Finds the viewer of a session token, or null. Each use extends the session to 7 days from now, at most
+ * hourly and up to 30 days in total, or up to the identity provider's limit. `origin` is noted as the place
+ * of the latest use.
  */
 export async function findViewer(
   { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,

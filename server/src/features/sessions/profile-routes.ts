@@ -11,7 +11,9 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config'>
 
 const tags = ['Accounts']
 
-/** The routes of a person's profile. They are not in `accounts`, because a change answers with the session. */
+/**
+ * The routes of a person's profile. They are not in `accounts`, because a change answers with the session.
+ */
 export function profileRoutes(app: App, deps: Deps): void {
   getRoute(app, deps)
   updateRoute(app, deps)

@@ -6,10 +6,15 @@ import type { Actor, Viewer } from '../../base/viewer.ts'
 import { findViewer } from './find-viewer.ts'
 import type { FoundViewer } from './find-viewer.ts'
 
-/** A cache of sessions, keyed by their tokens: a digest for each request would cost more than finding its session. */
+/**
+ * A cache of sessions, keyed by their tokens: a digest for each request would cost more than finding its
+ * session.
+ */
 export type SessionCache = NotifiedCache<Pick<FoundViewer, 'viewer' | 'freshUntil'>>
 
-/** Caches sessions for at most a minute, so that even a change that bypasses the triggers takes effect soon. */
+/**
+ * Caches sessions for at most a minute, so that even a change that bypasses the triggers takes effect soon.
+ */
 export function createSessionCache(notifications: Notifications): SessionCache {
   return createNotifiedCache(notifications, 'session_revoked', { limit: 20_000, milliseconds: 60_000 })
 }

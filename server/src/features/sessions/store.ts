@@ -38,7 +38,10 @@ export async function insertSession(db: Database, session: NewSession): Promise<
   return id
 }
 
-/** True for a session by password of a person without a second factor. A set-up that is unfinished does not count. */
+/**
+ * True for a session by password of a person without a second factor. A set-up that is unfinished does not
+ * count.
+ */
 const lacksSecondFactor = sql<boolean>`
   sessions.auth_method = 'password' AND users.allowed_networks IS NULL AND NOT EXISTS (
     SELECT FROM totp_factors WHERE totp_factors.user_id = users.id AND totp_factors.confirmed_at IS NOT NULL

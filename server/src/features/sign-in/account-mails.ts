@@ -6,8 +6,8 @@ import { recoverLinkToken } from '../mail/link-token.ts'
 import { findOpenReset } from './password-reset-store.ts'
 
 /**
- * Writes the email with a reset link; null when the link is no longer valid. The email omits the account's name, which could
- * hold an attacker's text if the attacker registered this email.
+ * Writes the email with a reset link; null when the link is no longer valid. The email omits the account's
+ * name, which could hold an attacker's text if the attacker registered this email.
  */
 export async function composePasswordResetMail(
   { db, clock, config, secretKey }: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,

@@ -63,9 +63,9 @@ export async function requestEmailVerification(deps: Deps, viewer: Viewer): Prom
 }
 
 /**
- * Proves the viewer's address with the token of a link. The link works only in a session of its account: whoever registered the
- * address of somebody else must not have the owner confirm it with a click. Throws `invalid_or_expired_token`, and
- * `verification_email_mismatch` for the link of another account.
+ * Proves the viewer's address with the token of a link. The link works only in a session of its account:
+ * whoever registered the address of somebody else must not have the owner confirm it with a click. Throws
+ * `invalid_or_expired_token`, and `verification_email_mismatch` for the link of another account.
  */
 export async function confirmEmailVerification(
   { db, clock }: Pick<Services, 'db' | 'clock'>,

@@ -6,9 +6,10 @@ import { createOrganization, nameOrganizationOf } from '../organizations/create-
 import { addMember, isShared } from '../organizations/memberships.ts'
 
 /**
- * Gives a user a new organization if other people are in the current one or are invited to it. Call it when an email is proven
- * for the first time by someone who may not have registered it: whoever did may have invited an accomplice. The user stays a
- * member of the old organization, whose usage and billing continue. An email explains the change.
+ * Gives a user a new organization if other people are in the current one or are invited to it. Call it when
+ * an email is proven for the first time by someone who may not have registered it: whoever did may have
+ * invited an accomplice. The user stays a member of the old organization, whose usage and billing continue.
+ * An email explains the change.
  */
 export async function leaveSharedOrganization(
   deps: Pick<Services, 'jobs' | 'clock' | 'config'>,

@@ -30,10 +30,11 @@ const failures = {
 const limits = { account: { ...failures, attempts: 10 }, address: { ...failures, attempts: 100 } }
 
 /**
- * Checks an email, a password and, for an account with a second factor, a code or passkey of it. Each attempt counts as
- * failed until it succeeds, so that parallel attempts cannot exceed the limit. An unknown email takes the same time and
- * gives the same error as a wrong password. Throws `account_disabled`, `network_not_allowed`, `second_factor_required`, `invalid_code`
- * and `invalid_passkey` for a right password only, and `password_sign_in_disabled` for people where only single sign-on is allowed.
+ * Checks an email, a password and, for an account with a second factor, a code or passkey of it. Each attempt
+ * counts as failed until it succeeds, so that parallel attempts cannot exceed the limit. An unknown email
+ * takes the same time and gives the same error as a wrong password. Throws `account_disabled`,
+ * `network_not_allowed`, `second_factor_required`, `invalid_code` and `invalid_passkey` for a right password
+ * only, and `password_sign_in_disabled` for people where only single sign-on is allowed.
  */
 export async function signIn(
   deps: Deps,
@@ -74,12 +75,17 @@ export async function signIn(
   }
 }
 
-/** Throws `password_sign_in_disabled` where only single sign-on is allowed, which service members cannot use. */
+/**
+ * Throws `password_sign_in_disabled` where only single sign-on is allowed, which service members cannot use.
+ */
 async function assertPasswordAllowed({ db, config }: Deps, email: string): Promise<void> {
   if (config.sso?.only === true && !(await isServiceEmail(db, email))) assertPasswordsAllowed(config)
 }
 
-/** Whether an account has signed in from the network of this address, or the address is one of a service member's. */
+/**
+ * Whether an account has signed in from the network of this address, or the address is one of a service
+ * member's.
+ */
 async function isOwnNetwork(
   db: Database,
   user: Account | undefined,
@@ -90,7 +96,9 @@ async function isOwnNetwork(
   return isKnownNetwork(db, user?.id, networkOf(address ?? ''), now)
 }
 
-/** Checks a password; null if it is wrong. Takes the same time for people, service members and unknown emails. */
+/**
+ * Checks a password; null if it is wrong. Takes the same time for people, service members and unknown emails.
+ */
 async function provePassword(
   { db, config }: Deps,
   user: Account | undefined,

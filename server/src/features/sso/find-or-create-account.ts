@@ -22,8 +22,9 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
 const maxAttempts = 3
 
 /**
- * Returns the user id for an identity: of the linked account, whose email follows the provider's, else of the account with the
- * verified email, else of a new account. With an invitation, accepts it in the same transaction. Throws a `SsoRefusal` and changes nothing if refused.
+ * Returns the user id for an identity: of the linked account, whose email follows the provider's, else of the
+ * account with the verified email, else of a new account. With an invitation, accepts it in the same
+ * transaction. Throws a `SsoRefusal` and changes nothing if refused.
  */
 export async function findOrCreateAccount(
   deps: Deps,
@@ -106,7 +107,10 @@ async function acceptInvitation(
   return userId
 }
 
-/** Creates an account as super_admin of a new organization. Its name is provisional until the profile is completed. */
+/**
+ * Creates an account as super_admin of a new organization. Its name is provisional until the profile is
+ * completed.
+ */
 async function createAccountWithOrganization(
   { config }: Deps,
   transaction: DatabaseTransaction,

@@ -9,7 +9,10 @@ import { findOrCreateAccount } from './find-or-create-account.ts'
 import { claimFlow } from './store.ts'
 import type { SsoOrigin } from './store.ts'
 
-/** `endsAt` is the latest end of the session; null for the usual one. `origin` is where the provider has its own session. */
+/**
+ * `endsAt` is the latest end of the session; null for the usual one. `origin` is where the provider has its
+ * own session.
+ */
 export type SignInResult =
   | { userId: number; returnTo: string; endsAt: Date | null; origin: SsoOrigin }
   | { error: SsoErrorCode }
@@ -17,8 +20,9 @@ export type SignInResult =
 const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso_unavailable' } as const
 
 /**
- * Finishes an SSO sign-in with the flow cookie and the callback's query, and returns the user's id. The flow is deleted before
- * the code is exchanged, so that a callback works only once. An unknown state deletes no flow.
+ * Finishes an SSO sign-in with the flow cookie and the callback's query, and returns the user's id. The flow
+ * is deleted before the code is exchanged, so that a callback works only once. An unknown state deletes no
+ * flow.
  */
 export async function finishSignIn(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log'>,
@@ -57,7 +61,10 @@ export async function finishSignIn(
   }
 }
 
-/** The provider's limit of a session, if passwords are disabled: whoever loses the account there must lose the session here. */
+/**
+ * The provider's limit of a session, if passwords are disabled: whoever loses the account there must lose the
+ * session here.
+ */
 function limitSession({ clock, config }: Pick<Services, 'clock' | 'config'>, tokenExpiry: Date): Date | null {
   const { sso } = config
   if (sso === null || !sso.only) return null

@@ -11,14 +11,17 @@ import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { deleteLinks } from '../sign-in/delete-links.ts'
 
-/** The email that the provider confirms; null if it confirms none. Nobody can own one that receives no mail, such as that of a service member. */
+/**
+ * The email that the provider confirms; null if it confirms none. Nobody can own one that receives no mail,
+ * such as that of a service member.
+ */
 export function verifiedEmailOf({ email, emailVerified }: Identity): string | null {
   return emailVerified && email !== null && !foldsIntoAscii(email) && !isUndeliverable(email) ? email : null
 }
 
 /**
- * Gives a linked account the email that the provider now confirms, and voids the links that were emailed to the earlier one. Keeps the
- * earlier email if another account has the new one. Returns the account's email.
+ * Gives a linked account the email that the provider now confirms, and voids the links that were emailed to
+ * the earlier one. Keeps the earlier email if another account has the new one. Returns the account's email.
  */
 export async function followEmail(
   deps: Pick<Services, 'clock' | 'config' | 'jobs'>,

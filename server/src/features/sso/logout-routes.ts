@@ -6,7 +6,10 @@ import { endProviderSessions } from './end-provider-sessions.ts'
 import { requireProvider } from './require-provider.ts'
 import { loggedOut, logoutBody, providerParams } from './schemas.ts'
 
-/** The route with which the identity provider ends sessions. It needs a scope of its own, because it reads a form. */
+/**
+ * The route with which the identity provider ends sessions. It needs a scope of its own, because it reads a
+ * form.
+ */
 export function backChannelLogoutRoute(
   app: App,
   deps: Pick<Services, 'db' | 'config' | 'identityProvider' | 'log'>,

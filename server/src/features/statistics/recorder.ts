@@ -57,8 +57,9 @@ const flushMilliseconds = 5_000
 const maxQueuedBatches = 120
 
 /**
- * Opens a recorder that sums outcomes by deployment, caller and minute and adds them to the database every five seconds. A killed process
- * loses what is still in memory, which is acceptable because billing doesn't use these numbers.
+ * Opens a recorder that sums outcomes by deployment, caller and minute and adds them to the database every
+ * five seconds. A killed process loses what is still in memory, which is acceptable because billing doesn't
+ * use these numbers.
  */
 export function openStatistics({
   db,

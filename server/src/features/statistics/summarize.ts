@@ -53,8 +53,8 @@ export function findWindowStart(window: StatisticsWindow, now: Date): Date {
 }
 
 /**
- * Sums minutes over the window that starts at `from`, in total and per step. Minutes outside the window are ignored. `spans` are those in
- * which the deployment held an instance.
+ * Sums minutes over the window that starts at `from`, in total and per step. Minutes outside the window are
+ * ignored. `spans` are those in which the deployment held an instance.
  */
 export function summarizeMinutes(
   minutes: readonly DeploymentMinute[],

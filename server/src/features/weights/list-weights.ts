@@ -12,7 +12,10 @@ export interface VariantWeights {
   isNeeded: boolean
 }
 
-/** The cached weights of the models and adapters that an organization sees, the most recently used first; none on a runtime without a cache. */
+/**
+ * The cached weights of the models and adapters that an organization sees, the most recently used first; none
+ * on a runtime without a cache.
+ */
 export async function listVariantWeights(
   deps: Pick<Services, 'db' | 'runtime'>,
   organizationId: number,

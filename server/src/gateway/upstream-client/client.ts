@@ -7,12 +7,16 @@ import type { UpstreamClient, UpstreamTimeouts } from './upstream.ts'
 const bufferBytes = 32 * 1024
 /** Most short responses fit; of a long one, only this much must be copied into the handler's buffer. */
 const headBytes = 4 * 1024
-/** Shorter than the keep-alive timeout of common engines, so that a request rarely meets a connection that is being closed */
+/**
+ * Shorter than the keep-alive timeout of common engines, so that a request rarely meets a connection that is
+ * being closed
+ */
 const keepAliveMilliseconds = 4_000
 
 /**
- * Creates an HTTP/1.1 client with one read buffer and one timer for all connections, and one write per request. Idle connections
- * are reused last in, first out, so that connections from a burst expire. Opens no connection until the first request.
+ * Creates an HTTP/1.1 client with one read buffer and one timer for all connections, and one write per
+ * request. Idle connections are reused last in, first out, so that connections from a burst expire. Opens no
+ * connection until the first request.
  */
 export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: WriteBatch): UpstreamClient {
   const idle = new Map<string, UpstreamConnection[]>()
@@ -34,7 +38,8 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
     deadline: (kind) => now + limits[kind] + tick,
     onIdle(connection) {
       connection.deadline = now + keepAliveMilliseconds
-      // In a later turn: data that follows the response then closes the connection before another request uses it.
+      // In a later turn: data that follows the response then closes the connection before another request
+      // uses it.
       if (returned.push(connection) === 1) setImmediate(keepReturned)
     },
     onClosed(connection) {

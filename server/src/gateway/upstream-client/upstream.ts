@@ -33,7 +33,10 @@ export interface ResponseHead {
 
 /** Receives one response. The client never calls a handler in the event loop turn that sent the request. */
 export interface ResponseHandler {
-  /** May return a buffer for a body of known length. The body is then read into this buffer, one piece after the other. */
+  /**
+   * May return a buffer for a body of known length. The body is then read into this buffer, one piece after
+   * the other.
+   */
   onHead(head: ResponseHead): Buffer | null
   /** `bytes` are valid only during the call, unless they are in the handler's own buffer. */
   onBody(bytes: Buffer): void
@@ -53,8 +56,9 @@ export interface UpstreamCall {
   /** Closes the connection. The handler is not called again. */
   abort(): void
   /**
-   * Closes this side of the connection, which tells the upstream that nobody waits for the rest. What it sent before it noticed goes to
-   * `handler` in place of the present one, for a second or two. Returns false if the request is not sent completely; then abort the call.
+   * Closes this side of the connection, which tells the upstream that nobody waits for the rest. What it sent
+   * before it noticed goes to `handler` in place of the present one, for a second or two. Returns false if
+   * the request is not sent completely; then abort the call.
    */
   leave(handler: ResponseHandler): boolean
 }
@@ -72,7 +76,10 @@ export interface UpstreamClient {
 export interface UpstreamTimeouts {
   /** Until the connection is established */
   connect: number
-  /** From the request to the first byte of the response body: some engines send the head before they read the prompt */
+  /**
+   * From the request to the first byte of the response body: some engines send the head before they read the
+   * prompt
+   */
   firstByte: number
   /** Between two pieces of a response */
   idle: number

@@ -12,7 +12,10 @@ export interface Disturbances {
   workerKills: readonly number[]
 }
 
-/** Fast time until a worker takes over from one that was killed between a release and its record, on an idle machine */
+/**
+ * Fast time until a worker takes over from one that was killed between a release and its record, on an idle
+ * machine
+ */
 const takeoverMilliseconds = 10_000
 
 /** The latest time at which a worker knows that hardware is free, which was free at `until`. */
@@ -24,7 +27,10 @@ function findLatestEnd(until: number, { workerKills, delay }: Disturbances): num
   return end
 }
 
-/** Billed seconds equal held seconds: each holding that served has one span, from its hand-over until a worker knows that it is free. */
+/**
+ * Billed seconds equal held seconds: each holding that served has one span, from its hand-over until a worker
+ * knows that it is free.
+ */
 export function compareBills(
   spans: readonly Span[],
   holdings: readonly Holding[],
@@ -88,7 +94,10 @@ export function findSharedSeconds(
   })
 }
 
-/** With each instance that starts, a deployment has at most as many as the policy in force allows. One that is being given back doesn't count. */
+/**
+ * With each instance that starts, a deployment has at most as many as the policy in force allows. One that is
+ * being given back doesn't count.
+ */
 export function findTooMany(
   holdings: readonly Holding[],
   actions: readonly Action[],
@@ -143,7 +152,10 @@ export function findSleepers(
 const isSleep = ({ stage, message }: Event) =>
   stage === 'sleep' || message.endsWith('The deployment sleeps on.')
 
-/** One wake for any number of requests: between two wakes the deployment was put to sleep. No wake while a budget refuses it. */
+/**
+ * One wake for any number of requests: between two wakes the deployment was put to sleep. No wake while a
+ * budget refuses it.
+ */
 export function findDoubleWakes(
   events: readonly Event[],
   { blocked }: Pick<History, 'blocked'>,

@@ -15,7 +15,10 @@ import { readRecords } from './records.ts'
 import type { Event, Records } from './records.ts'
 import type { World } from './world.ts'
 
-/** Compares what Berth recorded about ended histories with what the hardware and the callers saw. Returns a sentence for each difference. */
+/**
+ * Compares what Berth recorded about ended histories with what the hardware and the callers saw. Returns a
+ * sentence for each difference.
+ */
 export async function compareHistories(
   world: Pick<World, 'db' | 'hardware' | 'toFastTime'>,
   histories: readonly History[],
@@ -98,8 +101,8 @@ function comparePolicies({ policy }: Owned, recorded: Policy | undefined): strin
 }
 
 /**
- * No acknowledged request is lost: each answer was served once and metered once, with its own tokens. Of a request whose process was killed
- * nobody knows.
+ * No acknowledged request is lost: each answer was served once and metered once, with its own tokens. Of a
+ * request whose process was killed nobody knows.
  */
 function compareUsage(
   id: string,

@@ -1,4 +1,5 @@
-// Loaded before a server process: its time runs `FAST_TIME_FACTOR` times as fast since `FAST_TIME_EPOCH`, for clocks and for timers.
+// Loaded before a server process: its time runs `FAST_TIME_FACTOR` times as fast since `FAST_TIME_EPOCH`, for
+// clocks and for timers.
 import { syncBuiltinESMExports } from 'node:module'
 import timers from 'node:timers/promises'
 import { toFastTime } from './to-fast-time.ts'

@@ -7,7 +7,10 @@ import { makeOffer } from '../../support/scripted-runtime.ts'
 import { toFastTime } from './to-fast-time.ts'
 import type { FastTime } from './to-fast-time.ts'
 
-/** Who held which hardware when, as the hardware itself knows it. Times are milliseconds since 1970 in fast time. */
+/**
+ * Who held which hardware when, as the hardware itself knows it. Times are milliseconds since 1970 in fast
+ * time.
+ */
 export interface Holding {
   readonly engineId: string
   readonly deploymentId: string
@@ -47,8 +50,8 @@ interface Engine {
 export const instanceType = 'small'
 
 /**
- * Simulated hardware with so many places, and the engines on it. Server processes reach it over HTTP (`remote-runtime.ts`). Its record is
- * independent of Berth's ledger.
+ * Simulated hardware with so many places, and the engines on it. Server processes reach it over HTTP
+ * (`remote-runtime.ts`). Its record is independent of Berth's ledger.
  */
 export class Hardware {
   readonly record: Holding[] = []

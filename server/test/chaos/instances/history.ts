@@ -8,7 +8,9 @@ import type { Actor, Owned } from './owner.ts'
 import type { Member, World } from './world.ts'
 
 const bursts = [1, 1, 2, 5, 20, 100]
-/** What a caller may get instead of an answer: limits, no hardware, and deployments that start or have ended. */
+/**
+ * What a caller may get instead of an answer: limits, no hardware, and deployments that start or have ended.
+ */
 const refusals = new Set([
   'rate_limited',
   'insufficient_quota',

@@ -1,4 +1,5 @@
-// A server process with remote hardware, whose time runs faster (fast-time.ts). It tells its parent when it works.
+// A server process with remote hardware, whose time runs faster (fast-time.ts). It tells its parent when it
+// works.
 import { readConfig } from '../../../src/config/config.ts'
 import { createLog } from '../../../src/base/log.ts'
 import { buildServer } from '../../../src/process/server.ts'

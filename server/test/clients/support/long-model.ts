@@ -9,8 +9,8 @@ const key = 'llama.context_length'
 export const longContext = 65_536
 
 /**
- * Writes a catalog whose berth-tiny has a context that agents need, into a folder, and returns its path. The weights are those of the
- * bundled model, which was trained on 2,048 tokens: beyond these its text is noise.
+ * Writes a catalog whose berth-tiny has a context that agents need, into a folder, and returns its path. The
+ * weights are those of the bundled model, which was trained on 2,048 tokens: beyond these its text is noise.
  */
 export async function writeLongModel(folder: string): Promise<string> {
   const file = await readFile(join(catalog, 'weights/berth-tiny.gguf'))

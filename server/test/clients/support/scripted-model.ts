@@ -17,7 +17,10 @@ export interface ChatRequest {
 /** What the model answers. */
 export type Answer = { text: string } | { call: string; arguments: object }
 
-/** Starts an engine double with OpenAI's chat completions, whose answers `decide` writes. It counts four characters as a token. */
+/**
+ * Starts an engine double with OpenAI's chat completions, whose answers `decide` writes. It counts four
+ * characters as a token.
+ */
 export async function startScriptedModel(decide: (request: ChatRequest) => Answer): Promise<RecordingEngine> {
   const engine = await startRecordingEngine()
   engine.answer((response, { path, body }) => {

@@ -13,7 +13,10 @@ import {
 import type { KubernetesObject } from '@kubernetes/client-node'
 import { parseAllDocuments } from 'yaml'
 
-/** A temporary namespace in the cluster of `KUBECONFIG`, with the worker's service account from `deploy/kubernetes`. */
+/**
+ * A temporary namespace in the cluster of `KUBECONFIG`, with the worker's service account from
+ * `deploy/kubernetes`.
+ */
 export interface TestCluster {
   namespace: string
   /** Clients with all permissions */

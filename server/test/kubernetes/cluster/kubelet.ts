@@ -17,9 +17,9 @@ import { nodeReady } from './cluster.ts'
 export type PodScript = (pod: V1Pod) => Record<string, unknown> | 'run' | 'ignore'
 
 /**
- * Plays the kubelets of the test's nodes. Runs each scheduled pod as a process of Berth's own engine on loopback, with the key from
- * the pod's Secret and the name and context from its arguments. Reports the pod's status, serves its log, and stops the process
- * when the pod is deleted.
+ * Plays the kubelets of the test's nodes. Runs each scheduled pod as a process of Berth's own engine on
+ * loopback, with the key from the pod's Secret and the name and context from its arguments. Reports the pod's
+ * status, serves its log, and stops the process when the pod is deleted.
  */
 export interface Kubelet {
   port: number

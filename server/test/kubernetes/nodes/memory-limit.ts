@@ -7,8 +7,9 @@ const group = { apiVersion: 'admissionregistration.k8s.io/v1' }
 const resources = '/spec/containers/0/resources'
 
 /**
- * Limits the memory of all new pods of a test, as a policy of the cluster's operator does. Resolves to a function that ends the policy,
- * or to null before Kubernetes 1.36, which does not have such policies. A LimitRange can't: it rejects pods that request more.
+ * Limits the memory of all new pods of a test, as a policy of the cluster's operator does. Resolves to a
+ * function that ends the policy, or to null before Kubernetes 1.36, which does not have such policies. A
+ * LimitRange can't: it rejects pods that request more.
  */
 export async function limitMemory(
   { namespace, admin: { core, objects } }: TestCluster,

@@ -57,7 +57,9 @@ export async function configureServer(
   }
 }
 
-/** Starts a Berth whose engines run on the nodes that have the labels of `nodeSelector`, by default on all. */
+/**
+ * Starts a Berth whose engines run on the nodes that have the labels of `nodeSelector`, by default on all.
+ */
 export async function startNodeServer(
   testBed: NodeTestBed,
   settings: Record<string, string> = {},

@@ -2,7 +2,10 @@ import { createServer, request } from 'node:http'
 import { listen } from '../../support/listen.ts'
 import type { TestCluster } from '../cluster/cluster.ts'
 
-/** Makes Services reachable by name from outside the cluster: `http://127.0.0.1:<port>/<service>` is the Service's own address. */
+/**
+ * Makes Services reachable by name from outside the cluster: `http://127.0.0.1:<port>/<service>` is the
+ * Service's own address.
+ */
 export interface ServiceProxy {
   /** For `KUBERNETES_ENGINE_ADDRESS` */
   serviceUrl: string

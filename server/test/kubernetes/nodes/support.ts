@@ -19,7 +19,10 @@ import type { WeightServer } from './weight-server.ts'
 const run = promisify(execFile)
 const asMergePatch = setHeaderOptions('Content-Type', PatchStrategy.MergePatch)
 
-/** Command that runs a program on a node, in which `{node}` is the node's name. The suite is skipped without it. */
+/**
+ * Command that runs a program on a node, in which `{node}` is the node's name. The suite is skipped without
+ * it.
+ */
 export const nodeCommand = process.env['TEST_NODE_COMMAND']
 /** An image on all nodes with llama-server as its entrypoint. */
 export const engineImage = process.env['TEST_ENGINE_IMAGE'] ?? ''

@@ -23,8 +23,9 @@ const messages: Record<string, string> = {
 }
 
 /**
- * Answers as the Hugging Face Hub does. The repository `berth/tiny` has `files`, by name with their paths, by default the bundled model
- * as `tiny.gguf`. Any other repository answers with the status that its name contains, as in `berth/answers-404`.
+ * Answers as the Hugging Face Hub does. The repository `berth/tiny` has `files`, by name with their paths, by
+ * default the bundled model as `tiny.gguf`. Any other repository answers with the status that its name
+ * contains, as in `berth/answers-404`.
  */
 export async function startWeightServer(
   host: string,

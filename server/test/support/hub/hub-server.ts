@@ -1,4 +1,6 @@
-/** A local server that speaks the Hub's protocol: descriptions, files, redirects to a CDN, access and limits. */
+/**
+ * A local server that speaks the Hub's protocol: descriptions, files, redirects to a CDN, access and limits.
+ */
 
 import { createHash, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'

@@ -42,7 +42,10 @@ export interface AdaptedShape {
   hiddenSize: number
 }
 
-/** The bytes of a GGUF adapter of the queries and values of a model of the architecture `llama`, with other random weights for each seed. */
+/**
+ * The bytes of a GGUF adapter of the queries and values of a model of the architecture `llama`, with other
+ * random weights for each seed.
+ */
 export function makeGgufAdapter({ layers, hiddenSize }: AdaptedShape, seed: number, base?: string): Buffer {
   const rank = 4
   const fields = [
@@ -68,7 +71,10 @@ export function makeGgufAdapter({ layers, hiddenSize }: AdaptedShape, seed: numb
   return encodeGguf(fields, tensors)
 }
 
-/** The bytes of a safetensors file with tensors of these types and shapes, filled with zeros, or with random floats for a seed. */
+/**
+ * The bytes of a safetensors file with tensors of these types and shapes, filled with zeros, or with random
+ * floats for a seed.
+ */
 export function makeSafetensors(
   tensors: Readonly<Record<string, [type: string, shape: number[]]>>,
   seed?: number,

@@ -10,7 +10,10 @@ import getPort from 'get-port'
 
 const weights = resolve(import.meta.dirname, '../../../../catalog/weights')
 
-/** A supervisor and workers of the Xinference in the virtual environment `TEST_XINFERENCE`, each in a process of its own. */
+/**
+ * A supervisor and workers of the Xinference in the virtual environment `TEST_XINFERENCE`, each in a process
+ * of its own.
+ */
 export interface XinferenceCluster {
   url: string
   folder: string
@@ -108,7 +111,10 @@ export async function openCluster(environment: Record<string, string> = {}): Pro
   }
 }
 
-/** A process and those that it started. Since 4.0 some have a session of their own, so no signal to the group reaches them. */
+/**
+ * A process and those that it started. Since 4.0 some have a session of their own, so no signal to the group
+ * reaches them.
+ */
 function listTree(pid: number): number[] {
   const lines = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
   const processes = lines.map((line) => line.trim().split(/\s+/).map(Number))

@@ -9,7 +9,10 @@ export function isInferencePath(path: string): path is SimulatedPath {
   return path in dropped
 }
 
-/** Proxies a request to a model's engine and answers in Xinference's format: errors as `detail`, CRLF in streams. */
+/**
+ * Proxies a request to a model's engine and answers in Xinference's format: errors as `detail`, CRLF in
+ * streams.
+ */
 export async function proxyInference(
   model: SimulatedModel,
   key: string,

@@ -40,7 +40,9 @@ export interface SimulatedModel {
 
 export interface EngineProcesses {
   key: string
-  /** Starts a real engine for a model with the downloaded file, or else the bundled model, and returns its URL */
+  /**
+   * Starts a real engine for a model with the downloaded file, or else the bundled model, and returns its URL
+   */
   start(model: SimulatedModel, file: Buffer | null): Promise<string>
   stop(uid: string): Promise<void>
   close(): Promise<void>
@@ -98,7 +100,9 @@ export async function openEngineProcesses(): Promise<EngineProcesses> {
   }
 }
 
-/** Downloads the file that a launch names, as llama.cpp does; null if it names none. A cut file does not load. */
+/**
+ * Downloads the file that a launch names, as llama.cpp does; null if it names none. A cut file does not load.
+ */
 export async function downloadFile(body: Record<string, any>): Promise<Buffer | null> {
   const given = (body['llamacpp_model_config'] ?? body)['model.url']
   if (given === undefined) return null

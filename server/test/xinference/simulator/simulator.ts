@@ -79,7 +79,10 @@ const unknownModel = (uid: string): SimulatedResponse => ({
 const ok = (body: unknown): SimulatedResponse => ({ status: 200, body })
 const refuse = (status: number, detail: string): SimulatedResponse => ({ status, body: { detail } })
 
-/** Starts a supervisor with workers that behaves like a version of Xinference, including its defects. Berth's engine serves its models. */
+/**
+ * Starts a supervisor with workers that behaves like a version of Xinference, including its defects. Berth's
+ * engine serves its models.
+ */
 export async function startXinferenceSimulator(options: SimulatorOptions = {}): Promise<XinferenceSimulator> {
   const { version = '4.1.0', user = null, withEngines = true } = options
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)

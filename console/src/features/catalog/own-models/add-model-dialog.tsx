@@ -22,7 +22,10 @@ const tokenCodes: readonly string[] = ['repository_gated', 'repository_not_found
 
 type Fields = 'huggingface' | 'token' | 'model_name'
 
-/** Shows what a repository or a file would give, then adds it to the catalog. A change of the repository starts over. */
+/**
+ * Shows what a repository or a file would give, then adds it to the catalog. A change of the repository
+ * starts over.
+ */
 export function AddModelDialog({ onClose }: { onClose: () => void }) {
   const formId = useId()
   const mayImport = useCan()('manageModels')

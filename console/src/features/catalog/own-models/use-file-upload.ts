@@ -19,8 +19,8 @@ interface Running {
 }
 
 /**
- * Sends a file to the server, and goes on after a pause or a lost connection. Calls `onSent` with the id of a complete upload. Ends when
- * the component is gone.
+ * Sends a file to the server, and goes on after a pause or a lost connection. Calls `onSent` with the id of a
+ * complete upload. Ends when the component is gone.
  */
 export function useFileUpload(onSent: (id: string) => void) {
   const running = useRef<Running | null>(null)

@@ -10,7 +10,9 @@ type Status = keyof typeof words.statuses
 
 const tones: Record<Status, Tone> = { pending: 'busy', retrying: 'warn', delivered: 'good', failed: 'bad' }
 
-/** How the delivery of the latest alert goes. Screen readers announce changes, such as the outcome of a test. */
+/**
+ * How the delivery of the latest alert goes. Screen readers announce changes, such as the outcome of a test.
+ */
 export function LastAlert({ alert }: { alert: WebhookAlert | null }) {
   return <div role="status">{alert === null ? words.noAlert : <Delivery alert={alert} />}</div>
 }

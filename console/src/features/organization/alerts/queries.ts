@@ -22,13 +22,19 @@ function pollInterval(alert: WebhookAlert | null | undefined): number | false {
   return alert.error === null ? 1_000 : 10_000
 }
 
-/** Returns a function that reloads the webhook. Errors call it too, because another admin may have removed the webhook. */
+/**
+ * Returns a function that reloads the webhook. Errors call it too, because another admin may have removed the
+ * webhook.
+ */
 function useReloadWebhook() {
   const queryClient = useQueryClient()
   return () => queryClient.invalidateQueries({ queryKey: webhookQuery.queryKey })
 }
 
-/** Sets the URL. Reports the secret of a new webhook even if the form is gone by then, because the server sends it once. */
+/**
+ * Sets the URL. Reports the secret of a new webhook even if the form is gone by then, because the server
+ * sends it once.
+ */
 export function useSetWebhook(onNewSecret: (secret: string) => void) {
   const reload = useReloadWebhook()
   return useMutation({

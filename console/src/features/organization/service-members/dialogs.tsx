@@ -16,7 +16,9 @@ import { useAddServiceMember, useChangeNetworks, useRotatePassword } from './que
 const words = text.serviceMembers
 const roles = ['viewer', 'member'] as const
 
-/** The dialog that is open: a form or a question about a service member, or credentials that are shown once. */
+/**
+ * The dialog that is open: a form or a question about a service member, or credentials that are shown once.
+ */
 export type OpenDialog =
   | { dialog: 'add' }
   | { dialog: 'networks' | 'rotate' | 'role' | 'remove'; member: ServiceMember }
@@ -28,7 +30,9 @@ interface DialogsProps {
   onChange: (open: OpenDialog | null) => void
 }
 
-/** The dialogs of service members. New credentials open theirs even if the person has closed the one before. */
+/**
+ * The dialogs of service members. New credentials open theirs even if the person has closed the one before.
+ */
 export function ServiceMemberDialogs({ open, onChange }: DialogsProps) {
   const close = () => onChange(null)
   const show = (issued: IssuedServiceMember) => onChange({ dialog: 'credentials', issued })
@@ -166,7 +170,10 @@ function RotateDialog({ member, onClose, onIssued }: IssueProps & { member: Serv
   )
 }
 
-/** The email and the new password, in a dialog that only the confirmation closes: the password is not shown again. */
+/**
+ * The email and the new password, in a dialog that only the confirmation closes: the password is not shown
+ * again.
+ */
 function CredentialsDialog({ issued, onDone }: { issued: IssuedServiceMember; onDone: () => void }) {
   const variables = [
     `BERTH_URL=${window.location.origin}`,

@@ -3,7 +3,9 @@ import type { IssuedServiceMember, NewServiceMemberInput } from '../../../contra
 import { callApi } from '../../../api/client.ts'
 import { membersQuery } from '../../../domain/members/queries.ts'
 
-/** The members that are programs; requires the `manageMembers` permission. Changes of members reload it too. */
+/**
+ * The members that are programs; requires the `manageMembers` permission. Changes of members reload it too.
+ */
 export const serviceMembersQuery = queryOptions({
   queryKey: [...membersQuery.queryKey, 'services'],
   queryFn: ({ signal }) => callApi('GET', '/v1/organization/service-members', { signal }),
@@ -14,7 +16,10 @@ function useReloadMembers() {
   return () => queryClient.invalidateQueries({ queryKey: membersQuery.queryKey })
 }
 
-/** Adds a service member. Reports its password even if the form is gone by then, because the server sends it once. */
+/**
+ * Adds a service member. Reports its password even if the form is gone by then, because the server sends it
+ * once.
+ */
 export function useAddServiceMember(onIssued: (issued: IssuedServiceMember) => void) {
   const reload = useReloadMembers()
   return useMutation({

@@ -18,7 +18,9 @@ const words = text.serviceMembers
 
 const Dialogs = lazyPart(() => import('./dialogs.tsx').then((module) => module.ServiceMemberDialogs))
 
-/** The members that are programs, with what an admin does with them; requires the `manageMembers` permission. */
+/**
+ * The members that are programs, with what an admin does with them; requires the `manageMembers` permission.
+ */
 export function ServiceMembersSection() {
   const { data: members, error, refetch } = useQuery(serviceMembersQuery)
   const [open, setOpen] = useState<OpenDialog | null>(null)

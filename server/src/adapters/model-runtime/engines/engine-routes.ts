@@ -1,8 +1,8 @@
 import type { EngineRoutes, IgnoredFields } from '../../../ports/runtime-engine.ts'
 
 /**
- * Which engine serves which route, next to chat completions and embeddings: the oldest version that does, null for every version. A new
- * route of an engine is one line here.
+ * Which engine serves which route, next to chat completions and embeddings: the oldest version that does,
+ * null for every version. A new route of an engine is one line here.
  */
 export const engineRoutes = {
   vllm: {
@@ -24,7 +24,10 @@ export const engineRoutes = {
   embedded: { completions: null, rerank: null, tokenize: null },
 } as const satisfies Record<string, EngineRoutes>
 
-/** Which engine ignores which field that changes what an answer means, as vLLM 0.32 and llama-server b11669 showed. */
+/**
+ * Which engine ignores which field that changes what an answer means, as vLLM 0.32 and llama-server b11669
+ * showed.
+ */
 export const ignoredFields = {
   vllm: {
     audio: null,

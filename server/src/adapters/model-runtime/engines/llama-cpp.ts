@@ -17,7 +17,10 @@ export interface LlamaServerLaunch {
   port: number
   /** Layers on the GPU; 0 runs on the CPU */
   gpuLayers: number
-  /** Devices that llama-server must use, such as `CUDA0`. Without one of them it fails; undefined for any, or the CPU */
+  /**
+   * Devices that llama-server must use, such as `CUDA0`. Without one of them it fails; undefined for any, or
+   * the CPU
+   */
   devices?: readonly string[] | undefined
   /** Threads on the CPU; undefined for llama-server's default */
   threads?: number | undefined
@@ -25,7 +28,10 @@ export interface LlamaServerLaunch {
   promptCacheMebibytes: number
 }
 
-/** Adapters of llama-server, where the runtime gives them to it. Requests with different ones are batched apart. */
+/**
+ * Adapters of llama-server, where the runtime gives them to it. Requests with different ones are batched
+ * apart.
+ */
 export const llamaCppAdapters = {
   format: 'lora-gguf',
   selectedBy: 'list',

@@ -110,7 +110,8 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
 /** vLLM has room for all adapters in one batch. Requests name them by their ids. */
 function toAdapterOptions({ adapters = [], gpuCount }: EngineSpec, folders: readonly string[]) {
   if (folders.length === 0) return {}
-  // On the CPU, 0.32.0 takes the adapter in the last place for a request without one in a batch with others: that place stays empty.
+  // On the CPU, 0.32.0 takes the adapter in the last place for a request without one in a batch with others:
+  // that place stays empty.
   const places = gpuCount > 0 ? folders.length : folders.length + 1
   const largest = Math.max(...adapters.map(({ rank }) => rank))
   return {

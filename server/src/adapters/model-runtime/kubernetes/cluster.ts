@@ -33,7 +33,9 @@ export interface LogRequest {
   sinceTime?: Date | undefined
 }
 
-/** The Kubernetes API requests that the runtime makes, all in one namespace. Each throws if the request fails. */
+/**
+ * The Kubernetes API requests that the runtime makes, all in one namespace. Each throws if the request fails.
+ */
 export interface Cluster {
   /** Creates or updates an object by server-side apply. Idempotent. */
   apply<T extends KubernetesObject>(object: T): Promise<T>
@@ -62,7 +64,10 @@ export interface Cluster {
 const fieldManager = 'berth'
 const requestTimeout = 10_000
 
-/** Connects with a kubeconfig file, or with this pod's service account if `kubeconfig` is null. Throws if neither can be read. */
+/**
+ * Connects with a kubeconfig file, or with this pod's service account if `kubeconfig` is null. Throws if
+ * neither can be read.
+ */
 export function connectCluster({
   kubeconfig,
   namespace,
@@ -188,8 +193,8 @@ export function connectCluster({
 const isOptional = (apiVersion: string) => apiVersion.startsWith('leaderworkerset.')
 
 /**
- * Resolves to null if the API server reports that the object does not exist. A 404 counts only with a Kubernetes `Status` body:
- * a proxy's 404 must not confirm that an engine has stopped.
+ * Resolves to null if the API server reports that the object does not exist. A 404 counts only with a
+ * Kubernetes `Status` body: a proxy's 404 must not confirm that an engine has stopped.
  */
 async function nullIfMissing<T>(apiVersion: string, response: Promise<T>): Promise<T | null> {
   try {

@@ -6,8 +6,8 @@ import type { PodSnapshot } from './pods.ts'
 const crashesBeforeFailure = 3
 
 /**
- * The failure behind an engine's last exit, or null if a restart may still succeed. The kubelet restarts a container that exits,
- * so an exit alone is no failure.
+ * The failure behind an engine's last exit, or null if a restart may still succeed. The kubelet restarts a
+ * container that exits, so an exit alone is no failure.
  */
 export function diagnoseExit(snapshot: PodSnapshot): EngineFailure | null {
   const exit = findLastExit(snapshot.pod)

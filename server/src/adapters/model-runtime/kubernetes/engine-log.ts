@@ -21,7 +21,10 @@ async function findServingPod(cluster: Cluster, engineId: string): Promise<strin
   return newestFirst(serving)[0]?.metadata?.name ?? null
 }
 
-/** The engine's last log lines, oldest first. Falls back to the previous container if the current one has no output. */
+/**
+ * The engine's last log lines, oldest first. Falls back to the previous container if the current one has no
+ * output.
+ */
 export async function readEngineLog(cluster: Cluster, engineId: string, limit: number): Promise<LogLine[]> {
   return (await readStampedLog(cluster, engineId, limit)).map(toLogLine)
 }
@@ -99,7 +102,10 @@ async function* toLines(body: AsyncIterable<Uint8Array>): AsyncIterable<StampedL
   yield* toLine(rest)
 }
 
-/** Parses the timestamp before each line. A progress bar rewrites its line with `\r`; only the last version is kept. */
+/**
+ * Parses the timestamp before each line. A progress bar rewrites its line with `\r`; only the last version is
+ * kept.
+ */
 function* toLine(raw: string): Iterable<StampedLine> {
   const [, seconds, fraction = '', zone, text = ''] =
     /^(\d{4}-\d\d-\d\dT[\d:]+)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d) ?(.*)$/s.exec(raw) ?? []

@@ -41,14 +41,18 @@ export function listEngines(images: KubernetesRuntimeSettings['images']): Runtim
 
 const gibibyte = 2 ** 30
 /**
- * Host memory of one GPU's process in vLLM, and its shared memory with the processes of other GPUs in the pod. The queue of messages between
- * vLLM's processes has 160 MiB; the 64 MiB that a pod has by default are too few.
+ * Host memory of one GPU's process in vLLM, and its shared memory with the processes of other GPUs in the
+ * pod. The queue of messages between vLLM's processes has 160 MiB; the 64 MiB that a pod has by default are
+ * too few.
  */
 const vllmMemory = { process: 8 * gibibyte, shared: 4 * gibibyte, queue: gibibyte / 2 }
 /** Host memory of llama-server besides its prompt cache, and the prompt cache */
 const llamaCppMemory = { process: 2 * gibibyte, promptCache: 8 * gibibyte }
 
-/** Shared memory of a pod in bytes; vLLM's processes exchange messages and tensors through it. 0 for llama-server. */
+/**
+ * Shared memory of a pod in bytes; vLLM's processes exchange messages and tensors through it. 0 for
+ * llama-server.
+ */
 export function getSharedMemoryBytes({
   engine,
   gpusPerPod,
@@ -66,8 +70,8 @@ export const weightPartBytes = 1_000_000
 const maxLocalFileBytes = 8 * weightPartBytes
 
 /**
- * Plans how to run a spec on an instance type, or returns the reason why it can't run there. `localFileBytes` is the size of a
- * local weights file, or null if this server doesn't have it.
+ * Plans how to run a spec on an instance type, or returns the reason why it can't run there. `localFileBytes`
+ * is the size of a local weights file, or null if this server doesn't have it.
  */
 export function planEngine(
   spec: EngineSpec,
@@ -196,8 +200,9 @@ const allLayers = 999
 const lwsNode = { rank: '$(LWS_WORKER_INDEX)', leaderAddress: '$(LWS_LEADER_ADDRESS)' }
 
 /**
- * llama.cpp finds the other parts of a split file from the first. `--model-url` alone starts a server without a model, so
- * `--model` names the file to download to. The folder keeps files of different URLs apart on a shared volume.
+ * llama.cpp finds the other parts of a split file from the first. `--model-url` alone starts a server without
+ * a model, so `--model` names the file to download to. The folder keeps files of different URLs apart on a
+ * shared volume.
  */
 function locateWeights(weights: WeightSource, endpoint: string): Record<string, string> | null {
   if (weights.kind === 'file') return { model: localFilePath }

@@ -11,7 +11,10 @@ import type { KubernetesRuntimeSettings } from './settings.ts'
 
 type Settings = Pick<KubernetesRuntimeSettings, 'huggingFace' | 'proxy' | 'privateNetworks' | 'server'>
 
-/** Networks that no public server is in: private, link-local (with the metadata of clouds), shared and reserved ones (RFC 6890) */
+/**
+ * Networks that no public server is in: private, link-local (with the metadata of clouds), shared and
+ * reserved ones (RFC 6890)
+ */
 const privateV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -26,9 +29,10 @@ const privateV4 = [
 const privateV6 = ['::1/128', 'fc00::/7', 'fe80::/10']
 
 /**
- * Allows traffic from Berth's pods to the engine, and from the engine to DNS, to public servers for downloads, and to the private
- * networks that the operator lists. A hub or proxy whose URL has an IP address is also allowed. An engine that spans nodes may reach
- * its own pods. An engine that loads an uploaded file reaches this server instead of others.
+ * Allows traffic from Berth's pods to the engine, and from the engine to DNS, to public servers for
+ * downloads, and to the private networks that the operator lists. A hub or proxy whose URL has an IP address
+ * is also allowed. An engine that spans nodes may reach its own pods. An engine that loads an uploaded file
+ * reaches this server instead of others.
  */
 export function buildPolicySpec(spec: EngineSpec, nodes: number, settings: Settings): V1NetworkPolicySpec {
   const own = { podSelector: { matchLabels: podLabels(spec) } }

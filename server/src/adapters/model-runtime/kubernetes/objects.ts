@@ -45,7 +45,8 @@ export interface LeaderWorkerSet extends KubernetesObject {
 export interface EngineObjects {
   workload: V1Deployment | LeaderWorkerSet
   /**
-   * Takes the owner reference, because the cluster assigns the workload's uid. `weights` are the bytes of a local weights file.
+   * Takes the owner reference, because the cluster assigns the workload's uid. `weights` are the bytes of a
+   * local weights file.
    */
   buildDependents: (owner: V1OwnerReference, weights?: Buffer) => (V1Secret | V1Service | V1NetworkPolicy)[]
 }

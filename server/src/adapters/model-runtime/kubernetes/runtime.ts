@@ -33,9 +33,9 @@ const pod = { apiVersion: 'v1', kind: 'Pod' }
 const rescheduleWaitMs = 10 * 60_000
 
 /**
- * Creates the runtime that runs each engine as a workload in one namespace of a Kubernetes cluster. The cluster holds all
- * state, so any number of servers may use it at once. Calls throw if the cluster can't be reached or refuses a request, and
- * throw RangeError if an engine id is not a UUID.
+ * Creates the runtime that runs each engine as a workload in one namespace of a Kubernetes cluster. The
+ * cluster holds all state, so any number of servers may use it at once. Calls throw if the cluster can't be
+ * reached or refuses a request, and throw RangeError if an engine id is not a UUID.
  */
 export async function createKubernetesRuntime(settings: KubernetesRuntimeSettings): Promise<ModelRuntime> {
   const cluster = connectCluster(settings)

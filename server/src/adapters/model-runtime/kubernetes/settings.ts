@@ -31,7 +31,10 @@ export interface KubernetesRuntimeSettings {
   proxy: { http: string | null; https: string | null; exceptions: string | null }
   /** Hosts from which engines may fetch media */
   mediaDomains: readonly string[]
-  /** The server from which engines download uploaded models: its URL, and the port of its own pods. Null if they can't. */
+  /**
+   * The server from which engines download uploaded models: its URL, and the port of its own pods. Null if
+   * they can't.
+   */
   server: { url: string; port: number } | null
   /** Private networks in CIDR notation that engines may reach, such as that of a mirror */
   privateNetworks: readonly string[]

@@ -58,8 +58,8 @@ export async function readPodSnapshot(cluster: Cluster, found: V1Pod): Promise<P
 }
 
 /**
- * Reads creation errors of a LeaderWorkerSet from the events of its StatefulSets: that of the leader has the set's name, and that of
- * the workers the name of the leader's pod.
+ * Reads creation errors of a LeaderWorkerSet from the events of its StatefulSets: that of the leader has the
+ * set's name, and that of the workers the name of the leader's pod.
  */
 async function listCreationErrors(cluster: Cluster, engineId: string): Promise<string[]> {
   const name = objectNameOf(engineId)

@@ -13,8 +13,8 @@ import type { WatchedKind } from './watch-kind.ts'
 const { deployment: deploymentKind, leaderWorkerSet: setKind } = workloadKinds
 
 /**
- * All engines of the namespace, as one watch for each kind of object tells. Ready engines need no requests. About all others the cluster
- * itself is asked, because a watch may be behind.
+ * All engines of the namespace, as one watch for each kind of object tells. Ready engines need no requests.
+ * About all others the cluster itself is asked, because a watch may be behind.
  */
 export class WatchedEngines {
   readonly #cluster: Cluster
@@ -34,7 +34,10 @@ export class WatchedEngines {
     this.#logger = logger
   }
 
-  /** The state of a ready engine; null if it is not ready, or if the watches don't know. The first call starts them. */
+  /**
+   * The state of a ready engine; null if it is not ready, or if the watches don't know. The first call starts
+   * them.
+   */
   findReady(engineId: string): EngineSnapshot | null {
     if (!this.#isOpening) void this.#open()
     const kinds = this.#kinds
@@ -116,7 +119,9 @@ const dates = new Set([
   'finishedAt',
 ])
 
-/** A copy with dates in place of texts, which a watch delivers. The client does this only for other requests. */
+/**
+ * A copy with dates in place of texts, which a watch delivers. The client does this only for other requests.
+ */
 function reviveDates<T>(value: T): T {
   if (Array.isArray(value)) return value.map((each: unknown) => reviveDates(each)) as T
   if (typeof value !== 'object' || value === null || value instanceof Date) return value

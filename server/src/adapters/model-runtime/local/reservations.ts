@@ -22,7 +22,10 @@ export interface Reservation {
 
 /** The reservations of all engines, in their folders. A reservation ends when its folder is deleted. */
 export interface Reservations {
-  /** Reserves GPUs or memory for an engine, or returns its existing reservation. Written to the disk before it returns. */
+  /**
+   * Reserves GPUs or memory for an engine, or returns its existing reservation. Written to the disk before it
+   * returns.
+   */
   reserve(spec: EngineSpec): Promise<ProvisionResult>
   find(engineId: string): Promise<Reservation | null>
   /** Paths of the weights that engines need */

@@ -42,9 +42,14 @@ export interface LocalRuntimeSettings {
   environment: Record<string, string | undefined>
   /** The instance type file, for names, prices and facts of this host's GPUs; default none */
   instanceTypes?: readonly InstanceType[] | undefined
-  /** Memory for all engines in bytes, without NVIDIA GPUs; default: the container's limit or the host's memory */
+  /**
+   * Memory for all engines in bytes, without NVIDIA GPUs; default: the container's limit or the host's memory
+   */
   memoryBytes?: number | undefined
-  /** `LOCAL_STATE_CACHE_MIB`: memory of an engine for states of conversations without a sequence; default 128 MiB */
+  /**
+   * `LOCAL_STATE_CACHE_MIB`: memory of an engine for states of conversations without a sequence; default 128
+   * MiB
+   */
   stateCacheBytes?: number | undefined
   /** `WEIGHTS_MAX_BYTES`: limit of the weight cache; null for the disk except a tenth */
   maxWeightBytes?: number | null | undefined
@@ -60,7 +65,9 @@ export interface LocalRuntimeSettings {
   sharedCapacity?: ServingCapacity | undefined
   /** Expected number of busy engines, which share the cores; default 2 */
   expectedEngines?: number | undefined
-  /** Proxies for downloads as `http://host:port`, and comma-separated hosts to reach directly; default none */
+  /**
+   * Proxies for downloads as `http://host:port`, and comma-separated hosts to reach directly; default none
+   */
   proxy?: { http: string | null; https: string | null; exceptions: string | null } | undefined
   retry?: RetrySettings | undefined
   /** Milliseconds before loading a model counts as failed; default 20 minutes */

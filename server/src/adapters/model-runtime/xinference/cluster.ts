@@ -24,7 +24,10 @@ export interface ClusterNode {
   models: Set<string>
 }
 
-/** Reads a cluster's hosts and their free resources. The supervisor's data is some seconds old. Throws SupervisorError. */
+/**
+ * Reads a cluster's hosts and their free resources. The supervisor's data is some seconds old. Throws
+ * SupervisorError.
+ */
 export async function readNodes(supervisor: Supervisor): Promise<ClusterNode[]> {
   await supervisor.checkVersion()
   const [status, info, models] = await Promise.all([
@@ -62,7 +65,10 @@ export async function readNodes(supervisor: Supervisor): Promise<ClusterNode[]> 
   return [...nodes.values()]
 }
 
-/** Lists the uids of all models that are running, being launched, or unknown at the moment. Throws SupervisorError. */
+/**
+ * Lists the uids of all models that are running, being launched, or unknown at the moment. Throws
+ * SupervisorError.
+ */
 export async function listLaunched(supervisor: Supervisor): Promise<string[]> {
   const [models, instances] = await Promise.all([
     supervisor.get('/v1/models', schemas.models),
@@ -78,7 +84,10 @@ export async function listLaunched(supervisor: Supervisor): Promise<string[]> {
   return [...uids]
 }
 
-/** False once a supervisor no longer knows a model. Until it notices that a worker died, it can't describe the models there. */
+/**
+ * False once a supervisor no longer knows a model. Until it notices that a worker died, it can't describe the
+ * models there.
+ */
 async function mayExist(supervisor: Supervisor, uid: string): Promise<boolean> {
   try {
     return (await supervisor.describe(uid)).state !== 'unknown'

@@ -28,7 +28,10 @@ export function toUid(engineId: string): string {
   return `dep-${engineId}`
 }
 
-/** Finds the supervisor of an engine's model; null if none has it. Throws SupervisorError if one does not respond. */
+/**
+ * Finds the supervisor of an engine's model; null if none has it. Throws SupervisorError if one does not
+ * respond.
+ */
 export async function locateModel(
   { supervisors, locations }: XinferenceContext,
   engineId: string,

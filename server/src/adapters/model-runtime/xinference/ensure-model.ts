@@ -38,7 +38,9 @@ async function launchModel(
   return 'phase' in placement ? placement : sendLaunch(context, supervisor, spec, { ...choice, ...placement })
 }
 
-/** Launches the model of an uploaded file, which one engine at a time downloads to the workers of a cluster. */
+/**
+ * Launches the model of an uploaded file, which one engine at a time downloads to the workers of a cluster.
+ */
 async function ensureUpload(
   context: XinferenceContext,
   supervisor: Supervisor,
@@ -133,7 +135,9 @@ async function readLaunchResponse(
   return { phase: 'failed', ...toEngineFailure(response.detail, 'launch_rejected') }
 }
 
-/** Takes over a model that already has the uid, from a launch whose response was lost or from another worker. */
+/**
+ * Takes over a model that already has the uid, from a launch whose response was lost or from another worker.
+ */
 async function adoptExisting(
   context: XinferenceContext,
   supervisor: Supervisor,

@@ -2,13 +2,19 @@ import type { EngineError, EngineErrorResponse, EngineFailure } from '../../../p
 import { readEngineError as readError } from '../engine-errors.ts'
 import { classifyReport } from '../engine-failures.ts'
 
-/** A supervisor is unreachable or sent an invalid response. Transient: retry later. `message` has no period at the end. */
+/**
+ * A supervisor is unreachable or sent an invalid response. Transient: retry later. `message` has no period at
+ * the end.
+ */
 export class SupervisorError extends Error {}
 
 const maxMessageLength = 400
 const noReason = 'no reason given'
 
-/** Makes a supervisor's error text presentable: removes the actor's address, joins lines, and limits the length. */
+/**
+ * Makes a supervisor's error text presentable: removes the actor's address, joins lines, and limits the
+ * length.
+ */
 export function cleanText(text: string): string {
   const plain = hideCredentials(withoutAddress(text))
     .replace(/[\s\p{Cc}]+/gu, ' ')
@@ -49,7 +55,10 @@ function withoutAddress(text: string): string {
   return text.replace(/^(\s*\[address=[^\]]*\]\s*)+/, '')
 }
 
-/** Xinference doesn't learn from llama.cpp why it could neither download nor load a file. 3.5.0 gives no reason at all. */
+/**
+ * Xinference doesn't learn from llama.cpp why it could neither download nor load a file. 3.5.0 gives no
+ * reason at all.
+ */
 export function explainUploadFailure<Failure extends EngineFailure>(failure: Failure): Failure {
   const { message: given } = failure
   if (!/failed to init server/i.test(given) && !given.includes(noReason)) return failure

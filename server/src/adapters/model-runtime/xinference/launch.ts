@@ -23,7 +23,10 @@ export function nameInXinference({ engines, modelName }: ModelVariant): string {
   return engines.xinference?.modelName ?? modelName
 }
 
-/** Chooses the engine for a variant among those the cluster can run now, or explains why none can. Throws SupervisorError. */
+/**
+ * Chooses the engine for a variant among those the cluster can run now, or explains why none can. Throws
+ * SupervisorError.
+ */
 export async function chooseEngine(
   supervisor: Supervisor,
   variant: ModelVariant,
@@ -91,7 +94,9 @@ interface LaunchSettings {
   workerIp: string | null
   /** The share of each GPU's memory that the engine may use */
   gpuMemoryShare: number
-  /** Where the engine downloads its uploaded file, and where it keeps it; null for models of Xinference's list */
+  /**
+   * Where the engine downloads its uploaded file, and where it keeps it; null for models of Xinference's list
+   */
   upload: { url: string; path: string } | null
 }
 
@@ -129,7 +134,8 @@ function toEngineOptions(
   engine: string,
   gpuMemoryShare: number,
 ): Record<string, unknown> {
-  // Without this option thoughts are part of the answer. Xinference fails on it for models whose tags it doesn't know.
+  // Without this option thoughts are part of the answer. Xinference fails on it for models whose tags it
+  // doesn't know.
   const reasoning = variant.engines.xinference?.separatesReasoning === true ? { reasoning_content: true } : {}
   switch (engine.toLowerCase()) {
     case 'vllm':

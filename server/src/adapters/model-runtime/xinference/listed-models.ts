@@ -6,12 +6,14 @@ import type { ModelInstance, Supervisor } from './supervisor.ts'
 const pollMilliseconds = 1_000
 /** So old a list says nothing anymore. */
 const maxAgeMilliseconds = 3_000
-/** A supervisor that has lost more models at once has restarted. It is not asked about each at the same time. */
+/**
+ * A supervisor that has lost more models at once has restarted. It is not asked about each at the same time.
+ */
 const maxLosses = 100
 
 /**
- * The models of one cluster that serve. Three requests a second list them, however many models there are. Questions about other models go
- * to the supervisor itself. The first question starts the requests.
+ * The models of one cluster that serve. Three requests a second list them, however many models there are.
+ * Questions about other models go to the supervisor itself. The first question starts the requests.
  */
 export class ListedModels {
   readonly #supervisor: Supervisor
@@ -64,7 +66,10 @@ export class ListedModels {
     }
   }
 
-  /** The models whose instance is READY, which a worker lists, and whose worker has passed its last health check. */
+  /**
+   * The models whose instance is READY, which a worker lists, and whose worker has passed its last health
+   * check.
+   */
   async #listServed(): Promise<Map<string, ModelInstance>> {
     const supervisor = this.#supervisor
     const [status, models, instances] = await Promise.all([

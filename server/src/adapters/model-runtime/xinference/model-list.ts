@@ -36,7 +36,10 @@ export class ModelList {
     this.#patience = patience
   }
 
-  /** Resolves to a function that says why no cluster can launch a variant. Clusters whose lists are unknown count as able to. */
+  /**
+   * Resolves to a function that says why no cluster can launch a variant. Clusters whose lists are unknown
+   * count as able to.
+   */
   async read(loadsUploads: boolean): Promise<ModelAvailability> {
     const byType = new Map(
       await Promise.all(modelTypes.map(async (type) => [type, await this.#readAll(type)] as const)),
@@ -80,7 +83,10 @@ export class ModelList {
   }
 }
 
-/** Asks a cluster for its list, and notes when to ask again. A request without an answer may still occupy the workers. */
+/**
+ * Asks a cluster for its list, and notes when to ask again. A request without an answer may still occupy the
+ * workers.
+ */
 async function ask(supervisor: Supervisor, type: ModelVariant['modelType'], list: KnownList): Promise<void> {
   let wait = pauseAfterFailure
   try {

@@ -14,15 +14,18 @@ export interface ObserveOptions {
   isLaunch: boolean
 }
 
-/** The state of a model. `unlisted`: its instance is READY but Xinference does not list it, which normally lasts a moment. */
+/**
+ * The state of a model. `unlisted`: its instance is READY but Xinference does not list it, which normally
+ * lasts a moment.
+ */
 export type ModelObservation = EngineObservation | { phase: 'unlisted' }
 
 /** Xinference reports the download as the first 80 % of a launch. */
 const downloadFraction = 0.8
 
 /**
- * Reads the state of a model from its supervisor. Throws SupervisorError. After a failure Xinference no longer knows the model,
- * so the failure is read from the instance, its replicas and its events.
+ * Reads the state of a model from its supervisor. Throws SupervisorError. After a failure Xinference no
+ * longer knows the model, so the failure is read from the instance, its replicas and its events.
  */
 export async function observeModel(
   supervisor: Supervisor,
@@ -74,7 +77,10 @@ async function observeUnlisted(
   return { phase: 'failed', ...toFailure(last.event_content, options) }
 }
 
-/** True while engines that load in the background, such as vLLM, refuse requests. Xinference already lists their model. */
+/**
+ * True while engines that load in the background, such as vLLM, refuse requests. Xinference already lists
+ * their model.
+ */
 async function isLoading(supervisor: Supervisor, uid: string): Promise<boolean> {
   const replicas = await supervisor.listReplicas(uid)
   return replicas.some(({ status }) => status === 'CREATING' || status === 'LOADING')

@@ -4,8 +4,8 @@ import type { ModelObservation } from './observe.ts'
 /** Tracks how long an engine has been stalled. Kept in memory, so a restart of Berth resets it. */
 export interface ProgressTracker {
   /**
-   * Records an observation and returns it, or a failure if the download or start has stalled. Marks losses. `downloadMs` is how long a
-   * download without progress may take.
+   * Records an observation and returns it, or a failure if the download or start has stalled. Marks losses.
+   * `downloadMs` is how long a download without progress may take.
    */
   record(engineId: string, observation: ModelObservation, downloadMs: number): EngineObservation
   clear(engineId: string): void
@@ -64,7 +64,10 @@ function toStalled(
     : { phase: 'failed', stage: 'health_check', code: 'readiness_timeout', message }
 }
 
-/** True if Xinference holds nothing for the engine until the next launch, because it dropped the model or never had it. */
+/**
+ * True if Xinference holds nothing for the engine until the next launch, because it dropped the model or
+ * never had it.
+ */
 function isLoss(
   observation: EngineObservation,
 ): observation is Extract<EngineObservation, { phase: 'absent' | 'failed' }> {

@@ -6,8 +6,8 @@ import type { XinferenceSettings } from './settings.ts'
 /** Berth's sign-in at one supervisor. Tokens are kept only in memory. */
 export interface SignIn {
   /**
-   * The `Authorization` header to send, or null if the supervisor requires none. `refused` is a header that it answered with 401.
-   * Concurrent callers share one sign-in. Throws SupervisorError if the sign-in fails.
+   * The `Authorization` header to send, or null if the supervisor requires none. `refused` is a header that
+   * it answered with 401. Concurrent callers share one sign-in. Throws SupervisorError if the sign-in fails.
    */
   authorize(refused?: string | null): Promise<string | null>
 }
@@ -110,7 +110,8 @@ function toCredential(body: unknown): Credential | null {
   return {
     header: `Bearer ${access_token}`,
     refreshToken: refresh_token ?? null,
-    // At least 10 s, so that clock skew does not renew the token on every request. A refused token is renewed anyway.
+    // At least 10 s, so that clock skew does not renew the token on every request. A refused token is renewed
+    // anyway.
     renewAt: Date.now() + Math.max(lifetime * 0.8, 10_000),
   }
 }

@@ -4,7 +4,10 @@ import type { ModelInstance, Supervisor } from './supervisor.ts'
 
 /** Terminates models. Tracks cancellations in flight, because Xinference takes up to a minute for one. */
 export interface Terminator {
-  /** Terminates a model in any state. Returns true once Xinference no longer knows the model. Throws SupervisorError. */
+  /**
+   * Terminates a model in any state. Returns true once Xinference no longer knows the model. Throws
+   * SupervisorError.
+   */
   terminate(supervisor: Supervisor, uid: string): Promise<boolean>
 }
 
@@ -38,7 +41,8 @@ export function createTerminator(): Terminator {
     async terminate(supervisor, uid) {
       const path = `/v1/models/${encodeURIComponent(uid)}`
       const response = await supervisor.request({ method: 'DELETE', path })
-      // 400 means that the model is unknown or still launching. The instance status below distinguishes the two.
+      // 400 means that the model is unknown or still launching. The instance status below distinguishes the
+      // two.
       if (response.status >= 500) {
         throw new SupervisorError(`${supervisor.clusterId} could not terminate the model: ${response.detail}`)
       }

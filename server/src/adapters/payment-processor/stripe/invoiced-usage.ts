@@ -51,8 +51,8 @@ function priceIdOf({ pricing }: Stripe.InvoiceLineItem): string {
 }
 
 /**
- * The period whose usage an invoice charges: that of its lines, which is the service period by Stripe's documentation. Only the
- * invoice at the end of a period has it too, also if nothing was used at its start.
+ * The period whose usage an invoice charges: that of its lines, which is the service period by Stripe's
+ * documentation. Only the invoice at the end of a period has it too, also if nothing was used at its start.
  */
 function toUsagePeriod(
   { billing_reason: reason, period_start: start, period_end: end }: Stripe.Invoice,
@@ -73,8 +73,9 @@ function readLine(line: Stripe.InvoiceLineItem): Charged {
 }
 
 /**
- * What a draft's line will charge. The line has the usage at the draft's creation, and Stripe recounts it when it finalizes the
- * invoice: the usage since then is added, so that a difference that the draft already has is kept.
+ * What a draft's line will charge. The line has the usage at the draft's creation, and Stripe recounts it
+ * when it finalizes the invoice: the usage since then is added, so that a difference that the draft already
+ * has is kept.
  */
 async function countLine(
   stripe: Stripe,

@@ -35,7 +35,10 @@ export function toSetupSession(session: Stripe.Checkout.Session): SetupSession {
   }
 }
 
-/** Converts a subscription. Stripe keeps periods on the items; all items of a Berth subscription have the same period. */
+/**
+ * Converts a subscription. Stripe keeps periods on the items; all items of a Berth subscription have the same
+ * period.
+ */
 export function toSubscription(subscription: Stripe.Subscription): ProcessorSubscription {
   const [item] = subscription.items.data
   if (item === undefined) throw new Error(`The subscription ${subscription.id} has no items`)

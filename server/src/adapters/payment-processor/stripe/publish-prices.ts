@@ -14,7 +14,10 @@ export interface PublishReport {
   subscriptions: number
 }
 
-/** The prices that this installation currently publishes, oldest first: not replaced by a newer price and not retired. */
+/**
+ * The prices that this installation currently publishes, oldest first: not replaced by a newer price and not
+ * retired.
+ */
 export async function findMeteredPrices(stripe: Stripe, installation: string): Promise<Stripe.Price[]> {
   const mark = retiredMark(installation)
   return (await listBerthPrices(stripe)).filter(
@@ -22,7 +25,10 @@ export async function findMeteredPrices(stripe: Stripe, installation: string): P
   )
 }
 
-/** The metadata key of prices that an installation has retired; other installations of the account may still publish them. */
+/**
+ * The metadata key of prices that an installation has retired; other installations of the account may still
+ * publish them.
+ */
 function retiredMark(installation: string): string {
   return `retired_${installation}`
 }
@@ -38,9 +44,9 @@ function isCurrent(price: Stripe.Price): boolean {
 }
 
 /**
- * Creates missing products, meters and monthly prices, and updates live subscriptions. Stripe prices are immutable: for a new
- * amount, a new price takes over the lookup key and the old one is deactivated. Prices that are not in `prices` are retired: new
- * subscriptions omit them, live ones keep them.
+ * Creates missing products, meters and monthly prices, and updates live subscriptions. Stripe prices are
+ * immutable: for a new amount, a new price takes over the lookup key and the old one is deactivated. Prices
+ * that are not in `prices` are retired: new subscriptions omit them, live ones keep them.
  */
 export async function publishPrices(
   stripe: Stripe,

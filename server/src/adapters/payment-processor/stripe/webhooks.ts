@@ -6,8 +6,8 @@ import { fromSeconds } from './objects.ts'
 const toleranceSeconds = 300
 
 /**
- * Verifies `Stripe-Signature: t=…,v1=…` over the raw body (docs.stripe.com/webhooks/signature); null when it is invalid. The SDK
- * rejects only old timestamps, so future ones are rejected here.
+ * Verifies `Stripe-Signature: t=…,v1=…` over the raw body (docs.stripe.com/webhooks/signature); null when it
+ * is invalid. The SDK rejects only old timestamps, so future ones are rejected here.
  */
 export function readWebhook(
   stripe: Stripe,

@@ -10,8 +10,9 @@ const maxWaitMilliseconds = 10_000
 const pollMilliseconds = 50
 
 /**
- * Runs `work` under the account's lease, so that one process at a time calls the processor for an account without holding a
- * transaction open. The lease of a crashed process expires; throws `billing_busy` after ten seconds of waiting.
+ * Runs `work` under the account's lease, so that one process at a time calls the processor for an account
+ * without holding a transaction open. The lease of a crashed process expires; throws `billing_busy` after ten
+ * seconds of waiting.
  */
 export async function withLease<Result>(
   { db }: Pick<Services, 'db'>,

@@ -5,8 +5,8 @@ import type {
 } from '../../../ports/payment-processor.ts'
 
 /**
- * The allowed status transitions of a billing account. The processor moves it between `active` and `past_due`; only an operator
- * suspends and closes accounts, and no event reverts that.
+ * The allowed status transitions of a billing account. The processor moves it between `active` and
+ * `past_due`; only an operator suspends and closes accounts, and no event reverts that.
  */
 export const accountTransitions = {
   active: ['past_due', 'suspended', 'closed'],
@@ -26,7 +26,10 @@ export const billingModes = ['trial', 'postpaid'] as const satisfies readonly Bi
 /** Stripe's eight statuses, and `none` before the first subscription. */
 export type SubscriptionStatus = ProcessorSubscriptionStatus | 'none'
 
-/** The effect of each subscription status: `late` is live with an unpaid invoice, `ended` is no longer charged. */
+/**
+ * The effect of each subscription status: `late` is live with an unpaid invoice, `ended` is no longer
+ * charged.
+ */
 const standings = {
   none: 'ended',
   incomplete: 'late',
@@ -60,8 +63,8 @@ export interface SyncedState {
 }
 
 /**
- * Derives an account's state from its previous state and the processor's subscription. Events are not an input, so their order
- * and repetition don't matter. An account stays postpaid after its subscription ends.
+ * Derives an account's state from its previous state and the processor's subscription. Events are not an
+ * input, so their order and repetition don't matter. An account stays postpaid after its subscription ends.
  */
 export function deriveAccountState(
   account: SyncedState,
@@ -101,7 +104,9 @@ function nextStatus(status: AccountStatus, subscription: SubscriptionStatus): Ac
   return standings[subscription] === 'late' ? 'past_due' : 'active'
 }
 
-/** The error code that blocks new deployments; null when only the resource limit and the trial credit apply. */
+/**
+ * The error code that blocks new deployments; null when only the resource limit and the trial credit apply.
+ */
 export function findBlock(
   account: Pick<SyncedState, 'billing_mode' | 'status' | 'subscription_status'>,
   terms: { trial: boolean },

@@ -10,7 +10,10 @@ export type AccountChanges = Omit<
   'id' | 'organization_id' | 'lease_number' | 'leased_until' | 'updated_at'
 >
 
-/** The right to call the processor for one account. `number` is a fencing token: writes with an old number are rejected. */
+/**
+ * The right to call the processor for one account. `number` is a fencing token: writes with an old number are
+ * rejected.
+ */
 export interface AccountLease {
   accountId: number
   number: number
@@ -165,7 +168,10 @@ export async function setSyncedAt(
     .execute()
 }
 
-/** How many instances an organization's deployments may have, all but failed and terminated ones. Its limit counts them. */
+/**
+ * How many instances an organization's deployments may have, all but failed and terminated ones. Its limit
+ * counts them.
+ */
 export async function countActiveInstances(db: Database, organizationId: number): Promise<number> {
   const { count } = await db
     .selectFrom('deployments')

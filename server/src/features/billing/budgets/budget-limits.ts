@@ -22,8 +22,8 @@ export interface Start {
 }
 
 /**
- * What is spent of the budgets that could block a start. Call it before the transaction of `assertBudgetsAllow`, because it opens its
- * own snapshot.
+ * What is spent of the budgets that could block a start. Call it before the transaction of
+ * `assertBudgetsAllow`, because it opens its own snapshot.
  */
 export async function readBlockingBudgets(
   deps: Deps,
@@ -45,8 +45,8 @@ function readBlockingStandings(
 }
 
 /**
- * Throws `budget_exhausted` if a budget blocks the start. Call it in the transaction that inserts the deployment, after the account is
- * locked: concurrent starts are counted one after the other.
+ * Throws `budget_exhausted` if a budget blocks the start. Call it in the transaction that inserts the
+ * deployment, after the account is locked: concurrent starts are counted one after the other.
  */
 export async function assertBudgetsAllow(
   transaction: DatabaseTransaction,
@@ -74,8 +74,8 @@ export async function listBudgetsOf(
 }
 
 /**
- * A sentence that says which budget blocks a start and by how much its limit was passed; null if none does. `budgets` are those of the
- * organization, if the caller has just read them.
+ * A sentence that says which budget blocks a start and by how much its limit was passed; null if none does.
+ * `budgets` are those of the organization, if the caller has just read them.
  */
 export async function findBudgetBlock(
   deps: Deps,
@@ -118,8 +118,8 @@ const budgetNames = {
 } as const
 
 /**
- * Hardware is a rate: what would pass the limit within one minute counts as passing it now. `perHour` is what all instances in the scope
- * cost, those of the start and of others that start included.
+ * Hardware is a rate: what would pass the limit within one minute counts as passing it now. `perHour` is what
+ * all instances in the scope cost, those of the start and of others that start included.
  */
 export function explainBlock(
   standing: Pick<BudgetStanding, 'budget' | 'spent' | 'pending' | 'periodEnd'>,

@@ -13,7 +13,10 @@ const dayMilliseconds = 24 * 3_600_000
 /** A forecast is an estimate, and a share of a period has no end of digits. */
 const forecastDecimals = 6
 
-/** A budget with what was spent of it in the current billing period. Amounts are decimal strings in the account's currency. */
+/**
+ * A budget with what was spent of it in the current billing period. Amounts are decimal strings in the
+ * account's currency.
+ */
 export interface BudgetStanding {
   budget: Budget
   periodStart: Date

@@ -7,8 +7,8 @@ import { blocked } from '../account/errors.ts'
 import { countActiveInstances, ensureAccount, lockAccount } from '../account/store.ts'
 
 /**
- * The cost of an organization's trial usage, a decimal string; null for a postpaid organization. Call it before the transaction
- * of `assertCanDeploy`, because it opens its own snapshot.
+ * The cost of an organization's trial usage, a decimal string; null for a postpaid organization. Call it
+ * before the transaction of `assertCanDeploy`, because it opens its own snapshot.
  */
 export async function readTrialUsage(
   deps: Pick<Services, 'db' | 'config' | 'clock' | 'prices'>,
@@ -19,7 +19,9 @@ export async function readTrialUsage(
   return account.billing_mode === 'trial' ? sumAmount(deps, organizationId) : null
 }
 
-/** Throws when the deployments of an organization may have more instances than its limit. Locks the account. */
+/**
+ * Throws when the deployments of an organization may have more instances than its limit. Locks the account.
+ */
 export async function assertWithinLimit(
   transaction: DatabaseTransaction,
   { config, clock }: Pick<Services, 'config' | 'clock'>,
@@ -49,8 +51,8 @@ function isUsedUp({ config }: Pick<Services, 'config'>, trialUse: string): boole
 }
 
 /**
- * Throws when billing blocks another deployment. Locks the account until the transaction, which inserts the deployment, ends:
- * concurrent requests are counted one after the other.
+ * Throws when billing blocks another deployment. Locks the account until the transaction, which inserts the
+ * deployment, ends: concurrent requests are counted one after the other.
  */
 export async function assertCanDeploy(
   transaction: DatabaseTransaction,

@@ -24,8 +24,8 @@ export async function insertActivationCheckout(
 }
 
 /**
- * Activates billing with the card of a completed checkout that was opened for that. A checkout that fails for good, for example
- * because the card is declined, is finished too: a person can activate with another card.
+ * Activates billing with the card of a completed checkout that was opened for that. A checkout that fails for
+ * good, for example because the card is declined, is finished too: a person can activate with another card.
  */
 export async function finishActivationCheckouts(
   deps: Deps,

@@ -60,7 +60,10 @@ export async function refuseActivation(db: Database, id: string, at: Date): Prom
     .execute()
 }
 
-/** Completes the pending activation of an account that now has a live subscription; returns the resulting auto-charge fields. */
+/**
+ * Completes the pending activation of an account that now has a live subscription; returns the resulting
+ * auto-charge fields.
+ */
 export async function finishActivations(
   transaction: DatabaseTransaction,
   state: SyncedState,

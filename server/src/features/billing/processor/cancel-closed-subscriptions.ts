@@ -12,8 +12,8 @@ type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 const countDelay = sql`interval '30 minutes'`
 
 /**
- * Cancels the subscriptions of closed accounts once their last usage has been reported. The account's status is the task, so a run
- * that crashes is repeated by the next one.
+ * Cancels the subscriptions of closed accounts once their last usage has been reported. The account's status
+ * is the task, so a run that crashes is repeated by the next one.
  */
 export async function cancelClosedSubscriptions(deps: Deps): Promise<void> {
   for (const account of await listPostpaidAccounts(deps.db)) {

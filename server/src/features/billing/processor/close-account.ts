@@ -1,6 +1,9 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 
-/** Closes an organization's billing account: no new deployment, no new activation. Usage so far is still billed. */
+/**
+ * Closes an organization's billing account: no new deployment, no new activation. Usage so far is still
+ * billed.
+ */
 export async function closeAccount(
   transaction: DatabaseTransaction,
   organizationId: number,

@@ -32,8 +32,8 @@ export async function storeEvent(
 }
 
 /**
- * Applies an event by syncing its account with the processor; the event's content is ignored. Skips events before the last sync.
- * A completed checkout may activate billing.
+ * Applies an event by syncing its account with the processor; the event's content is ignored. Skips events
+ * before the last sync. A completed checkout may activate billing.
  */
 export async function applyBillingEvent(
   deps: Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'jobs' | 'payments'>,

@@ -1,8 +1,8 @@
 import type { Services } from '../../../services.ts'
 
 /**
- * Makes the only saved card of a customer the default. Stripe's checkout saves a card without doing so, and invoices without a
- * default card can't be charged.
+ * Makes the only saved card of a customer the default. Stripe's checkout saves a card without doing so, and
+ * invoices without a default card can't be charged.
  */
 export async function makeOnlyCardDefault(
   { payments }: Pick<Services, 'payments'>,

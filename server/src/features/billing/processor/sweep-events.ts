@@ -18,7 +18,10 @@ const batchSize = 500
 
 type Deps = Pick<Services, 'db' | 'config' | 'jobs' | 'clock' | 'payments' | 'log'>
 
-/** Backfills events whose webhook never arrived, requeues overdue events and activations, and deletes old events. */
+/**
+ * Backfills events whose webhook never arrived, requeues overdue events and activations, and deletes old
+ * events.
+ */
 export async function sweepBillingEvents(deps: Deps): Promise<void> {
   await backfillMissedEvents(deps)
   await requeueOverdue(deps)
@@ -43,8 +46,8 @@ async function backfillMissedEvents(deps: Deps): Promise<void> {
 }
 
 /**
- * Syncs every postpaid account on the first sweep of a processor account or installation name (derived from SECRET_KEY): missing
- * customers cause no events, and live subscriptions must get the new installation name.
+ * Syncs every postpaid account on the first sweep of a processor account or installation name (derived from
+ * SECRET_KEY): missing customers cause no events, and live subscriptions must get the new installation name.
  */
 async function resyncPostpaidAccounts(deps: Deps): Promise<void> {
   for (const { id } of await listPostpaidAccounts(deps.db)) {

@@ -19,7 +19,10 @@ export async function findSweptUntil(
   return swept?.swept_until
 }
 
-/** Stores the time of the last sweep and deletes those of other processor accounts: a return to one of them needs a full sync. */
+/**
+ * Stores the time of the last sweep and deletes those of other processor accounts: a return to one of them
+ * needs a full sync.
+ */
 export async function setSweptUntil(
   db: Database,
   account: string,

@@ -15,8 +15,9 @@ import { lockLeasedAccount, readDatabaseClock, setSyncedAt, updateAccount } from
 import type { AccountChanges, AccountLease, BillingAccount } from '../account/store.ts'
 
 /**
- * Applies the processor's subscription to the account and completes pending activations. `readAt`: when the subscription was
- * requested; `actor`: who made the change, the server by default. Throws `billing_busy` when the lease has expired.
+ * Applies the processor's subscription to the account and completes pending activations. `readAt`: when the
+ * subscription was requested; `actor`: who made the change, the server by default. Throws `billing_busy` when
+ * the lease has expired.
  */
 export async function applySubscription(
   { db, config, clock }: Pick<Services, 'db' | 'config' | 'clock'>,
@@ -70,7 +71,10 @@ async function recordChanges(
   })
 }
 
-/** Since when the card is charged automatically, and which user enabled it: null for a change on the processor's own pages. */
+/**
+ * Since when the card is charged automatically, and which user enabled it: null for a change on the
+ * processor's own pages.
+ */
 function deriveAutoCharge(
   account: BillingAccount,
   { collection_method: method }: SyncedState,
@@ -93,7 +97,10 @@ function changesOf(account: BillingAccount, fields: AccountChanges): AccountChan
   return changed.length === 0 ? null : Object.fromEntries(changed)
 }
 
-/** Syncs an account with the processor, unless its last sync is later than the event received at `eventReceivedAt`. */
+/**
+ * Syncs an account with the processor, unless its last sync is later than the event received at
+ * `eventReceivedAt`.
+ */
 export async function syncAccount(
   deps: Pick<Services, 'db' | 'config' | 'clock' | 'payments'>,
   accountId: number,

@@ -5,8 +5,8 @@ type InvoiceLine = InvoicedUsage['lines'][number]
 export type BilledUsage = Omit<InvoiceLine, 'amount'>
 
 /**
- * One sentence about all prices whose usage or amount differs; null when there is none. Processors count whole units, so less than
- * one unit is no difference, and they round the amount of each line.
+ * One sentence about all prices whose usage or amount differs; null when there is none. Processors count
+ * whole units, so less than one unit is no difference, and they round the amount of each line.
  */
 export function describeDifference(
   used: readonly BilledUsage[],
@@ -28,8 +28,8 @@ export function describeDifference(
 }
 
 /**
- * Compares the amount of lines that have the ledger's quantity with quantity × unit amount. Each line may be off by half of the
- * currency's smallest unit, and a draft's, which is rounded twice, by a whole one.
+ * Compares the amount of lines that have the ledger's quantity with quantity × unit amount. Each line may be
+ * off by half of the currency's smallest unit, and a draft's, which is rounded twice, by a whole one.
  */
 function describeAmount(
   price: string,

@@ -14,8 +14,8 @@ import type { BillingAccount } from '../account/store.ts'
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'payments'>
 
 /**
- * Writes the proof of an invoice: the sealed hours of its period, and hours before that were reported late, with the lines of the
- * processor. Throws `not_found` for an invoice that the organization does not have.
+ * Writes the proof of an invoice: the sealed hours of its period, and hours before that were reported late,
+ * with the lines of the processor. Throws `not_found` for an invoice that the organization does not have.
  */
 export async function openInvoiceProof(
   deps: Deps,
@@ -78,7 +78,10 @@ interface InvoiceHour {
   isCharged: boolean
 }
 
-/** The sealed hours around an invoice's period. The invoice charges those whose meter event has a time in its period. */
+/**
+ * The sealed hours around an invoice's period. The invoice charges those whose meter event has a time in its
+ * period.
+ */
 async function listHours(
   db: Database,
   account: BillingAccount,

@@ -35,8 +35,8 @@ export async function reconcileUsageReports(
 }
 
 /**
- * Reconciles the unconfirmed reports of one price and customer. Lost reports are sent again; a total that matches neither case
- * is left for a person, because a guess could charge twice.
+ * Reconciles the unconfirmed reports of one price and customer. Lost reports are sent again; a total that
+ * matches neither case is left for a person, because a guess could charge twice.
  */
 async function reconcilePrice(
   { db, clock, payments, log }: Deps,

@@ -5,7 +5,10 @@ import { isLive, subscriptionStatuses } from '../account/account-state.ts'
 
 /** Reports must be confirmed within this time. */
 const confirmationDeadline = sql`interval '2 hours'`
-/** Sealed usage must have a report within this time; it may wait for a new subscription or the end of an outage. */
+/**
+ * Sealed usage must have a report within this time; it may wait for a new subscription or the end of an
+ * outage.
+ */
 const reportDeadline = sql`interval '1 day'`
 
 const liveStatuses = subscriptionStatuses.filter(isLive)
@@ -14,8 +17,8 @@ const liveStatuses = subscriptionStatuses.filter(isLive)
 const differenceRetention = sql`interval '35 days'`
 
 /**
- * Finds usage of postpaid organizations that was not reported to the processor, reports without a confirmation, and invoices that
- * differ from the ledger.
+ * Finds usage of postpaid organizations that was not reported to the processor, reports without a
+ * confirmation, and invoices that differ from the ledger.
  */
 export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>): UsageCheck[] {
   return [

@@ -26,7 +26,10 @@ export async function readAccountUsage(
   }
 }
 
-/** Running deployments continue after the credit is used up, so `used` can exceed `granted`; `remaining` is never negative. */
+/**
+ * Running deployments continue after the credit is used up, so `used` can exceed `granted`; `remaining` is
+ * never negative.
+ */
 function toTrialCredit(granted: string, used: string) {
   const left = subtract(granted, used)
   return { granted: formatDecimal(granted), used, remaining: left.startsWith('-') ? '0' : left }

@@ -10,8 +10,8 @@ export interface UsageDays {
 }
 
 /**
- * The requested days; `from` defaults to the first day of the billing period and `to` to today. Throws `invalid_date_range` for a
- * reversed range and for more than 92 days.
+ * The requested days; `from` defaults to the first day of the billing period and `to` to today. Throws
+ * `invalid_date_range` for a reversed range and for more than 92 days.
  */
 export function chooseUsageDays(
   requested: { from?: string | undefined; to?: string | undefined },

@@ -14,8 +14,8 @@ export interface CatalogFile {
 }
 
 /**
- * Reads and validates a catalog file, and resolves relative weight files against its folder. Throws one Error that lists every
- * mistake with its line and its path in the document.
+ * Reads and validates a catalog file, and resolves relative weight files against its folder. Throws one Error
+ * that lists every mistake with its line and its path in the document.
  */
 export function readCatalogFile(path: string): CatalogFile {
   const models = readYamlFile(path, 'catalog', (content) => {

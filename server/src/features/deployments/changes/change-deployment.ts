@@ -32,9 +32,9 @@ export type DeploymentWishes = {
 }
 
 /**
- * Changes what a deployment must be able to serve, its alias, its policy, and whether it is shared. A deployment that doesn't serve yet moves
- * to hardware that is large enough; a running one starts a larger instance first. Throws `deployment_ended`, `no_feasible_instance` and
- * `adapter_not_supported`.
+ * Changes what a deployment must be able to serve, its alias, its policy, and whether it is shared. A
+ * deployment that doesn't serve yet moves to hardware that is large enough; a running one starts a larger
+ * instance first. Throws `deployment_ended`, `no_feasible_instance` and `adapter_not_supported`.
  */
 export async function changeDeployment(
   deps: Deps,
@@ -86,7 +86,10 @@ type ChangedColumns = Partial<
   >
 >
 
-/** The columns and the event of a change; null if nothing changes. `asksForMore` is true if other hardware may be needed. */
+/**
+ * The columns and the event of a change; null if nothing changes. `asksForMore` is true if other hardware may
+ * be needed.
+ */
 function toChange(
   deployment: Deployment,
   wishes: Omit<DeploymentWishes, 'adapters'> & { adapters: ModelAdapter[] | undefined },

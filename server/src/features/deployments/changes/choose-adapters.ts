@@ -16,8 +16,8 @@ type Served = Pick<
 type AdapterEngine = RuntimeEngine & { adapters: AdapterServing }
 
 /**
- * The adapters with these ids, as the deployment keeps them. It must be able to serve each: an adapter of its model that its organization
- * sees, in the format of its engine. Throws `adapter_not_supported`.
+ * The adapters with these ids, as the deployment keeps them. It must be able to serve each: an adapter of its
+ * model that its organization sees, in the format of its engine. Throws `adapter_not_supported`.
  */
 export async function chooseAdapters(
   deps: Pick<Services, 'db' | 'runtime'>,

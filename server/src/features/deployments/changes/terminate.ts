@@ -9,7 +9,9 @@ import { accessDeployment } from '../state/access-deployment.ts'
 import { getDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 
-/** Starts terminating a deployment from any status. Does nothing if it is already terminating or terminated. */
+/**
+ * Starts terminating a deployment from any status. Does nothing if it is already terminating or terminated.
+ */
 export async function terminateDeployment(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
@@ -49,8 +51,8 @@ export async function terminateWithin(
 }
 
 /**
- * Has the workers release all instances. A worker that holds the lease doesn't know of this change, but it can't write anymore: the status
- * of the deployment has changed.
+ * Has the workers release all instances. A worker that holds the lease doesn't know of this change, but it
+ * can't write anymore: the status of the deployment has changed.
  */
 async function releaseInstances(
   transaction: DatabaseTransaction,

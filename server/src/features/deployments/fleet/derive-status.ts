@@ -8,7 +8,10 @@ export type DerivedColumns = Pick<Deployment, 'status' | 'waiting_for' | 'status
 type Wish = Pick<Deployment, 'status' | 'wanted' | 'failure_reason'>
 type InstanceState = Pick<Instance, 'status' | 'waiting_for' | 'status_message' | 'progress'>
 
-/** What a deployment shows for its live instances, oldest first: what the oldest running one waits for, if there is one. */
+/**
+ * What a deployment shows for its live instances, oldest first: what the oldest running one waits for, if
+ * there is one.
+ */
 export function deriveStatus(deployment: Wish, instances: readonly InstanceState[]): DerivedColumns {
   const shown = instances.find(({ status }) => status === 'running') ?? instances[0]
   return {

@@ -2,7 +2,10 @@ import { readLoads } from '../serving/instance-loads.ts'
 import { moveInstance, timeInStatus } from './step.ts'
 import type { StepContext, StepResult } from './step.ts'
 
-/** After this time every server process has seen that the instance drains, and has reported the requests that it admitted before. */
+/**
+ * After this time every server process has seen that the instance drains, and has reported the requests that
+ * it admitted before.
+ */
 const noticeMilliseconds = 3_000
 /** How long requests may go on at the instance of a deployment that falls asleep */
 const sleepMilliseconds = 30_000

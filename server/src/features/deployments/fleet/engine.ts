@@ -15,7 +15,10 @@ import { measureStart } from './measure-transition.ts'
 import { changeInstance, moveInstance, pollDelay, toContext, toMetered } from './step.ts'
 import type { StepContext, StepResult } from './step.ts'
 
-/** How long an instance may wait for an unreachable runtime before its first start; a running one waits indefinitely. */
+/**
+ * How long an instance may wait for an unreachable runtime before its first start; a running one waits
+ * indefinitely.
+ */
 const unreachableTimeout = 10 * 60_000
 
 /** The step for `deploying`: starts the engine and waits until it is ready. */
@@ -127,7 +130,10 @@ async function handleStart(
     : waitForStart(next, 'engine_startup', waiting)
 }
 
-/** The engine of a running instance may restart by itself. Clearing `engine_url` makes the gateway answer 503 meanwhile. */
+/**
+ * The engine of a running instance may restart by itself. Clearing `engine_url` makes the gateway answer 503
+ * meanwhile.
+ */
 async function waitForStart(
   context: StepContext,
   stage: FailureStage,
@@ -152,8 +158,8 @@ function getProgress({
 }
 
 /**
- * An unreachable engine may still be serving requests, so a running instance stays `running` and only reports the problem. One that
- * has never run fails after the timeout.
+ * An unreachable engine may still be serving requests, so a running instance stays `running` and only reports
+ * the problem. One that has never run fails after the timeout.
  */
 async function waitForRuntime(context: StepContext, message: string): Promise<StepResult> {
   const now = context.deps.clock()
@@ -183,8 +189,9 @@ function getStartDelay({ instance, deps }: StepContext): number {
 }
 
 /**
- * Restarts a lost engine, or fails the deployment if `planRestart` does. The restart is counted even if the old engine hasn't stopped
- * yet, because the next pass continues with `ensureEngine`, which may no longer report the failure.
+ * Restarts a lost engine, or fails the deployment if `planRestart` does. The restart is counted even if the
+ * old engine hasn't stopped yet, because the next pass continues with `ensureEngine`, which may no longer
+ * report the failure.
  */
 async function restartEngine(context: StepContext, failure: InstanceFailure): Promise<StepResult> {
   const { instance, deps, pass } = context

@@ -21,8 +21,9 @@ type Wish = Pick<
 type Member = Pick<Instance, 'id' | 'status' | 'context_tokens' | 'parallel_sequences' | 'adapters'>
 
 /**
- * Plans the instances of a deployment that should have `count` of them while it is awake. Those with less than the owner asks for leave
- * first, then the newest. One at a time is replaced before it leaves, unless the hardware was refused. `instances` has the oldest first.
+ * Plans the instances of a deployment that should have `count` of them while it is awake. Those with less
+ * than the owner asks for leave first, then the newest. One at a time is replaced before it leaves, unless
+ * the hardware was refused. `instances` has the oldest first.
  */
 export function planInstances(deployment: Wish, count: number, instances: readonly Member[]): InstancePlan {
   const { wanted, failure_reason: failure, refusals } = deployment

@@ -67,7 +67,10 @@ function toColumns(deployment: Deployment, selection: Selection): Selected {
   }
 }
 
-/** The step for `provisioning`: allocates the instance, or switches to the next type that fits if it is refused. */
+/**
+ * The step for `provisioning`: allocates the instance, or switches to the next type that fits if it is
+ * refused.
+ */
 export async function provisionInstance(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
   if (needsOtherEngine(deployment, instance)) return resizeEngine(context)
@@ -138,7 +141,10 @@ async function waitForInstance(context: StepContext, message: string): Promise<S
   return { waitMilliseconds: Math.min(Math.max(elapsed / 4, pollDelay.starting), pollDelay.running) }
 }
 
-/** Switches to the next instance type that fits if the first one lacked capacity. Otherwise fails the deployment. */
+/**
+ * Switches to the next instance type that fits if the first one lacked capacity. Otherwise fails the
+ * deployment.
+ */
 async function tryNextOffer(
   context: StepContext,
   refusal: { code: FailureCode; message: string },
@@ -200,8 +206,8 @@ async function alertRefusal(
 }
 
 /**
- * Releases the hardware of an instance whose owner asks for something else than it can serve, and chooses other hardware. The instance must not
- * be serving.
+ * Releases the hardware of an instance whose owner asks for something else than it can serve, and chooses
+ * other hardware. The instance must not be serving.
  */
 export async function resizeEngine(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context

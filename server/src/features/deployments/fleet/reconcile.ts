@@ -22,10 +22,11 @@ const minute = 60 * second
 const provisioningTimeout = 10 * minute
 
 /**
- * Moves a deployment toward its target state until it has to wait, then releases the lease: starts and releases instances until there
- * are as many as it should have, and moves each that is due, step by step. A step reads the rows and asks the runtime instead of
- * trusting a message about what changed. `checkInterval` is the number of milliseconds between two checks of a running instance. Returns true
- * if the deployment is due again already.
+ * Moves a deployment toward its target state until it has to wait, then releases the lease: starts and
+ * releases instances until there are as many as it should have, and moves each that is due, step by step. A
+ * step reads the rows and asks the runtime instead of trusting a message about what changed. `checkInterval`
+ * is the number of milliseconds between two checks of a running instance. Returns true if the deployment is
+ * due again already.
  */
 export async function reconcileDeployment(
   deps: Deps,
@@ -79,7 +80,10 @@ function toNextSteps({ instances }: Pass, waits: ReadonlyMap<string, number | nu
   return instances.map(({ id }) => ({ instanceId: id, waitMilliseconds: waits.get(id) ?? null }))
 }
 
-/** Starts and releases instances as planned, and ends a deployment that has none left. Returns the ids of the changed ones. */
+/**
+ * Starts and releases instances as planned, and ends a deployment that has none left. Returns the ids of the
+ * changed ones.
+ */
 async function applyPlan(pass: Pass): Promise<string[]> {
   const plan = planInstances(pass.deployment, pass.deployment.wished_instances, pass.instances)
   const contextOf = (id: string) =>
@@ -141,8 +145,8 @@ const steps: Record<InstanceStatus, Step> = {
 }
 
 /**
- * Reports a transient error once and retries with a growing delay. Its text may reveal internals, so it goes to the log only. Only
- * `provisioning` ever gives up; every other status retries until it succeeds.
+ * Reports a transient error once and retries with a growing delay. Its text may reveal internals, so it goes
+ * to the log only. Only `provisioning` ever gives up; every other status retries until it succeeds.
  */
 async function retryLater(context: StepContext): Promise<StepResult> {
   const { instance, deps, deployment } = context

@@ -8,8 +8,8 @@ import type { InstanceChange, StepContext, StepResult } from './step.ts'
 import { holdsHardware } from '../state/instance-store.ts'
 
 /**
- * The step for `releasing`: saves the engine's log and releases all resources. The last instance of a terminated deployment ends it once
- * the runtime confirms.
+ * The step for `releasing`: saves the engine's log and releases all resources. The last instance of a
+ * terminated deployment ends it once the runtime confirms.
  */
 export async function releaseInstance(context: StepContext): Promise<StepResult> {
   const { instance, deps } = context

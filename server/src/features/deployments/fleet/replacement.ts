@@ -63,8 +63,8 @@ function isRelaunched(
 }
 
 /**
- * Stops the billing of hardware that was lost at `lostAt`, unless its loss is already recorded, and ends an outage of the runtime.
- * Returns undefined if another writer changed the deployment first.
+ * Stops the billing of hardware that was lost at `lostAt`, unless its loss is already recorded, and ends an
+ * outage of the runtime. Returns undefined if another writer changed the deployment first.
  */
 export async function recordLoss(context: StepContext, lostAt: LossTime): Promise<Instance | undefined> {
   const { deps, instance } = context

@@ -18,7 +18,10 @@ export type Deps = Pick<
 /** Milliseconds between two polls of the runtime, by what the instance waits for. */
 export const pollDelay = { starting: 500, stopping: 250, running: 5_000 }
 
-/** One pass of the reconciler over a leased deployment. Its writes keep `deployment` and `instances` up to date. */
+/**
+ * One pass of the reconciler over a leased deployment. Its writes keep `deployment` and `instances` up to
+ * date.
+ */
 export interface Pass {
   readonly deps: Deps
   readonly batches: PassBatches
@@ -32,7 +35,10 @@ export interface Pass {
   instances: readonly Instance[]
   /** True if another writer changed the deployment first: what the pass has read is outdated. */
   isOutdated: boolean
-  /** The last write. Each write derives the deployment's status from all instances, so their writes follow one another. */
+  /**
+   * The last write. Each write derives the deployment's status from all instances, so their writes follow one
+   * another.
+   */
   writing: Promise<unknown>
 }
 
@@ -49,8 +55,8 @@ export function toContext(pass: Pass, instance: Instance): StepContext {
 }
 
 /**
- * Either the delay until the next step (null for none), or the updated instance, whose next step runs immediately. `next: undefined`
- * means that another writer changed the deployment first.
+ * Either the delay until the next step (null for none), or the updated instance, whose next step runs
+ * immediately. `next: undefined` means that another writer changed the deployment first.
  */
 export type StepResult = { waitMilliseconds: number | null } | { next: Instance | undefined }
 export type Step = (context: StepContext) => Promise<StepResult>
@@ -95,8 +101,8 @@ export interface InstanceChange {
 }
 
 /**
- * Moves an instance to another status, where it waits for nothing yet. Returns undefined if another writer changed the deployment
- * first.
+ * Moves an instance to another status, where it waits for nothing yet. Returns undefined if another writer
+ * changed the deployment first.
  */
 export function moveInstance<From extends InstanceStatus>(
   context: StepContext,
@@ -106,7 +112,9 @@ export function moveInstance<From extends InstanceStatus>(
   return write(context, from, to, { waiting: null, ...change })
 }
 
-/** Changes an instance without moving it. Returns undefined if another writer changed the deployment first. */
+/**
+ * Changes an instance without moving it. Returns undefined if another writer changed the deployment first.
+ */
 export function changeInstance(context: StepContext, change: InstanceChange): Promise<Instance | undefined> {
   return write(context, context.instance.status, context.instance.status, change)
 }
@@ -160,7 +168,10 @@ interface PassChange extends Pick<InstanceChange, 'deployment' | 'spans' | 'hook
   at: Date
 }
 
-/** Writes a change that leaves the deployment with these instances. Returns false if another writer changed the deployment first. */
+/**
+ * Writes a change that leaves the deployment with these instances. Returns false if another writer changed
+ * the deployment first.
+ */
 async function writePass(
   pass: Pass,
   instances: readonly Instance[],

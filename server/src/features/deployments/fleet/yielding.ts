@@ -22,8 +22,8 @@ interface YieldingDeployment {
 }
 
 /**
- * Finds hardware of this type that another deployment may give up. Puts the one to sleep that has been idle longest, unless one falls asleep
- * already. Returns false if there is none: waiting is useless.
+ * Finds hardware of this type that another deployment may give up. Puts the one to sleep that has been idle
+ * longest, unless one falls asleep already. Returns false if there is none: waiting is useless.
  */
 export async function askForHardware(
   deps: Pick<Services, 'db' | 'clock'>,

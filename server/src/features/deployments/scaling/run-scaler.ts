@@ -27,8 +27,9 @@ type Windows = Map<string, LoadSample[]>
 const intervalMilliseconds = 2_000
 
 /**
- * Decides every two seconds how many instances deployments should have, until stopped. Every worker does so, with samples that it has taken
- * itself; the first one that reaches a decision writes it, and the reconciler follows.
+ * Decides every two seconds how many instances deployments should have, until stopped. Every worker does so,
+ * with samples that it has taken itself; the first one that reaches a decision writes it, and the reconciler
+ * follows.
  */
 export function runScaler(deps: Deps): { stop(): Promise<void> } {
   const windows: Windows = new Map()

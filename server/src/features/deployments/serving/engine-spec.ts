@@ -13,7 +13,10 @@ export function deriveEngineKey(secretKey: string, deploymentId: string): string
   return createHmac('sha256', secretKey).update(`engine:${deploymentId}`).digest('base64url')
 }
 
-/** Separates an organization's cached prompts from those of others. Nobody outside can guess it, so timing tells nothing about them. */
+/**
+ * Separates an organization's cached prompts from those of others. Nobody outside can guess it, so timing
+ * tells nothing about them.
+ */
 export function deriveCacheSalt(secretKey: string, organizationId: number): string {
   return createHmac('sha256', secretKey).update(`cache-salt:${organizationId}`).digest('base64url')
 }

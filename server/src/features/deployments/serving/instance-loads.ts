@@ -24,8 +24,8 @@ export interface InstanceLoad {
 const reportSeconds = 15
 
 /**
- * Records the load of a process at these instances, which it has used since its last report. Requests that wait for a deployment are load of
- * its oldest instance, which starts.
+ * Records the load of a process at these instances, which it has used since its last report. Requests that
+ * wait for a deployment are load of its oldest instance, which starts.
  */
 export async function reportLoads(
   db: Database,

@@ -21,7 +21,10 @@ export interface LostAccess<Each> {
   error: ApplicationError
 }
 
-/** Finds the requests whose session has ended, and those whose caller may not call some of their deployments anymore. */
+/**
+ * Finds the requests whose session has ended, and those whose caller may not call some of their deployments
+ * anymore.
+ */
 export async function findLostAccess<Each extends Access>(
   db: Database,
   accesses: readonly Each[],

@@ -3,9 +3,10 @@ import { notify } from '../../../database/notifications.ts'
 import type { Database } from '../../../database/tables.ts'
 
 /**
- * Makes an instance due immediately because its engine did not answer, or because the runtime reports that it has started or is lost. A
- * report also counts while a pass is in progress, which may have asked the runtime before. Of many unanswered requests one causes a check:
- * if the deployment is due within a second of now, its schedule stays.
+ * Makes an instance due immediately because its engine did not answer, or because the runtime reports that it
+ * has started or is lost. A report also counts while a pass is in progress, which may have asked the runtime
+ * before. Of many unanswered requests one causes a check: if the deployment is due within a second of now,
+ * its schedule stays.
  */
 export async function reportEngine(
   db: Database,

@@ -34,7 +34,10 @@ export interface ServingDeployment extends DeploymentOwnership {
   /** Whether a request wakes it, or waits until it is awake */
   isWaking: boolean
   createdAt: Date
-  /** The longest request that its oldest instance takes, or took before it slept, in tokens; null before one is chosen */
+  /**
+   * The longest request that its oldest instance takes, or took before it slept, in tokens; null before one
+   * is chosen
+   */
   contextTokens: number | null
   /** Those whose engine is ready and has the adapter, oldest first */
   instances: readonly ServingInstance[]
@@ -56,10 +59,11 @@ export interface ServingInstance {
 }
 
 /**
- * Resolves the `model` of a request among the viewer's deployments that aren't terminating, then among those that others share with the
- * viewer's current organization: the one with this id or `inference_model_uid`, otherwise all with this alias, otherwise
- * all with this model name or an adapter of this name, newest first, otherwise for `base:adapter` those that `base` names and that have the
- * adapter. A name that none has may be another spelling of one in the catalog, or the catalog's id.
+ * Resolves the `model` of a request among the viewer's deployments that aren't terminating, then among those
+ * that others share with the viewer's current organization: the one with this id or `inference_model_uid`,
+ * otherwise all with this alias, otherwise all with this model name or an adapter of this name, newest first,
+ * otherwise for `base:adapter` those that `base` names and that have the adapter. A name that none has may be
+ * another spelling of one in the catalog, or the catalog's id.
  */
 export async function resolveDeployments(
   { db }: Pick<Services, 'db'>,
@@ -136,8 +140,8 @@ function lazily<Value>(read: () => Promise<Value>): () => Promise<Value> {
 }
 
 /**
- * Returns the deployments that a person may call now. Throws if there is none: the refusal of the first one, or what `toUnknown` returns
- * if the person must not learn that it exists.
+ * Returns the deployments that a person may call now. Throws if there is none: the refusal of the first one,
+ * or what `toUnknown` returns if the person must not learn that it exists.
  */
 export function requireCallable<Each extends DeploymentOwnership>(
   person: Person,
@@ -153,8 +157,8 @@ export function requireCallable<Each extends DeploymentOwnership>(
 }
 
 /**
- * The running and sleeping deployments that the viewer may call now, newest first: their own, and those that others share. A deployment is
- * followed by the same one with each of its adapters.
+ * The running and sleeping deployments that the viewer may call now, newest first: their own, and those that
+ * others share. A deployment is followed by the same one with each of its adapters.
  */
 export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,

@@ -10,8 +10,9 @@ import { findDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
 /**
- * The deployment with this id, if the viewer may do this with it now. Throws `NotFoundError` if the id is malformed or unknown, or the
- * deployment is none of the viewer's business, and the refusal of its organization otherwise. Records a refused change.
+ * The deployment with this id, if the viewer may do this with it now. Throws `NotFoundError` if the id is
+ * malformed or unknown, or the deployment is none of the viewer's business, and the refusal of its
+ * organization otherwise. Records a refused change.
  */
 export async function accessDeployment(
   { db }: Pick<Services, 'db'>,

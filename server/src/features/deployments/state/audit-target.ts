@@ -4,7 +4,10 @@ import type { RecordedAction } from '../../audit/record-action.ts'
 import { findOwners } from './store.ts'
 import type { Deployment } from './store.ts'
 
-/** What the audit log names for an act: the deployment, or its owner if somebody else acts, so that the owner's admins find it. */
+/**
+ * What the audit log names for an act: the deployment, or its owner if somebody else acts, so that the
+ * owner's admins find it.
+ */
 export async function describeTarget(
   db: Database,
   actor: Actor,

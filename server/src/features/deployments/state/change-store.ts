@@ -38,8 +38,8 @@ export interface EventContent {
 export type TransactionHook = (transaction: DatabaseTransaction, changed: Deployment) => Promise<void>
 
 /**
- * The right to reconcile one deployment and to change its instances. `number` is a fencing token: writes with an outdated number change
- * nothing.
+ * The right to reconcile one deployment and to change its instances. `number` is a fencing token: writes with
+ * an outdated number change nothing.
  */
 export interface Lease {
   deploymentId: string
@@ -53,13 +53,19 @@ export interface DeploymentChange {
   status: DeploymentStatus
   /** The required current number of wished instances, if it matters */
   wished_instances?: number | undefined
-  /** What the owner must want so far, if it matters: a deployment that falls asleep has the same status as before */
+  /**
+   * What the owner must want so far, if it matters: a deployment that falls asleep has the same status as
+   * before
+   */
   wanted?: WantedState | undefined
   /** null for a change by people, which notifies the workers; a lease holder continues by itself. */
   lease: Lease | null
   changes: DeploymentChanges
   instance?: InstanceWrite | undefined
-  /** `now`: the deployment is due immediately if its worker stops after this change. `never`: nothing is left to do. */
+  /**
+   * `now`: the deployment is due immediately if its worker stops after this change. `never`: nothing is left
+   * to do.
+   */
   due: 'now' | 'never' | 'unchanged'
   event: EventContent | null
   at: Date
@@ -68,8 +74,8 @@ export interface DeploymentChange {
 }
 
 /**
- * Changes deployments, each together with one of its instances, and records events, in one transaction. A result is undefined if the
- * deployment has left `status` or the lease is outdated.
+ * Changes deployments, each together with one of its instances, and records events, in one transaction. A
+ * result is undefined if the deployment has left `status` or the lease is outdated.
  */
 export async function changeDeployments(
   db: Database,
@@ -92,7 +98,10 @@ export async function changeDeployments(
   })
 }
 
-/** Updates a deployment for a person and notifies the workers. Returns undefined if it is not as `current` says. */
+/**
+ * Updates a deployment for a person and notifies the workers. Returns undefined if it is not as `current`
+ * says.
+ */
 export async function updateOwnDeployment(
   db: Database,
   current: Pick<DeploymentChange, 'id' | 'status' | 'wished_instances' | 'wanted'>,
@@ -120,7 +129,8 @@ async function writeChanges(
   const instanceColumns = listColumns(
     changes.map(({ instance }) => (instance?.kind === 'change' ? instance.columns : {})),
   )
-  // All who change several deployments lock them in the order of their ids, so no two of them wait for each other.
+  // All who change several deployments lock them in the order of their ids, so no two of them wait for each
+  // other.
   const { rows } = await sql<
     Deployment & { position: number; event_notified: unknown; due_notified: unknown }
   >`

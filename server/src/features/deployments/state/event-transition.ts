@@ -22,7 +22,10 @@ export interface PhaseDuration {
   seconds: number
 }
 
-/** What an event says about the start, a wake or a sleep that begins or ends with it. It is stored as the API has it, but for the person. */
+/**
+ * What an event says about the start, a wake or a sleep that begins or ends with it. It is stored as the API
+ * has it, but for the person.
+ */
 export interface EventTransition {
   type: (typeof transitionTypes)[number]
   /** Null for a start and a restart */
@@ -44,7 +47,10 @@ export type TransitionOrigin = { cause: TransitionCause } & Partial<
   Pick<EventTransition, 'route' | 'user_id' | 'idle_minutes'>
 >
 
-/** A wake or a sleep that begins now. `since` is when the deployment fell asleep or woke; null if it did neither completely. */
+/**
+ * A wake or a sleep that begins now. `since` is when the deployment fell asleep or woke; null if it did
+ * neither completely.
+ */
 export function beginTransition(
   type: 'wake' | 'sleep',
   origin: TransitionOrigin,

@@ -1,7 +1,8 @@
 /**
- * The legal status transitions of an instance: one engine on one piece of hardware. A `running` instance has served; its engine may be
- * restarting. It returns to `provisioning` when it moves to larger hardware. A `draining` one gets no new requests, and finishes those that
- * it has. `released` is the end: the runtime holds nothing for it.
+ * The legal status transitions of an instance: one engine on one piece of hardware. A `running` instance has
+ * served; its engine may be restarting. It returns to `provisioning` when it moves to larger hardware. A
+ * `draining` one gets no new requests, and finishes those that it has. `released` is the end: the runtime
+ * holds nothing for it.
  */
 export const transitions = {
   requested: ['provisioning', 'releasing'],

@@ -8,7 +8,10 @@ export type Instance = Selectable<InstancesTable>
 /** An instance that a pass has read, with the seconds until its next step is due; not positive if it is. */
 export type ScheduledInstance = Instance & { dueInSeconds: number }
 
-/** A new instance of a deployment. Its engine calls the model as most callers do, so that few answers need another name. */
+/**
+ * A new instance of a deployment. Its engine calls the model as most callers do, so that few answers need
+ * another name.
+ */
 export function makeInstance(
   { id, alias, model_name: modelName }: Pick<Selectable<DeploymentsTable>, 'id' | 'alias' | 'model_name'>,
   at: Date,
@@ -76,7 +79,9 @@ export async function listLiveInstances(
   return Map.groupBy(rows, ({ deployment_id: id }) => id)
 }
 
-/** Finds the live instances of each deployment, oldest first. A deployment without live ones has its last one. */
+/**
+ * Finds the live instances of each deployment, oldest first. A deployment without live ones has its last one.
+ */
 export async function listShownInstances(
   db: Database,
   deploymentIds: readonly string[],
@@ -106,7 +111,10 @@ export async function listShownInstances(
   return Map.groupBy(rows, ({ deployment_id: id }) => id)
 }
 
-/** True if the compute backend has handed hardware over for the instance, and it was neither lost nor released. */
+/**
+ * True if the compute backend has handed hardware over for the instance, and it was neither lost nor
+ * released.
+ */
 export function holdsHardware({
   status,
   started_at: startedAt,

@@ -37,12 +37,16 @@ export interface DeploymentOwnership {
   sharedWith: SharedWith | null
 }
 
-/** A person must not learn that the deployment exists, or learns from the standing in its organization what is missing. */
+/**
+ * A person must not learn that the deployment exists, or learns from the standing in its organization what is
+ * missing.
+ */
 export type AccessRefusal = { code: 'not_found' } | { code: StandingRefusal; standing: Standing }
 
 /**
- * Decides whether a person may do something with a deployment now; null if so. The person's standing in the deployment's organization
- * decides, whatever their current organization is; only a colleague's deployment is called from its own organization.
+ * Decides whether a person may do something with a deployment now; null if so. The person's standing in the
+ * deployment's organization decides, whatever their current organization is; only a colleague's deployment is
+ * called from its own organization.
  */
 export function judgeAccess({
   act,

@@ -1,6 +1,7 @@
 /**
- * The legal status transitions. A failed deployment releases its instances automatically. A deployment becomes `terminated` only
- * when the runtime has confirmed the release. The status follows from the instances (`derive-status.ts`).
+ * The legal status transitions. A failed deployment releases its instances automatically. A deployment
+ * becomes `terminated` only when the runtime has confirmed the release. The status follows from the instances
+ * (`derive-status.ts`).
  */
 export const transitions = {
   requested: ['provisioning', 'failed', 'terminating'],

@@ -39,7 +39,10 @@ export function needsResize(
   )
 }
 
-/** True if an engine that starts again must be another one: it has less than the owner asks for, or adapters that were removed. */
+/**
+ * True if an engine that starts again must be another one: it has less than the owner asks for, or adapters
+ * that were removed.
+ */
 export function needsOtherEngine(
   deployment: Wishes,
   instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,

@@ -44,7 +44,8 @@ const summaryColumns = [
 ] as const satisfies (keyof Deployment)[]
 
 /**
- * Inserts a deployment and its first instance. It is due immediately by the database's clock, which is the clock of the workers.
+ * Inserts a deployment and its first instance. It is due immediately by the database's clock, which is the
+ * clock of the workers.
  */
 export async function insertDeployment(
   db: Database,
@@ -150,7 +151,10 @@ async function countAll(db: Database, scope: DeploymentListScope): Promise<numbe
   return total
 }
 
-/** The deployments that a person may name in requests: their own, or those that others share with an organization. */
+/**
+ * The deployments that a person may name in requests: their own, or those that others share with an
+ * organization.
+ */
 export type ServingScope = { ownerId: number } | { organizationId: number; exceptOwnerId: number }
 
 function selectServing(db: Database, scope: ServingScope) {
@@ -162,7 +166,10 @@ function selectServing(db: Database, scope: ServingScope) {
     .where('user_id', '<>', scope.exceptOwnerId)
 }
 
-/** Deployments whose id, engine uid, alias or model name is `name`, or that serve an adapter of this name, newest first, without those that are terminating. */
+/**
+ * Deployments whose id, engine uid, alias or model name is `name`, or that serve an adapter of this name,
+ * newest first, without those that are terminating.
+ */
 export function listDeploymentsByName(
   db: Database,
   scope: ServingScope,

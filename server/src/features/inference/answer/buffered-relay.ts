@@ -19,8 +19,9 @@ const overloadRetrySeconds = '5'
 const maxTextBytes = 16 * 1024
 
 /**
- * Holds a response until it is complete, so that a broken one can still become a 502. A response that outgrows the buffer is
- * streamed instead. The model gets the name of the request, and the protocol may rewrite the rest.
+ * Holds a response until it is complete, so that a broken one can still become a 502. A response that
+ * outgrows the buffer is streamed instead. The model gets the name of the request, and the protocol may
+ * rewrite the rest.
  */
 export class BufferedRelay implements ResponseRelay, BatchedWrite {
   readonly deps: RelayDeps

@@ -6,8 +6,8 @@ import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
 import { edgeLength, readEdgeUsage } from '../protocols/usage.ts'
 
 /**
- * Meters a long JSON body by its first and its last bytes: some engines report the usage before everything else. Forwards the bytes
- * unchanged, except for the model's name and for what the protocol rewrites.
+ * Meters a long JSON body by its first and its last bytes: some engines report the usage before everything
+ * else. Forwards the bytes unchanged, except for the model's name and for what the protocol rewrites.
  */
 export class EdgeMeter implements BodyMeter {
   readonly format: BodyFormat

@@ -57,7 +57,9 @@ function readMessage(body: unknown): string | null {
   return typeof message === 'string' ? message : null
 }
 
-/** Clients recognize a request that is too long by these words, which therefore replace those of the engine. */
+/**
+ * Clients recognize a request that is too long by these words, which therefore replace those of the engine.
+ */
 function describeOverflow(
   { contextTokens, requestTokens }: ContextOverflow,
   { messages }: Pick<Protocol, 'messages'>,
@@ -74,8 +76,9 @@ function describeOverflow(
 }
 
 /**
- * Translates an error response of an engine: `model_lost` when the engine no longer has the model. A body that the runtime reads becomes
- * the protocol's shape, and a 429 if the engine has no room. Any other body is returned unchanged.
+ * Translates an error response of an engine: `model_lost` when the engine no longer has the model. A body
+ * that the runtime reads becomes the protocol's shape, and a 429 if the engine has no room. Any other body is
+ * returned unchanged.
  */
 export function translateEngineError(
   runtime: Pick<ModelRuntime, 'readEngineError'>,

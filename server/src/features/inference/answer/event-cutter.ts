@@ -7,10 +7,11 @@ const firstChoice = '"choices":[{'
 const eventEnd = '}\n\n'
 
 /**
- * Cuts one member from the events of a stream by position. Engines that count as they go write the same text at the start of each event,
- * up to the first choice, and the member last, as an object with only numbers. Once one such event has been parsed, its start is the
- * head by which the others are known. Quotes in strings are escaped, so `,"name":` is a member; the brace between it and the end of the
- * event closes the outermost object, so it is a member of that. Texts have one character per byte.
+ * Cuts one member from the events of a stream by position. Engines that count as they go write the same text
+ * at the start of each event, up to the first choice, and the member last, as an object with only numbers.
+ * Once one such event has been parsed, its start is the head by which the others are known. Quotes in strings
+ * are escaped, so `,"name":` is a member; the brace between it and the end of the event closes the outermost
+ * object, so it is a member of that. Texts have one character per byte.
  */
 export class EventCutter {
   readonly member: string
@@ -24,7 +25,10 @@ export class EventCutter {
   renamesHead = false
   /** The end of one event and the head of the next, as the caller gets them */
   joint = ''
-  /** Characters from the member to the end of the line. Numbers grow slowly, so the next event mostly has as many */
+  /**
+   * Characters from the member to the end of the line. Numbers grow slowly, so the next event mostly has as
+   * many
+   */
   tailLength = 0
   /** The end of the last run */
   end = 0
@@ -36,7 +40,10 @@ export class EventCutter {
     this.opening = `,"${member}":{`
   }
 
-  /** Returns, for the caller, the events from `start` on that can be cut by position. They end at `end`, which is `start` if there is none. */
+  /**
+   * Returns, for the caller, the events from `start` on that can be cut by position. They end at `end`, which
+   * is `start` if there is none.
+   */
   cutRun(events: string, start: number): string {
     const { head } = this
     let run = ''
@@ -55,7 +62,10 @@ export class EventCutter {
     return this.end === start ? '' : run + eventEnd
   }
 
-  /** Returns where the member stands before the line feed at `line`, as the last one of an event; -1 if the event must be parsed. */
+  /**
+   * Returns where the member stands before the line feed at `line`, as the last one of an event; -1 if the
+   * event must be parsed.
+   */
   findMember(events: string, from: number, line: number): number {
     const { opening } = this
     let at = line - this.tailLength
@@ -84,7 +94,10 @@ export class EventCutter {
 
 const dataLine = /^data:.*$/gm
 
-/** Cuts a member from the object that is the data of one event, wherever it is in the object. Returns other events unchanged. */
+/**
+ * Cuts a member from the object that is the data of one event, wherever it is in the object. Returns other
+ * events unchanged.
+ */
 export function cutMember(event: string, member: string): string {
   const lines = [...event.matchAll(dataLine)]
   const line = lines[0]

@@ -18,10 +18,11 @@ interface Anchor {
 }
 
 /**
- * Renames the model in the events of one stream, and counts the events with generated text on the way. Engines write the same text
- * around the model's name in each event of a stream: before it, back to the start of the line, or after it, up to the line's end. Once
- * one name has been found to be in its place, that text is an anchor, and a comparison with it tells where the name is in another line.
- * JSON has no line breaks inside strings, and no engine writes an event's data in several lines. Texts have one character per byte.
+ * Renames the model in the events of one stream, and counts the events with generated text on the way.
+ * Engines write the same text around the model's name in each event of a stream: before it, back to the start
+ * of the line, or after it, up to the line's end. Once one name has been found to be in its place, that text
+ * is an anchor, and a comparison with it tells where the name is in another line. JSON has no line breaks
+ * inside strings, and no engine writes an event's data in several lines. Texts have one character per byte.
  */
 export class EventRenaming {
   readonly renaming: ModelRenaming
@@ -97,8 +98,9 @@ export class EventRenaming {
   }
 
   /**
-   * Returns the text from the name at `at` to either end of the line. Both prove the place of an equal text: JSON has no raw quotes in
-   * strings, and the depth of a member follows from either end of the object. null if the line doesn't end with the object.
+   * Returns the text from the name at `at` to either end of the line. Both prove the place of an equal text:
+   * JSON has no raw quotes in strings, and the depth of a member follows from either end of the object. null
+   * if the line doesn't end with the object.
    */
   learnAnchor(line: string, at: number): Anchor | null {
     const { sought, prefix } = this.renaming
@@ -118,7 +120,9 @@ export class EventRenaming {
     return this.toAnchor(prefix, after, true)
   }
 
-  /** Returns the anchor with these texts before and after the name. `before` ends with the quote of the name. */
+  /**
+   * Returns the anchor with these texts before and after the name. `before` ends with the quote of the name.
+   */
   toAnchor(before: string, after: string, isTail: boolean): Anchor {
     const { sought, replacement } = this.renaming
     const text = copyText(before + sought + after)

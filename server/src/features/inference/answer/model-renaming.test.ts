@@ -8,7 +8,10 @@ import { edgeLength } from '../protocols/usage.ts'
 const renaming = new ModelRenaming('dep-1', 'Qwen “2”', ['model'])
 const padding = JSON.stringify('x'.repeat(3 * edgeLength))
 
-/** Renames `text` as a body in one piece, as a text and as a long body that arrives in pieces, which must agree. */
+/**
+ * Renames `text` as a body in one piece, as a text and as a long body that arrives in pieces, which must
+ * agree.
+ */
 function rename(text: string): string {
   const latin1 = Buffer.from(text).toString('latin1')
   const results = [

@@ -9,14 +9,17 @@ const spacedName = /(?<!\\)"([^"\\]*)"[ \t\r\n]*:[ \t\r\n]*"$/
 const memberReach = 64
 
 /**
- * Gives a response the model name of the request: an engine has one name for the model and repeats that. Replaces the value of
- * the member at `path` if it is the engine's name, and no other byte. Quotes in generated text are escaped, so it can't be mistaken
- * for the member. Texts have one character per byte.
+ * Gives a response the model name of the request: an engine has one name for the model and repeats that.
+ * Replaces the value of the member at `path` if it is the engine's name, and no other byte. Quotes in
+ * generated text are escaped, so it can't be mistaken for the member. Texts have one character per byte.
  */
 export class ModelRenaming {
   /** The engine's name without the opening quote */
   readonly sought: string
-  /** The part of `sought` that a search looks for: it jumps between occurrences of the first character, and letters are frequent */
+  /**
+   * The part of `sought` that a search looks for: it jumps between occurrences of the first character, and
+   * letters are frequent
+   */
   readonly needle: string
   /** Characters of `sought` before the needle */
   readonly skipped: number
@@ -50,7 +53,10 @@ export class ModelRenaming {
     return copied === 0 ? events : renamed + events.slice(copied)
   }
 
-  /** Returns the next position of the engine's name, after its quote, in its place in one of several events; or -1. */
+  /**
+   * Returns the next position of the engine's name, after its quote, in its place in one of several events;
+   * or -1.
+   */
   findInEvents(events: string, from: number): number {
     for (let at = this.find(events, from); at !== -1; at = this.find(events, at + this.sought.length)) {
       if (this.isInPlaceInEvent(events, at)) return at
@@ -64,15 +70,19 @@ export class ModelRenaming {
     return at === -1 ? null : this.replace(text, at)
   }
 
-  /** Renames the model near the end of a JSON object, whose start may be missing: only the depth of the member is checked. */
+  /**
+   * Renames the model near the end of a JSON object, whose start may be missing: only the depth of the member
+   * is checked.
+   */
   atEnd(text: string): string {
     const at = this.findAtEnd(text)
     return at === -1 ? text : this.replace(text, at)
   }
 
   /**
-   * Renames the model near the start or the end of a JSON object in the first `size` bytes of `buffer`. Returns the bytes of the result,
-   * which are in `buffer` if it has room, because a copy of a long body costs more than the search.
+   * Renames the model near the start or the end of a JSON object in the first `size` bytes of `buffer`.
+   * Returns the bytes of the result, which are in `buffer` if it has room, because a copy of a long body
+   * costs more than the search.
    */
   renameInPlace(buffer: Buffer, size: number): Buffer {
     // An engine writes the members of all its responses in one order.
@@ -107,7 +117,10 @@ export class ModelRenaming {
     return -1
   }
 
-  /** Searches backwards: the characters of a name can be frequent before it, such as the signs of an embedding's numbers. */
+  /**
+   * Searches backwards: the characters of a name can be frequent before it, such as the signs of an
+   * embedding's numbers.
+   */
   findAtEnd(text: string): number {
     const { sought, needle, skipped, parents } = this
     for (
@@ -122,7 +135,10 @@ export class ModelRenaming {
     return -1
   }
 
-  /** Returns the next position of the engine's name, after its quote, as the value of a member with the right name; or -1. */
+  /**
+   * Returns the next position of the engine's name, after its quote, as the value of a member with the right
+   * name; or -1.
+   */
   find(text: string, from: number): number {
     const { needle, skipped } = this
     for (
@@ -135,7 +151,10 @@ export class ModelRenaming {
     return -1
   }
 
-  /** Returns true if the engine's name stands at `at`, after its quote, as the value of a member with the right name. */
+  /**
+   * Returns true if the engine's name stands at `at`, after its quote, as the value of a member with the
+   * right name.
+   */
   isValue(text: string, at: number): boolean {
     const { sought, prefix } = this
     if (!text.startsWith(sought, at)) return false
@@ -143,7 +162,10 @@ export class ModelRenaming {
     return spacedName.exec(text.slice(Math.max(0, at - memberReach), at))?.[1] === this.name
   }
 
-  /** Returns true if the parents of the member with the value at `at` are the right ones, in the object whose text starts at `from`. */
+  /**
+   * Returns true if the parents of the member with the value at `at` are the right ones, in the object whose
+   * text starts at `from`.
+   */
   isInPlace(text: string, from: number, at: number): boolean {
     const { parents } = this
     if (parents.length > 0) {
@@ -183,7 +205,10 @@ export function openRenaming(
   return renaming
 }
 
-/** Replaces the first `length` bytes of the first `size` by `head`, and moves the bytes after them only if `head` is longer. */
+/**
+ * Replaces the first `length` bytes of the first `size` by `head`, and moves the bytes after them only if
+ * `head` is longer.
+ */
 function replaceStart(buffer: Buffer, size: number, length: number, head: Buffer): Buffer {
   const from = Math.max(0, length - head.length)
   const moved = from + head.length - length

@@ -7,7 +7,10 @@ import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
 import { StreamMeter } from './stream-meter.ts'
 import { StreamRelay } from './stream-relay.ts'
 
-/** Opens the relay for a response with this head: one that streams events, or one that holds a document until it is complete. */
+/**
+ * Opens the relay for a response with this head: one that streams events, or one that holds a document until
+ * it is complete.
+ */
 export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead): ResponseRelay {
   const meter = openStreamMeter(owner, head)
   if (meter === null) return new BufferedRelay(deps, owner, head)

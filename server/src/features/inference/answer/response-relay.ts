@@ -11,7 +11,10 @@ import type { EngineTarget } from '../targets/targets.ts'
 export interface ResponseRelay {
   /** Where the client should read a body of known length to; null to hand over the pieces */
   readonly buffer: Buffer | null
-  /** When the engine's response was complete; 0 when it is forwarded before that. On the clock of `performance.now()`. */
+  /**
+   * When the engine's response was complete; 0 when it is forwarded before that. On the clock of
+   * `performance.now()`.
+   */
   readonly completeAt: number
   /** When the head was handed to the caller's connection; 0 until then */
   readonly forwardedAt: number
@@ -19,7 +22,10 @@ export interface ResponseRelay {
   take(bytes: Buffer): ResponseRelay
   /** The engine's response is complete. */
   end(): void
-  /** The engine broke off after the head was sent. The caller gets what has arrived and sees that the response is truncated. */
+  /**
+   * The engine broke off after the head was sent. The caller gets what has arrived and sees that the response
+   * is truncated.
+   */
   truncate(): void
   /** The caller's connection or the response has ended. */
   close(): void

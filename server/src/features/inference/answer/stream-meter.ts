@@ -23,9 +23,10 @@ interface EventChanges {
 }
 
 /**
- * Reads the counts of a stream and forwards the server-sent events unchanged, except for the model's name and for what `removal` takes
- * away. With either change, events are forwarded once they are complete. The last count that arrived is what the stream used. If an
- * engine sends none, each chunk seen counts as one output token.
+ * Reads the counts of a stream and forwards the server-sent events unchanged, except for the model's name and
+ * for what `removal` takes away. With either change, events are forwarded once they are complete. The last
+ * count that arrived is what the stream used. If an engine sends none, each chunk seen counts as one output
+ * token.
  */
 export class StreamMeter implements BodyMeter {
   readonly format: EventFormat
@@ -64,7 +65,8 @@ export class StreamMeter implements BodyMeter {
     if (this.rest === '') return this.takeFrom(bytes, 0)
     const end = bytes.length < longRead ? 0 : endOfFirstEvent(bytes)
     if (end === 0) return this.takeFrom(this.rest + bytes, this.rest.length)
-    // Only the first event is joined to the rest of the previous read, because joining everything would copy a long read once more.
+    // Only the first event is joined to the rest of the previous read, because joining everything would copy
+    // a long read once more.
     const first = this.takeFrom(this.rest + bytes.slice(0, end), this.rest.length)
     return first + this.takeFrom(this.rest + bytes.slice(end), this.rest.length)
   }
@@ -101,7 +103,10 @@ export class StreamMeter implements BodyMeter {
     return this.usage()
   }
 
-  /** Reads complete events and returns those to forward. Parses only the last of counts that are cut, and events with other counts. */
+  /**
+   * Reads complete events and returns those to forward. Parses only the last of counts that are cut, and
+   * events with other counts.
+   */
   readEvents(events: string): string {
     const { format, cutter } = this
     if (this.renaming === null && this.reported.outputTokens === undefined) {
@@ -126,7 +131,10 @@ export class StreamMeter implements BodyMeter {
     return forwarded + this.rename(events.slice(copied))
   }
 
-  /** Reads each event, because those without a count tell which choice has ended. Few requests ask for several choices. */
+  /**
+   * Reads each event, because those without a count tell which choice has ended. Few requests ask for several
+   * choices.
+   */
   readEach(events: string): string {
     let forwarded = ''
     for (let start = 0; start < events.length;) {
@@ -176,11 +184,17 @@ function copyFrom(text: string, start: number): string {
 interface CountMark {
   /** The name of the member with its quotes */
   name: string
-  /** The end of the name. The search for a short text jumps between occurrences of its first character, which is therefore a rare one */
+  /**
+   * The end of the name. The search for a short text jumps between occurrences of its first character, which
+   * is therefore a rare one
+   */
   needle: string
 }
 
-/** Most letters of a needle. V8 prepares tables for longer texts, which takes longer than the search in an event */
+/**
+ * Most letters of a needle. V8 prepares tables for longer texts, which takes longer than the search in an
+ * event
+ */
 const needleLetters = 5
 /** Letters by their frequency in English */
 const rareLetters = Array.from('zqxjkvbpygfwmucldrhsnioate')
@@ -215,7 +229,10 @@ class CountSearch {
     this.found = marks.map((mark) => findCount(text, mark, 0))
   }
 
-  /** Returns where the next name at or after `from` begins, after its quote; -1 for none. `from` must not decrease. */
+  /**
+   * Returns where the next name at or after `from` begins, after its quote; -1 for none. `from` must not
+   * decrease.
+   */
   next(from: number): number {
     const { text, marks, found } = this
     let first = -1
@@ -239,7 +256,10 @@ function hasObject(text: string, end: number): boolean {
   return objectValue.test(text)
 }
 
-/** Returns the next position of a member with an object as its value, or -1. Some engines send `"usage": null` with each chunk. */
+/**
+ * Returns the next position of a member with an object as its value, or -1. Some engines send `"usage": null`
+ * with each chunk.
+ */
 function findCount(text: string, { name, needle }: CountMark, from: number): number {
   for (let at = text.indexOf(needle, from); at !== -1; at = text.indexOf(needle, at + 1)) {
     const end = at + needle.length

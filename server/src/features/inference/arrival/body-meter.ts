@@ -2,7 +2,10 @@ import type { TokenUsage } from '../../metering/record-tokens.ts'
 
 /** Reads the token usage of a response body that is being forwarded. Texts have one character per byte. */
 export interface BodyMeter {
-  /** Takes the next bytes and returns the bytes to forward. Throws when the body can't be metered in bounded memory. */
+  /**
+   * Takes the next bytes and returns the bytes to forward. Throws when the body can't be metered in bounded
+   * memory.
+   */
   take(bytes: string): string
   /** Returns the remaining bytes to forward at the end of the body. */
   finish(): string

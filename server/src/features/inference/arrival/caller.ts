@@ -36,7 +36,10 @@ export interface Caller {
   isHeld?: true
 }
 
-/** Sets the response head and takes the response from Fastify. The head is sent with the first byte of the body. */
+/**
+ * Sets the response head and takes the response from Fastify. The head is sent with the first byte of the
+ * body.
+ */
 export function writeResponseHead(
   reply: CallerReply,
   { status, headers }: ResponseHead,
@@ -52,7 +55,10 @@ export function writeResponseHead(
   if (streams) releaseHead(reply.raw.req)
 }
 
-/** Drops the head of a request that nothing reads anymore: a stream may be open for long, and Node keeps its request. */
+/**
+ * Drops the head of a request that nothing reads anymore: a stream may be open for long, and Node keeps its
+ * request.
+ */
 function releaseHead(request: IncomingMessage): void {
   request.rawHeaders = []
   request.headers = {}

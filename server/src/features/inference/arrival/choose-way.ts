@@ -38,8 +38,8 @@ function serveVia(protocol: Protocol, via: Protocol): Protocol {
 }
 
 /**
- * Chooses how to serve a request at these targets, at least one: by a way that all engines have, or else by one that some have. Throws
- * a 404 if no engine has any.
+ * Chooses how to serve a request at these targets, at least one: by a way that all engines have, or else by
+ * one that some have. Throws a 404 if no engine has any.
  */
 export function chooseWay(
   ways: readonly [Way, ...Way[]],
@@ -63,7 +63,10 @@ export function chooseWay(
   )
 }
 
-/** Returns the targets that honor all fields of a request. Throws a 400 if there is none: another answer would be wrong without a word. */
+/**
+ * Returns the targets that honor all fields of a request. Throws a 400 if there is none: another answer would
+ * be wrong without a word.
+ */
 export function findHonoring(
   { meaningfulFields }: Pick<InferenceRequest, 'meaningfulFields'>,
   targets: readonly EngineTarget[],

@@ -91,7 +91,10 @@ test('ordinary texts need no walk, even with escapes', () => {
   }
 })
 
-/** What the walk must find, by a full parse: every text below a name that ends in `_url`, by the rules of MediaWalk. */
+/**
+ * What the walk must find, by a full parse: every text below a name that ends in `_url`, by the rules of
+ * MediaWalk.
+ */
 function findBad(value: unknown, inMedia = false): boolean {
   if (Array.isArray(value)) {
     return value.some((item) => (typeof item === 'string' ? inMedia && isBad(item) : findBad(item, inMedia)))

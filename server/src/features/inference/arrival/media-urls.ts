@@ -1,4 +1,7 @@
-/** Engines fetch images, audio and video from the addresses in a request. The gateway allows only those that the operator trusts. */
+/**
+ * Engines fetch images, audio and video from the addresses in a request. The gateway allows only those that
+ * the operator trusts.
+ */
 
 import { ApplicationError } from '../../../base/errors.ts'
 import { openAiMedia } from '../protocols/media-formats.ts'
@@ -21,7 +24,9 @@ const maxNameBytes = 512
 /** Longest address */
 const maxAddressBytes = 8192
 
-/** In each escape of a letter or an underscore, and rare elsewhere: the search skips quickly to its first byte */
+/**
+ * In each escape of a letter or an underscore, and rare elsewhere: the search skips quickly to its first byte
+ */
 const zeros = '00'
 /** An escape that stands for an underscore or a letter, which may hide a name */
 const escapedLetter = /^\\u00(?:5f|[67])/i
@@ -33,8 +38,8 @@ const maxCandidates = 500
 export const mediaOverlap = 6
 
 /**
- * True if a body, or a part of one, may have an address of media. Quick, because most bodies don't. A text has one character per byte and
- * is searched faster.
+ * True if a body, or a part of one, may have an address of media. Quick, because most bodies don't. A text
+ * has one character per byte and is searched faster.
  */
 export function mayHaveMediaUrls(body: Buffer | string, { marks }: MediaFormat = openAiMedia): boolean {
   return marks.some((mark) => body.includes(mark)) || hasEscapedLetter(body)
@@ -55,8 +60,8 @@ function slice(body: Buffer | string, start: number, end: number): string {
 }
 
 /**
- * True for a `data:` URL and for an http or https URL whose host is one of `domains`, in lowercase. Only plain URLs count: programs
- * read credentials, backslashes and unencoded characters in different ways.
+ * True for a `data:` URL and for an http or https URL whose host is one of `domains`, in lowercase. Only
+ * plain URLs count: programs read credentials, backslashes and unencoded characters in different ways.
  */
 export function isAllowedMediaUrl(url: string, domains: ReadonlySet<string>): boolean {
   if (/^data:/i.test(url)) return true
@@ -65,9 +70,10 @@ export function isAllowedMediaUrl(url: string, domains: ReadonlySet<string>): bo
 }
 
 /**
- * Finds the addresses of media in a body that is valid JSON, and throws the caller's 400 for the first one that isn't allowed. They are
- * the texts of members whose names end in `_url`, in their arrays, and of members `url` inside them, at any depth. It builds no objects, and can stop after any
- * number of bytes and continue later.
+ * Finds the addresses of media in a body that is valid JSON, and throws the caller's 400 for the first one
+ * that isn't allowed. They are the texts of members whose names end in `_url`, in their arrays, and of
+ * members `url` inside them, at any depth. It builds no objects, and can stop after any number of bytes and
+ * continue later.
  */
 export class MediaWalk {
   readonly body: Buffer
@@ -81,7 +87,9 @@ export class MediaWalk {
   isEscaped = false
   /** The last string, until it turns out to be a name or a value */
   text: { start: number; end: number } | null = null
-  /** The name whose value comes next, '' for one that doesn't matter; null if a name or an element comes next */
+  /**
+   * The name whose value comes next, '' for one that doesn't matter; null if a name or an element comes next
+   */
   name: string | null = null
   /** Depth of the outermost object or array below a name that ends in `_url` */
   mediaDepth = Infinity

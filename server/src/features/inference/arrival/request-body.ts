@@ -31,13 +31,16 @@ export interface InferenceRequest {
   messagesAt: number
 }
 
-/** Members that no caller of a shared engine, or of one with adapters, may set, because they change the engine for others and the answer */
+/**
+ * Members that no caller of a shared engine, or of one with adapters, may set, because they change the engine
+ * for others and the answer
+ */
 const refusedFields = ['lora']
 const noFields: readonly string[] = []
 
 /**
- * Members with which a caller would get ahead of others in a shared engine, or learn about their prompts, and what the engine gets instead.
- * They don't change the answer.
+ * Members with which a caller would get ahead of others in a shared engine, or learn about their prompts, and
+ * what the engine gets instead. They don't change the answer.
  */
 const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = {
   priority: () => '0',
@@ -55,8 +58,8 @@ type RequestFormat = Pick<
 >
 
 /**
- * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it, unless it is a JSON object
- * with a `model`; the engine validates the rest.
+ * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it,
+ * unless it is a JSON object with a `model`; the engine validates the rest.
  */
 export type RequestReader = (
   bytes: Buffer,
@@ -67,7 +70,9 @@ export type RequestReader = (
 const maxWholeBytes = 512 * 1024
 /** Bytes that are read before the next look at the clock */
 const stepBytes = 64 * 1024
-/** A shorter body is sent as one string together with the head, which costs less than writing several pieces. */
+/**
+ * A shorter body is sent as one string together with the head, which costs less than writing several pieces.
+ */
 const maxTextBytes = 12 * 1024
 
 const strictest: RequestRules = { mediaDomains: new Set(), allowsTokenIds: false }

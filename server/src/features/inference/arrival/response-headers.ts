@@ -4,8 +4,8 @@ import type { ResponseHeaders } from '../../../gateway/upstream-client/upstream.
 const forwarded = ['content-encoding', 'retry-after', 'x-request-id', 'openai-processing-ms'] as const
 
 /**
- * Composes the response headers as alternating names and values: the gateway's own, overridden by the forwarded upstream headers.
- * `length` is null for a body of unknown length.
+ * Composes the response headers as alternating names and values: the gateway's own, overridden by the
+ * forwarded upstream headers. `length` is null for a body of unknown length.
  */
 export function toResponseHeaders(
   own: Record<string, number | string | string[] | undefined>,

@@ -4,7 +4,9 @@ import type { Way } from './choose-way.ts'
 import type { AnswerTranslation, DeploymentFacts, JsonObject } from '../protocols/protocol.ts'
 import type { InferenceRequest } from './request-body.ts'
 
-/** Longest body that is translated, in bytes: it becomes objects, which block the process while they are made. */
+/**
+ * Longest body that is translated, in bytes: it becomes objects, which block the process while they are made.
+ */
 const maxTranslatedBytes = 8 * 1024 * 1024
 
 /** A request as an engine gets it, and what makes its answer the caller's; null if it is that already. */

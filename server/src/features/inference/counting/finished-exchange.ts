@@ -4,10 +4,16 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { ResponseRelay } from '../answer/response-relay.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 
-/** Who ended an exchange early: the caller left, the engine failed, or the gateway ended it because the caller lost access */
+/**
+ * Who ended an exchange early: the caller left, the engine failed, or the gateway ended it because the caller
+ * lost access
+ */
 export type BrokenBy = 'caller' | 'engine' | 'gateway'
 
-/** An ended request, for the access log, metrics, statistics and traces. Times are on the clock of `performance.now()`. */
+/**
+ * An ended request, for the access log, metrics, statistics and traces. Times are on the clock of
+ * `performance.now()`.
+ */
 export interface FinishedExchange {
   readonly protocol: Protocol
   readonly requestId: string
@@ -76,8 +82,8 @@ function overheadOf(exchange: EndedExchange): number | null {
 }
 
 /**
- * The members of an exchange's line in the access log: JSON without braces, written by hand, because each request has a line. Prompts and
- * completions are not logged.
+ * The members of an exchange's line in the access log: JSON without braces, written by hand, because each
+ * request has a line. Prompts and completions are not logged.
  */
 export function toLogMembers(exchange: FinishedExchange): string {
   const { usage, firstByteAt, receivedAt, endedAt } = exchange

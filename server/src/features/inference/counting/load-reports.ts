@@ -8,9 +8,9 @@ import type { Waking } from '../waiting/waking.ts'
 const intervalMilliseconds = 1_000
 
 /**
- * Tells the workers every second what this process has in flight at each instance, and what waits for a deployment to wake up, so that they
- * know which deployments are idle, how many instances they need, and when a draining instance has finished. Says nothing about those that
- * nobody uses.
+ * Tells the workers every second what this process has in flight at each instance, and what waits for a
+ * deployment to wake up, so that they know which deployments are idle, how many instances they need, and when
+ * a draining instance has finished. Says nothing about those that nobody uses.
  */
 export function reportInFlight(
   { db, log }: { db: Database; log: Pick<Logger, 'warn'> },

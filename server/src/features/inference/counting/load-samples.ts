@@ -6,7 +6,10 @@ const intervalMilliseconds = 1_000
 /** A process that was frozen knows nothing about the time in between. */
 const longestMilliseconds = 5_000
 
-/** Adds every second how many requests this process has in flight for each deployment, and how many wait, to the statistics. */
+/**
+ * Adds every second how many requests this process has in flight for each deployment, and how many wait, to
+ * the statistics.
+ */
 export function sampleLoads(
   statistics: Pick<StatisticsRecorder, 'recordLoad'>,
   admission: Pick<Admission, 'inFlightByDeployment' | 'countWaiting'>,

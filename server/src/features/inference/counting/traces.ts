@@ -8,7 +8,10 @@ import type { Protocol } from '../protocols/protocol.ts'
 
 /** Traces of the inference routes; see `openTraces`. */
 export interface Traces {
-  /** Starts the span of a request, as a child of the span in the caller's `traceparent` header if there is one. */
+  /**
+   * Starts the span of a request, as a child of the span in the caller's `traceparent` header if there is
+   * one.
+   */
   begin(protocol: Protocol, model: string, traceparent: string | undefined): RequestSpan
   close(): Promise<void>
 }
@@ -20,7 +23,8 @@ export interface RequestSpan {
 }
 
 /**
- * Sends one span per request to an OTLP collector over HTTP, in batches. Names follow OpenTelemetry's semantic conventions for HTTP and generative AI. Prompts and completions are not sent.
+ * Sends one span per request to an OTLP collector over HTTP, in batches. Names follow OpenTelemetry's
+ * semantic conventions for HTTP and generative AI. Prompts and completions are not sent.
  */
 export function openTraces(endpoint: URL): Traces {
   const url = `${endpoint.href.replace(/\/$/, '')}/v1/traces`

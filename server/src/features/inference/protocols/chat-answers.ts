@@ -2,7 +2,8 @@ import type { TokenUsage } from '../../metering/record-tokens.ts'
 import { readUsageAt } from './usage.ts'
 import { readOpenAiUsage } from './openai.ts'
 
-// Reads chat completions of engines for translations. Engines are not trusted: what has another type counts as missing.
+// Reads chat completions of engines for translations. Engines are not trusted: what has another type counts
+// as missing.
 
 /** A call of a function. In a stream, `arguments` is the next part, and id and name come with the first. */
 export interface ChatCall {

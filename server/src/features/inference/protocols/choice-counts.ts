@@ -5,8 +5,9 @@ interface ChunkWithChoices {
 }
 
 /**
- * Adds up the counts of a stream with several choices. In an event with a choice, engines count the tokens of that choice. An event
- * without choices has the tokens of all of them, or, if `endsEach` is true as in llama-server, of the choice that just ended.
+ * Adds up the counts of a stream with several choices. In an event with a choice, engines count the tokens of
+ * that choice. An event without choices has the tokens of all of them, or, if `endsEach` is true as in
+ * llama-server, of the choice that just ended.
  */
 export class ChoiceCounts {
   readonly endsEach: boolean

@@ -53,8 +53,8 @@ const embeddingsResponse = z
 const tokenList = /^\[[\s[]*\d/
 
 /**
- * Refuses token ids, unless the operator allows them. Clients such as LangChain send those of OpenAI's tokenizer by default, which mean
- * other text to this model: the engine would answer with wrong vectors.
+ * Refuses token ids, unless the operator allows them. Clients such as LangChain send those of OpenAI's
+ * tokenizer by default, which mean other text to this model: the engine would answer with wrong vectors.
  */
 function refuseTokens({ bytes, members }: ReadBody, { allowsTokenIds }: RequestRules): Edit[] {
   if (allowsTokenIds) return []

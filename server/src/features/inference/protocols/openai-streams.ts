@@ -16,7 +16,10 @@ const countRequests = ['stream_options', ...timingRequests] as const
 /** Members of a request that the streams of chunks depend on */
 export const streamMembers = ['n', ...countRequests] as const
 
-/** OpenAI's streams of chunks. They end with a chunk that holds only usage if the request asks for it with `stream_options`. */
+/**
+ * OpenAI's streams of chunks. They end with a chunk that holds only usage if the request asks for it with
+ * `stream_options`.
+ */
 export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
   modelAt,
   countNames: { usage: ['usage'], timings: ['usage', 'prompt_progress', 'timings'], none: ['usage'] },
@@ -146,7 +149,10 @@ const usageOptions = {
   continuous_usage_stats: memberNames(['continuous_usage_stats']),
 }
 
-/** Sets options of the usage to true. Stream options that are neither an object nor null are left for the engine to reject. */
+/**
+ * Sets options of the usage to true. Stream options that are neither an object nor null are left for the
+ * engine to reject.
+ */
 function withUsage(options: string, target: EditTarget): string {
   const last = withOption(options, 'include_usage', target)
   return target.counts.inEvents === 'usage' ? withOption(last, 'continuous_usage_stats', target) : last

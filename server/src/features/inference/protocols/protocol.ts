@@ -6,7 +6,9 @@ import type { ChoiceCounts } from './choice-counts.ts'
 import type { Edit, ReadBody } from './body-edits.ts'
 import type { MediaFormat } from './media-formats.ts'
 
-/** What distinguishes one inference route from the others. The gateway knows a protocol only by these facts. */
+/**
+ * What distinguishes one inference route from the others. The gateway knows a protocol only by these facts.
+ */
 export interface Protocol {
   /** Path of the route in Berth */
   readonly path: string
@@ -14,7 +16,9 @@ export interface Protocol {
   readonly enginePath: string
   /** The route that an engine must have; null if every engine has it */
   readonly route: EngineRoute | null
-  /** True if requests are translated for every engine, because the forms of engines differ; absent for false */
+  /**
+   * True if requests are translated for every engine, because the forms of engines differ; absent for false
+   */
   readonly alwaysTranslates?: true
   /** How to serve the route by another one of engines that don't have it, the preferred way first */
   readonly translations: readonly Translation[]
@@ -24,26 +28,44 @@ export interface Protocol {
   readonly operation: string
   /** Types of the models that the route serves */
   readonly modelTypes: readonly ModelType[]
-  /** Top-level members of a request that the protocol reads, next to `model` and `stream`. Lowercase letters and underscores. */
+  /**
+   * Top-level members of a request that the protocol reads, next to `model` and `stream`. Lowercase letters
+   * and underscores.
+   */
   readonly members: readonly string[]
-  /** Top-level members that may be long, so only their kind is known: of an array and a text `array` and `text`, or `other`. `edit` may look at the bytes */
+  /**
+   * Top-level members that may be long, so only their kind is known: of an array and a text `array` and
+   * `text`, or `other`. `edit` may look at the bytes
+   */
   readonly unparsed?: readonly string[]
-  /** The top-level member with the messages of a conversation, from the first to the last; absent if requests are not conversations */
+  /**
+   * The top-level member with the messages of a conversation, from the first to the last; absent if requests
+   * are not conversations
+   */
   readonly messages?: string
-  /** Top-level members with the most tokens of an answer, which are limited to the engine's context; absent for none */
+  /**
+   * Top-level members with the most tokens of an answer, which are limited to the engine's context; absent
+   * for none
+   */
   readonly outputLimits?: readonly string[]
   /** True for a request that engines with the route don't do in full; absent if they do all requests */
   readonly prefersTranslation?: (body: ReadBody) => boolean
   /** Where requests have addresses of media; as in OpenAI's API if absent */
   readonly media?: MediaFormat
-  /** Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The model's name is replaced in any case. */
+  /**
+   * Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The
+   * model's name is replaced in any case.
+   */
   readonly edit: (body: ReadBody, rules: RequestRules) => Edit[]
   /** The route of engines that reads the body of a request and counts its prompt; null for none */
   readonly countedAt: '/tokenize' | '/v1/messages/count_tokens' | null
   readonly bodies: BodyFormat
   /** null if engines never respond with events */
   readonly events: EventFormat | null
-  /** Returns the data of an event with a part of the model's thoughts; absent if the format of streams has none */
+  /**
+   * Returns the data of an event with a part of the model's thoughts; absent if the format of streams has
+   * none
+   */
   readonly composeThought?: (text: string, facts: { id: string; model: string }) => JsonObject
   readonly errors: ErrorFormat
 }
@@ -79,7 +101,10 @@ export interface AnswerTranslation {
 
 /** Translates a stream event by event, in constant memory. */
 export interface EventTranslation {
-  /** Takes the data of one event and returns the events for the caller. Throws if the engine's events make no sense. */
+  /**
+   * Takes the data of one event and returns the events for the caller. Throws if the engine's events make no
+   * sense.
+   */
   take(event: unknown): readonly CallerEvent[]
   /** Returns the last events when the engine's stream has ended. */
   finish(): readonly CallerEvent[]
@@ -130,11 +155,20 @@ export interface BodyFormat {
 export interface EventFormat {
   /** The names that lead from an event to the engine's name of the model */
   readonly modelAt: MemberPath
-  /** Names of the members, in any depth, whose objects hold counts, by what the engine counts in events. Events without them are not read. */
+  /**
+   * Names of the members, in any depth, whose objects hold counts, by what the engine counts in events.
+   * Events without them are not read.
+   */
   readonly countNames: Readonly<Record<TokenCounts['inEvents'], readonly string[]>>
-  /** Reads such an event; null when it holds no plausible usage. What a later event reports replaces what earlier ones did. */
+  /**
+   * Reads such an event; null when it holds no plausible usage. What a later event reports replaces what
+   * earlier ones did.
+   */
   readonly readUsage: (event: unknown) => Partial<TokenUsage> | null
-  /** A text that occurs once in each event with generated text; these events count as tokens if the engine reports none */
+  /**
+   * A text that occurs once in each event with generated text; these events count as tokens if the engine
+   * reports none
+   */
   readonly chunkMark: string
   /** Returns what adds up the counts of a response with several choices; null if one event has all counts. */
   readonly openChoices: (values: MemberValues, inEvents: TokenCounts['inEvents']) => ChoiceCounts | null
@@ -146,7 +180,10 @@ export interface EventFormat {
 export interface EventRemoval {
   /** Name of the member that is cut from events; null for none */
   readonly member: string | null
-  /** Judges an event with a count. Where `member` has a value, an event with that member and with `choices` that aren't empty is judged `cut`, if no other count is in it */
+  /**
+   * Judges an event with a count. Where `member` has a value, an event with that member and with `choices`
+   * that aren't empty is judged `cut`, if no other count is in it
+   */
   readonly judge: (event: unknown) => 'keep' | 'cut' | 'drop'
 }
 
@@ -174,7 +211,10 @@ export interface ErrorFormat {
   /** For the OpenAPI description */
   readonly body: z.ZodType
   readonly compose: (error: ErrorFacts, requestId: string) => { status: number; body: unknown }
-  /** True for an engine's error that has this shape already. Absent if errors of engines are forwarded as they are. */
+  /**
+   * True for an engine's error that has this shape already. Absent if errors of engines are forwarded as they
+   * are.
+   */
   readonly isOwn?: (body: unknown) => boolean
 }
 

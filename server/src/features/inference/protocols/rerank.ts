@@ -156,7 +156,9 @@ function translateRanking(
   }
 }
 
-/** The common form of Jina's and Cohere's rankings. Engines take texts only, and answer in forms of their own. */
+/**
+ * The common form of Jina's and Cohere's rankings. Engines take texts only, and answer in forms of their own.
+ */
 export const rerank: MainProtocol = {
   ...ofEngine,
   alwaysTranslates: true,

@@ -37,9 +37,10 @@ export interface EngineRequestOwner {
 }
 
 /**
- * A request at an engine. It is repeated where no engine can have processed it: after a stale connection, an expired authorization,
- * and at another instance after a refused connection. If an engine breaks off or is lost before it answers, another instance gets the
- * request, but only once: the request itself may have broken the engine.
+ * A request at an engine. It is repeated where no engine can have processed it: after a stale connection, an
+ * expired authorization, and at another instance after a refused connection. If an engine breaks off or is
+ * lost before it answers, another instance gets the request, but only once: the request itself may have
+ * broken the engine.
  */
 export class EngineRequest implements ResponseHandler {
   readonly deps: EngineRequestDeps
@@ -91,7 +92,10 @@ export class EngineRequest implements ResponseHandler {
     )
   }
 
-  /** Leaves the response to `handler` until the engine notices. Returns false if that is not possible. The owner then hears nothing more. */
+  /**
+   * Leaves the response to `handler` until the engine notices. Returns false if that is not possible. The
+   * owner then hears nothing more.
+   */
   leave(handler: ResponseHandler): boolean {
     if (this.rejected || this.call === null || !this.call.leave(handler)) return false
     this.aborted = true
@@ -166,7 +170,9 @@ export class EngineRequest implements ResponseHandler {
     return kind !== 'timeout' && this.status === 0 && !this.moved
   }
 
-  /** The instance is lost, so that no answer may ever come. Without another one, the request goes on waiting. */
+  /**
+   * The instance is lost, so that no answer may ever come. Without another one, the request goes on waiting.
+   */
   leaveLostEngine(): void {
     if (this.moved || this.call === null) return
     const other = this.owner.pickOther(this.target)

@@ -1,6 +1,7 @@
 /**
- * The legal transitions of an exchange. A caller may leave in any state. An exchange fails if the engine breaks off, the caller loses
- * access, or no place becomes free; its caller gets an error, or a truncated response if one has begun.
+ * The legal transitions of an exchange. A caller may leave in any state. An exchange fails if the engine
+ * breaks off, the caller loses access, or no place becomes free; its caller gets an error, or a truncated
+ * response if one has begun.
  */
 export const transitions = {
   /** Waits for a place at a deployment */

@@ -30,7 +30,10 @@ interface Cost {
   out: number
 }
 
-/** A protocol unlike OpenAI's: its names are nested, its events report usage in two parts, and it has errors of its own. */
+/**
+ * A protocol unlike OpenAI's: its names are nested, its events report usage in two parts, and it has errors
+ * of its own.
+ */
 const summaries: Protocol = {
   path: '/v1/summaries',
   enginePath: '/v1/summaries',

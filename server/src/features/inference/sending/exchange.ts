@@ -27,15 +27,17 @@ import type { RequestSpan } from '../counting/traces.ts'
 export interface ExchangeDeps extends EngineRequestDeps {
   inference: Omit<Inference, 'targets' | 'waking' | 'slices' | 'statistics' | 'inFlight' | 'close'>
   tokens: Pick<TokenJournal, 'record' | 'write'>
-  /** Looks for an engine that this process does not know, and resumes the request, or ends it with the error. */
+  /**
+   * Looks for an engine that this process does not know, and resumes the request, or ends it with the error.
+   */
   sendAgain(request: UnansweredRequest, error: unknown): void
   /** Called once for each exchange, when it has ended and its tokens are known. */
   onFinished(exchange: FinishedExchange): void
 }
 
 /**
- * One request on its way to an engine and back, in the states of `exchange-states.ts`. A class, because one is created per request
- * and instances share their methods.
+ * One request on its way to an engine and back, in the states of `exchange-states.ts`. A class, because one
+ * is created per request and instances share their methods.
  */
 export class Exchange
   implements AdmissionRequest, EngineRequestOwner, UnansweredRequest, RelayOwner, Revocable
@@ -44,7 +46,10 @@ export class Exchange
   arrival: Arrival
   targets: readonly EngineTarget[]
   readonly userId: number
-  /** About four bytes of text are a token; what is not text, such as an image, is never longer than the context. */
+  /**
+   * About four bytes of text are a token; what is not text, such as an image, is never longer than the
+   * context.
+   */
   readonly promptTokens: number
   /** undefined until the request has a choice of targets */
   prefixHash: number | null | undefined = undefined
@@ -207,7 +212,10 @@ export class Exchange
     return other
   }
 
-  /** Gives up the place at the engine, and looks for another one. Only once, because the request itself may have broken the engine. */
+  /**
+   * Gives up the place at the engine, and looks for another one. Only once, because the request itself may
+   * have broken the engine.
+   */
   onUnanswered(error: unknown): void {
     if (this.hasReturned) return this.onBroken(error)
     this.hasReturned = true
@@ -340,7 +348,9 @@ export class Exchange
     else this.finish(ended)
   }
 
-  /** Records what the request used. If its caller left before the engine sent a count, the engine is asked. */
+  /**
+   * Records what the request used. If its caller left before the engine sent a count, the engine is asked.
+   */
   finish(ended: FinishedExchange): void {
     const { partialUsage, engine } = this
     const asksEngine =

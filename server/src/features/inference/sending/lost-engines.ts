@@ -10,7 +10,10 @@ export interface MovableRequest {
   leaveLostEngine(): void
 }
 
-/** Moves the requests whose engine is lost. A machine that dies closes no connection, so they would wait for the timeout. */
+/**
+ * Moves the requests whose engine is lost. A machine that dies closes no connection, so they would wait for
+ * the timeout.
+ */
 export async function leaveLostEngines(db: Database, requests: readonly MovableRequest[]): Promise<void> {
   const targets = requests.flatMap(({ silentTarget }) => silentTarget ?? [])
   const lost = await findLostEngines(db, targets)

@@ -32,16 +32,16 @@ const outageMilliseconds = 300_000
 const retryMilliseconds = 500
 
 /**
- * Ends requests whose caller's session was revoked, or whose caller may not call the deployment anymore. Moves those whose engine is lost
- * to another one.
+ * Ends requests whose caller's session was revoked, or whose caller may not call the deployment anymore.
+ * Moves those whose engine is lost to another one.
  */
 export function trackOpenRequests(
   db: Database,
   notifications: Notifications,
   log: Pick<Logger, 'warn'>,
 ): OpenRequests {
-  // Not a Set: V8's outgrown hash tables refer to their successors. Once one is in old space, minor collections keep all later tables
-  // and their requests, which doubled the CPU time of a chat.
+  // Not a Set: V8's outgrown hash tables refer to their successors. Once one is in old space, minor
+  // collections keep all later tables and their requests, which doubled the CPU time of a chat.
   const open: Revocable[] = []
   const checks = new AccessChecks(db, log)
   let changedAt = -Infinity
@@ -86,8 +86,8 @@ export function trackOpenRequests(
 }
 
 /**
- * Asks the database who has lost access, and ends those requests. While the database is unavailable, it asks again. After five minutes
- * the requests that the database has not confirmed end too.
+ * Asks the database who has lost access, and ends those requests. While the database is unavailable, it asks
+ * again. After five minutes the requests that the database has not confirmed end too.
  */
 class AccessChecks {
   readonly #db: Database

@@ -9,9 +9,10 @@ const retryAfterSeconds = 5
 type Deps = Pick<Services, 'db'>
 
 /**
- * Returns the viewer's running deployments that can serve `model`, without those that `among` lacks: a deployment id or the engine's uid
- * selects one deployment, an alias or a model name selects all that have it. If none is ready, throws `AsleepError` for one that can be
- * woken, or an error that explains the newest deployment's state; if the viewer may call none of them, the refusal.
+ * Returns the viewer's running deployments that can serve `model`, without those that `among` lacks: a
+ * deployment id or the engine's uid selects one deployment, an alias or a model name selects all that have
+ * it. If none is ready, throws `AsleepError` for one that can be woken, or an error that explains the newest
+ * deployment's state; if the viewer may call none of them, the refusal.
  */
 export async function findTargets(
   deps: Deps,

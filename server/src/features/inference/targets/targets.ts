@@ -65,7 +65,10 @@ export interface TargetDeps extends Pick<Services, 'db' | 'runtime' | 'secretKey
   inference: { targets: TargetCache }
 }
 
-/** Reads the targets of `model` from the database and caches them. Throws the error for the caller when there are none. */
+/**
+ * Reads the targets of `model` from the database and caches them. Throws the error for the caller when there
+ * are none.
+ */
 export async function loadTargets(
   deps: TargetDeps,
   viewer: Viewer,
@@ -77,7 +80,10 @@ export async function loadTargets(
   return found ?? []
 }
 
-/** Reads the current targets of `model` from the database, among these deployments or among all. Throws as `loadTargets`. */
+/**
+ * Reads the current targets of `model` from the database, among these deployments or among all. Throws as
+ * `loadTargets`.
+ */
 export async function readTargets(
   deps: Omit<TargetDeps, 'inference'>,
   viewer: Viewer,

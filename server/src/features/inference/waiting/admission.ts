@@ -21,7 +21,10 @@ export interface AdmissionLimits {
   turnMilliseconds: number
 }
 
-/** Requests in flight for each sequence of an engine: about what a sequence works off before callers give up waiting. */
+/**
+ * Requests in flight for each sequence of an engine: about what a sequence works off before callers give up
+ * waiting.
+ */
 const requestsPerSequence = 32
 
 export interface AdmissionRequest extends TargetedRequest, TurnRequest {
@@ -37,9 +40,10 @@ export interface AdmissionRequest extends TargetedRequest, TurnRequest {
 }
 
 /**
- * Admits requests within the limits of their user and instance. More requests wait in a queue; the rest get a 429. Each user has a
- * queue. A request that waits for a full deployment does not block requests to other deployments. An instance of a shared one gets only
- * as many requests as its engine processes at the same time, because the engine's own queue knows no turns. The others wait here for theirs.
+ * Admits requests within the limits of their user and instance. More requests wait in a queue; the rest get a
+ * 429. Each user has a queue. A request that waits for a full deployment does not block requests to other
+ * deployments. An instance of a shared one gets only as many requests as its engine processes at the same
+ * time, because the engine's own queue knows no turns. The others wait here for theirs.
  */
 export class Admission {
   readonly #limits: AdmissionLimits
@@ -72,8 +76,8 @@ export class Admission {
   }
 
   /**
-   * The instances that had or have a request since the last call, with how many are in flight or wait for each. Forgets those without
-   * requests, so it must be called regularly.
+   * The instances that had or have a request since the last call, with how many are in flight or wait for
+   * each. Forgets those without requests, so it must be called regularly.
    */
   takeUsed(): Map<string, number> {
     const waiting = new Counts<string>()
@@ -119,8 +123,8 @@ export class Admission {
   }
 
   /**
-   * Returns the best target for a request; null when all are full or refused it. A conversation goes where its prefix is, other requests
-   * go where the fewest are in flight.
+   * Returns the best target for a request; null when all are full or refused it. A conversation goes where
+   * its prefix is, other requests go where the fewest are in flight.
    */
   pickTarget(request: AdmissionRequest): EngineTarget | null {
     const { targets, refusedBy } = request
@@ -134,7 +138,10 @@ export class Admission {
     )
   }
 
-  /** An admitted request has left the instance. Its generated tokens may become known in the same turn of the event loop. */
+  /**
+   * An admitted request has left the instance. Its generated tokens may become known in the same turn of the
+   * event loop.
+   */
   release(request: AdmissionRequest, target: EngineTarget): void {
     const { deploymentId } = target
     this.#leave(request, target)
@@ -296,7 +303,10 @@ export class Admission {
   }
 }
 
-/** How many requests an instance may have in flight: with a queue in its engine, or only those that the engine processes. */
+/**
+ * How many requests an instance may have in flight: with a queue in its engine, or only those that the engine
+ * processes.
+ */
 function findPlaces(
   { parallelSequences }: EngineTarget,
   { perDeployment }: AdmissionLimits,

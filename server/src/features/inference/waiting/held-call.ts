@@ -19,7 +19,10 @@ interface Wish {
   fail(error: unknown): void
 }
 
-/** A request that waits until its deployment is awake. A class, because thousands may wait, and instances share their methods. */
+/**
+ * A request that waits until its deployment is awake. A class, because thousands may wait, and instances
+ * share their methods.
+ */
 export class HeldCall implements HeldRequest {
   readonly deps: Deps
   readonly caller: Caller

@@ -11,8 +11,8 @@ interface HeldEvents {
 }
 
 /**
- * Returns the caller of a stream that waits for its engine. After ten seconds, and then every ten, it gets a comment or an event, so that
- * its connection stays open. An error after that is an event.
+ * Returns the caller of a stream that waits for its engine. After ten seconds, and then every ten, it gets a
+ * comment or an event, so that its connection stays open. An error after that is an event.
  */
 export function holdStream(caller: Caller, { toProgress, toErrorBody }: HeldEvents): Caller {
   if (caller.isHeld) return caller

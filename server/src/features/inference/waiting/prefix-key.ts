@@ -6,15 +6,19 @@ const backslash = 0x5c
 /** Longer openings are cut, so that no request costs much. They are equal in their beginning, if at all. */
 const maxOpeningBytes = 64 * 1024
 
-/** The key of `hashOpening`. It is derived from the server's secret, so that callers can't choose requests that all go to one engine. */
+/**
+ * The key of `hashOpening`. It is derived from the server's secret, so that callers can't choose requests
+ * that all go to one engine.
+ */
 export function derivePrefixKey(secretKey: string): KeyObject {
   // An HMAC with bytes as its key takes four times as long.
   return createSecretKey(createHmac('sha256', secretKey).update('prefix-routing').digest())
 }
 
 /**
- * Hashes what all requests of a conversation begin with: the messages up to the first one of a user. `from` is the offset of the list of
- * messages in `body`, which must be valid JSON. Requests with another `scope` have other hashes. Returns null if there is no such message.
+ * Hashes what all requests of a conversation begin with: the messages up to the first one of a user. `from`
+ * is the offset of the list of messages in `body`, which must be valid JSON. Requests with another `scope`
+ * have other hashes. Returns null if there is no such message.
  */
 export function hashOpening(
   key: KeyObject,
@@ -35,7 +39,10 @@ export function hashOpening(
     .readUInt32LE(0)
 }
 
-/** Returns the offset after the first message of a user in a list of messages; its length if it is cut before; null without one. */
+/**
+ * Returns the offset after the first message of a user in a list of messages; its length if it is cut before;
+ * null without one.
+ */
 function findOpeningEnd(bytes: Buffer): number | null {
   let depth = 0
   let isUser = false
@@ -78,7 +85,9 @@ function skipSpaces(bytes: Buffer, from: number): number {
   return at
 }
 
-/** Returns the offset of the quote that ends the string that begins at `from`; the length if it is cut before. */
+/**
+ * Returns the offset of the quote that ends the string that begins at `from`; the length if it is cut before.
+ */
 function findEndOfString(bytes: Buffer, from: number): number {
   for (let end = bytes.indexOf(quote, from + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {
     let backslashes = 0

@@ -104,7 +104,10 @@ export class WaitingRequests<Request extends TargetedRequest> {
     return this.hasShared && !this.firstOfEach(deploymentId).next().done
   }
 
-  /** Yields each user's first request to a deployment with several callers, and the instances that may serve it. */
+  /**
+   * Yields each user's first request to a deployment with several callers, and the instances that may serve
+   * it.
+   */
   *firstOfEach(deploymentId: string): Generator<{ request: Request; targets: readonly EngineTarget[] }> {
     for (const { requests } of this.#queues.values()) {
       for (const request of requests.keys()) {

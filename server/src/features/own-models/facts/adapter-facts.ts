@@ -1,4 +1,6 @@
-/** The facts of a low-rank adapter (LoRA), from its configuration and the names and shapes of its matrices. */
+/**
+ * The facts of a low-rank adapter (LoRA), from its configuration and the names and shapes of its matrices.
+ */
 
 import { z } from 'zod'
 import type { ConfigObject } from './config-object.ts'

@@ -40,7 +40,9 @@ const aliases: Readonly<Record<keyof z.output<typeof attentionSchema>, readonly 
   ],
 }
 
-/** Facts that published configurations leave out, because transformers has them as defaults of the model type */
+/**
+ * Facts that published configurations leave out, because transformers has them as defaults of the model type
+ */
 const defaults: ReadonlyMap<string, ConfigObject> = new Map([
   [
     'gemma3_text',
@@ -69,7 +71,10 @@ export function readContextLength(config: ConfigObject): number | null {
   return optional.parse(pick(findTextConfig(config), 'contextLength')) ?? null
 }
 
-/** Reads the facts that the memory estimate needs; null if the configuration lacks one. `parameters` counts all weights. */
+/**
+ * Reads the facts that the memory estimate needs; null if the configuration lacks one. `parameters` counts
+ * all weights.
+ */
 export function readConfigArchitecture(config: ConfigObject, parameters: number): ModelArchitecture | null {
   const text = findTextConfig(config)
   const facts = Object.fromEntries(

@@ -48,7 +48,9 @@ function toVariant(stem: string, parts: readonly HubFile[]): GgufVariant {
   return { quantization: nameQuantization(stem), files, bytes, reason }
 }
 
-/** The last quantization in a path, because the name of a model may contain one too; `unknown` without any. */
+/**
+ * The last quantization in a path, because the name of a model may contain one too; `unknown` without any.
+ */
 export function nameQuantization(stem: string): string {
   const path = stem.replace(/\.gguf$/i, '')
   const name = [...path.matchAll(quantizationName)].at(-1)?.[1]

@@ -1,4 +1,7 @@
-/** Layers without attention, which keep a state of fixed size per sequence: linear attention, Mamba and convolutions. */
+/**
+ * Layers without attention, which keep a state of fixed size per sequence: linear attention, Mamba and
+ * convolutions.
+ */
 
 import { z } from 'zod'
 import { readText } from './config-object.ts'

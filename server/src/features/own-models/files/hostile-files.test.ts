@@ -51,7 +51,10 @@ function fileOf(bytes: Buffer): ByteSource {
   return { size: bytes.length, read: async (from, to) => bytes.subarray(from, to) }
 }
 
-/** Reads a file that must be refused. Resolves to the reason; fails if that takes a second of the processor or much memory. */
+/**
+ * Reads a file that must be refused. Resolves to the reason; fails if that takes a second of the processor or
+ * much memory.
+ */
 async function refuse(read: () => Promise<unknown>): Promise<string> {
   const memory = process.memoryUsage()
   const started = process.cpuUsage()

@@ -5,14 +5,17 @@ import type { Services } from '../../../services.ts'
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The key of a deployment for the uploaded file that its engines load, derived from the secret key and never stored. */
+/**
+ * The key of a deployment for the uploaded file that its engines load, derived from the secret key and never
+ * stored.
+ */
 export function deriveFileKey(secretKey: string, deploymentId: string): string {
   return createHmac('sha256', secretKey).update(`model-file:${deploymentId}`).digest('base64url')
 }
 
 /**
- * Resolves to the SHA-256 of the file of the deployment that `Authorization` names. Throws `invalid_engine_key` unless the key is right and
- * the deployment needs the file.
+ * Resolves to the SHA-256 of the file of the deployment that `Authorization` names. Throws
+ * `invalid_engine_key` unless the key is right and the deployment needs the file.
  */
 export async function authorizeEngine(
   { db, secretKey }: Pick<Services, 'db' | 'secretKey'>,

@@ -1,4 +1,7 @@
-/** Without a shared disk, the bytes of an upload stay in the folder of the server that received them, until they are complete. */
+/**
+ * Without a shared disk, the bytes of an upload stay in the folder of the server that received them, until
+ * they are complete.
+ */
 
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'

@@ -19,8 +19,8 @@ export interface ArrivingFile {
 }
 
 /**
- * Resolves to the model in an uploaded file; null if its header has not arrived completely. Throws `not_gguf`,
- * `unsupported_architecture` and `no_runnable_weights` if no engine can load the file.
+ * Resolves to the model in an uploaded file; null if its header has not arrived completely. Throws
+ * `not_gguf`, `unsupported_architecture` and `no_runnable_weights` if no engine can load the file.
  */
 export async function readUploadedVariant(
   arriving: ArrivingFile,

@@ -42,7 +42,10 @@ export async function discardUpload(deps: RemoveDeps, { id }: Pick<Removed, 'id'
   await removeFiles(deps, removed)
 }
 
-/** Removes the rows of a model's uploads. The caller removes the files after its transaction with `removeFiles`. */
+/**
+ * Removes the rows of a model's uploads. The caller removes the files after its transaction with
+ * `removeFiles`.
+ */
 export async function forgetUploads(transaction: DatabaseTransaction, modelId: string): Promise<Removed[]> {
   return transaction
     .deleteFrom('model_uploads')

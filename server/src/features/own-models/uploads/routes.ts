@@ -35,7 +35,9 @@ const lingerMilliseconds = 5_000
 /** Of the routes of the protocol */
 const onRequest = async ({ headers }: FastifyRequest) => requireTusVersion(headers)
 
-/** Uploads of model files with the tus protocol 1.0.0. The scope accepts no JSON, but bodies of any length. */
+/**
+ * Uploads of model files with the tus protocol 1.0.0. The scope accepts no JSON, but bodies of any length.
+ */
 export function uploadRoutes(app: App, deps: Deps): void {
   const requests = new UploadRequests()
   if (deps.config.uploads.store !== null) {

@@ -20,8 +20,8 @@ type StartDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime'>
 const maxOpenUploads = 100
 
 /**
- * Starts an upload to the viewer's organization. Throws `uploads_not_supported`, `upload_too_large`, `upload_quota_exceeded`, and
- * `storage_full` if the disk has no room for the file.
+ * Starts an upload to the viewer's organization. Throws `uploads_not_supported`, `upload_too_large`,
+ * `upload_quota_exceeded`, and `storage_full` if the disk has no room for the file.
  */
 export async function startUpload(
   deps: StartDeps,

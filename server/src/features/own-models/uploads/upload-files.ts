@@ -1,4 +1,7 @@
-/** The bytes of uploads: in `DATA_DIR/models/uploads` until they are complete, then once per content in the model store. */
+/**
+ * The bytes of uploads: in `DATA_DIR/models/uploads` until they are complete, then once per content in the
+ * model store.
+ */
 
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'

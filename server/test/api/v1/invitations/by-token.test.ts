@@ -27,7 +27,9 @@ const preview = (token: string) => createClient(server.url).get(`/v1/invitations
 const accept = (client: Client, token: string) => client.post(`/v1/invitations/by-token/${token}/accept`)
 const reject = (client: Client, token: string) => client.post(`/v1/invitations/by-token/${token}/reject`)
 
-/** Advances the clock past the expiry of invitations, and renews the guest's session, which would expire too. */
+/**
+ * Advances the clock past the expiry of invitations, and renews the guest's session, which would expire too.
+ */
 async function letExpire() {
   now += 4 * day
   await guest.get('/v1/auth/session')

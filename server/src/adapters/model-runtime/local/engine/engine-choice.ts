@@ -44,8 +44,8 @@ function describeGpus(
 ): Record<string, string> {
   return {
     CUDA_VISIBLE_DEVICES: gpus.join(','),
-    // llama.cpp has no machine code for some GPUs, such as the H100, so the driver compiles it. CUDA's own folder is in the user's home,
-    // which a container loses.
+    // llama.cpp has no machine code for some GPUs, such as the H100, so the driver compiles it. CUDA's own
+    // folder is in the user's home, which a container loses.
     CUDA_CACHE_PATH: environment['CUDA_CACHE_PATH'] || join(dataDirectory, 'compile-cache', 'cuda'),
   }
 }

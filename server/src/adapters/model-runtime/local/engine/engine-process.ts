@@ -33,8 +33,9 @@ const inheritedGpuVariables = /^(CUDA|NVIDIA|NCCL|GGML|VK|HIP|HSA|ROCR|VLLM|OMP|
 const folderVariable = 'BERTH_STATE_DIR'
 
 /**
- * Keeps V8's heap close to what is in use, which the memory estimate counts on. By default an engine under load grows by 60 MB before V8
- * collects its garbage. A limit instead would end the engine when many large requests arrive at once.
+ * Keeps V8's heap close to what is in use, which the memory estimate counts on. By default an engine under
+ * load grows by 60 MB before V8 collects its garbage. A limit instead would end the engine when many large
+ * requests arrive at once.
  */
 const smallHeap = ['--heap-growing-percent=10', '--max-semi-space-size=2']
 
@@ -62,7 +63,8 @@ export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
       },
       stdio: ['ignore', log.fd, log.fd],
     })
-    // `observe` reports a failed spawn as an exited process. Without a listener the event would crash the server.
+    // `observe` reports a failed spawn as an exited process. Without a listener the event would crash the
+    // server.
     child.on('error', () => {})
     child.unref()
     // If memory runs out, the kernel should kill an engine, which can be restarted, rather than the database.
@@ -96,8 +98,8 @@ export async function isEngineAlive(pid: number, nonce: string): Promise<boolean
 }
 
 /**
- * The live engine processes of this state folder. On Linux, these include all processes that an engine has started. Reads several files for
- * each process of the host.
+ * The live engine processes of this state folder. On Linux, these include all processes that an engine has
+ * started. Reads several files for each process of the host.
  */
 export async function findEngines(stateDirectory: string): Promise<EngineProcess[]> {
   const commands =
@@ -149,8 +151,8 @@ async function listLinuxCommands(stateDirectory: string): Promise<Command[]> {
 }
 
 /**
- * Tells which processes belong to the session of the engine that last ran in this folder. The processes of vLLM overwrite their
- * environment with their titles, and can outlive their parents.
+ * Tells which processes belong to the session of the engine that last ran in this folder. The processes of
+ * vLLM overwrite their environment with their titles, and can outlive their parents.
  */
 async function openSession(stateDirectory: string): Promise<(pid: number) => Promise<boolean>> {
   const leader = (await readJson(engineFiles(stateDirectory).engine))?.['pid']
@@ -208,7 +210,10 @@ async function listCommands(selection: string[]): Promise<Command[]> {
   }
 }
 
-/** Splits the output of ps, which joins arguments with spaces, so that each option value extends to the next option. */
+/**
+ * Splits the output of ps, which joins arguments with spaces, so that each option value extends to the next
+ * option.
+ */
 function splitCommand(command: string): string[] {
   return command.split(/ (?=--[a-z])|(?<=--[a-z-]+) /)
 }

@@ -2,7 +2,10 @@ import { join } from 'node:path'
 import type { FailureCode } from '../../../../ports/engine-failures.ts'
 import { readJson } from '../files.ts'
 
-/** Written by the server before it starts an engine. The engine exits if the file disappears or contains another nonce. */
+/**
+ * Written by the server before it starts an engine. The engine exits if the file disappears or contains
+ * another nonce.
+ */
 export interface LaunchRecord {
   nonce: string
   launchedAt: number

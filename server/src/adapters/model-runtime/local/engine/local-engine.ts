@@ -56,7 +56,10 @@ interface SupervisedServer {
   port: number
   command: readonly string[]
   variables: Record<string, string>
-  /** Matches a line of its log which means that it uses the CPU. Set for an engine with GPUs, which then fails. */
+  /**
+   * Matches a line of its log which means that it uses the CPU. Set for an engine with GPUs, which then
+   * fails.
+   */
   noGpu: RegExp | null
 }
 

@@ -72,8 +72,8 @@ async function buildVllm(
 }
 
 /**
- * The version of vLLM that a command runs, such as `0.28.0`; null when unknown. Asks the Python in the command's first line,
- * because `vllm --version` loads all of vLLM.
+ * The version of vLLM that a command runs, such as `0.28.0`; null when unknown. Asks the Python in the
+ * command's first line, because `vllm --version` loads all of vLLM.
  */
 async function findVersion([program]: Command): Promise<string | null> {
   try {

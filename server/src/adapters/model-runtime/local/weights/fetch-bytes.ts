@@ -25,7 +25,10 @@ export interface DownloadSource {
 export interface ByteResponse {
   start: number
   total: number | null
-  /** Identifies the version of the file: the hub's checksum as `sha256:<hex>`, else `ETag`, else `Last-Modified` */
+  /**
+   * Identifies the version of the file: the hub's checksum as `sha256:<hex>`, else `ETag`, else
+   * `Last-Modified`
+   */
   validator: string | null
   body: Readable
 }
@@ -55,8 +58,8 @@ export async function fetchSize(source: DownloadSource, options: FetchOptions): 
 }
 
 /**
- * Requests a file from `offset` on (RFC 9110, section 14). Follows redirects without leaking the hub's token. `validator`
- * identifies the version of the bytes before `offset`. Throws DownloadError or RetryableError.
+ * Requests a file from `offset` on (RFC 9110, section 14). Follows redirects without leaking the hub's token.
+ * `validator` identifies the version of the bytes before `offset`. Throws DownloadError or RetryableError.
  */
 export async function fetchBytes(
   source: DownloadSource,
@@ -136,7 +139,8 @@ function requestHeaders(
   }
   if (offset > 0) {
     headers['range'] = `bytes=${offset}-`
-    // If-Range only allows strong ETags (RFC 9110, section 13.1.5). Other validators are compared with the response.
+    // If-Range only allows strong ETags (RFC 9110, section 13.1.5). Other validators are compared with the
+    // response.
     if (validator !== null && validator.startsWith('"')) headers['if-range'] = validator
   }
   return headers

@@ -49,7 +49,10 @@ function startDownload(
   return download
 }
 
-/** Waits for the shared download of a file, and calls `onStart` with it if there is one. The last waiter to leave cancels it. */
+/**
+ * Waits for the shared download of a file, and calls `onStart` with it if there is one. The last waiter to
+ * leave cancels it.
+ */
 export async function awaitFile(
   context: DownloadContext,
   file: WeightFile,

@@ -49,8 +49,8 @@ export async function readSnapshot(folder: string): Promise<SnapshotFile[] | nul
 }
 
 /**
- * Asks the Hub which files a repository has, and records those that an engine loads in `folder`. `source` is the address of the
- * repository in the Hub's API. Throws DownloadError.
+ * Asks the Hub which files a repository has, and records those that an engine loads in `folder`. `source` is
+ * the address of the repository in the Hub's API. Throws DownloadError.
  */
 export async function fetchSnapshot(
   folder: string,
@@ -71,7 +71,10 @@ export async function fetchSnapshot(
   return files
 }
 
-/** Deletes files that have changed at the Hub since they were downloaded, so that a folder never mixes two versions. */
+/**
+ * Deletes files that have changed at the Hub since they were downloaded, so that a folder never mixes two
+ * versions.
+ */
 async function discardChanged(folder: string, files: readonly SnapshotFile[]): Promise<void> {
   const versions = new Map((await readSnapshot(folder))?.map(({ file, version }) => [file, version]))
   for (const { file, version } of files) {

@@ -7,7 +7,9 @@ import type { DownloadSource } from './fetch-bytes.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import type { SnapshotFile } from './snapshot.ts'
 
-/** A weight file: its local path and its source. `source` is null for a local file, which must already exist. */
+/**
+ * A weight file: its local path and its source. `source` is null for a local file, which must already exist.
+ */
 export interface WeightFile {
   path: string
   name: string
@@ -33,7 +35,9 @@ type WeightLocations = Pick<
   'dataDirectory' | 'catalogDirectory' | 'huggingFace' | 'llamaServerCommand' | 'modelStore'
 >
 
-/** Returns the repository of a model whose weights are a whole repository; null for a model of named files. */
+/**
+ * Returns the repository of a model whose weights are a whole repository; null for a model of named files.
+ */
 export function locateRepository(
   { weights, format }: LocatedModel,
   locations: WeightLocations,
@@ -52,7 +56,10 @@ export function locateRepository(
   }
 }
 
-/** Lists the weight files of a model. The first one is passed to the engine. Throws DownloadError for invalid names. */
+/**
+ * Lists the weight files of a model. The first one is passed to the engine. Throws DownloadError for invalid
+ * names.
+ */
 export function locateWeights({ weights, engines }: LocatedModel, locations: WeightLocations): WeightFile[] {
   if (weights.kind === 'file') {
     const path = isAbsolute(weights.path) ? weights.path : resolve(locations.catalogDirectory, weights.path)
@@ -101,7 +108,9 @@ export function locateProjector(variant: LocatedModel, locations: WeightLocation
   return locateWeights(variant, locations)[variant.weights.files.length]?.path ?? null
 }
 
-/** The paths of a model's weight files or of their folder; none for invalid names, which fail the download. */
+/**
+ * The paths of a model's weight files or of their folder; none for invalid names, which fail the download.
+ */
 export function listWeightPaths(variant: LocatedModel, locations: WeightLocations): string[] {
   try {
     const repository = locateRepository(variant, locations)

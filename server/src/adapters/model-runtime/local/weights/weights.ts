@@ -19,8 +19,8 @@ export type StoredWeights = LocatedModel & { weightBytes: number | null }
 /** The cache of model weights and its downloads. */
 export interface WeightStore {
   /**
-   * Returns the path of cached weights: a file, or the folder of several. Otherwise makes sure that a download is running and returns
-   * null. `hubToken` replaces the token of the settings.
+   * Returns the path of cached weights: a file, or the folder of several. Otherwise makes sure that a
+   * download is running and returns null. `hubToken` replaces the token of the settings.
    */
   ensure(engineId: string, model: StoredWeights, hubToken?: string | null): Promise<string | null>
   /** The state of an engine's download; null if there is none or it has succeeded. */
@@ -39,8 +39,8 @@ interface StoreContext extends FetchContext {
 const defaultRetry: RetrySettings = { attempts: 5, baseDelayMs: 1000, idleTimeoutMs: 60_000 }
 
 /**
- * Opens the cache under `DATA_DIR/weights`. `listNeeded` returns the paths that engines need, including those that wait for a
- * download.
+ * Opens the cache under `DATA_DIR/weights`. `listNeeded` returns the paths that engines need, including those
+ * that wait for a download.
  */
 export function createWeightStore(
   settings: LocalRuntimeSettings,

@@ -3,8 +3,8 @@ import { readList, readObject, readOptionalText, readText, refuseField } from '.
 import type { JsonObject } from '../protocol.ts'
 
 /**
- * Translates the tools of a message and which of them the model may call. Tools that Anthropic's servers run are left out, unless the
- * request forces one.
+ * Translates the tools of a message and which of them the model may call. Tools that Anthropic's servers run
+ * are left out, unless the request forces one.
  */
 export function toChatTools(request: JsonObject): JsonObject {
   const all = readList(request['tools'], 'tools').map((tool, index) => readTool(tool, `tools.${index}`))
@@ -32,7 +32,9 @@ export function toChatTools(request: JsonObject): JsonObject {
 /** The types of hosted tools have a date, such as `web_search_20250305`. */
 const hostedType = /"type"\s*:\s*"(?:[a-z_]+_20\d{6}|mcp_toolset)"/
 
-/** Whether a request has tools that Anthropic's servers run, which engines refuse. True for a few others, too. */
+/**
+ * Whether a request has tools that Anthropic's servers run, which engines refuse. True for a few others, too.
+ */
 export function hasHostedTools({ bytes, members }: ReadBody): boolean {
   const tools = members.findLast(({ name }) => name === 'tools')
   return tools !== undefined && hostedType.test(bytes.toString('latin1', tools.start, tools.end))

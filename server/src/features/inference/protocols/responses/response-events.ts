@@ -24,8 +24,8 @@ type OpenItem = { id: string; text: string } & (
 const maxOutput = 8 * 1024 * 1024
 
 /**
- * Translates the chunks of a chat completion to the events of a response. Keeps the output, because the last events of an item and of the
- * response repeat it.
+ * Translates the chunks of a chat completion to the events of a response. Keeps the output, because the last
+ * events of an item and of the response repeat it.
  */
 export class ResponseEvents implements ChatStreamWriter {
   readonly facts: ResponseFacts

@@ -13,7 +13,10 @@ export interface ResponseFacts {
   functions: ReadonlyMap<string, CalledFunction>
 }
 
-/** The members of a request that its response repeats. Tools and instructions may be long, and callers know them. */
+/**
+ * The members of a request that its response repeats. Tools and instructions may be long, and callers know
+ * them.
+ */
 export function toEcho(request: JsonObject): JsonObject {
   return {
     model: request['model'],

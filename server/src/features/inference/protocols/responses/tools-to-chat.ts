@@ -30,8 +30,8 @@ export function toChatName({ name, namespace }: CalledFunction): string {
 }
 
 /**
- * Translates the tools of a response and which of them the model may call. Tools that OpenAI's servers run, and others that are no
- * functions, are left out, unless the request forces one.
+ * Translates the tools of a response and which of them the model may call. Tools that OpenAI's servers run,
+ * and others that are no functions, are left out, unless the request forces one.
  */
 export function toChatTools(request: JsonObject): ChatTools {
   const functions = new Map<string, CalledFunction>()
