@@ -27,8 +27,11 @@ export interface TokenTotal extends TokenUsage, CallerTime {
   requests: number
 }
 
-/** Adds totals to their hours in one statement, with those cached tokens that have a price of their own; those of sealed hours go to the first open hour, which
- * `late_for` tells. Skips unknown deployments and callers. */
+/**
+ * Adds totals to their hours in one statement. Cached tokens count only where they have a price of their own.
+ * Totals of a sealed hour go to the first open hour, and `late_for` names the sealed one. Skips unknown
+ * deployments and callers.
+ */
 export function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
   return addTotals(db, totals, sql`SELECT true`)
 }
