@@ -47,10 +47,10 @@ const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     protocols: [],
     targets: [],
     arrival: ['protocols', 'targets'],
-    answer: ['protocols', 'targets', 'arrival'],
+    relay: ['protocols', 'targets', 'arrival'],
     waiting: ['targets', 'arrival'],
-    counting: ['protocols', 'targets', 'arrival', 'answer', 'waiting'],
-    sending: ['protocols', 'targets', 'arrival', 'answer', 'waiting', 'counting'],
+    counting: ['protocols', 'targets', 'arrival', 'relay', 'waiting'],
+    sending: ['protocols', 'targets', 'arrival', 'relay', 'waiting', 'counting'],
   },
 }
 

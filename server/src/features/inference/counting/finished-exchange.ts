@@ -1,7 +1,7 @@
 import type { TokenUsage } from '../../metering/record-tokens.ts'
 import type { Arrival } from '../arrival/arrival.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { ResponseRelay } from '../answer/response-relay.ts'
+import type { ResponseRelay } from '../relay/response-relay.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 
 /**
