@@ -4,7 +4,7 @@
  * `draining` one gets no new requests, and finishes those that it has. `released` is the end: the runtime
  * holds nothing for it.
  */
-export const transitions = {
+export const instanceTransitions = {
   requested: ['provisioning', 'releasing'],
   provisioning: ['deploying', 'releasing'],
   deploying: ['running', 'provisioning', 'releasing'],
@@ -14,7 +14,7 @@ export const transitions = {
   released: [],
 } as const satisfies Record<string, readonly string[]>
 
-export type InstanceStatus = keyof typeof transitions
+export type InstanceStatus = keyof typeof instanceTransitions
 
 /** What callers and the scaling rule tell apart. */
 export type InstancePhase = 'starting' | 'running' | 'draining' | 'releasing'
@@ -30,4 +30,4 @@ export const instancePhases = {
 } as const satisfies Record<InstanceStatus, InstancePhase>
 
 /** The statuses that may follow `From`, so that an illegal transition doesn't compile. */
-export type NextInstanceStatus<From extends InstanceStatus> = (typeof transitions)[From][number]
+export type NextInstanceStatus<From extends InstanceStatus> = (typeof instanceTransitions)[From][number]

@@ -1,9 +1,8 @@
 /**
- * The legal status transitions. A failed deployment releases its instances automatically. A deployment
- * becomes `terminated` only when the runtime has confirmed the release. The status follows from the instances
- * (`derive-status.ts`).
+ * The transitions that `deriveStatus`, a wake and a termination make. A failed deployment releases its
+ * instances. A deployment becomes `terminated` only when the runtime has confirmed the release.
  */
-export const transitions = {
+export const deploymentTransitions = {
   requested: ['provisioning', 'failed', 'terminating'],
   provisioning: ['deploying', 'sleeping', 'failed', 'terminating'],
   deploying: ['running', 'provisioning', 'failed', 'terminating'],
@@ -14,9 +13,12 @@ export const transitions = {
   terminated: [],
 } as const satisfies Record<string, readonly string[]>
 
-export type DeploymentStatus = keyof typeof transitions
+export type DeploymentStatus = keyof typeof deploymentTransitions
 
-export const deploymentStatuses = Object.keys(transitions) as [DeploymentStatus, ...DeploymentStatus[]]
+export const deploymentStatuses = Object.keys(deploymentTransitions) as [
+  DeploymentStatus,
+  ...DeploymentStatus[],
+]
 
 /** What the owner wants of a deployment. */
 export type WantedState = 'awake' | 'asleep' | 'ended'
@@ -30,10 +32,6 @@ export type WaitingState = (typeof waitingStates)[number]
 export const waitingReasons = [...waitingStates, 'resize'] as const
 
 export type WaitingFor = (typeof waitingReasons)[number]
-
-export function canTransition(from: DeploymentStatus, to: DeploymentStatus): boolean {
-  return (transitions[from] as readonly DeploymentStatus[]).includes(to)
-}
 
 /** True for a deployment that is running, starting or asleep. */
 export function isActive(status: DeploymentStatus): boolean {
