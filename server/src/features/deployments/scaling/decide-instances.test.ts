@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { InstancePhase } from '../state/instance-lifecycle.ts'
 import { decideInstances, findSampleMilliseconds, findTargetConcurrency } from './decide-instances.ts'
-import type { ScalingInstance, ScalingObservations, ScalingPolicy } from './decide-instances.ts'
+import type { ScalingObservations, ScalingPolicy } from './decide-instances.ts'
 import type { LoadSample } from './load-window.ts'
 
 const now = 10_000_000
@@ -26,8 +27,8 @@ function load(...parts: [requests: number, seconds: number][]): LoadSample[] {
   }))
 }
 
-function instances(...statuses: ScalingInstance['status'][]): ScalingInstance[] {
-  return statuses.map((status, index) => ({ id: `i${index}`, status, startedAt: index }))
+function instances(...statuses: InstancePhase[]) {
+  return statuses.map((status) => ({ status }))
 }
 
 function observe(changes: Partial<ScalingObservations>): ScalingObservations {
@@ -47,7 +48,6 @@ test('more load than the target starts instances at once', () => {
   expect(decideInstances(policy, observe({ load: load([5, 600], [25, 30]) }))).toEqual({
     desired: 3,
     start: 2,
-    drain: [],
     reason: 'load',
   })
 })
@@ -71,17 +71,16 @@ test('a single sample starts nothing beyond the minimum', () => {
   expect(decideInstances(policy, observe({ load: load([100, 2]) }))).toMatchObject({ desired: 1, start: 0 })
 })
 
-test('the newest instance drains after 300 s in which every mean asked for fewer', () => {
+test('one instance fewer is desired after 300 s in which every mean asked for fewer', () => {
   const three = instances('running', 'running', 'running')
   const quiet = observe({ load: load([25, 60], [15, 330]), instances: three })
   expect(decideInstances(policy, quiet)).toEqual({
     desired: 2,
     start: 0,
-    drain: ['i2'],
     reason: 'lower_load',
   })
   const early = observe({ load: load([25, 60], [15, 290]), instances: three })
-  expect(decideInstances(policy, early)).toMatchObject({ desired: 3, drain: [] })
+  expect(decideInstances(policy, early)).toMatchObject({ desired: 3 })
 })
 
 test.for([
@@ -93,13 +92,13 @@ test.for([
     { load: load([1, 600]).filter((_, index) => index % 20 === 0) },
   ],
   ['the first sample is too young', { load: load([1, 200]) }],
-] as const)('no instance drains while %s', ([, changes]) => {
+] as const)('the number stays while %s', ([, changes]) => {
   const quiet = observe({ load: load([1, 600]), instances: instances('running', 'running', 'running') })
-  expect(decideInstances(policy, quiet).drain).toEqual(['i2'])
-  expect(decideInstances(policy, { ...quiet, ...changes }).drain).toEqual([])
+  expect(decideInstances(policy, quiet)).toMatchObject({ desired: 2 })
+  expect(decideInstances(policy, { ...quiet, ...changes })).toMatchObject({ start: 0, reason: 'steady' })
 })
 
-test('a lower maximum drains the newest at once', () => {
+test('a lower maximum counts at once', () => {
   const four = observe({
     load: load([90, 60]),
     instances: instances('running', 'running', 'starting', 'running'),
@@ -107,7 +106,6 @@ test('a lower maximum drains the newest at once', () => {
   expect(decideInstances({ ...policy, maxInstances: 2 }, four)).toEqual({
     desired: 2,
     start: 0,
-    drain: ['i3', 'i2'],
     reason: 'maximum',
   })
 })
@@ -115,21 +113,20 @@ test('a lower maximum drains the newest at once', () => {
 test('a deployment sleeps after its idle minutes, but not with a request in flight', () => {
   const idle = { ...policy, idleMinutes: 5 }
   const since = (seconds: number) => observe({ lastUsedAt: now - seconds * 1000 })
-  expect(decideInstances(idle, since(300))).toEqual({ desired: 0, start: 0, drain: ['i0'], reason: 'idle' })
-  expect(decideInstances(idle, since(299))).toMatchObject({ desired: 1, drain: [] })
+  expect(decideInstances(idle, since(300))).toEqual({ desired: 0, start: 0, reason: 'idle' })
+  expect(decideInstances(idle, since(299))).toMatchObject({ desired: 1 })
   expect(decideInstances(idle, { ...since(300), load: load([1, 600]) })).toMatchObject({
     desired: 1,
-    drain: [],
   })
-  expect(decideInstances(idle, { ...since(300), load: [] })).toMatchObject({ desired: 1, drain: [] })
-  expect(decideInstances(policy, since(86_400))).toMatchObject({ desired: 1, drain: [] })
+  expect(decideInstances(idle, { ...since(300), load: [] })).toMatchObject({ desired: 1 })
+  expect(decideInstances(policy, since(86_400))).toMatchObject({ desired: 1 })
 })
 
 test('a request wakes a sleeping deployment at once', () => {
   const asleep = observe({ isAwake: false, instances: [] })
-  expect(decideInstances(policy, asleep)).toEqual({ desired: 0, start: 0, drain: [], reason: 'asleep' })
+  expect(decideInstances(policy, asleep)).toEqual({ desired: 0, start: 0, reason: 'asleep' })
   const called = { ...asleep, load: [{ at: now, inFlight: 0, queued: 1 }] }
-  expect(decideInstances(policy, called)).toEqual({ desired: 1, start: 1, drain: [], reason: 'request' })
+  expect(decideInstances(policy, called)).toEqual({ desired: 1, start: 1, reason: 'request' })
 })
 
 test('a schedule wakes and keeps awake; 0 allows sleep', () => {
@@ -139,8 +136,12 @@ test('a schedule wakes and keeps awake; 0 allows sleep', () => {
     reason: 'schedule',
   })
   const idle = observe({ lastUsedAt: 0 })
-  expect(decideInstances({ ...policy, idleMinutes: 1, scheduledMinimum: 1 }, idle).drain).toEqual([])
-  expect(decideInstances({ ...policy, idleMinutes: 1, scheduledMinimum: 0 }, idle).drain).toEqual(['i0'])
+  expect(decideInstances({ ...policy, idleMinutes: 1, scheduledMinimum: 1 }, idle)).toMatchObject({
+    desired: 1,
+  })
+  expect(decideInstances({ ...policy, idleMinutes: 1, scheduledMinimum: 0 }, idle)).toMatchObject({
+    desired: 0,
+  })
 })
 
 test('refused capacity is asked for again with backoff', () => {
@@ -149,7 +150,7 @@ test('refused capacity is asked for again with backoff', () => {
       policy,
       observe({ load: load([25, 60]), refusals: { count, lastAt: now - secondsAgo * 1000 } }),
     )
-  expect(refused(1, 9)).toEqual({ desired: 3, start: 0, drain: [], reason: 'no_capacity' })
+  expect(refused(1, 9)).toEqual({ desired: 3, start: 0, reason: 'no_capacity' })
   expect(refused(1, 10)).toMatchObject({ start: 2 })
   expect(refused(3, 39)).toMatchObject({ start: 0 })
   expect(refused(3, 40)).toMatchObject({ start: 2 })
@@ -193,33 +194,27 @@ const anyObservations: fc.Arbitrary<ScalingObservations> = fc
     }),
   )
 
-test('no decision leaves the limits, starts and drains at once, or drains what does not serve', () => {
+test('no decision leaves the limits, and each starts what is missing', () => {
   fc.assert(
     fc.property(anyPolicy, anyObservations, (limits, observed) => {
-      const { desired, start, drain, reason } = decideInstances(limits, observed)
+      const { desired, start, reason } = decideInstances(limits, observed)
       const present = observed.instances.filter(({ status }) => status === 'starting' || status === 'running')
       expect(desired).toBeGreaterThanOrEqual(0)
       expect(desired).toBeLessThanOrEqual(limits.maxInstances)
-      expect(start > 0 && drain.length > 0).toBe(false)
       expect(start).toBe(reason === 'no_capacity' ? 0 : Math.max(0, desired - present.length))
-      expect(drain).toHaveLength(Math.max(0, present.length - desired))
-      for (const id of drain) expect(present.map((each) => each.id)).toContain(id)
-      const kept = present.filter(({ id }) => !drain.includes(id))
-      expect(Math.max(0, ...kept.map((each) => each.startedAt))).toBeLessThanOrEqual(
-        Math.min(Infinity, ...present.filter(({ id }) => drain.includes(id)).map((each) => each.startedAt)),
-      )
     }),
     { numRuns: 2_000 },
   )
 })
 
-test('with a request in flight a deployment never sleeps, and lower load drains one instance at most', () => {
+test('with a request in flight a deployment never sleeps, and lower load costs one instance at most', () => {
   fc.assert(
     fc.property(anyPolicy, anyObservations, (limits, observed) => {
       const busy = { ...observed, load: [...observed.load, { at: now, inFlight: 1, queued: 0 }] }
-      const { desired, drain, reason } = decideInstances(limits, busy)
+      const { desired, reason } = decideInstances(limits, busy)
+      const present = observed.instances.filter(({ status }) => status === 'starting' || status === 'running')
       expect(desired).toBeGreaterThanOrEqual(1)
-      if (reason !== 'maximum') expect(drain.length).toBeLessThanOrEqual(1)
+      if (reason !== 'maximum') expect(desired).toBeGreaterThanOrEqual(present.length - 1)
     }),
     { numRuns: 2_000 },
   )

@@ -14,12 +14,6 @@ export interface ScalingPolicy {
   scheduledMinimum: number | null
 }
 
-export interface ScalingInstance {
-  id: string
-  status: InstancePhase
-  startedAt: number
-}
-
 /** What a server knows about a deployment. Times are milliseconds since 1970. */
 export interface ScalingObservations {
   now: number
@@ -27,7 +21,7 @@ export interface ScalingObservations {
   isAwake: boolean
   /** Oldest first; `findSampleMilliseconds` says how far back */
   load: readonly LoadSample[]
-  instances: readonly ScalingInstance[]
+  instances: readonly { status: InstancePhase }[]
   /** How long recent starts took, in milliseconds */
   recentStarts: readonly number[]
   /** The last request, or the wake or deployment if that was later */
@@ -55,8 +49,6 @@ export interface ScalingDecision {
   desired: number
   /** How many of them to start now */
   start: number
-  /** Ids of instances to drain now, newest first */
-  drain: readonly string[]
   reason: ScalingReason
 }
 
@@ -75,23 +67,24 @@ export function decideInstances(
   observed: ScalingObservations,
   scaleDownMilliseconds = defaultScaleDownMilliseconds,
 ): ScalingDecision {
-  const present = listPresent(observed.instances)
-  if (mayBeAsleep(policy, observed)) return toDecision(0, present, observed.isAwake ? 'idle' : 'asleep')
-  const floor = findFloor(policy)
+  const present = observed.instances.filter(servesOrWill).length
+  const decide = (desired: number, reason: ScalingReason): ScalingDecision => ({
+    desired,
+    start: Math.max(0, desired - present),
+    reason,
+  })
+  if (mayBeAsleep(policy, observed)) return decide(0, observed.isAwake ? 'idle' : 'asleep')
   const demand = findDemand(observed.load, observed.now, policy.targetConcurrency)
-  const wanted = clamp(demand?.instances ?? 0, floor, policy.maxInstances)
-  if (wanted > present.length) {
-    if (mustWait(observed)) return { desired: wanted, start: 0, drain: [], reason: 'no_capacity' }
-    return toDecision(wanted, present, explainGrowth(policy, observed, wanted, demand?.isBurst ?? false))
+  const desired = clamp(demand?.instances ?? 0, findMinimum(policy), policy.maxInstances)
+  if (desired > present) {
+    if (mustWait(observed)) return { desired, start: 0, reason: 'no_capacity' }
+    return decide(desired, explainGrowth(policy, observed, desired, demand?.isBurst ?? false))
   }
-  if (present.length > policy.maxInstances) return toDecision(policy.maxInstances, present, 'maximum')
-  const mayShrink =
-    wanted < present.length && mayStepDown(policy, observed, present.length, scaleDownMilliseconds)
-  return toDecision(
-    mayShrink ? present.length - 1 : present.length,
-    present,
-    mayShrink ? 'lower_load' : 'steady',
-  )
+  if (present > policy.maxInstances) return decide(policy.maxInstances, 'maximum')
+  if (desired < present && mayStepDown(policy, observed, present, scaleDownMilliseconds)) {
+    return decide(present - 1, 'lower_load')
+  }
+  return decide(present, 'steady')
 }
 
 /** How far back `decideInstances` needs samples, in milliseconds. */
@@ -107,11 +100,8 @@ export function findTargetConcurrency(target: number | null, parallelSequences: 
   return target ?? Math.max(1, Math.floor(0.8 * (parallelSequences ?? 1)))
 }
 
-/** Those that serve or will, newest first. */
-function listPresent(instances: readonly ScalingInstance[]): readonly ScalingInstance[] {
-  return instances
-    .filter(({ status }) => status === 'starting' || status === 'running')
-    .toSorted((one, other) => other.startedAt - one.startedAt || (other.id < one.id ? -1 : 1))
+function servesOrWill({ status }: { status: InstancePhase }): boolean {
+  return status === 'starting' || status === 'running'
 }
 
 function mayBeAsleep(
@@ -126,7 +116,7 @@ function mayBeAsleep(
   return isLoadKnown && idleMinutes !== null && now - lastUsedAt >= idleMinutes * 60_000
 }
 
-function findFloor({ minInstances, maxInstances, scheduledMinimum }: ScalingPolicy): number {
+function findMinimum({ minInstances, maxInstances, scheduledMinimum }: ScalingPolicy): number {
   return clamp(scheduledMinimum ?? minInstances, 1, maxInstances)
 }
 
@@ -141,10 +131,10 @@ function mustWait({ now, refusals }: ScalingObservations): boolean {
 function explainGrowth(
   policy: ScalingPolicy,
   { isAwake }: ScalingObservations,
-  wanted: number,
+  desired: number,
   isBurst: boolean,
 ): ScalingReason {
-  if (wanted > findFloor(policy)) return isBurst ? 'burst' : 'load'
+  if (desired > findMinimum(policy)) return isBurst ? 'burst' : 'load'
   if (policy.scheduledMinimum !== null && policy.scheduledMinimum > 0) return 'schedule'
   return isAwake ? 'minimum' : 'request'
 }
@@ -152,31 +142,18 @@ function explainGrowth(
 function mayStepDown(
   { targetConcurrency }: ScalingPolicy,
   { now, load, instances, recentStarts }: ScalingObservations,
-  count: number,
+  present: number,
   scaleDownMilliseconds: number,
 ): boolean {
   if (instances.some(({ status }) => status !== 'running')) return false
   const since = now - findHold(recentStarts, scaleDownMilliseconds)
   const demands = listDemands(load, since, targetConcurrency)
-  return demands !== null && demands.length > 0 && demands.every(({ instances: wanted }) => wanted < count)
+  return demands !== null && demands.length > 0 && demands.every((demand) => demand.instances < present)
 }
 
 /** An instance is kept at least as long as its start took: dropping it for less saves nothing. */
 function findHold(recentStarts: readonly number[], scaleDownMilliseconds: number): number {
   return Math.max(scaleDownMilliseconds, ...recentStarts)
-}
-
-function toDecision(
-  desired: number,
-  present: readonly ScalingInstance[],
-  reason: ScalingReason,
-): ScalingDecision {
-  return {
-    desired,
-    start: Math.max(0, desired - present.length),
-    drain: present.slice(0, Math.max(0, present.length - desired)).map(({ id }) => id),
-    reason,
-  }
 }
 
 function clamp(value: number, least: number, most: number): number {

@@ -4,7 +4,7 @@ import type { Instance } from '../state/instance-store.ts'
 import type { Deployment } from '../state/store.ts'
 import type { PolicySchedule } from '../state/tables.ts'
 import { findTargetConcurrency } from './decide-instances.ts'
-import type { ScalingInstance, ScalingObservations, ScalingPolicy } from './decide-instances.ts'
+import type { ScalingObservations, ScalingPolicy } from './decide-instances.ts'
 import type { LoadSample } from './load-window.ts'
 import { findScheduledMinimum } from './schedules.ts'
 import type { ScalingSchedule } from './schedules.ts'
@@ -51,17 +51,13 @@ export function observeScaling(
     now,
     isAwake: wanted === 'awake',
     load,
-    instances: instances.map(toScalingInstance),
+    instances: instances.map(({ status }) => ({ status: instancePhases[status] })),
     recentStarts: instances.flatMap(({ created_at: from, ready_at: to }) =>
       to === null ? [] : [to.getTime() - from.getTime()],
     ),
     lastUsedAt: findLastUse(instances, loads, now),
     refusals: refusals === 0 || refusedAt === null ? null : { count: refusals, lastAt: refusedAt.getTime() },
   }
-}
-
-function toScalingInstance({ id, status, created_at: createdAt }: Instance): ScalingInstance {
-  return { id, status: instancePhases[status], startedAt: createdAt.getTime() }
 }
 
 /** The last request, or the last time an instance became ready. A deployment that starts is in use. */
