@@ -28,13 +28,15 @@ test('the commits since this check keep its rules', () => {
   const git = (...command: string[]) =>
     execFileSync('git', command, { cwd: import.meta.dirname, encoding: 'utf8', maxBuffer: 2 ** 26 })
   const [first = ''] = git('log', '--diff-filter=A', '--format=%H', '--', import.meta.filename).split('\n')
-  const commits =
-    first === '' ? [] : git('log', '--no-merges', '--format=%H', `${first}..HEAD`).trim().split('\n')
-  const problems = commits
-    .filter((commit) => commit !== '')
-    .map((commit) => {
-      const numstat = git('show', '--format=', '--numstat', '-M', commit)
-      const message = git('show', '--no-patch', '--format=%B', commit)
+  const log =
+    first === ''
+      ? ''
+      : git('log', '--no-merges', '--numstat', '-M', '--format=%x00%H%x01%B%x01', `${first}..HEAD`)
+  const problems = log
+    .split('\0')
+    .slice(1)
+    .map((entry) => {
+      const [commit, message = '', numstat = ''] = entry.split('\u0001')
       return { commit, problems: checkCommitMessage(message, countChangedLines(numstat)) }
     })
   expect(problems.filter((each) => each.problems.length > 0)).toEqual([])
