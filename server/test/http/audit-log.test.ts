@@ -1,14 +1,8 @@
 import { sql } from 'kysely'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { hashToken } from '../../src/base/hash-token.ts'
-import { insertReset } from '../support/password-resets.ts'
 import { notRecorded, operationTable, prepareRequest } from '../support/operation-table.ts'
 import type { SsoServer } from '../support/oidc-provider.ts'
-import { registerClient } from '../support/client.ts'
-import { joinClient } from '../support/organizations.ts'
 import { listOperations } from '../support/operations.ts'
-import { addPasskey, createAuthenticator } from '../support/passkeys.ts'
-import { addTotp, beginTotp } from '../support/second-factors.ts'
 import { openClient, readTenant, startTenants } from '../support/tenants.ts'
 import type { Tenants } from '../support/tenants.ts'
 
@@ -38,87 +32,8 @@ beforeAll(async () => {
 async function prepare(operation: string) {
   const actor = tenants.members.super_admin
   const request = await prepareRequest(operation, { server, tenants, actor, isOutsider: false })
-  const client = await openClient(server, actor)
-  if (operation === 'POST /v1/auth/password-reset/confirm') {
-    const token = await insertReset(server, tenants.stranger.userId)
-    return { ...request, client, body: { token, password: 'a longer engine' } }
-  }
-  if (operation === 'POST /v1/user/email-verification/confirm') {
-    const token = 'V'.repeat(43)
-    const link = { nonce: 'nonce', token_hash: hashToken(token), expires_at: new Date(Date.now() + 60_000) }
-    const { db } = server.application
-    await db
-      .insertInto('email_verifications')
-      .values({ user_id: actor.userId, ...link })
-      .onConflict((conflict) => conflict.column('user_id').doUpdateSet(link))
-      .execute()
-    return { ...request, client, body: { token } }
-  }
-  if (operation === 'POST /v1/user/password') {
-    const client = await registerClient(server.url)
-    return {
-      ...request,
-      client,
-      body: { current_password: client.password, new_password: 'a longer engine' },
-    }
-  }
-  if (operation.includes('/second-factors')) {
-    const account = await registerClient(server.url)
-    const { password } = account
-    if (operation.startsWith('POST') && /totp$|start$/.test(operation)) {
-      return { ...request, client: account, body: { password } }
-    }
-    if (operation === 'POST /v1/user/second-factors/passkeys') {
-      const { options } = (await account.post(`${request.path}/start`, { password })).body
-      const { origin } = server.application.config.publicUrl
-      return {
-        ...request,
-        client: account,
-        body: { name: 'Laptop', response: createAuthenticator(origin).create(options) },
-      }
-    }
-    if (operation.endsWith('/{passkey_id}')) {
-      await addPasskey(account, server.application.config.publicUrl.origin)
-      const { passkeys } = (await account.get('/v1/user/second-factors')).body
-      const path = `/v1/user/second-factors/passkeys/${passkeys[0].id}`
-      return { ...request, client: account, path, body: { password } }
-    }
-    if (operation.endsWith('/confirm')) {
-      const { code } = await beginTotp(account)
-      return { ...request, client: account, body: { code: code() } }
-    }
-    await addTotp(account)
-    return { ...request, client: account, body: { password } }
-  }
-  if (operation === 'DELETE /v1/user/identities/{identity_id}') {
-    const account = await registerClient(server.url)
-    const id = await linkIdentity(account.email)
-    const path = `/v1/user/identities/${id}`
-    return { ...request, client: account, path, body: { password: account.password } }
-  }
-  if (operation === 'DELETE /v1/user') {
-    const client = await registerClient(server.url)
-    return { ...request, client, body: { password: client.password } }
-  }
-  if (operation === 'POST /v1/auth/sessions') {
-    const account = await registerClient(server.url)
-    return { ...request, client: account, body: { name: 'Nightly report', password: account.password } }
-  }
   if (operation === 'DELETE /v1/auth/sessions') await openClient(server, actor)
-  if (operation === 'POST /v1/organization/leave') {
-    const inviter = Object.assign(client, { email: actor.email, password: '' })
-    return { ...request, client: await joinClient(server, inviter, 'viewer') }
-  }
-  return { ...request, client }
-}
-
-async function linkIdentity(email: string): Promise<number> {
-  const { rows } = await sql<{ id: number }>`
-    INSERT INTO identities (issuer, subject, user_id, linked_at)
-    SELECT 'https://id.example.com', email, id, now() FROM users WHERE email = ${email} RETURNING id`.execute(
-    server.application.db,
-  )
-  return rows[0]!.id
+  return request
 }
 
 async function readNewestId(): Promise<number> {

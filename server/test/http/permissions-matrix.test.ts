@@ -40,8 +40,7 @@ async function ask(operation: string, name: ActorName): Promise<Answer> {
   const actor = findActor(name)
   const isOutsider = outsiders.includes(name)
   const caller = { server, tenants, actor, isOutsider }
-  const { method, path, body, headers } = await prepareRequest(operation, caller)
-  const client = await openClient(server, actor)
+  const { method, path, body, headers, client } = await prepareRequest(operation, caller)
   const before = isOutsider ? await readTenant(server, tenants) : null
   const answer = await client.request(method, path, body, headers)
   if (before !== null && !opensByToken.has(operation)) {
@@ -60,6 +59,14 @@ test('every API operation has a row, and every row has an operation', async () =
   const document = (await (await openClient(server, null)).get('/openapi.json')).body
   const operations = listOperations(document).map(({ method, path }) => `${method} ${path}`)
   expect([...operationTable.keys()].toSorted()).toEqual(operations.toSorted())
+})
+
+// Else a wrong password could look like a missing session.
+test('only the links of engines refuse everybody', () => {
+  const refusing = [...operationTable].filter(([, { statuses }]) =>
+    Object.values(statuses).every((status) => status === 401),
+  )
+  expect(refusing.map(([operation]) => operation)).toEqual(['GET /api/v1/model-files/{file_name}'])
 })
 
 test.each([...operationTable])('%s', async (operation, { statuses: expected }) => {

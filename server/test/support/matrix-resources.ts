@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { expect, vi } from 'vitest'
+import { hashToken } from '../../src/base/hash-token.ts'
+import type { RoleName } from '../../src/base/roles.ts'
 import { createBudget } from '../../src/features/billing/budgets/manage-budgets.ts'
 import { importModel } from '../../src/features/own-models/manage-models.ts'
 import { startUpload } from '../../src/features/own-models/uploads/start-upload.ts'
@@ -7,7 +10,8 @@ import { setWebhook } from '../../src/features/alerts/manage-webhook.ts'
 import { createPortalSession } from '../../src/features/billing/processor/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/account/store.ts'
 import { createServiceMember } from '../../src/features/service-members/create-service-member.ts'
-import { createClient } from './client.ts'
+import { createClient, registerClient } from './client.ts'
+import type { Account } from './organizations.ts'
 import { callSandbox } from './sandbox.ts'
 import { addInvitation, newEmail, toViewer } from './tenants.ts'
 import type { Actor, Tenants } from './tenants.ts'
@@ -42,12 +46,54 @@ export async function addOpenInvitation({ server, tenants }: Caller) {
   return addInvitation(server, tenants.members.super_admin, newEmail())
 }
 
-/** Adds a viewer to the first tenant and returns the id of the membership. */
-export async function addMember({ server, tenants }: Caller): Promise<number> {
-  const { token } = await addInvitation(server, tenants.members.super_admin, newEmail())
-  const { body } = await createClient(server.url).post('/v1/invitations/register', { token, password })
-  const memberships = server.application.db.selectFrom('memberships').select('id')
-  return (await memberships.where('user_id', '=', body.user.id).executeTakeFirstOrThrow()).id
+/** Adds a person to the first tenant. */
+export async function addMember({ server, tenants }: Caller, role: RoleName = 'viewer') {
+  const email = newEmail()
+  const { token } = await addInvitation(server, tenants.members.super_admin, email)
+  const client = createClient(server.url)
+  const { body } = await client.post('/v1/invitations/register', { token, password })
+  const userId: number = body.user.id
+  const { id } = await server.application.db
+    .updateTable('memberships')
+    .set({ role })
+    .where('user_id', '=', userId)
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return { ...client, email, password, userId, membershipId: id }
+}
+
+/** Registers a person with an organization of their own. */
+export async function registerPerson(server: TestServer): Promise<Account & { userId: number }> {
+  const account = await registerClient(server.url)
+  return { ...account, userId: (await account.get('/v1/auth/session')).body.user.id }
+}
+
+/** Adds a person with the role of the caller, in another organization for the stranger. */
+export async function addPerson(caller: Caller): Promise<Account & { userId: number }> {
+  const { server, actor, isOutsider } = caller
+  return actor !== null && isOutsider ? registerPerson(server) : addMember(caller, actor?.role)
+}
+
+/** Links an identity at a provider to an account and returns its id. */
+export async function linkIdentity({ server }: Caller, email: string): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    INSERT INTO identities (issuer, subject, user_id, linked_at)
+    SELECT 'https://id.example.com', email, id, now() FROM users WHERE email = ${email} RETURNING id`.execute(
+    server.application.db,
+  )
+  return rows[0]!.id
+}
+
+/** Replaces the verification of a person's email and returns the token of its link. */
+export async function addVerification({ server }: Caller, userId: number): Promise<string> {
+  const token = randomUUID().padEnd(43, 'V')
+  const link = { nonce: 'nonce', token_hash: hashToken(token), expires_at: new Date(Date.now() + 60_000) }
+  await server.application.db
+    .insertInto('email_verifications')
+    .values({ user_id: userId, ...link })
+    .onConflict((conflict) => conflict.column('user_id').doUpdateSet(link))
+    .execute()
+  return token
 }
 
 /** Adds a service member to the first tenant and returns the id of the membership. */

@@ -1,4 +1,5 @@
 import { registerClient } from './client.ts'
+import type { Client } from './client.ts'
 import {
   addBudget,
   addWebhook,
@@ -8,11 +9,18 @@ import {
   addServiceMember,
   addModel,
   addOpenInvitation,
+  addPerson,
   addUpload,
+  addVerification,
   findDeployment,
+  linkIdentity,
   newModelName,
+  registerPerson,
 } from './matrix-resources.ts'
 import type { Caller } from './matrix-resources.ts'
+import { addPasskey, createAuthenticator } from './passkeys.ts'
+import { insertReset } from './password-resets.ts'
+import { addTotp, beginTotp } from './second-factors.ts'
 import { activatePostpaid } from '../../src/features/billing/processor/activate.ts'
 import { putToSleepFor } from '../../src/features/deployments/changes/sleep.ts'
 import { deployFor, newEmail, openClient, toViewer, waitUntilRunning } from './tenants.ts'
@@ -43,31 +51,31 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/user/register                                      200        200     200     200    200          200       user.registered
   POST   /v1/user/signin                                        200        200     200     200    200          200       session.started
   POST   /v1/user/logout                                        401        200     200     200    200          200       session.ended
-  POST   /v1/user/password                                      401        401     401     401    401          401       user.password_changed
+  POST   /v1/user/password                                      401        204     204     204    204          204       user.password_changed
   GET    /v1/user/second-factors                                401        200     200     200    200          200       -
-  POST   /v1/user/second-factors/totp                           401        401     401     401    401          401       user.second_factor_started
-  POST   /v1/user/second-factors/totp/confirm                   401        409     409     409    409          409       user.second_factor_added
-  DELETE /v1/user/second-factors/totp                           401        401     401     401    401          401       user.second_factor_removed
-  POST   /v1/user/second-factors/recovery-codes                 401        401     401     401    401          401       user.recovery_codes_renewed
-  POST   /v1/user/second-factors/passkeys/start                 401        401     401     401    401          401       user.second_factor_started
-  POST   /v1/user/second-factors/passkeys                       401        401     401     401    401          401       user.second_factor_added
-  DELETE /v1/user/second-factors/passkeys/{passkey_id}          401        401     401     401    401          401       user.second_factor_removed
+  POST   /v1/user/second-factors/totp                           401        200     200     200    200          200       user.second_factor_started
+  POST   /v1/user/second-factors/totp/confirm                   401        200     200     200    200          200       user.second_factor_added
+  DELETE /v1/user/second-factors/totp                           401        204     204     204    204          204       user.second_factor_removed
+  POST   /v1/user/second-factors/recovery-codes                 401        200     200     200    200          200       user.recovery_codes_renewed
+  POST   /v1/user/second-factors/passkeys/start                 401        200     200     200    200          200       user.second_factor_started
+  POST   /v1/user/second-factors/passkeys                       401        200     200     200    200          200       user.second_factor_added
+  DELETE /v1/user/second-factors/passkeys/{passkey_id}          401        204     204     204    204          204       user.second_factor_removed
   GET    /v1/user/identities                                    401        200     200     200    200          200       -
-  DELETE /v1/user/identities/{identity_id}                      401        401     401     401    401          401       user.identity_unlinked
+  DELETE /v1/user/identities/{identity_id}                      401        204     204     204    204          204       user.identity_unlinked
   GET    /v1/user/export                                        401        200     200     200    200          200       -
-  DELETE /v1/user                                               401        401     401     401    401          401       user.deleted
+  DELETE /v1/user                                               401        204     204     204    204          204       user.deleted
   GET    /v1/auth/sessions                                      401        200     200     200    200          200       -
-  POST   /v1/auth/sessions                                      401        401     401     401    401          401       session.created_for_scripts
+  POST   /v1/auth/sessions                                      401        201     201     201    201          201       session.created_for_scripts
   DELETE /v1/auth/sessions                                      401        204     204     204    204          204       session.ended
   DELETE /v1/auth/sessions/{session_id}                         401        204     204     204    204          404       session.ended
   GET    /v1/user/organizations                                 401        200     200     200    200          200       -
   POST   /v1/user/email-verification/request                    401        200     200     200    200          200       user.email_verification_requested
-  POST   /v1/user/email-verification/confirm                    401        400     400     400    400          400       user.email_verified
+  POST   /v1/user/email-verification/confirm                    401        200     200     200    200          200       user.email_verified
   GET    /v1/user/profile                                       401        200     200     200    200          200       -
   PATCH  /v1/user/profile                                       401        200     200     200    200          200       user.updated
   GET    /v1/auth/session                                       401        200     200     200    200          200       -
   POST   /v1/auth/password-reset/request                        200        200     200     200    200          200       user.password_reset_requested
-  POST   /v1/auth/password-reset/confirm                        400        400     400     400    400          400       user.password_reset
+  POST   /v1/auth/password-reset/confirm                        200        200     200     200    200          200       user.password_reset
   GET    /v1/sso/providers                                      200        200     200     200    200          200       -
   GET    /v1/sso/login/{sso_provider}                           302        302     302     302    302          302       -
   GET    /v1/sso/callback/{sso_provider}                        302        302     302     302    302          302       -
@@ -82,7 +90,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/organization/service-members                       401        403     403     200    200          200       service_member.created
   PATCH  /v1/organization/service-members/{member_id}           401        403     403     200    200          404       service_member.changed
   POST   /v1/organization/service-members/{member_id}/rotate    401        403     403     200    200          404       service_member.password_rotated
-  POST   /v1/organization/leave                                 401        409     409     409    409          409       member.left
+  POST   /v1/organization/leave                                 401        204     204     204    204          409       member.left
   GET    /v1/organization/invitations                           401        403     403     200    200          200       -
   POST   /v1/organization/invitations                           401        403     403     200    200          200       invitation.created
   POST   /v1/organization/invitations/{invitation_id}/resend    401        403     403     200    200          404       invitation.resent
@@ -232,6 +240,8 @@ export interface OperationRequest {
   query?: Record<string, string>
   body?: unknown
   headers?: Record<string, string>
+  /** Sends the request in place of the caller, unless that is anonymous */
+  person?: Client
 }
 
 type MakeRequest = (caller: Caller) => OperationRequest | Promise<OperationRequest>
@@ -251,6 +261,15 @@ async function deployOwn(caller: Caller): Promise<string> {
   return id
 }
 
+/** Requests that change or delete the account of their sender. */
+const byNewPerson: MakeRequest = async (caller) => ({ person: await addPerson(caller), body: { password } })
+
+const byPersonWithTotp: MakeRequest = async (caller) => {
+  const person = await addPerson(caller)
+  await addTotp(person)
+  return { person, body: { password } }
+}
+
 const deployment: MakeRequest = (caller) => ({ parameters: { deployment_id: findDeployment(caller) } })
 
 const withWebhook: MakeRequest = async (caller) => {
@@ -264,12 +283,9 @@ const answerByToken: MakeRequest = async (caller) => ({
 
 /**
  * Prepares a request of an operation such as `DELETE /v1/things/{thing_id}`: its method, its path with
- * parameters, and its body.
+ * parameters, its body, and the client of its sender.
  */
-export async function prepareRequest(
-  operation: string,
-  caller: Caller,
-): Promise<{ method: string; path: string; body: unknown; headers: Record<string, string> }> {
+export async function prepareRequest(operation: string, caller: Caller) {
   const request = (await requests[operation]?.(caller)) ?? {}
   const [method = '', pattern = ''] = operation.split(' ')
   const path = pattern.replaceAll(/\{(\w+)\}/g, (_match, parameter: string) => {
@@ -278,7 +294,10 @@ export async function prepareRequest(
     return String(value)
   })
   const search = request.query === undefined ? '' : `?${new URLSearchParams(request.query).toString()}`
-  return { method, path: path + search, body: request.body, headers: request.headers ?? {} }
+  const { body, headers = {}, person } = request
+  const { actor, server } = caller
+  const client = (actor === null ? undefined : person) ?? (await openClient(server, actor))
+  return { method, path: path + search, body, headers, client }
 }
 
 /** Requests of the operations that need path parameters or a body. */
@@ -288,35 +307,41 @@ const requests: Record<string, MakeRequest> = {
     const { email, password } = await registerClient(server.url)
     return { body: { email, password } }
   },
-  'POST /v1/user/password': () => ({
-    body: { current_password: 'not my password', new_password: 'a longer engine' },
+  'POST /v1/user/password': async (caller) => {
+    const person = await addPerson(caller)
+    return { person, body: { current_password: password, new_password: 'a longer engine' } }
+  },
+  'POST /v1/user/second-factors/totp': byNewPerson,
+  'POST /v1/user/second-factors/totp/confirm': async (caller) => {
+    const person = await addPerson(caller)
+    const { code } = await beginTotp(person)
+    return { person, body: { code: code() } }
+  },
+  'DELETE /v1/user/second-factors/totp': byPersonWithTotp,
+  'POST /v1/user/second-factors/recovery-codes': byPersonWithTotp,
+  'POST /v1/user/second-factors/passkeys/start': byNewPerson,
+  'POST /v1/user/second-factors/passkeys': async (caller) => {
+    const person = await addPerson(caller)
+    const { options } = (await person.post('/v1/user/second-factors/passkeys/start', { password })).body
+    const { origin } = caller.server.application.config.publicUrl
+    return { person, body: { name: 'Laptop', response: createAuthenticator(origin).create(options) } }
+  },
+  'DELETE /v1/user/second-factors/passkeys/{passkey_id}': async (caller) => {
+    const person = await addPerson(caller)
+    await addPasskey(person, caller.server.application.config.publicUrl.origin)
+    const { passkeys } = (await person.get('/v1/user/second-factors')).body
+    return { person, parameters: { passkey_id: passkeys[0].id }, body: { password } }
+  },
+  'DELETE /v1/user/identities/{identity_id}': async (caller) => {
+    const person = await addPerson(caller)
+    const parameters = { identity_id: await linkIdentity(caller, person.email) }
+    return { person, parameters, body: { password } }
+  },
+  'DELETE /v1/user': byNewPerson,
+  'POST /v1/auth/sessions': async (caller) => ({
+    person: await addPerson(caller),
+    body: { name: 'Nightly report', password },
   }),
-  'POST /v1/user/second-factors/totp': () => ({ body: { password: 'not my password' } }),
-  'POST /v1/user/second-factors/totp/confirm': () => ({ body: { code: '000000' } }),
-  'POST /v1/user/second-factors/passkeys/start': () => ({ body: { password: 'not my password' } }),
-  'POST /v1/user/second-factors/passkeys': () => ({
-    body: {
-      name: 'Laptop',
-      response: {
-        id: 'a',
-        rawId: 'a',
-        type: 'public-key',
-        response: { clientDataJSON: '', attestationObject: '' },
-      },
-    },
-  }),
-  'DELETE /v1/user/second-factors/passkeys/{passkey_id}': () => ({
-    parameters: { passkey_id: 1 },
-    body: { password: 'not my password' },
-  }),
-  'DELETE /v1/user/identities/{identity_id}': () => ({
-    parameters: { identity_id: 1 },
-    body: { password: 'not my password' },
-  }),
-  'DELETE /v1/user/second-factors/totp': () => ({ body: { password: 'not my password' } }),
-  'POST /v1/user/second-factors/recovery-codes': () => ({ body: { code: 'not my code' } }),
-  'DELETE /v1/user': () => ({ body: { password: 'not my password' } }),
-  'POST /v1/auth/sessions': () => ({ body: { name: 'Nightly report', password: 'not my password' } }),
   'DELETE /v1/auth/sessions/{session_id}': async ({ server, tenants, actor, isOutsider }) => {
     const owner = actor === null || isOutsider ? tenants.members.member : actor
     const sessions = (await (await openClient(server, owner)).get('/v1/auth/sessions')).body
@@ -326,8 +351,14 @@ const requests: Record<string, MakeRequest> = {
   'POST /v1/auth/password-reset/request': ({ tenants }) => ({
     body: { email: tenants.members.super_admin.email },
   }),
-  'POST /v1/auth/password-reset/confirm': () => ({ body: { token: 'A'.repeat(43), password } }),
-  'POST /v1/user/email-verification/confirm': () => ({ body: { token: 'A'.repeat(43) } }),
+  'POST /v1/auth/password-reset/confirm': async ({ server }) => {
+    const { userId } = await registerPerson(server)
+    return { body: { token: await insertReset(server, userId), password: 'a longer engine' } }
+  },
+  'POST /v1/user/email-verification/confirm': async (caller) => {
+    const person = await addPerson(caller)
+    return { person, body: { token: await addVerification(caller, person.userId) } }
+  },
   'GET /v1/sso/login/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
   'GET /v1/sso/callback/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
   'POST /v1/sso/backchannel-logout/{sso_provider}': () => ({
@@ -339,11 +370,11 @@ const requests: Record<string, MakeRequest> = {
     body: { token: (await addOpenInvitation(caller)).token },
   }),
   'PATCH /v1/organization/members/{member_id}': async (caller) => ({
-    parameters: { member_id: await addMember(caller) },
+    parameters: { member_id: (await addMember(caller)).membershipId },
     body: { role: 'member' },
   }),
   'DELETE /v1/organization/members/{member_id}': async (caller) => ({
-    parameters: { member_id: await addMember(caller) },
+    parameters: { member_id: (await addMember(caller)).membershipId },
   }),
   'POST /v1/organization/service-members': () => ({
     body: { name: newEmail(), role: 'viewer', allowed_networks: ['10.0.0.0/8'] },
@@ -371,6 +402,7 @@ const requests: Record<string, MakeRequest> = {
   'POST /v1/organization/invitations/{invitation_id}/link': async (caller) => ({
     parameters: { invitation_id: (await addOpenInvitation(caller)).id },
   }),
+  'POST /v1/organization/leave': async (caller) => ({ person: await addPerson(caller) }),
   'GET /v1/invitations/by-token/{token}': async (caller) => ({
     parameters: { token: (await addOpenInvitation(caller)).token },
   }),
