@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -7,7 +7,8 @@ import { startTestServer } from '../../server/test/support/server.ts'
 import type { TestServer } from '../../server/test/support/server.ts'
 import { node, program } from './support/command.ts'
 
-const readme = await readFile(join(import.meta.dirname, '../../README.md'), 'utf8')
+const root = join(import.meta.dirname, '../..')
+const readme = await readFile(join(root, 'README.md'), 'utf8')
 
 let server: TestServer
 let folder: string
@@ -16,6 +17,8 @@ beforeAll(async () => {
   server = await startTestServer()
   folder = await mkdtemp(join(tmpdir(), 'berth-readme-'))
   await symlink(program, join(folder, 'berth'))
+  // Where `npm install openai` puts the package
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
 })
 
 afterAll(async () => {
@@ -23,16 +26,17 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** The shell samples of a section. */
-function readSamples(heading: string): string[] {
+/** The samples of a section in a language. */
+function readSamples(heading: string, language: string): string[] {
   const [, section = ''] = readme.split(`## ${heading}\n`)
   const [content = ''] = section.split('\n## ')
-  return [...content.matchAll(/```sh\n([^]*?)```/g)].map(([, sample]) => sample!)
+  const samples = content.matchAll(/```(\w+)\n([^]*?)```/g)
+  return [...samples].flatMap(([, of, sample]) => (of === language ? [sample!] : []))
 }
 
 /** Runs lines in bash as shown, on the test's server. Returns all output; throws unless it ends with 0. */
 async function runShell(script: string): Promise<string> {
-  const prepared = `set -e; shopt -s expand_aliases\n${script.replaceAll('localhost:8080', new URL(server.url).host)}`
+  const prepared = `set -e\n${script.replaceAll('localhost:8080', new URL(server.url).host)}`
   const path = `${folder}:${dirname(node)}:${process.env['PATH']}`
   const child = spawn('bash', ['-c', prepared], {
     cwd: folder,
@@ -48,27 +52,21 @@ async function runShell(script: string): Promise<string> {
   return output
 }
 
-test('five minutes with curl, then with berth, and the sleep of a deployment', async () => {
-  const [signUp, deploy, watch, call, end] = readSamples('Five minutes with curl')
-  const alias = signUp!.split('\n', 1)[0]!
-  expect(await runShell(signUp!)).toContain('"authenticated":true')
-  const deployed = await runShell(`${alias}\n${deploy!}`)
-  const [, id = ''] = /"id":"([\da-f-]{36})"/.exec(deployed) ?? []
-  // The sample follows without end.
-  const until = `until grep -q '"status":"running"' events; do sleep 0.1; done; kill $!`
-  await runShell(`${watch!.trim().replace('<id>', id)} > events 2> /dev/null & ${until}`)
-  const [chat, ...embeddings] = call!.split('\napi ')
-  expect(await runShell(`${alias}\n${chat!}`)).toContain('data: [DONE]')
-  expect(await runShell(`${alias}\napi ${embeddings[0]!}`)).toContain('"status":"requested"')
-  await expect.poll(() => runShell(`${alias}\napi ${embeddings[1]!}`)).toContain('"embedding":[')
-  expect(await runShell(`${alias}\n${end!.replaceAll('<id>', id)}`)).toContain('"status":"terminating"')
+test('the samples of README.md run as shown', async () => {
+  const [signUp = '', signIn = '', deploy = '', sleep = ''] = readSamples('Five minutes', 'sh')
+  const [, password = ''] = /"password": "([^"]+)"/.exec(signUp) ?? []
+  expect(await runShell(signUp)).toContain('"authenticated":true')
+  // The installation is not the test's, and the password is typed.
+  const [install, login] = signIn.trim().split('\n')
+  expect(install).toContain('npm install --global ./cli')
+  expect(await runShell(`echo '${password}' | ${login} --password-stdin`)).toContain('Signed in to')
+  expect(await runShell(deploy)).toContain('berth-tiny is running')
+  expect(await runShell(sleep)).toContain('berth-tiny sleeps.')
 
-  const output = await runShell(readSamples('Five minutes with berth').join('\n'))
-  expect(output).toContain('Signed in to')
-  expect(output).toContain('berth-tiny is running')
-  expect(output).toMatch(/\n\[-?\d\.\d+,/)
-
-  const slept = await runShell(readSamples('Sleep and wake').join('\n'))
-  expect(slept).toContain('berth-tiny sleeps.')
-  expect(slept).toContain('Terminating')
+  const [code = ''] = readSamples('Your programs', 'js')
+  const [use = ''] = readSamples('Your programs', 'sh')
+  await writeFile(join(folder, 'chat.mjs'), code)
+  const [answer, end] = [use.split('\n')[0]!, use.split('\n')[1]!]
+  expect(await runShell(answer)).not.toBe('')
+  expect(await runShell(end)).toContain('Terminating')
 })

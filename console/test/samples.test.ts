@@ -1,11 +1,10 @@
-import { execFile, spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { waitUntil } from '../../server/test/support/process.ts'
 import { startTestServer } from '../../server/test/support/server.ts'
 import { useConsole } from './support/console.ts'
 import { addAuthenticator, deployByApi, createPerson, registerByApi, see } from './support/steps.ts'
@@ -109,35 +108,4 @@ test('a model page shows a curl command that runs', async () => {
   await see(code)
   const cookie = await createSession(page, person.password)
   expect(await runSample('curl', (await code.textContent()) ?? '', cookie)).toContain('"content":')
-})
-
-test('the samples of README.md run as shown', async () => {
-  const readme = await readFile(join(root, 'README.md'), 'utf8')
-  const shown = readme.replaceAll('localhost:8080', new URL(site.server.url).host)
-  const section = (title: string) => shown.split(`## ${title}\n`)[1]?.split('\n## ')[0] ?? ''
-  const blocks = [...section('Five minutes with curl').matchAll(/```sh\n([\s\S]*?)```/g)].map(
-    ([, code = '']) => code,
-  )
-  expect(blocks).toHaveLength(5)
-  const [signUp = '', deploy = '', watch = '', call = '', end = ''] = blocks
-  const alias = `${signUp.split('\n')[0]}\n`
-
-  await runSample('curl', signUp, '')
-  const created = await runSample('curl', alias + deploy, '')
-  const [, id = ''] = /"id": ?"([0-9a-f-]{36})"/.exec(created) ?? []
-
-  const watching = spawn('sh', ['-c', watch.replace('<id>', id)], { cwd: folder, detached: true })
-  let events = ''
-  watching.stdout.on('data', (chunk) => (events += chunk))
-  await waitUntil(async () => events.includes('"running"'), 60_000, 'the events to show "running"')
-  process.kill(-Number(watching.pid))
-
-  const answers = await runSample('curl', alias + call, '')
-  expect(answers).toContain('"content":')
-  const [, create = ''] = /```sh\n([\s\S]*?)```/.exec(section('With the OpenAI SDK')) ?? []
-  const cookie = await runSample('curl', `${alias}${create}printf %s "$BERTH_COOKIE"`, '')
-  const [, sdk = ''] = /```js\n([\s\S]*?)```/.exec(section('With the OpenAI SDK')) ?? []
-  const [, file = ''] = /`(\w+\.mjs)`/.exec(section('With the OpenAI SDK')) ?? []
-  expect(await runSample('JavaScript', `// ${file}\n${sdk}`, cookie)).not.toBe('')
-  expect(await runSample('curl', alias + end.replaceAll('<id>', id), '')).toContain('"terminating"')
 })
