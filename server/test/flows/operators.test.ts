@@ -10,7 +10,7 @@ import {
   resumeOrganization,
   suspendOrganization,
 } from '../../src/features/operators/suspend.ts'
-import { adminSettings, runAdmin } from '../support/admin.ts'
+import { adminSettings, runAdmin, spawnAdmin } from '../support/admin.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
@@ -54,8 +54,6 @@ const personal = [
   'POST /v1/invitations/by-token/{token}/reject',
 ]
 
-/** Each command starts a process, which takes seconds on a busy machine. */
-vi.setConfig({ testTimeout: 240_000 })
 const patience = { timeout: 30_000, interval: 50 }
 
 let mails: MailServer
@@ -413,7 +411,7 @@ test.each([
 })
 
 test('invalid settings: exit code 1 and the name of the setting, without a stack', async () => {
-  const { code, stderr } = await runAdmin({ DATABASE_URL: 'mysql://db/berth' }, ['doctor'])
+  const { code, stderr } = await spawnAdmin({ DATABASE_URL: 'mysql://db/berth' }, ['doctor'])
   expect(code).toBe(1)
   expect(stderr).toContain('DATABASE_URL')
   expect(stderr).not.toContain('    at ')
@@ -430,7 +428,7 @@ test('beside a running server with the embedded database: reads its data and lea
   })
   const url = await running.listening
   const client = await registerClient(url)
-  const { code, stdout } = await runAdmin(settings, ['user', 'find', client.email])
+  const { code, stdout } = await spawnAdmin(settings, ['user', 'find', client.email])
   expect([code, stdout]).toEqual([0, expect.stringContaining(client.email)])
   expect((await client.get('/v1/auth/session')).status).toBe(200)
 })

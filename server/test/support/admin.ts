@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process'
+import { Console } from 'node:console'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { Writable } from 'node:stream'
+import { runAdmin as runCommand } from '../../src/process/admin-commands.ts'
 import { childEnvironment } from './process.ts'
 import type { TestServer } from './server.ts'
 
@@ -14,8 +17,22 @@ export interface AdminResult {
   stderr: string
 }
 
-/** Runs the program of `npm run admin` with only these settings. */
-export function runAdmin(settings: Record<string, string>, args: string[]): Promise<AdminResult> {
+/** Runs a command of `npm run admin` in this process, with only these settings. */
+export async function runAdmin(settings: Record<string, string>, args: string[]): Promise<AdminResult> {
+  const [stdout, stderr] = [collect(), collect()]
+  const console = new Console({ stdout: stdout.stream, stderr: stderr.stream })
+  const code = await runCommand(args, { settings: { ...childEnvironment(), ...settings }, console })
+  return { code, stdout: stdout.text(), stderr: stderr.text() }
+}
+
+function collect(): { stream: Writable; text(): string } {
+  const chunks: Buffer[] = []
+  const stream = new Writable({ write: (chunk, _encoding, done) => (chunks.push(chunk), done()) })
+  return { stream, text: () => Buffer.concat(chunks).toString() }
+}
+
+/** Runs the program of `npm run admin` in a process of its own, as operators do. */
+export function spawnAdmin(settings: Record<string, string>, args: string[]): Promise<AdminResult> {
   return new Promise((done) => {
     const options = { env: { ...childEnvironment(), ...settings }, timeout: 120_000 }
     execFile(process.execPath, [program, ...args], options, (error, stdout, stderr) => {
