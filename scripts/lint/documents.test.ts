@@ -71,6 +71,7 @@ test('the files and folders that the map and the recipes name exist', () => {
 test.each([
   ['README.md', ['README.md'], 1_200],
   ['ARCHITECTURE.md', ['ARCHITECTURE.md'], 1_300],
+  ['docs', documents.filter((file) => file.startsWith('docs/')), 22_000],
 ] as const)('%s has few enough words', (_, among, most) => {
   const words = among.flatMap((document) => read(document).trim().split(/\s+/))
   expect(words.length).toBeLessThanOrEqual(most)
