@@ -1,4 +1,6 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { deriveKey } from './derive-key.ts'
+import type { KeyPurpose } from './derive-key.ts'
 
 const algorithm = 'aes-256-gcm'
 const nonceLength = 12
@@ -6,7 +8,7 @@ const tagLength = 16
 
 /** What a secret is for, and the row that holds it, such as `user:7`. */
 export interface SecretUse {
-  purpose: 'second-factor secrets' | 'hub tokens'
+  purpose: Extract<KeyPurpose, 'second-factor secrets' | 'hub tokens'>
   owner: string
 }
 
@@ -16,7 +18,8 @@ export interface SecretUse {
  */
 export function encryptSecret(secretKey: string, use: SecretUse, secret: Buffer): Buffer {
   const nonce = randomBytes(nonceLength)
-  const cipher = createCipheriv(algorithm, deriveKey(secretKey, use), nonce).setAAD(Buffer.from(use.owner))
+  const key = deriveKey(secretKey, use.purpose)
+  const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(use.owner))
   const encrypted = Buffer.concat([cipher.update(secret), cipher.final()])
   return Buffer.concat([nonce, cipher.getAuthTag(), encrypted])
 }
@@ -26,15 +29,11 @@ export function decryptSecret(secretKey: string, use: SecretUse, stored: Buffer)
   const nonce = stored.subarray(0, nonceLength)
   const tag = stored.subarray(nonceLength, nonceLength + tagLength)
   try {
-    const key = deriveKey(secretKey, use)
+    const key = deriveKey(secretKey, use.purpose)
     const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagLength })
     decipher.setAAD(Buffer.from(use.owner)).setAuthTag(tag)
     return Buffer.concat([decipher.update(stored.subarray(nonceLength + tagLength)), decipher.final()])
   } catch {
     return null
   }
-}
-
-function deriveKey(secretKey: string, { purpose }: SecretUse): Buffer {
-  return Buffer.from(hkdfSync('sha256', secretKey, '', purpose, 32))
 }

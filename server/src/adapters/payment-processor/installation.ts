@@ -1,9 +1,6 @@
-import { createHmac } from 'node:crypto'
+import { deriveKey } from '../../base/derive-key.ts'
 
-/**
- * A name that distinguishes this installation in a shared account of the processor. It changes with
- * `secretKey`.
- */
+/** A name that tells installations apart in a shared account of the processor. It changes with `secretKey`. */
 export function installationOf(secretKey: string): string {
-  return createHmac('sha256', secretKey).update('installation').digest('hex').slice(0, 12)
+  return deriveKey(secretKey, 'installation').toString('hex').slice(0, 12)
 }

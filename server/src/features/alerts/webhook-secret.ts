@@ -1,4 +1,5 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
+import { deriveKey } from '../../base/derive-key.ts'
 
 export function createNonce(): string {
   return randomBytes(32).toString('base64url')
@@ -9,5 +10,5 @@ export function createNonce(): string {
  * base64.
  */
 export function deriveWebhookSecret(secretKey: string, nonce: string): string {
-  return `whsec_${createHmac('sha256', secretKey).update(`webhook:${nonce}`).digest('base64')}`
+  return `whsec_${deriveKey(secretKey, 'webhook', nonce).toString('base64')}`
 }

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { deriveKey } from '../../base/derive-key.ts'
 import type { Database } from '../../database/tables.ts'
 import { hasHubTokens, reencryptHubTokens } from '../own-models/hub-tokens.ts'
 import { hasTotpSecrets, reencryptSecrets } from '../second-factors/reencrypt-secrets.ts'
@@ -14,7 +14,7 @@ export async function checkSecretKey(
   secretKey: string,
   { mayChange, previousKey }: { mayChange: boolean; previousKey: string | null },
 ): Promise<void> {
-  const fingerprint = fingerprintOf(secretKey)
+  const fingerprint = deriveKey(secretKey, 'fingerprint')
   const first = db.insertInto('secret_key_fingerprints').values({ fingerprint })
   await first.onConflict((conflict) => conflict.doNothing()).execute()
   await db.transaction().execute(async (transaction) => {
@@ -40,7 +40,7 @@ export async function checkSecretKey(
       )
     }
     if ((await hasTotpSecrets(transaction)) || (await hasHubTokens(transaction))) {
-      if (previousKey === null || !stored.fingerprint.equals(fingerprintOf(previousKey))) {
+      if (previousKey === null || !stored.fingerprint.equals(deriveKey(previousKey, 'fingerprint'))) {
         throw new Error(
           'Secrets of authenticator apps or tokens of the Hub are encrypted with the old SECRET_KEY. Set PREVIOUS_SECRET_KEY to it for this start, so that they can be encrypted with the new one.',
         )
@@ -51,8 +51,4 @@ export async function checkSecretKey(
     }
     await transaction.updateTable('secret_key_fingerprints').set({ fingerprint }).execute()
   })
-}
-
-function fingerprintOf(secretKey: string): Buffer {
-  return createHmac('sha256', secretKey).update('fingerprint').digest()
 }

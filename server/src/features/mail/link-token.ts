@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { deriveKey } from '../../base/derive-key.ts'
 import { hashToken } from '../../base/hash-token.ts'
 
 /** What an emailed link is for. A link of one purpose is invalid for any other. */
@@ -9,7 +9,7 @@ export type LinkPurpose = 'invitation' | 'password_reset' | 'email_verification'
  * key. Each retry thus sends the same link, and the database alone does not reveal it.
  */
 export function deriveLinkToken(secretKey: string, purpose: LinkPurpose, nonce: string): string {
-  return createHmac('sha256', secretKey).update(`${purpose}:${nonce}`).digest('base64url')
+  return deriveKey(secretKey, purpose, nonce).toString('base64url')
 }
 
 /**

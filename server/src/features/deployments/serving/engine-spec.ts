@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { deriveKey } from '../../../base/derive-key.ts'
 import type { Services } from '../../../services.ts'
 import type { EngineSpec } from '../../../ports/model-runtime.ts'
 import type { WeightSource } from '../../../ports/model-variant.ts'
@@ -10,7 +10,7 @@ import type { Deployment } from '../state/store.ts'
 
 /** The API key of an engine, derived from the server's secret key and therefore never stored. */
 export function deriveEngineKey(secretKey: string, deploymentId: string): string {
-  return createHmac('sha256', secretKey).update(`engine:${deploymentId}`).digest('base64url')
+  return deriveKey(secretKey, 'engine', deploymentId).toString('base64url')
 }
 
 /**
@@ -18,7 +18,7 @@ export function deriveEngineKey(secretKey: string, deploymentId: string): string
  * tells nothing about them.
  */
 export function deriveCacheSalt(secretKey: string, organizationId: number): string {
-  return createHmac('sha256', secretKey).update(`cache-salt:${organizationId}`).digest('base64url')
+  return deriveKey(secretKey, 'cache-salt', organizationId).toString('base64url')
 }
 
 /** Builds the spec for the runtime. Throws if no instance type has been selected yet. */

@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
+import { deriveKey } from '../../../base/derive-key.ts'
 
 const quote = 0x22
 const backslash = 0x5c
@@ -12,7 +13,7 @@ const maxOpeningBytes = 64 * 1024
  */
 export function derivePrefixKey(secretKey: string): KeyObject {
   // An HMAC with bytes as its key takes four times as long.
-  return createSecretKey(createHmac('sha256', secretKey).update('prefix-routing').digest())
+  return createSecretKey(deriveKey(secretKey, 'prefix-routing'))
 }
 
 /**

@@ -1,5 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { sql } from 'kysely'
+import { deriveKey } from '../../../base/derive-key.ts'
 import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 
@@ -10,7 +11,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
  * stored.
  */
 export function deriveFileKey(secretKey: string, deploymentId: string): string {
-  return createHmac('sha256', secretKey).update(`model-file:${deploymentId}`).digest('base64url')
+  return deriveKey(secretKey, 'model-file', deploymentId).toString('base64url')
 }
 
 /**

@@ -1,0 +1,26 @@
+import { createHmac } from 'node:crypto'
+
+/** What secrets are derived from the SECRET_KEY for */
+export type KeyPurpose =
+  | 'cache-salt'
+  | 'email_verification'
+  | 'engine'
+  | 'fingerprint'
+  | 'hub tokens'
+  | 'installation'
+  | 'invitation'
+  | 'model-file'
+  | 'password_reset'
+  | 'prefix-routing'
+  | 'second-factor secrets'
+  | 'webhook'
+
+/**
+ * Derives 32 bytes from the SECRET_KEY for a purpose, and for one subject if each has its own, such as a
+ * deployment.
+ */
+export function deriveKey(secretKey: string, purpose: KeyPurpose, subject?: string | number): Buffer {
+  return createHmac('sha256', secretKey)
+    .update(subject === undefined ? purpose : `${purpose}:${subject}`)
+    .digest()
+}
