@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
 import type { App } from './app.ts'
 import { readSessionToken } from './current-viewer.ts'
-import { differOnlyInLoopbackName } from './loopback.ts'
+import { differOnlyInLoopbackName } from '../base/loopback.ts'
 import { varyBy } from './response-headers.ts'
 
 const dist = fileURLToPath(new URL('../../../console/dist/', import.meta.url))

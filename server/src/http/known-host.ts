@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApplicationError } from '../base/errors.ts'
-import { isLoopbackHost } from './loopback.ts'
+import { isLoopbackHost } from '../base/loopback.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
 import { createRegistry, openMetrics } from './cluster-metrics.ts'
-import { isLoopbackAddress, isLoopbackHost } from './loopback.ts'
+import { isLoopbackAddress, isLoopbackHost } from '../base/loopback.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

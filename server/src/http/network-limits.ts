@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import { RateLimitedError } from '../base/errors.ts'
 import { networkOf } from '../base/network.ts'
 import type { App } from './app.ts'
-import { isLoopbackAddress } from './loopback.ts'
+import { isLoopbackAddress } from '../base/loopback.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

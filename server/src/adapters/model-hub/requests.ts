@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import type { Dispatcher } from 'undici'
+import { resolveRedirect } from '../../base/resolve-redirect.ts'
 import { ModelHubError } from '../../ports/model-hub.ts'
 
 interface RequestContext {
@@ -98,26 +99,13 @@ async function follow(
     const isRedirect = response.statusCode >= 300 && response.statusCode < 400 && location !== null
     if (!isRedirect) return { response, isHub }
     discard(response)
-    url = resolveRedirect(endpoint, url, location)
+    const next = resolveRedirect(url, location)
+    if (next === null) {
+      throw new ModelHubError('invalid', `${url.host} redirected to an address that is not allowed.`)
+    }
+    url = next
   }
   throw new ModelHubError('invalid', `${endpoint.host} redirected more than ${maxRedirects} times.`)
-}
-
-/**
- * Resolves a redirect: to https, or to http if the hub itself has http and the target is the hub or this
- * machine.
- */
-export function resolveRedirect(endpoint: URL, from: URL, location: string): URL {
-  const to = URL.parse(location, from.href)
-  const isLocal =
-    to !== null &&
-    to.protocol === 'http:' &&
-    endpoint.protocol === 'http:' &&
-    (to.host === endpoint.host || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(to.hostname))
-  if (to === null || (to.protocol !== 'https:' && !isLocal)) {
-    throw new ModelHubError('invalid', `${from.host} redirected to an address that is not allowed.`)
-  }
-  return to
 }
 
 /** Reads a body. With `isPart`, bytes after the limit are ignored; otherwise a longer body is an error. */

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { request } from 'undici'
 import type { Dispatcher } from 'undici'
 import { ApplicationError } from '../../../../base/errors.ts'
+import { resolveRedirect } from '../../../../base/resolve-redirect.ts'
 import type { ModelStore } from '../../../../ports/model-store.ts'
 import { DownloadError, RetryableError, describeCause } from './download-errors.ts'
 
@@ -85,7 +86,12 @@ export async function fetchBytes(
     if (response.statusCode < 300 || response.statusCode >= 400 || location === null) {
       throw toHttpError(url, response.statusCode, response.headers, atHub, source)
     }
-    url = resolveRedirect(url, location)
+    const next = resolveRedirect(url, location)
+    if (next === null) {
+      const message = `${url.host} redirected to an address that is not allowed: use https.`
+      throw new DownloadError('download_failed', message)
+    }
+    url = next
   }
   throw new DownloadError('download_failed', `${url.host} redirected more than ${maxRedirects} times.`)
 }
@@ -144,21 +150,6 @@ function requestHeaders(
     if (validator !== null && validator.startsWith('"')) headers['if-range'] = validator
   }
   return headers
-}
-
-/** Resolves a redirect. Throws DownloadError for a redirect from https to http or to another scheme. */
-export function resolveRedirect(from: URL, location: string): URL {
-  const to = URL.parse(location, from.href)
-  if (to === null || (to.protocol !== 'https:' && to.protocol !== 'http:')) {
-    throw new DownloadError('download_failed', `${from.host} redirected to an invalid URL.`)
-  }
-  if (from.protocol === 'https:' && to.protocol === 'http:') {
-    throw new DownloadError(
-      'download_failed',
-      `${from.host} redirected from https to http (${to.host}), which is not allowed.`,
-    )
-  }
-  return to
 }
 
 function readResponse(
