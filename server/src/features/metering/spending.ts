@@ -97,13 +97,13 @@ function addOpenUsage(
   for (const bucket of planSettlement(ledger, now, findPrice).buckets) {
     const amount = toAmount(bucket, currency)
     sums.add(organizationId, bucket.deploymentId, {
-      ...(isInScope(bucket, scope) ? { spent: amount } : {}),
+      ...(isCounted(bucket, scope) ? { spent: amount } : {}),
       recent: multiply(amount, shareSince(bucket.hour, scope.dayBefore)),
     })
   }
   const starting = { ...ledger, spans: unconfirmed, tokens: [] }
   for (const bucket of planSettlement(starting, now, findPrice).buckets) {
-    if (!isInScope(bucket, scope)) continue
+    if (!isCounted(bucket, scope)) continue
     sums.add(organizationId, bucket.deploymentId, { pending: toAmount(bucket, currency) })
   }
 }
@@ -112,6 +112,6 @@ function toAmount({ thousandths, price: { unit } }: UsageBucket, currency: strin
   return unit?.currency === currency ? multiply(fromThousandths(thousandths), unit.amount) : '0'
 }
 
-function isInScope({ hour, beforeCharging }: UsageBucket, scope: SpendingScope): boolean {
+function isCounted({ hour, beforeCharging }: UsageBucket, scope: SpendingScope): boolean {
   return hour >= scope.from && hour < scope.to && !(scope.chargedOnly && beforeCharging)
 }

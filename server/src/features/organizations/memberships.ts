@@ -44,7 +44,7 @@ export async function isMemberEmail(db: Database, organizationId: number, email:
 }
 
 /** Whether an organization has several members, or invitations that can still be accepted. */
-export async function isShared(db: Database, organizationId: number): Promise<boolean> {
+export async function isOrganizationShared(db: Database, organizationId: number): Promise<boolean> {
   const { rows } = await sql<{ shared: boolean }>`
     SELECT (SELECT count(*) FROM memberships WHERE organization_id = ${organizationId}) > 1
       OR EXISTS (SELECT FROM invitations WHERE organization_id = ${organizationId} AND status = 'pending') AS shared

@@ -3,7 +3,7 @@ import type { Services } from '../../services.ts'
 import { switchOrganization } from '../accounts/switch-organization.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { createOrganization, nameOrganizationOf } from '../organizations/create-organization.ts'
-import { addMember, isShared } from '../organizations/memberships.ts'
+import { addMember, isOrganizationShared } from '../organizations/memberships.ts'
 
 /**
  * Gives a user a new organization if other people are in the current one or are invited to it. Call it when
@@ -17,7 +17,7 @@ export async function leaveSharedOrganization(
   user: { id: number; email: string; current_organization_id: number },
   at: Date,
 ): Promise<void> {
-  if (!(await isShared(transaction, user.current_organization_id))) return
+  if (!(await isOrganizationShared(transaction, user.current_organization_id))) return
   const name = nameOrganizationOf(user.email.slice(0, user.email.lastIndexOf('@')))
   const organizationId = await createOrganization(transaction, name)
   await addMember(transaction, { userId: user.id, organizationId, role: 'super_admin' })

@@ -3,7 +3,7 @@ import type { Services } from '../../../services.ts'
 import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
 import { add, Exact, subtract } from '../../metering/decimal.ts'
 import { listHourlyRates } from '../../metering/hourly-rates.ts'
-import { isExhausted, readStandings, toReadableAmount } from './standing.ts'
+import { isExhausted, isInScope, readStandings, toReadableAmount } from './standing.ts'
 import type { BudgetStanding } from './standing.ts'
 import { listBudgets } from './store.ts'
 import type { Budget } from './store.ts'
@@ -101,14 +101,6 @@ async function explainFirstBlock(
     if (reason !== null) return reason
   }
   return null
-}
-
-export function isInScope(
-  { scope, user_id: ownerId, deployment_id: ownId }: Budget,
-  { userId, deploymentId }: Pick<Start, 'userId' | 'deploymentId'>,
-): boolean {
-  if (scope === 'organization') return true
-  return scope === 'member' ? userId === ownerId : deploymentId === ownId
 }
 
 const budgetNames = {

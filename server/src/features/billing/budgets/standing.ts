@@ -2,8 +2,7 @@ import type { Services } from '../../../services.ts'
 import { listCurrentPeriods } from '../usage/current-period.ts'
 import { add, Exact, formatDecimal } from '../../metering/decimal.ts'
 import { sumSpending } from '../../metering/spending.ts'
-import type { DeploymentSpending } from '../../metering/spending.ts'
-import { findOwners, listCurrentAlerts } from './store.ts'
+import { findOwnerIds, listCurrentAlerts } from './store.ts'
 import type { Budget, BudgetAlert } from './store.ts'
 
 /** The percentages of a limit at which people are told. */
@@ -45,7 +44,7 @@ export async function readStandings(
   const spending = await sumSpending(deps, wanted)
   const hasMemberBudget = budgets.some(({ scope }) => scope === 'member')
   const ids = hasMemberBudget ? spending.map(({ deploymentId }) => deploymentId) : []
-  const owners = await findOwners(db, ids)
+  const owners = await findOwnerIds(db, ids)
   const alerts = Map.groupBy(
     await listCurrentAlerts(
       db,
@@ -57,7 +56,11 @@ export async function readStandings(
   return budgets.flatMap((budget) => {
     const period = periods.get(budget.organization_id)
     if (period === undefined) return []
-    const own = spending.filter((each) => isInScope(budget, each, owners))
+    const own = spending.filter(
+      ({ organizationId, deploymentId }) =>
+        organizationId === budget.organization_id &&
+        isInScope(budget, { userId: owners.get(deploymentId) ?? null, deploymentId }),
+    )
     const sum = (name: 'spent' | 'recent' | 'pending') =>
       own.reduce((total, each) => add(total, each[name]), '0')
     const spent = sum('spent')
@@ -75,15 +78,13 @@ export async function readStandings(
   })
 }
 
-function isInScope(
-  budget: Budget,
-  { organizationId, deploymentId }: DeploymentSpending,
-  owners: ReadonlyMap<string, number>,
+/** Whether a budget counts a deployment of its organization and this owner. */
+export function isInScope(
+  budget: Pick<Budget, 'scope' | 'user_id' | 'deployment_id'>,
+  { userId, deploymentId }: { userId: number | null; deploymentId: string | null },
 ): boolean {
-  if (organizationId !== budget.organization_id) return false
   if (budget.scope === 'organization') return true
-  if (budget.scope === 'deployment') return deploymentId === budget.deployment_id
-  return owners.get(deploymentId) === budget.user_id
+  return budget.scope === 'member' ? userId === budget.user_id : deploymentId === budget.deployment_id
 }
 
 /** Adds the rest of a period, in milliseconds, at the cost of the last 24 hours to what was spent. */

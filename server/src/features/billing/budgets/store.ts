@@ -126,8 +126,8 @@ export function findAlert(
     .executeTakeFirst()
 }
 
-/** The owners of deployments, by deployment id. */
-export async function findOwners(db: Database, ids: readonly string[]): Promise<Map<string, number>> {
+/** The ids of the owners of deployments, by deployment id. */
+export async function findOwnerIds(db: Database, ids: readonly string[]): Promise<Map<string, number>> {
   if (ids.length === 0) return new Map()
   const owners = await db
     .selectFrom('deployments')

@@ -12,7 +12,7 @@ import { chooseAdapters } from './choose-adapters.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
 import { queryRuntime } from '../../placement/query-runtime.ts'
 import { listLiveInstances } from '../state/instance-store.ts'
-import { chooseHardware, needsResize, toMinimums } from '../state/resize.ts'
+import { chooseHardware, needsResize, minimumsOf } from '../state/resize.ts'
 import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import type { Deployment } from '../state/store.ts'
@@ -94,7 +94,7 @@ function toChange(
   deployment: Deployment,
   wishes: Omit<DeploymentWishes, 'adapters'> & { adapters: ModelAdapter[] | undefined },
 ) {
-  const minimums = changeMinimums(toMinimums(deployment), wishes)
+  const minimums = changeMinimums(minimumsOf(deployment), wishes)
   const {
     sharedWith = deployment.shared_with,
     alias = deployment.alias,

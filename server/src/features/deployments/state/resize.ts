@@ -9,7 +9,7 @@ import type { Deployment } from './store.ts'
 type Wishes = Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences' | 'adapters'>
 
 /** What the owner of a deployment asks for. */
-export function toMinimums({
+export function minimumsOf({
   min_context_tokens: contextTokens,
   min_parallel_sequences: parallelSequences,
 }: Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences'>): CapacityMinimums {
@@ -23,7 +23,7 @@ export function chooseHardware(
   refused: readonly string[],
 ): Promise<SelectionResult> {
   const { adapters } = deployment
-  return chooseInstance(deps, parseStoredVariant(deployment), toMinimums(deployment), refused, adapters)
+  return chooseInstance(deps, parseStoredVariant(deployment), minimumsOf(deployment), refused, adapters)
 }
 
 /** True if an instance has less than the owner asks for: a smaller capacity, or fewer adapters. */
@@ -31,7 +31,7 @@ export function needsResize(
   deployment: Wishes,
   instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,
 ): boolean {
-  const { contextTokens, parallelSequences } = toMinimums(deployment)
+  const { contextTokens, parallelSequences } = minimumsOf(deployment)
   return (
     (contextTokens ?? 0) > (instance.context_tokens ?? Infinity) ||
     (parallelSequences ?? 0) > (instance.parallel_sequences ?? Infinity) ||
