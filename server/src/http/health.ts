@@ -29,42 +29,29 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
     }
   }
 
-  app.get(
-    '/healthz',
-    {
-      config: { anyHost: true },
-      schema: {
-        operationId: 'getHealth',
-        summary: 'Check that the server is healthy',
-        tags,
-        security: [],
-        response: { 200: okBody },
+  // Load tools for vLLM ask `/health` first, and give up after a 404.
+  for (const [path, operationId, note] of [
+    ['/healthz', 'getHealth', ''],
+    ['/health', 'probeHealth', ', where clients of vLLM expect it'],
+  ] as const) {
+    app.get(
+      path,
+      {
+        config: { anyHost: true },
+        schema: {
+          operationId,
+          summary: `Check that the server is healthy${note}`,
+          tags,
+          security: [],
+          response: { 200: okBody },
+        },
       },
-    },
-    async () => {
-      await checkDatabase()
-      return { status: 'ok' as const }
-    },
-  )
-
-  // Load tools for vLLM ask here first, and give up after a 404.
-  app.get(
-    '/health',
-    {
-      config: { anyHost: true },
-      schema: {
-        operationId: 'probeHealth',
-        summary: 'Check that the server is healthy, where clients of vLLM expect it',
-        tags,
-        security: [],
-        response: { 200: okBody },
+      async () => {
+        await checkDatabase()
+        return { status: 'ok' as const }
       },
-    },
-    async () => {
-      await checkDatabase()
-      return { status: 'ok' as const }
-    },
-  )
+    )
+  }
 
   app.get(
     '/version',
