@@ -3,7 +3,8 @@ import { Decimal } from 'decimal.js'
 import type { InvoiceLine, Proof, ProofHour } from './document.ts'
 import { groupBy } from './group-by.ts'
 
-const Exact = Decimal.clone({ precision: 200 })
+/** Enough digits for the exact product of any price and quantity. */
+export const Exact = Decimal.clone({ precision: 200 })
 
 /** A price on an invoice: the exact usage, and what the payment processor made of it. Decimal strings. */
 export interface ComparedLine {

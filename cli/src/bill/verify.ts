@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
-import { Decimal } from 'decimal.js'
+import type { Decimal } from 'decimal.js'
 import { proofDocument, unitOf } from './document.ts'
 import type { Proof, ProofHour } from './document.ts'
 import { groupBy } from './group-by.ts'
-import { compareInvoice } from './compare-invoice.ts'
+import { compareInvoice, Exact } from './compare-invoice.ts'
 import type { ComparedLine } from './compare-invoice.ts'
-
-/** Enough digits for the exact product of any price and quantity. */
-const Exact = Decimal.clone({ precision: 200 })
 
 const hourMilliseconds = 3_600_000
 

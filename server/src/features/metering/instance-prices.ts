@@ -1,5 +1,5 @@
 import type { InstanceOffer, InstanceType } from '../../ports/model-runtime.ts'
-import { Exact } from './decimal.ts'
+import { Exact } from '../../base/decimal.ts'
 import { floorHour } from './hours.ts'
 import { findPrice } from './prices.ts'
 import type { Price } from '../../base/price.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
+import { add, formatDecimal, fromThousandths, multiply } from '../../base/decimal.ts'
 import { cutIntoHours, planSettlement, planUsageEvents, toSpanEnd, toSpanStart } from './ledger.ts'
 import type { InstanceSpan, OpenLedger, PriceFinder } from './ledger.ts'
 import { toPriceKey } from '../../base/meters.ts'

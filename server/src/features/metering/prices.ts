@@ -1,5 +1,5 @@
 import type { MeteredPrice } from '../../ports/payment-processor.ts'
-import { formatDecimal } from './decimal.ts'
+import { formatDecimal } from '../../base/decimal.ts'
 import { addHours, floorHour } from './hours.ts'
 import type { BucketPrice } from './ledger.ts'
 import type { Price } from '../../base/price.ts'

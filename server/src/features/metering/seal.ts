@@ -3,7 +3,7 @@ import canonicalize from 'canonicalize'
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import { formatDecimal, multiply } from './decimal.ts'
+import { formatDecimal, multiply } from '../../base/decimal.ts'
 import type { Dimensions, MeterName } from '../../base/meters.ts'
 import type { UsageBucketsTable } from './tables.ts'
 

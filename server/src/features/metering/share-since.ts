@@ -1,4 +1,4 @@
-import { Exact } from './decimal.ts'
+import { Exact } from '../../base/decimal.ts'
 import { addHours } from './hours.ts'
 
 /** The part of an hour after `since`, from 0 to 1: usage is known by the hour. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import { add, multiply } from './decimal.ts'
+import { add, multiply } from '../../base/decimal.ts'
 import { floorHour } from './hours.ts'
 import type { InstanceSpan, OpenLedger } from './ledger.ts'
 import { shareSince } from './share-since.ts'

@@ -1,5 +1,5 @@
 import type { Services } from '../../services.ts'
-import { add, fromThousandths, multiply } from './decimal.ts'
+import { add, fromThousandths, multiply } from '../../base/decimal.ts'
 import { addHours } from './hours.ts'
 import { planSettlement } from './ledger.ts'
 import type { InstanceSpan, OpenLedger, UsageBucket } from './ledger.ts'

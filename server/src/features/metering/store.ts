@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import { fromThousandths } from './decimal.ts'
+import { fromThousandths } from '../../base/decimal.ts'
 import { addHours, earliest } from './hours.ts'
 import type { OpenLedger, UsageBucket } from './ledger.ts'
 import type { Dimensions, MeterName } from '../../base/meters.ts'

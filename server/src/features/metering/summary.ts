@@ -1,7 +1,7 @@
 import type { Services } from '../../services.ts'
 import type { Database } from '../../database/tables.ts'
 import { countOpenAnomalies } from './anomalies.ts'
-import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
+import { add, formatDecimal, fromThousandths, multiply } from '../../base/decimal.ts'
 import { floorHour, latest } from './hours.ts'
 import { planSettlement } from './ledger.ts'
 import type { UsageBucket } from './ledger.ts'

@@ -1,7 +1,7 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
-import { add, Exact, subtract } from '../../metering/decimal.ts'
+import { add, Exact, subtract } from '../../../base/decimal.ts'
 import { listHourlyRates } from '../../metering/hourly-rates.ts'
 import { isExhausted, isInScope, readStandings, toReadableAmount } from './standing.ts'
 import type { BudgetStanding } from './standing.ts'

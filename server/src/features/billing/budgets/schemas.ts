@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { entityId, pathId, timestamp } from '../../../http/schemas.ts'
-import { formatDecimal } from '../../metering/decimal.ts'
+import { formatDecimal } from '../../../base/decimal.ts'
 import { isExhausted } from './standing.ts'
 import type { BudgetTerms, NamedStanding } from './manage-budgets.ts'
 import { budgetScopes, limitActions } from './tables.ts'

@@ -1,6 +1,6 @@
 import type { Services } from '../../../services.ts'
 import { listCurrentPeriods } from '../usage/current-period.ts'
-import { add, Exact, formatDecimal } from '../../metering/decimal.ts'
+import { add, Exact, formatDecimal } from '../../../base/decimal.ts'
 import { sumSpending } from '../../metering/spending.ts'
 import { findOwnerIds, listCurrentAlerts } from './store.ts'
 import type { Budget, BudgetAlert } from './store.ts'

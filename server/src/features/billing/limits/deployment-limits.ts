@@ -1,4 +1,4 @@
-import { Decimal } from 'decimal.js'
+import { Exact } from '../../../base/decimal.ts'
 import type { Services } from '../../../services.ts'
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import { sumAmount } from '../../metering/summary.ts'
@@ -42,12 +42,12 @@ export async function assertCanStart(
   const account = await ensureAccount(db, config, organizationId, clock())
   const block = findBlock(account, config.billing)
   if (block !== null) throw blocked(block)
-  const trialUse = await readTrialUsage(deps, organizationId)
-  if (trialUse !== null && isUsedUp(deps, trialUse)) throw blocked('trial_credit_exhausted')
+  if (account.billing_mode === 'postpaid') return
+  if (isUsedUp(deps, await sumAmount(deps, organizationId))) throw blocked('trial_credit_exhausted')
 }
 
 function isUsedUp({ config }: Pick<Services, 'config'>, trialUse: string): boolean {
-  return new Decimal(trialUse).gte(config.billing.trialCredit)
+  return new Exact(trialUse).gte(config.billing.trialCredit)
 }
 
 /**

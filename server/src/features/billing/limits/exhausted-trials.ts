@@ -1,4 +1,4 @@
-import { Decimal } from 'decimal.js'
+import { Exact } from '../../../base/decimal.ts'
 import type { Services } from '../../../services.ts'
 import { formatMail } from '../../mail/format-mail.ts'
 import type { MailText } from '../../mail/format-mail.ts'
@@ -19,7 +19,7 @@ export async function listEndedTrials(deps: Deps): Promise<number[]> {
   for (const trial of await listActiveTrials(db)) {
     const { organization_id: organizationId, trial_exhausted_at: since } = trial
     const used = await sumAmount(deps, organizationId)
-    if (new Decimal(used).lt(config.billing.trialCredit)) {
+    if (new Exact(used).lt(config.billing.trialCredit)) {
       if (since !== null) await setTrialExhausted(db, organizationId, null)
     } else if (since === null) {
       await announce(deps, organizationId)

@@ -1,5 +1,5 @@
 import type { InvoicedUsage } from '../../../ports/payment-processor.ts'
-import { Exact, add, formatDecimal, multiply, subtract } from '../../metering/decimal.ts'
+import { Exact, add, formatDecimal, multiply, subtract } from '../../../base/decimal.ts'
 
 type InvoiceLine = InvoicedUsage['lines'][number]
 export type BilledUsage = Omit<InvoiceLine, 'amount'>

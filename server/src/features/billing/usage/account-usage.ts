@@ -1,5 +1,5 @@
 import type { Services } from '../../../services.ts'
-import { formatDecimal, subtract } from '../../metering/decimal.ts'
+import { formatDecimal, subtract } from '../../../base/decimal.ts'
 import { sumAmount } from '../../metering/summary.ts'
 import { countActiveInstances } from '../account/store.ts'
 import type { BillingAccount } from '../account/store.ts'

@@ -1,8 +1,3 @@
-import { Decimal } from 'decimal.js'
-
-/** Decimals with enough digits for any price. */
-export const Exact = Decimal.clone({ precision: 100 })
-
 /** Stripe's currencies without two decimals (docs.stripe.com/currencies). */
 const unusualDigits: Record<string, number> = {
   ...Object.fromEntries(
