@@ -1,7 +1,7 @@
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { readFile, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TokenTotal, TokenUsage } from './record-tokens.ts'
+import type { TokenTotal, TokenUsage } from './token-usage.ts'
 
 /** The token usage of one request. */
 export type TokenEntry = Omit<TokenTotal, 'requests'>

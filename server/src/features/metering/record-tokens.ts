@@ -2,30 +2,7 @@ import { sql } from 'kysely'
 import type { RawBuilder } from 'kysely'
 import { deleteOlder } from '../../database/delete-older.ts'
 import type { Database } from '../../database/tables.ts'
-
-/** The input and output tokens of one request. */
-export interface TokenUsage {
-  inputTokens: number
-  outputTokens: number
-  /** The part of the input that came from a prefix cache; absent if the engine does not tell it */
-  cachedTokens?: number | undefined
-}
-
-/** Whose request it was. */
-export interface CallerTime {
-  userId: number
-  /** How long the request was at the engine, in whole milliseconds */
-  processingMilliseconds: number
-}
-
-/** The token usage of a deployment's caller in one second. */
-export interface TokenTotal extends TokenUsage, CallerTime {
-  deploymentId: string
-  organizationId: number
-  modelName: string
-  at: Date
-  requests: number
-}
+import type { TokenTotal } from './token-usage.ts'
 
 /**
  * Adds totals to their hours in one statement. Cached tokens count only where they have a price of their own.

@@ -17,7 +17,7 @@ import {
 import type { JournalFile } from './journal-file.ts'
 import { hasOwnPrice } from './prices.ts'
 import { adoptTokenBatch, deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
-import type { CallerTime, TokenTotal, TokenUsage } from './record-tokens.ts'
+import type { CallerTime, TokenTotal, TokenUsage } from './token-usage.ts'
 
 /** A durable buffer of token counts; see `openTokenJournal`. */
 export interface TokenJournal {

@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 
 /** Reads the token usage of a response body that is being forwarded. Texts have one character per byte. */
 export interface BodyMeter {

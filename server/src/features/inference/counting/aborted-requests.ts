@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Agent, request as send } from 'undici'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { Arrival } from '../arrival/arrival.ts'
 import { writeEngineBody } from '../arrival/request-body.ts'
 import type { EngineTarget } from '../targets/targets.ts'

@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client'
 import { Agent, request } from 'undici'
 import { settlesWithin } from '../../../database/settles-within.ts'
 import type { TokenCounts } from '../../../ports/runtime-engine.ts'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 
 interface Tokens {

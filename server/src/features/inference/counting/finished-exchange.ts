@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { Arrival } from '../arrival/arrival.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { ResponseRelay } from '../relay/response-relay.ts'

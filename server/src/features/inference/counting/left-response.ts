@@ -1,5 +1,5 @@
 import type { ResponseHandler, ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { BodyMeter } from '../arrival/body-meter.ts'
 
 /** Reads the counts in what an engine sends after the caller has left. */

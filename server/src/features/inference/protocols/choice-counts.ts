@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 
 interface ChunkWithChoices {
   choices?: readonly { index?: unknown }[]

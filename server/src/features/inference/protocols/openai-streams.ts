@@ -1,5 +1,5 @@
 import { findMembers, memberNames } from '../../../gateway/json-walk.ts'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import { editBytes, startOfMembers } from './body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from './body-edits.ts'
 import { readUsageAt, toTokenUsage } from './usage.ts'

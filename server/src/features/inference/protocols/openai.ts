@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import { toTokenUsage } from './usage.ts'
 import type { ErrorFormat, MemberPath } from './protocol.ts'
 

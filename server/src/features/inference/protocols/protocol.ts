@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { ModelType } from '../../../ports/model-variant.ts'
 import type { EngineRoute, TokenCounts } from '../../../ports/runtime-engine.ts'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { ChoiceCounts } from './choice-counts.ts'
 import type { Edit, ReadBody } from './body-edits.ts'
 import type { MediaFormat } from './media-formats.ts'

@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { BodyFormat, MemberPath } from './protocol.ts'
 
 type ReadUsage = BodyFormat['readUsage']

@@ -1,6 +1,6 @@
 import { copyText } from '../../../base/copy-text.ts'
 import { endOfFirstEvent, endOfLastEvent, parseEventData } from '../../../gateway/sse-framing.ts'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { BodyMeter } from '../arrival/body-meter.ts'
 import type { AnswerTranslation, BodyRewriter, CallerEvent, EventTranslation } from '../protocols/protocol.ts'
 

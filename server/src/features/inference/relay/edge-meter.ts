@@ -1,5 +1,5 @@
 import { copyText } from '../../../base/copy-text.ts'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { BodyMeter } from '../arrival/body-meter.ts'
 import type { ModelRenaming } from './model-renaming.ts'
 import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'

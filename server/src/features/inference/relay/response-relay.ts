@@ -3,7 +3,7 @@ import type { FlowControl } from '../../../gateway/response-stream.ts'
 import type { WriteBatch } from '../../../gateway/write-batch.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import type { TokenJournal } from '../../metering/token-journal.ts'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { Arrival } from '../arrival/arrival.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 

@@ -1,7 +1,7 @@
 import { copyText } from '../../../base/copy-text.ts'
 import { endOfFirstEvent, endOfLastEvent, eventAround, parseEventData } from '../../../gateway/sse-framing.ts'
 import type { TokenCounts } from '../../../ports/runtime-engine.ts'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { BodyMeter } from '../arrival/body-meter.ts'
 import type { ChoiceCounts } from '../protocols/choice-counts.ts'
 import { countOf } from '../protocols/count-of.ts'

@@ -1,7 +1,7 @@
 import { ResponseStream } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../../gateway/write-batch.ts'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { BodyMeter } from '../arrival/body-meter.ts'
 import { writeResponseHead } from '../arrival/caller.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'

@@ -1,7 +1,7 @@
 import { freeBuffer } from '../../../base/free-buffer.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
-import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { TokenJournal } from '../../metering/token-journal.ts'
 import type { AdmissionRequest } from '../waiting/admission.ts'
 import type { Arrival } from '../arrival/arrival.ts'

@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../../metering/token-usage.ts'
 import type { ChatCall, ChatPart } from '../chat-answers.ts'
 import type { ChatStreamWriter } from '../chat-stream.ts'
 import type { CallerEvent, JsonObject } from '../protocol.ts'

@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../../metering/token-usage.ts'
 import type { ReadBody } from '../body-edits.ts'
 import { readUsageAt, toTokenUsage } from '../usage.ts'
 import { chatCompletions } from '../chat-completions.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { TokenUsage } from '../../../metering/record-tokens.ts'
+import type { TokenUsage } from '../../../metering/token-usage.ts'
 import { readChatAnswer } from '../chat-answers.ts'
 import type { ChatPart } from '../chat-answers.ts'
 import type { JsonObject } from '../protocol.ts'
