@@ -190,6 +190,20 @@ test('a range without a sealed hour has no spans, although an instance runs', as
   }
 })
 
+test('a range with two currencies is refused: mixed_currencies', async () => {
+  const { db } = connection
+  const organizationId = await addOrganization(db, randomUUID())
+  const span = { kind: 'span', deployment: 0, from: 0, milliseconds: 100 * hour } as const
+  await addHistory(db, { organizationId, owners, begin }, [span])
+  const changing = prices.map((price) => (price.validUntil === null ? { ...price, currency: 'eur' } : price))
+  await settleOrganization({ db, prices: changing, clock: () => end }, organizationId)
+  const deps = { db, config: { billing: { currency: 'usd' } } as never }
+  await expect(openProof(deps, organizationId, { from: begin, to: end })).rejects.toMatchObject({
+    code: 'mixed_currencies',
+  })
+  await expect(openProof(deps, organizationId, { from: begin, to: priceChange })).resolves.toBeDefined()
+})
+
 test('the chain has no gap and no double, and a sealed hour can’t be changed', async () => {
   const events: UsageEvent[] = [{ kind: 'span', deployment: 0, from: 0, milliseconds: 20 * hour + 5 }]
   const { organizationId, document } = await playMonth({

@@ -10,7 +10,7 @@ export async function waitForStatus(
   client: Client,
   id: string,
   status: string,
-  timeout = 30_000,
+  timeout = 90_000,
 ): Promise<Deployment> {
   return vi.waitFor(
     async () => {

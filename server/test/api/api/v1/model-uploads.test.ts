@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { request as sendRequest } from 'node:http'
@@ -284,6 +284,21 @@ describe('connections that break', () => {
     const other = openSilent(location, 300_000, tiny.subarray(300_000, 301_000))
     expect(await other.status).toBe(408)
     expect(await readOffset(admin, location)).toBe(301_000)
+    await admin.request('DELETE', location, undefined, tusHeaders)
+  })
+
+  test('while another process writes to an upload, a request is a 423 upload_locked', async () => {
+    const location = await startUpload(admin, tiny.length)
+    const lease = server.application.db
+      .updateTable('model_uploads')
+      .where('id', '=', location.split('/').at(-1)!)
+    await lease.set({ writer: randomUUID(), leased_until: new Date(Date.now() + 60_000) }).execute()
+    expect(await sendPart(admin, location, 0, tiny)).toMatchObject({
+      status: 423,
+      body: { code: 'upload_locked' },
+    })
+    await lease.set({ writer: null, leased_until: null }).execute()
+    expect((await sendPart(admin, location, 0, tiny)).status).toBe(204)
     await admin.request('DELETE', location, undefined, tusHeaders)
   })
 

@@ -15,6 +15,7 @@ const path = '/api/v1/deployable-models'
 const hubToken = 'hf_of_acme'
 
 let hub: HubServer
+let isHubDown = false
 let server: TestServer
 let admin: Client
 let member: Client
@@ -23,6 +24,10 @@ beforeAll(async () => {
   hub = await startHubServer(makeRepositories(), {
     tokens: [hubToken, 'hf_of_the_operator'],
     renamed: { 'acme/Old': 'acme/Small' },
+    intercept: (_request, response) => {
+      if (isHubDown) response.destroy()
+      return isHubDown
+    },
   })
   server = await startTestServer({
     runtime: createScriptedRuntime(),
@@ -126,6 +131,13 @@ describe('POST /api/v1/deployable-models/inspect', () => {
     const answer = await member.post(`${path}/inspect`, { huggingface, revision })
     expect(answer.status).toBe(status)
     expect(answer.body.code).toBe(code)
+  })
+
+  test('a Hub that closes every connection: 503 hub_unreachable', async () => {
+    isHubDown = true
+    const answer = await member.post(`${path}/inspect`, { huggingface: 'acme/Small-GGUF' })
+    isHubDown = false
+    expect(answer).toMatchObject({ status: 503, body: { code: 'hub_unreachable' } })
   })
 
   test('a token in the request reads a gated repository, and is not stored', async () => {

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { acquireLease, getAccountOf, releaseLease } from '../../../../src/features/billing/account/store.ts'
 import { publishSandboxPrices } from '../../../../src/features/billing/processor/publish-prices.ts'
 import { syncAccount } from '../../../../src/features/billing/processor/sync-account.ts'
 import { activate, cardNumbers, saveCard } from '../../../support/billing.ts'
@@ -64,6 +65,21 @@ describe('PATCH /v1/billing/payment-methods/default', () => {
       const { body } = await client.get(path)
       expect(body.filter((each: any) => each.is_default).map((each: any) => each.id)).toEqual([card.id])
     }
+  })
+
+  test('while another process changes the account: 503 billing_busy, after ten seconds', async () => {
+    const client = await registerClient(server.url)
+    const card = await saveCard(server.url, client)
+    const { db } = server.application
+    const { id } = await getAccountOf(db, (await client.get('/v1/organization')).body.id)
+    const { lease_number: number } = (await acquireLease(db, id, 60))!
+    const [now, start] = [performance.now.bind(performance), performance.now()]
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => start + (now() - start) * 100)
+    const answer = await setDefault(client, card.id).finally(() => clock.mockRestore())
+    expect(answer).toMatchObject({ status: 503, body: { code: 'billing_busy' } })
+    expect(answer.headers.get('retry-after')).toBe('10')
+    await releaseLease(db, { accountId: id, number })
+    expect((await setDefault(client, card.id)).status).toBe(200)
   })
 
   test('the subscription is charged to the new default', async () => {

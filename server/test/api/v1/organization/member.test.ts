@@ -154,7 +154,10 @@ test('DELETE member: the recipient of a transfer must be another member who may 
     (await findMember(cast.member)).user_id,
   ]
   for (const to of recipients) {
-    expect((await cast.admin.delete(`${path}?deployments=transfer&to=${to}`)).status).toBe(422)
+    expect(await cast.admin.delete(`${path}?deployments=transfer&to=${to}`)).toMatchObject({
+      status: 422,
+      body: { code: 'invalid_recipient' },
+    })
   }
   for (const query of ['deployments=transfer', 'deployments=end&to=1', 'to=1', 'deployments=keep']) {
     expect((await cast.admin.delete(`${path}?${query}`)).status, query).toBe(422)

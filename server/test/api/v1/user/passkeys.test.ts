@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { registerClient } from '../../../support/client.ts'
 import { createTestClock } from '../../../support/clock.ts'
@@ -168,6 +169,21 @@ test('a new passkey needs the password and its own fresh challenge, once', async
   const other = createAuthenticator(site)
   const signInOptions = await challenge()
   expect(await add(other.create({ ...options, challenge: signInOptions.challenge }))).toMatchObject(refusal)
+})
+
+test('an account has at most 20 passkeys: 409 too_many_passkeys', async () => {
+  await addPasskey(account, site)
+  const { db } = server.application
+  const newest = db.selectFrom('passkeys').selectAll().orderBy('id', 'desc')
+  const { id: _, ...passkey } = await newest.executeTakeFirstOrThrow()
+  const more = (count: number) =>
+    Array.from({ length: count }, () => ({ ...passkey, credential_id: randomUUID() }))
+  await db.insertInto('passkeys').values(more(18)).execute()
+  expect((await addPasskey(account, site)).id).toBeDefined()
+  expect(await account.post(`${route}/passkeys/start`, { password: account.password })).toMatchObject({
+    status: 409,
+    body: { code: 'too_many_passkeys' },
+  })
 })
 
 test('hostile bodies are refused with a 401 or 422', async () => {
