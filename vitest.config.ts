@@ -3,6 +3,19 @@ import type { TestProjectInlineConfiguration } from 'vitest/config'
 import { LongestFirst } from './server/test/support/longest-first.ts'
 
 const services = { globalSetup: ['server/test/support/global-setup.ts'] }
+const withCommandLine = [...services.globalSetup, 'cli/test/support/build.ts']
+
+/** Kill -9, random histories, matrices of faults, SDKs: `npm run test:slow` runs them, `npm test` doesn't. */
+const slow = '**/*.slow.test.ts'
+
+/** For tests that share a machine with others and wait for other processes */
+const system = {
+  // Servers keep no state in modules, so tests that start them do neither.
+  isolate: false,
+  // More than two cores' worth, because many tests wait for other processes or a browser
+  maxWorkers: 3,
+  sequence: { groupOrder: 1 },
+}
 
 /**
  * A project that `npm test` leaves out, because its tests need the component that `npm run test:<name>`
@@ -63,6 +76,7 @@ export default defineConfig({
             'cli/test/**/*.test.ts',
           ],
           exclude: [
+            slow,
             'server/test/kubernetes/{cluster,nodes}/**',
             'server/test/keycloak/**',
             'server/test/xinference/real/**',
@@ -72,30 +86,36 @@ export default defineConfig({
             'server/test/hub/**',
             'server/test/model-store/**',
           ],
-          globalSetup: [...services.globalSetup, 'cli/test/support/build.ts'],
+          globalSetup: withCommandLine,
           expect: { poll: { timeout: 30_000 } },
           // Generous, for tests that start several servers on a busy machine
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          // Servers keep no state in modules, so tests that start them do neither.
-          isolate: false,
-          // More than two cores' worth, because many tests wait for other processes
-          maxWorkers: 3,
-          sequence: { groupOrder: 1 },
+          ...system,
         },
       },
       {
         test: {
           name: 'console',
           include: ['console/test/**/*.test.ts'],
+          exclude: [slow],
           ...services,
           expect: { poll: { timeout: 60_000 } },
           testTimeout: 240_000,
           hookTimeout: 300_000,
-          isolate: false,
-          // Beside the system tests, many of which wait while a browser works
-          maxWorkers: 3,
-          sequence: { groupOrder: 1 },
+          ...system,
+        },
+      },
+      {
+        test: {
+          name: 'slow',
+          include: [slow, 'server/test/metering/ledger-property.test.ts'],
+          env: { LEDGER_RUNS: '10000' },
+          globalSetup: withCommandLine,
+          expect: { poll: { timeout: 60_000 } },
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          ...system,
         },
       },
       onRealComponent('clients', ['server/test/clients/**/*.test.ts'], ['cli/test/support/build.ts']),

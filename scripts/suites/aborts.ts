@@ -25,7 +25,7 @@ await runSuite('aborts', async () => {
   const installed = engine === 'vllm' ? await installVllm() : null
   await runCommand(
     'vitest',
-    ['run', '--project', 'system', 'server/test/metering/aborted-requests.test.ts'],
+    ['run', '--project', 'slow', 'server/test/metering/aborted-requests.slow.test.ts'],
     {
       TEST_ABORTS: rounds,
       TEST_ABORTS_ENGINE: engine,

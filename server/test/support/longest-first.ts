@@ -3,19 +3,23 @@ import type { TestSpecification } from 'vitest/node'
 
 /** Parts of the paths of the files that take longest. */
 const longest = [
+  '/faults/process-roles',
   '/chaos/billing-kill',
   '/chaos/component-kill',
   '/chaos/alert-kill',
-  '/adapters/local-runtime-engines',
-  '/faults/process-roles',
   '/faults/api-processes',
-  '/flows/operators',
-  '/chaos/kill-loop',
-  '/faults/frozen-database',
-  '/xinference/deployments',
-  '/console/test/accessibility',
   '/console/test/failures',
+  '/console/test/accessibility',
+  '/flows/operators',
+  '/model-deployments/sleep',
+  '/console/test/sleep',
   '/console/test/interaction',
+  '/http/hostile-requests',
+  '/faults/process.test',
+  '/chaos/kill-loop',
+  '/xinference/deployments',
+  '/adapters/local-runtime-engines',
+  '/faults/frozen-database',
 ]
 
 /**

@@ -1,0 +1,3 @@
+import { checkScenes } from './support/accessibility.ts'
+
+checkScenes('dark')
