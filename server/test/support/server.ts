@@ -10,6 +10,7 @@ import type { App } from '../../src/http/app.ts'
 import { createLog } from '../../src/base/log.ts'
 import { buildServer } from '../../src/process/server.ts'
 import { startWorker } from '../../src/process/worker.ts'
+import { administer } from './administer-database.ts'
 import { createTestDatabase } from './database.ts'
 
 export interface TestServer {
@@ -47,7 +48,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   config.passwordHashing = { memoryCost: 1024, timeCost: 1 }
   // Nobody sends emails then.
   if (!withWorker) config.mail.patienceMilliseconds = 0
-  const application = await createApplication(config, { log, ...overrides })
+  // The copied database has the shipped catalog.
+  if (config.hasOwnCatalog) await administer(database.url, 'DELETE FROM deployable_models')
+  const keepsCatalog = !config.hasOwnCatalog && config.databaseUrl === database.url
+  const application = await createApplication(config, { log, keepsCatalog, ...overrides })
   const worker = withWorker ? await startWorker(application) : null
   const app = await buildServer(application)
   await app.listen({ host: '127.0.0.1', port: 0 })
