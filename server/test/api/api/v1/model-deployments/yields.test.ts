@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import type { ServerResponse } from 'node:http'
-import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { deploy, waitForStatus } from '../../../../support/deployments.ts'
+import { makeDue } from '../../../../support/make-due.ts'
 import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
@@ -57,6 +57,22 @@ afterAll(async () => {
 const read = async (client: Client, id: string) => (await client.get(`${path}/${id}`)).body
 const chat = (client: Client, model: string) => client.post('/v1/chat/completions', { model, messages: [] })
 
+/** Waits until the server has reported how many requests the deployment has in flight. */
+async function waitForReport(id: string, inFlight: number): Promise<void> {
+  const { db } = server.application
+  const read = sql<{ inFlight: number }>`SELECT in_flight AS "inFlight" FROM instance_loads
+    JOIN instances ON instances.id = instance_loads.instance_id WHERE deployment_id = ${id}`
+  await vi.waitFor(async () => expect((await read.execute(db)).rows).toEqual([{ inFlight }]), patience)
+}
+
+/** Lets a deployment ask again for hardware. */
+async function askAgain(id: string): Promise<void> {
+  const count = () => runtime.callsFor(id).filter((name) => name === 'provision').length
+  const before = count()
+  await makeDue(server, id)
+  await vi.waitFor(() => expect(count()).toBeGreaterThan(before), patience)
+}
+
 /** Lets time pass in which nobody uses the deployment. */
 async function makeIdle(id: string): Promise<void> {
   const { db } = server.application
@@ -82,6 +98,7 @@ test('two deployments with yields take turns on hardware for one, and no request
   )
   expect((await read(owner, first.id)).status, 'it keeps its hardware for 30 s').toBe('running')
   await makeIdle(first.id)
+  await makeDue(server, second.id)
   await waitForStatus(owner, first.id, 'sleeping')
   await waitForStatus(other, second.id, 'running')
   const messages = (await owner.get(`${path}/${first.id}/events`)).body.items.map(
@@ -106,15 +123,19 @@ test('waiting deployments get hardware in the order of their arrival', async () 
     )
   const second = await deploy(other, 'berth-tiny', 'provisioning')
   await waitForHardware(other, second.id)
-  // By now it asks less often than one that has just begun to wait.
-  await delay(12_000)
+  // It asks less often than one that has just begun to wait.
+  await sql`UPDATE instances SET status_changed_at = status_changed_at - interval '1 minute'
+    WHERE deployment_id = ${second.id}`.execute(server.application.db)
+  await askAgain(second.id)
   const third = await deploy(owner, 'berth-tiny', 'provisioning')
   await waitForHardware(owner, third.id)
   await makeIdle(id)
+  await makeDue(server, second.id)
   await waitForStatus(other, second.id, 'running')
   expect((await read(owner, third.id)).status).toBe('provisioning')
   await other.patch(`${path}/${second.id}`, { yields: true })
   await makeIdle(second.id)
+  await makeDue(server, third.id)
   await waitForStatus(owner, third.id, 'running')
 })
 
@@ -126,17 +147,19 @@ test('a deployment with a request in flight does not yield', async () => {
   const asked = chat(owner, id)
   await vi.waitFor(() => expect(held).toHaveLength(1), patience)
   const waiting = await deploy(other, 'berth-tiny', 'provisioning')
-  // The process reports each second that the deployment is in use.
-  await delay(2_000)
-  await makeIdle(id)
-  await delay(6_000)
+  await waitForReport(id, 1)
+  for (const _ of [1, 2]) {
+    await makeIdle(id)
+    await askAgain(waiting.id)
+  }
   expect((await read(owner, id)).status).toBe('running')
   expect((await read(other, waiting.id)).status).toBe('provisioning')
   engine.answer((response) => answerJson(response, answer))
   answerJson(held[0]!, answer)
   expect((await asked).status).toBe(200)
-  await delay(2_000)
+  await waitForReport(id, 0)
   await makeIdle(id)
+  await makeDue(server, waiting.id)
   await waitForStatus(other, waiting.id, 'running')
   expect((await read(owner, id)).status).toBe('sleeping')
 })
