@@ -4,6 +4,7 @@ import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { createTestClock, hour } from '../../../support/clock.ts'
 import { deploy, waitForStatus } from '../../../support/deployments.ts'
+import { makeDue } from '../../../support/make-due.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
@@ -30,14 +31,27 @@ const unreachable = (): EngineObservation => ({
   message: 'The cluster is unreachable.',
 })
 
+/** Waits for a message of a deployment whose next checks are due at once. */
 async function waitForMessage(id: string, expected: string | null): Promise<any> {
   return vi.waitFor(
     async () => {
+      await makeDue(server, id)
       const { body } = await client.get(`${path}/${id}`)
       expect(body.status_message).toBe(expected)
       return body
     },
-    { timeout: 30_000, interval: 50 },
+    { timeout: 30_000, interval: 100 },
+  )
+}
+
+/** Waits until the runtime has been asked for the third time. */
+function waitForCalls(id: string, call: 'observeEngine' | 'ensureEngine'): Promise<void> {
+  return vi.waitFor(
+    async () => {
+      await makeDue(server, id)
+      expect(runtime.callsFor(id).filter((name) => name === call).length).toBeGreaterThan(2)
+    },
+    { timeout: 60_000, interval: 100 },
   )
 }
 
@@ -50,11 +64,7 @@ test('a running deployment stays running while its runtime is unreachable, and r
     waiting_for: 'runtime',
   })
   clock.advance(hour)
-  await vi.waitFor(
-    () =>
-      expect(runtime.callsFor(body.id).filter((name) => name === 'observeEngine').length).toBeGreaterThan(2),
-    60_000,
-  )
+  await waitForCalls(body.id, 'observeEngine')
   runtime.reset()
   expect(await waitForMessage(body.id, null)).toMatchObject({ status: 'running', waiting_for: null })
   expect(runtime.callsFor(body.id).filter((name) => name === 'ensureEngine')).toHaveLength(1)
@@ -66,11 +76,7 @@ test('a deployment that has never run fails after ten minutes without its runtim
   const { body } = await client.post(path, { model_name: 'berth-tiny' })
   expect((await waitForMessage(body.id, 'The cluster is unreachable.')).status).toBe('deploying')
   clock.advance(9 * minute)
-  await vi.waitFor(
-    () =>
-      expect(runtime.callsFor(body.id).filter((name) => name === 'ensureEngine').length).toBeGreaterThan(2),
-    60_000,
-  )
+  await waitForCalls(body.id, 'ensureEngine')
   expect((await client.get(`${path}/${body.id}`)).body.status).toBe('deploying')
   clock.advance(2 * minute)
   const failed = await waitForStatus(client, body.id, 'failed')
