@@ -17,7 +17,7 @@ import { checkSecretKey } from '../features/installation/check-secret-key.ts'
 import { readInstanceTypesFile } from '../features/placement/instance-types-file.ts'
 import { openInference } from '../features/inference/open-inference.ts'
 import { readPrices } from '../features/metering/read-prices.ts'
-import { openTokenJournal } from '../features/metering/token-journal.ts'
+import { TokenJournal } from '../features/metering/token-journal.ts'
 import { openQueue } from '../jobs/queue.ts'
 import { createFileHasher } from '../base/file-hasher.ts'
 import { openLog } from '../base/log.ts'
@@ -82,7 +82,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => hub.close())
     const fileHasher = createFileHasher()
     opened.defer(() => fileHasher.close())
-    const tokens = openTokenJournal({ db, clock, log, prices }, config.dataDirectory)
+    const tokens = new TokenJournal({ db, clock, log, prices }, config.dataDirectory)
     opened.defer(() => tokens.close())
     // Closes before the journal, in which it records what aborted requests used.
     const inference = await openInference(

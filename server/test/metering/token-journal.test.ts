@@ -7,9 +7,8 @@ import { pino } from 'pino'
 import type { Price } from '../../src/base/price.ts'
 import type { Database } from '../../src/database/tables.ts'
 import { readJournalFile } from '../../src/features/metering/journal-file.ts'
-import { openTokenJournal } from '../../src/features/metering/token-journal.ts'
-import type { TokenJournal } from '../../src/features/metering/token-journal.ts'
-import { adoptTokenBatch, recordTokenBatch } from '../../src/features/metering/record-tokens.ts'
+import { TokenJournal } from '../../src/features/metering/token-journal.ts'
+import { recordTokenBatch } from '../../src/features/metering/record-tokens.ts'
 import { registerClient } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
@@ -48,7 +47,7 @@ afterEach(async () => {
 afterAll(() => server.close())
 
 function open(db = server.application.db, prices = server.application.prices): TokenJournal {
-  return openTokenJournal({ db, clock: () => now, log: pino({ level: 'silent' }), prices }, directory)
+  return new TokenJournal({ db, clock: () => now, log: pino({ level: 'silent' }), prices }, directory)
 }
 
 async function sum() {
@@ -108,7 +107,7 @@ test('a batch id is deleted with its file; a late reader records nothing', async
   await journal.flush()
   const { db } = server.application
   expect(await listBatches()).toEqual([])
-  await expect(adoptTokenBatch(db, id, () => readJournalFile(folder, id))).rejects.toThrow('ENOENT')
+  await expect(recordTokenBatch(db, id, () => readJournalFile(folder, id))).rejects.toThrow('ENOENT')
   expect(await listBatches()).toEqual([])
   expect(await sum()).toEqual([[1, 3, 4]])
 })
@@ -135,9 +134,9 @@ test('a batch that is recorded several times at once is counted once', async () 
   const id = randomUUID()
   const total = { ...serving, ...usage, ...caller, at: now, requests: 1 }
   await Promise.all([
-    recordTokenBatch(db, id, [total]),
-    recordTokenBatch(db, id, [total]),
-    adoptTokenBatch(db, id, async () => [total]),
+    recordTokenBatch(db, id, () => [total]),
+    recordTokenBatch(db, id, () => [total]),
+    recordTokenBatch(db, id, async () => [total]),
   ])
   expect(await sum()).toEqual([[1, 3, 4]])
   expect(await listBatches()).toEqual([id])
@@ -159,7 +158,7 @@ test('the file of a crashed process is recorded exactly once; truncated and malf
   await journal.close()
   const [recorded, torn] = [randomUUID(), randomUUID()]
   const total = { ...serving, ...usage, ...caller, at: new Date(hour), requests: 1 }
-  await recordTokenBatch(server.application.db, recorded, [total])
+  await recordTokenBatch(server.application.db, recorded, () => [total])
   await writeAbandoned(recorded, line(hour))
   const foreign = line(hour).replace(serving.deploymentId, randomUUID())
   const odd = `${line(hour, -0.5)}${line(hour, 'x')}null\n{}\n`

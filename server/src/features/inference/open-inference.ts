@@ -5,7 +5,7 @@ import type { UpstreamTimeouts } from '../../gateway/upstream-client/upstream.ts
 import { createTimeSlices } from '../../gateway/time-slices.ts'
 import { createWriteBatch } from '../../gateway/write-batch.ts'
 import type { Services } from '../../services.ts'
-import { openStatistics } from '../statistics/recorder.ts'
+import { StatisticsRecorder } from '../statistics/recorder.ts'
 import { countAbortedRequests } from './counting/aborted-requests.ts'
 import { Admission } from './waiting/admission.ts'
 import type { AdmissionLimits } from './waiting/admission.ts'
@@ -51,7 +51,7 @@ export async function openInference(
   const openRequests = trackOpenRequests(deps.db, deps.notifications, deps.log)
   const abortedRequests = countAbortedRequests(deps.log)
   const engineTotals = new EngineTotals(deps.log)
-  const statistics = openStatistics(deps)
+  const statistics = new StatisticsRecorder(deps)
   const waking = new Waking(deps, limits.queued)
   const following = followTargets({ ...deps, inference: { targets } }, admission)
   const reports = reportInFlight(deps, admission, waking)

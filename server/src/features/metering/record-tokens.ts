@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import type { RawBuilder } from 'kysely'
 import { deleteOlder } from '../../database/delete-older.ts'
 import type { Database } from '../../database/tables.ts'
 import type { TokenTotal } from './token-usage.ts'
@@ -9,22 +8,7 @@ import type { TokenTotal } from './token-usage.ts'
  * Totals of a sealed hour go to the first open hour, and `late_for` names the sealed one. Skips unknown
  * deployments and callers.
  */
-export function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
-  return addTotals(db, totals, sql`SELECT true`)
-}
-
-/** Records the totals of a batch as `recordTokens`, but exactly once per id. */
-export function recordTokenBatch(db: Database, id: string, totals: readonly TokenTotal[]): Promise<void> {
-  const batch = sql`INSERT INTO token_batches (id) VALUES (${id}) ON CONFLICT DO NOTHING RETURNING id`
-  return addTotals(db, totals, batch)
-}
-
-/** Adds totals if `batch`, a query, returns its one row. */
-async function addTotals(
-  db: Database,
-  totals: readonly TokenTotal[],
-  batch: RawBuilder<unknown>,
-): Promise<void> {
+export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
   const rows = totals.map((total) => ({
     deployment_id: total.deploymentId,
     model_name: total.modelName,
@@ -39,9 +23,9 @@ async function addTotals(
   // The share locks keep the hours from being sealed; PostgreSQL rereads a row after waiting for its lock.
   // Locks and rows are ordered to prevent deadlocks.
   await sql`
-    WITH batch AS (${batch}), given AS (
+    WITH given AS (
       SELECT row.*, deployments.organization_id
-      FROM batch CROSS JOIN jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid, model_name text,
+      FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid, model_name text,
         at timestamptz, requests bigint, input_tokens bigint, output_tokens bigint, cached_tokens bigint, user_id bigint,
         processing_milliseconds bigint)
       JOIN deployments ON deployments.id = row.deployment_id
@@ -70,13 +54,13 @@ async function addTotals(
 }
 
 /**
- * Records the totals of another process's batch exactly once per id. `read` runs while the batch is locked
- * against other processes; if it throws, nothing is recorded.
+ * Records the totals of a batch exactly once per id. `read` runs while the batch is locked against other
+ * processes; if it throws, nothing is recorded.
  */
-export async function adoptTokenBatch(
+export async function recordTokenBatch(
   db: Database,
   id: string,
-  read: () => Promise<readonly TokenTotal[]>,
+  read: () => readonly TokenTotal[] | Promise<readonly TokenTotal[]>,
 ): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     const { numInsertedOrUpdatedRows: inserted } = await transaction

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { Price } from '../../base/price.ts'
-import type { Database } from '../../database/tables.ts'
+import { BatchQueue } from '../../base/batch-queue.ts'
+import type { Services } from '../../services.ts'
 import { floorHour } from './hours.ts'
 import {
   createJournalFile,
@@ -16,26 +16,10 @@ import {
 } from './journal-file.ts'
 import type { JournalFile } from './journal-file.ts'
 import { hasOwnPrice } from './prices.ts'
-import { adoptTokenBatch, deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
+import { deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
 import type { CallerTime, TokenTotal, TokenUsage } from './token-usage.ts'
 
-/** A durable buffer of token counts; see `openTokenJournal`. */
-export interface TokenJournal {
-  /**
-   * Counts a request. The count survives a crash after the next `write`, which runs in the same turn of the
-   * event loop
-   */
-  record(
-    deployment: { deploymentId: string; organizationId: number; modelName: string },
-    usage: TokenUsage,
-    caller: CallerTime,
-  ): void
-  /** Writes buffered lines to the journal file synchronously */
-  write(): void
-  /** Resolves when all counts recorded so far are in the database, or the database is unreachable */
-  flush(): Promise<void>
-  close(): Promise<void>
-}
+type Deps = Pick<Services, 'db' | 'clock' | 'prices'> & { log: Logger }
 
 interface Batch {
   id: string
@@ -60,127 +44,139 @@ const longestOpenMilliseconds = 5_000
  * rotated: its totals are recorded in one statement under the batch id, then the file is deleted. Any process
  * adopts the files of a crashed one; the batch id prevents double counting.
  */
-export function openTokenJournal(
-  { db, clock, log, prices }: { db: Database; clock: () => Date; log: Logger; prices: readonly Price[] },
-  dataDirectory: string,
-): TokenJournal {
-  const directory = join(dataDirectory, 'token-journal')
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  let open: Batch | null = null
-  const closed: Batch[] = []
-  let flushing: Promise<void> = Promise.resolve()
-  let ticks = 0
+export class TokenJournal {
+  readonly #deps: Deps
+  readonly #directory: string
+  readonly #closed: BatchQueue<Batch>
+  readonly #timer: NodeJS.Timeout
+  #open: Batch | null = null
+  #ticks = 0
 
-  function begin(): Batch {
+  constructor(deps: Deps, dataDirectory: string) {
+    this.#deps = deps
+    this.#directory = join(dataDirectory, 'token-journal')
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    this.#closed = new BatchQueue({
+      write: ({ id, totals }) =>
+        recordTokenBatch(deps.db, id, () => totals.map((each) => this.#toBilled(each))),
+      async afterwards({ id, file }) {
+        file?.remove()
+        await deleteTokenBatch(deps.db, id)
+      },
+      onError: (error) => deps.log.warn({ err: error }, 'tokens could not be recorded; retrying'),
+    })
+    this.#timer = setInterval(() => {
+      if (this.#ticks % 5 === 0) void this.#closed.run(() => this.#adoptAbandoned())
+      this.#ticks += 1
+      void this.flush()
+    }, flushMilliseconds)
+  }
+
+  /**
+   * Counts a request. The count survives a crash after the next `write`, which runs in the same turn of the
+   * event loop
+   */
+  record(
+    {
+      deploymentId,
+      organizationId,
+      modelName,
+    }: Pick<TokenTotal, 'deploymentId' | 'organizationId' | 'modelName'>,
+    usage: TokenUsage,
+    { userId, processingMilliseconds }: CallerTime,
+  ): void {
+    const now = this.#deps.clock().getTime()
+    const at = now - (now % secondMilliseconds)
+    const batch = this.#openBatch()
+    if (batch.second.at !== at) batch.second = { at, totals: new Map() }
+    const { totals } = batch.second
+    const key = `${deploymentId} ${userId} ${modelName}`
+    let total = totals.get(key)
+    if (total === undefined) {
+      const entry = { deploymentId, organizationId, userId, modelName, at: new Date(at) }
+      total = { ...entry, ...noUsage, head: toLineHead(entry) }
+      totals.set(key, total)
+      batch.totals.push(total)
+    }
+    if (batch.lines === '') setImmediate(() => this.write())
+    batch.lines += toLine(total.head, usage, processingMilliseconds)
+    total.requests += 1
+    total.inputTokens += usage.inputTokens
+    total.outputTokens += usage.outputTokens
+    total.cachedTokens = (total.cachedTokens ?? 0) + (usage.cachedTokens ?? 0)
+    total.processingMilliseconds += processingMilliseconds
+  }
+
+  /** Writes buffered lines to the journal file synchronously. */
+  write(): void {
+    if (this.#open === null || this.#open.lines === '') return
+    const { lines } = this.#open
+    this.#open.lines = ''
+    try {
+      this.#open.file?.append(lines)
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'the token journal can’t be written')
+    }
+  }
+
+  /** Resolves when all counts recorded so far are in the database, or the database is unreachable. */
+  flush(): Promise<void> {
+    this.#rotate()
+    return this.#closed.flush()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.flush()
+  }
+
+  #openBatch(): Batch {
+    // After a long pause another process may have adopted the file.
+    if (this.#open !== null && Date.now() - this.#open.openedAt > longestOpenMilliseconds) this.#rotate()
+    if (this.#open !== null) return this.#open
     const id = randomUUID()
     let file: JournalFile | null = null
     try {
-      file = createJournalFile(directory, id)
+      file = createJournalFile(this.#directory, id)
     } catch (error) {
-      log.error({ err: error }, 'the token journal can’t be written')
+      this.#deps.log.error({ err: error }, 'the token journal can’t be written')
     }
-    return { id, openedAt: Date.now(), totals: [], second: { at: 0, totals: new Map() }, file, lines: '' }
+    const second = { at: 0, totals: new Map() }
+    this.#open = { id, openedAt: Date.now(), totals: [], second, file, lines: '' }
+    return this.#open
   }
 
-  function rotate(): void {
-    if (open === null) return
-    write()
+  #rotate(): void {
+    if (this.#open === null) return
+    this.write()
     try {
-      open.file?.close()
+      this.#open.file?.close()
     } catch (error) {
-      log.error({ err: error }, 'the token journal can’t be closed')
+      this.#deps.log.error({ err: error }, 'the token journal can’t be closed')
     }
-    closed.push(open)
-    open = null
+    this.#closed.add(this.#open)
+    this.#open = null
   }
 
-  function write(): void {
-    if (open === null || open.lines === '') return
-    const { lines } = open
-    open.lines = ''
-    try {
-      open.file?.append(lines)
-    } catch (error) {
-      log.error({ err: error }, 'the token journal can’t be written')
-    }
-  }
-
-  /** Cached tokens without a price of their own are input like all other. */
-  function toBilled(total: TokenTotal): TokenTotal {
-    const dimensions = { model_name: total.modelName }
-    const isPriced = hasOwnPrice(prices, 'inference_cached_tokens', dimensions, floorHour(total.at))
-    return isPriced ? total : { ...total, cachedTokens: 0 }
-  }
-
-  async function writeClosed(): Promise<void> {
-    for (let batch = closed[0]; batch !== undefined; batch = closed[0]) {
-      await recordTokenBatch(db, batch.id, batch.totals.map(toBilled))
-      closed.shift()
-      batch.file?.remove()
-      await deleteTokenBatch(db, batch.id)
-    }
-  }
-
-  async function adoptAbandoned(): Promise<void> {
-    for (const id of await listAbandoned(directory, abandonedMilliseconds)) {
-      if (id === open?.id || closed.some((batch) => batch.id === id)) continue
+  async #adoptAbandoned(): Promise<void> {
+    const { db, log } = this.#deps
+    for (const id of await listAbandoned(this.#directory, abandonedMilliseconds)) {
+      if (id === this.#open?.id || this.#closed.batches.some((batch) => batch.id === id)) continue
       // The owner may still record and delete this batch, so the file is read under the lock of the batch id.
-      await adoptTokenBatch(db, id, async () => (await readJournalFile(directory, id)).map(toBilled))
+      await recordTokenBatch(db, id, async () =>
+        (await readJournalFile(this.#directory, id)).map((each) => this.#toBilled(each)),
+      )
       // The batch id is kept, because the owner may still have the batch in memory.
-      await removeJournalFile(directory, id)
+      await removeJournalFile(this.#directory, id)
       log.info({ batch: id }, 'recorded the abandoned token journal of another process')
     }
   }
 
-  /** Serializes the flushes. A failed one is retried by the next tick. */
-  function run(work: () => Promise<void>): Promise<void> {
-    flushing = flushing.then(work).catch((error: unknown) => {
-      log.warn({ err: error }, 'tokens could not be recorded; retrying')
-    })
-    return flushing
-  }
-
-  function flush(): Promise<void> {
-    rotate()
-    return closed.length === 0 ? flushing : run(writeClosed)
-  }
-
-  const timer = setInterval(() => {
-    if (ticks % 5 === 0) void run(adoptAbandoned)
-    ticks += 1
-    void flush()
-  }, flushMilliseconds)
-
-  return {
-    record({ deploymentId, organizationId, modelName }, usage, { userId, processingMilliseconds }) {
-      const now = clock().getTime()
-      const at = now - (now % secondMilliseconds)
-      // After a long pause another process may have adopted the file.
-      if (open !== null && Date.now() - open.openedAt > longestOpenMilliseconds) rotate()
-      open ??= begin()
-      if (open.second.at !== at) open.second = { at, totals: new Map() }
-      const { totals } = open.second
-      const key = `${deploymentId} ${userId} ${modelName}`
-      let total = totals.get(key)
-      if (total === undefined) {
-        const entry = { deploymentId, organizationId, userId, modelName, at: new Date(at) }
-        total = { ...entry, ...noUsage, head: toLineHead(entry) }
-        totals.set(key, total)
-        open.totals.push(total)
-      }
-      if (open.lines === '') setImmediate(write)
-      open.lines += toLine(total.head, usage, processingMilliseconds)
-      total.requests += 1
-      total.inputTokens += usage.inputTokens
-      total.outputTokens += usage.outputTokens
-      total.cachedTokens = (total.cachedTokens ?? 0) + (usage.cachedTokens ?? 0)
-      total.processingMilliseconds += processingMilliseconds
-    },
-    write,
-    flush,
-    async close() {
-      clearInterval(timer)
-      await flush()
-    },
+  /** Cached tokens without a price of their own are input like all other. */
+  #toBilled(total: TokenTotal): TokenTotal {
+    const dimensions = { model_name: total.modelName }
+    const hour = floorHour(total.at)
+    const isPriced = hasOwnPrice(this.#deps.prices, 'inference_cached_tokens', dimensions, hour)
+    return isPriced ? total : { ...total, cachedTokens: 0 }
   }
 }

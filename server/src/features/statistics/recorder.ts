@@ -1,5 +1,5 @@
-import type { Logger } from 'pino'
-import type { Database } from '../../database/tables.ts'
+import { BatchQueue } from '../../base/batch-queue.ts'
+import type { Services } from '../../services.ts'
 import { addCallerMinutes } from './caller-store.ts'
 import type { CallerMinute } from './caller-store.ts'
 import { createHistogram, recordDuration, toBuckets } from './histogram.ts'
@@ -32,15 +32,6 @@ export interface LoadSample {
   waitingSeconds: number
 }
 
-/** Collects request statistics in memory and writes them in batches. */
-export interface StatisticsRecorder {
-  record(deploymentId: string, outcome: RequestOutcome): void
-  recordLoad(deploymentId: string, sample: LoadSample): void
-  /** Resolves when everything recorded so far is in the database, or the write has failed */
-  flush(): Promise<void>
-  close(): Promise<void>
-}
-
 /** The outcomes of one minute since the last flush. */
 interface Batch {
   minute: number
@@ -57,83 +48,69 @@ const flushMilliseconds = 5_000
 const maxQueuedBatches = 120
 
 /**
- * Opens a recorder that sums outcomes by deployment, caller and minute and adds them to the database every
- * five seconds. A killed process loses what is still in memory, which is acceptable because billing doesn't
- * use these numbers.
+ * Sums outcomes by deployment, caller and minute and adds them to the database every five seconds. A killed
+ * process loses what is still in memory, which is acceptable because billing doesn't use these numbers.
  */
-export function openStatistics({
-  db,
-  clock,
-  log,
-}: {
-  db: Database
-  clock: () => Date
-  log: Logger
-}): StatisticsRecorder {
-  let open: Batch | null = null
-  let closed: Batch[] = []
-  let flushing: Promise<void> = Promise.resolve()
+export class StatisticsRecorder {
+  readonly #clock: () => Date
+  readonly #closed: BatchQueue<Batch>
+  readonly #timer: NodeJS.Timeout
+  #open: Batch | null = null
 
-  function rotate(): void {
-    if (open !== null) closed.push(open)
-    closed = closed.slice(-maxQueuedBatches)
-    open = null
-  }
-
-  async function writeClosed(): Promise<void> {
-    for (let batch = closed[0]; batch !== undefined; batch = closed[0]) {
-      const written = batch
-      await db.transaction().execute(async (transaction) => {
-        await addMinutes(transaction, toMinutes(written))
-        await addCallerMinutes(transaction, toCallerMinutes(written))
-      })
-      closed = closed.filter((other) => other !== batch)
-    }
-  }
-
-  /** Flushes run one at a time. A failed batch is retried by the next flush. */
-  function flush(): Promise<void> {
-    rotate()
-    if (closed.length === 0) return flushing
-    flushing = flushing.then(writeClosed).catch((error: unknown) => {
-      log.warn({ err: error }, 'could not write statistics, retrying')
+  constructor({ db, clock, log }: Pick<Services, 'db' | 'clock' | 'log'>) {
+    this.#clock = clock
+    this.#closed = new BatchQueue({
+      write: (batch) =>
+        db.transaction().execute(async (transaction) => {
+          await addMinutes(transaction, toMinutes(batch))
+          await addCallerMinutes(transaction, toCallerMinutes(batch))
+        }),
+      onError: (error) => log.warn({ err: error }, 'could not write statistics, retrying'),
     })
-    return flushing
+    this.#timer = setInterval(() => void this.flush(), flushMilliseconds)
   }
 
-  const timer = setInterval(() => void flush(), flushMilliseconds)
+  record(deploymentId: string, outcome: RequestOutcome): void {
+    const batch = this.#openBatch()
+    addToCaller(batch, deploymentId, outcome)
+    const totals = totalsOf(batch, deploymentId)
+    totals.requests += 1
+    if (outcome.failed) totals.errors += 1
+    totals.inputTokens += outcome.inputTokens
+    totals.outputTokens += outcome.outputTokens
+    if (outcome.firstByteMilliseconds !== null)
+      recordDuration(totals.firstByte, outcome.firstByteMilliseconds)
+    recordDuration(totals.duration, outcome.durationMilliseconds)
+  }
+
+  recordLoad(deploymentId: string, { inFlightSeconds, waitingSeconds }: LoadSample): void {
+    const totals = totalsOf(this.#openBatch(), deploymentId)
+    totals.inFlightSeconds += inFlightSeconds
+    totals.waitingSeconds += waitingSeconds
+  }
+
+  /** Resolves when everything recorded so far is in the database, or the write has failed. */
+  flush(): Promise<void> {
+    this.#rotate()
+    return this.#closed.flush()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.flush()
+  }
 
   /** The batch of the present minute */
-  function openBatch(): Batch {
-    const now = clock().getTime()
+  #openBatch(): Batch {
+    const now = this.#clock().getTime()
     const minute = now - (now % minuteMilliseconds)
-    if (open !== null && open.minute !== minute) rotate()
-    return (open ??= { minute, deployments: new Map(), callers: new Map() })
+    if (this.#open?.minute !== minute) this.#rotate()
+    return (this.#open ??= { minute, deployments: new Map(), callers: new Map() })
   }
 
-  return {
-    record(deploymentId, outcome) {
-      const batch = openBatch()
-      addToCaller(batch, deploymentId, outcome)
-      const totals = totalsOf(batch, deploymentId)
-      totals.requests += 1
-      if (outcome.failed) totals.errors += 1
-      totals.inputTokens += outcome.inputTokens
-      totals.outputTokens += outcome.outputTokens
-      if (outcome.firstByteMilliseconds !== null)
-        recordDuration(totals.firstByte, outcome.firstByteMilliseconds)
-      recordDuration(totals.duration, outcome.durationMilliseconds)
-    },
-    recordLoad(deploymentId, { inFlightSeconds, waitingSeconds }) {
-      const totals = totalsOf(openBatch(), deploymentId)
-      totals.inFlightSeconds += inFlightSeconds
-      totals.waitingSeconds += waitingSeconds
-    },
-    flush,
-    async close() {
-      clearInterval(timer)
-      await flush()
-    },
+  #rotate(): void {
+    if (this.#open !== null) this.#closed.add(this.#open, maxQueuedBatches)
+    this.#open = null
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Database } from '../../../../../src/database/tables.ts'
-import { openStatistics } from '../../../../../src/features/statistics/recorder.ts'
+import { StatisticsRecorder } from '../../../../../src/features/statistics/recorder.ts'
 import { pruneMinutes } from '../../../../../src/features/statistics/store.ts'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
@@ -182,7 +182,7 @@ test('GET …/{id}/statistics: instances and load over time; requests that wait 
 
 test('GET …/{id}/statistics: sums over processes and over several writes of the same minute', async () => {
   const { db, clock, log } = server.application
-  const processes = [openStatistics({ db, clock, log }), openStatistics({ db, clock, log })]
+  const processes = [new StatisticsRecorder({ db, clock, log }), new StatisticsRecorder({ db, clock, log })]
   for (const [index, statistics] of processes.entries()) {
     statistics.recordLoad(id, { inFlightSeconds: 15, waitingSeconds: 3 })
     for (const durationMilliseconds of [100, 1000 * (index + 1)]) {
@@ -217,7 +217,7 @@ test('GET …/{id}/statistics: members have requests, tokens and time in the que
   const { id: otherId, email, name } = (await other.get('/v1/auth/session')).body.user
   for (const minute of [42, 43]) {
     now = new Date(`2026-03-01T10:${minute}:30.000Z`)
-    const processes = [openStatistics({ db, clock, log }), openStatistics({ db, clock, log })]
+    const processes = [new StatisticsRecorder({ db, clock, log }), new StatisticsRecorder({ db, clock, log })]
     for (const statistics of processes) {
       statistics.record(id, { ...outcome, userId, waitedMilliseconds: 0 })
       for (const waitedMilliseconds of [40, 1_000]) {
@@ -247,7 +247,7 @@ test('GET …/{id}/statistics: failed writes are retried', async () => {
     return db.transaction()
   }
   const flaky = { transaction } as Database
-  const statistics = openStatistics({ db: flaky, clock, log })
+  const statistics = new StatisticsRecorder({ db: flaky, clock, log })
   statistics.record(id, outcome)
   await statistics.flush()
   expect((await read()).requests).toBe(0)
