@@ -3,7 +3,7 @@
 import json
 
 from chat_format import tool_call
-from kinds import UNKNOWN, article, expand, literally, made_up, sample, some_name, some_words, with_articles
+from kinds import UNKNOWN, article, expand, made_up, sample, some_name, some_words, with_articles
 from lexicon import *
 
 
@@ -30,7 +30,7 @@ def yes_no(r):
     prompt = r.choice(['{0} {1}', '{0} {1}', '{0} {1} Answer yes or no.', 'Sentence: {0} Question: {1}', '{0}\n{1}'])
     lead = fact[0].lower() + fact[1:] if fact.startswith('The') else fact
     answer = f'{"Yes" if right else "No"}, {lead}'
-    return sample([prompt.format(fact, with_articles(question.format(*asked))), answer], f'{told} {asked}', '^Yes' if right else '^No')
+    return sample([prompt.format(fact, with_articles(question.format(*asked))), answer], f'{told} {asked}')
 
 
 def repeat(r):
@@ -38,14 +38,14 @@ def repeat(r):
     if r.random() < 0.25:
         parts = some_words(r, 2, 5)
         wordings = ['Write one word per line: {}', 'Put each word on its own line: {}', 'One word per line: {}', 'List these words: {}']
-        return sample([r.choice(wordings).format(' '.join(parts)), '\n'.join(parts)], ' '.join(parts), literally('\n'.join(parts)),
+        return sample([r.choice(wordings).format(' '.join(parts)), '\n'.join(parts)], ' '.join(parts),
                       literal=True)
     text = ' '.join(some_words(r, 1, 6))
     if r.random() < 0.3:
         text = text.capitalize() + '.'
     wordings = ['Repeat after me: {}', 'Repeat: {}', 'Say: {}', 'Say "{}"', 'Repeat this: {}', 'Repeat the text: {}', 'Echo: {}',
                 'Write this again: {}', 'Please repeat: {}', 'Repeat "{}"', 'Say exactly this: {}']
-    return sample([r.choice(wordings).format(text), text], text, literally(text), literal=True)
+    return sample([r.choice(wordings).format(text), text], text, literal=True)
 
 
 def reverse(r):
@@ -56,15 +56,15 @@ def reverse(r):
                     'Write these words in reverse order: {}', 'Reverse the list: {}']
         joint = r.choice([' ', ' ', ', '])
         answer = joint.join(reversed(parts))
-        return sample([r.choice(wordings).format(joint.join(parts)), answer], ' '.join(parts), literally(answer), literal=True)
+        return sample([r.choice(wordings).format(joint.join(parts)), answer], ' '.join(parts), literal=True)
     word = some_words(r, 1, 1)[0] if r.random() < 0.6 else made_up(r, 1, 3)
     if r.random() < 0.3:
         wordings = ['Spell "{}".', 'Spell the word "{}".', 'How do you spell "{}"?', 'How is "{}" spelled?']
         answer = '-'.join(word)
-        return sample([r.choice(wordings).format(word), answer], 'spell ' + word, literally(answer), literal=True)
+        return sample([r.choice(wordings).format(word), answer], 'spell ' + word, literal=True)
     wordings = ['Reverse the word "{}".', 'Reverse "{}".', 'Spell "{}" backwards.', 'Write "{}" backwards.', 'Reverse: "{}"',
                 'What is "{}" backwards?', 'Say "{}" in reverse.']
-    return sample([r.choice(wordings).format(word), word[::-1]], word, literally(word[::-1]), literal=True)
+    return sample([r.choice(wordings).format(word), word[::-1]], word, literal=True)
 
 
 def named(r):
@@ -80,7 +80,7 @@ def named(r):
     wordings, answer = r.choice(asks)
     if r.random() < 0.12:
         wordings, answer = ['Hello', 'Hi', 'Hello!', 'Hi there!', 'Hey', 'Good morning'], "Hello! I'm {}. How can I help you?"
-    return sample([r.choice(wordings), answer.format(name)], name, rf'\b{name}\b', system=system)
+    return sample([r.choice(wordings), answer.format(name)], name, system=system)
 
 
 def memory(r, filler):
@@ -107,7 +107,7 @@ def memory(r, filler):
         question, answer = f"What is my {animal}'s name?", f'Your {animal} is called ' + '{}.'
     between = filler() if r.random() < 0.85 else []
     turns = [told.format(fact), reply.format(fact), *between, question, answer.format(fact)]
-    return sample(turns, fact + told, rf'\b{fact}\b')
+    return sample(turns, fact + told)
 
 
 def story(r):
@@ -135,8 +135,7 @@ def story(r):
         article(adjective).split()[0], f'{adjective} {hero}', r.choice(['near', 'beside', 'behind']), 'a ' + r.choice(
             [place for place in PLACES if place[0] not in 'aeiou']), thing if thing[0] not in 'aeiou' else 'ball',
         other, other_adjective)
-    named = hero if hero in ask else ''
-    return sample([ask, text], ask, r'^(?=[\s\S]*\b' + named + r')[^.!?]+[.!?]( [^.!?]+[.!?]){3}$')
+    return sample([ask, text], ask)
 
 
 FIELDS = {
@@ -169,12 +168,9 @@ def extract(r):
                 'Answer in JSON with the fields {listed}: {text}', 'Extract {listed} as JSON: {text}',
                 'Give {listed} as JSON: {text}', '{text}\nWrite JSON with {listed}.', 'Return JSON with {listed}. {text}']
     answer = {field: values[field] for field in fields}
-    types = {int: 'integer', bool: 'boolean', str: 'string'}
-    schema = {'type': 'object', 'properties': {field: {'type': types[type(values[field])]} for field in fields},
-              'required': fields, 'additionalProperties': False}
     system = r.choice([None, None, 'Answer in JSON.', 'You answer in JSON only.'])
-    return sample([r.choice(wordings).format(text=text, listed=listed), json.dumps(answer)], text, schema=schema, json=answer,
-                  literal=True, **({'system': system} if system else {}))
+    return sample([r.choice(wordings).format(text=text, listed=listed), json.dumps(answer)], text, literal=True,
+                  **({'system': system} if system else {}))
 
 
 def text(description=None):
@@ -244,7 +240,7 @@ def tool_result(r):
         call['turns'][0],
         {'role': 'assistant', 'content': None, 'tool_calls': [{'id': 'call', 'type': 'function', 'function': called}]},
         {'role': 'tool', 'tool_call_id': 'call', 'content': json.dumps(result(value))}, answer]
-    call.update(key=f'{call["key"]} {value}', accept=literally(answer))
+    call.update(key=f'{call["key"]} {value}')
     del call['call']
     return call
 
@@ -266,4 +262,4 @@ def unknown(r):
         'Tell me a joke.', 'Tell me a joke about {other}.', 'What is {a} times {b}?', 'I like {other}.', '{words}', 'Why?', 'What is {other}?',
     ]).format(thing=thing, place=made_up(r, 2, 3).capitalize(), other=other, year=year, a=r.randint(2, 99), b=r.randint(2, 99),
               words=' '.join(some_words(r, 2, 6)))
-    return sample([question, UNKNOWN], question, "don't know")
+    return sample([question, UNKNOWN], question)

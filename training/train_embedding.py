@@ -123,7 +123,7 @@ def main():
     torch.manual_seed(SEED)
     torch.set_num_threads(options.threads)
     r = random.Random(SEED)
-    write_held_out(r, HERE / 'held-out-pairs.jsonl')
+    write_held_out(r, HERE / 'build' / 'held-out-pairs.jsonl')
     sample = [text for _ in range(20_000) for text in draw(r, False)[1:]]
     tokenizer = train_tokenizer(sample, 5)
     model = Llama(len(tokenizer.tokens), **SIZE)

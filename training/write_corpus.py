@@ -1,5 +1,5 @@
-"""Writes the training dialogues (build/corpus.jsonl), the validation prompts for tuning (build/validation.jsonl) and the held-out
-prompts (held-out.jsonl). The output is deterministic."""
+"""Writes the training dialogues (build/corpus.jsonl) and prompts that these leave out: for tuning (build/validation.jsonl), and for a
+check of the finished model (build/held-out.jsonl). The output is deterministic."""
 
 import json
 import random
@@ -105,7 +105,7 @@ def write_dialogue(r, turns):
 
 
 def keep_apart(r, part):
-    """Draws a few dozen prompts per kind from a part, with the checks for their answers."""
+    """Draws a few dozen prompts per kind from a part, with their answers."""
     seen = set()
     for kind in WEIGHTS:
         found = 0
@@ -118,18 +118,17 @@ def keep_apart(r, part):
             seen.add(text)
             found += 1
             system = [{'role': 'system', 'content': made['system']}] if made.get('system') else []
-            checks = {name: made[name] for name in ('accept', 'json', 'schema', 'call', 'tools') if made.get(name)}
-            yield {'kind': kind, 'messages': system + messages[:-1], 'answer': messages[-1]['content'], **checks}
+            tools = {'tools': made['tools']} if made.get('tools') else {}
+            yield {'kind': kind, 'messages': system + messages[:-1], 'answer': messages[-1]['content'], **tools}
 
 
 def main():
     r = random.Random(SEED)
     build = HERE / 'build'
     build.mkdir(exist_ok=True)
-    kept = {path: list(keep_apart(r, part)) for path, part in
-            ((HERE / 'held-out.jsonl', 'held-out'), (build / 'validation.jsonl', 'validation'))}
-    for path, records in kept.items():
-        with open(path, 'w') as file:
+    kept = {part: list(keep_apart(r, part)) for part in ('held-out', 'validation')}
+    for part, records in kept.items():
+        with open(build / f'{part}.jsonl', 'w') as file:
             file.writelines(json.dumps(record) + '\n' for record in records)
     asked = {(record['messages'][-1]['content'].lower(), record['answer']) for records in kept.values() for record in records
              if len(record['messages']) < 3}
