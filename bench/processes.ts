@@ -118,19 +118,6 @@ export function readResident(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
 }
 
-/** The process that started this one. */
-export function findParent(pid: number): number {
-  const stat = readStat(pid)
-  if (stat === null) throw new Error(`There is no process ${pid}.`)
-  return stat.parent
-}
-
-/** CPU seconds of a process and all its children, including those that have ended. */
-export function readCpuTimeWithChildren(pid: number): number {
-  const children = listPids().filter((each) => readStat(each)?.parent === pid)
-  return readCpuTime([pid, ...children]) + (readStat(pid)?.endedTicks ?? 0) / 100
-}
-
 function listPids(): number[] {
   return readdirSync('/proc').map(Number).filter(Number.isInteger)
 }
@@ -139,8 +126,6 @@ interface ProcessStat {
   state: string
   parent: number
   cpuTicks: number
-  /** Those of children that have ended */
-  endedTicks: number
 }
 
 function readStat(pid: number): ProcessStat | null {
@@ -148,13 +133,11 @@ function readStat(pid: number): ProcessStat | null {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // Skip the name, which is in parentheses and can contain any character.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    // In `man proc_pid_stat`, the state is field 3, the CPU time fields 14 and 15, that of ended children 16
-    // and 17.
+    // In `man proc_pid_stat`, the state is field 3, the CPU time fields 14 and 15.
     return {
       state: fields[0] ?? '',
       parent: Number(fields[1]),
       cpuTicks: Number(fields[11]) + Number(fields[12]),
-      endedTicks: Number(fields[13]) + Number(fields[14]),
     }
   } catch {
     return null

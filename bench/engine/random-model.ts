@@ -58,7 +58,8 @@ export const shapes = {
 } satisfies Record<string, ModelShape>
 
 /** The longest context of the models, in tokens. */
-export const CONTEXT = 32_768
+const contextTokens = 32_768
+
 /**
  * Resolves to the path of a GGUF file (Q8_0) with this shape, random weights, and the padded vocabulary and
  * chat template of `tokenizerFile`. Writes the file to the user's cache on first use. Its speed is that of
@@ -70,7 +71,7 @@ export async function prepareRandomModel(tokenizerFile: string, shape: ModelShap
   const fields: GgufField[] = [
     ['general.architecture', string('qwen2')],
     ['qwen2.block_count', number('uint32', shape.layers)],
-    ['qwen2.context_length', number('uint32', CONTEXT)],
+    ['qwen2.context_length', number('uint32', contextTokens)],
     ['qwen2.embedding_length', number('uint32', shape.width)],
     ['qwen2.feed_forward_length', number('uint32', shape.inner)],
     ['qwen2.attention.head_count', number('uint32', shape.heads)],
@@ -82,6 +83,41 @@ export async function prepareRandomModel(tokenizerFile: string, shape: ModelShap
   await mkdir(cacheFolder, { recursive: true })
   await writeGguf(path, fields, listTensors(shape))
   return path
+}
+
+/** The entry of the catalog for a file of `prepareRandomModel`, as JSON. */
+export function describeRandomModel(
+  { name, layers, width, heads, kvHeads, vocabulary }: ModelShape,
+  { file, bytes }: { file: string; bytes: number },
+): string {
+  // Q8_0 takes 34 bytes for 32 weights.
+  const parameters = Math.round((bytes / 34) * 32)
+  const [format, quantization, billions] = ['ggufv2', 'Q8_0', parameters / 1e9]
+  const architecture = {
+    parameters,
+    layers,
+    hidden_size: width,
+    attention_heads: heads,
+    kv_heads: kvHeads,
+    head_dim: width / heads,
+    vocabulary_size: vocabulary,
+  }
+  const variants = [{ format, quantizations: [quantization], weights: { file } }]
+  return JSON.stringify({
+    id: name,
+    model_name: name,
+    display_name: name,
+    provider: 'Berth',
+    family: 'random',
+    model_type: 'LLM',
+    description: 'Random weights',
+    license: 'apache-2.0',
+    tags: ['chat'],
+    enabled: true,
+    context_length: contextTokens,
+    sizes: [{ billions, architecture, variants }],
+    default: { format, billions, quantization },
+  })
 }
 
 /** The fields with the vocabulary and the chat template of a file, and with padding up to `size` tokens. */

@@ -1,7 +1,7 @@
 import { embed, randomMessage, streamAnswer, type Answer } from './client.ts'
 import type { Engine, Launch } from './engines.ts'
 
-/** One line of the table: what is measured on one engine, and whether more or less is better. */
+/** A line of the table: a measurement of one engine, and whether more or less is better. */
 export interface Row {
   name: string
   unit: string
@@ -170,8 +170,8 @@ async function nextToStreams(engine: Engine, words: number): Promise<{ streams: 
 }
 
 /**
- * The mean time to the first token in the second and third turn of eight conversations, of which four are
- * answered at a time.
+ * The mean time to the first token in the second and third turn of eight conversations. The engine answers
+ * four at a time.
  */
 async function converse(engine: Engine): Promise<number> {
   const conversations = Array.from({ length: 8 }, () => [randomMessage(250)])

@@ -19,12 +19,6 @@ export interface KubernetesApi {
   /** Sets the status of every pod and of its Deployment. */
   setPods(status: Json): void
   addPod(pod: Json): void
-  /** Gives other engines the same objects as this one, in the same state */
-  copyEngine(engineId: string, copies: readonly string[]): void
-  /** Takes an engine's pod away. Its Deployment starts another one, which stays pending */
-  losePod(engineId: string): void
-  /** Lets an engine's pod become ready */
-  startPod(engineId: string): void
   /** Sets when every Deployment last became available. */
   setAvailableSince(at: Date): void
   /** Keeps deleted pods in the terminating state; false removes them now */
@@ -63,7 +57,6 @@ const kinds: Record<string, [kind: string, plural: string][]> = {
   'networking.k8s.io/v1': [['NetworkPolicy', 'networkpolicies']],
 }
 
-const pending = { phase: 'Pending' }
 export const at = new Date().toISOString()
 export const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at }
 export const ready = { phase: 'Running', conditions: [scheduled, { type: 'Ready', status: 'True' }] }
@@ -286,34 +279,6 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
       for (const deployment of list('deployments')) countReady(deployment, status)
     },
     addPod: (pod) => set(`pods/${pod['metadata'].name}`, pod),
-    copyEngine(engineId, copies) {
-      const { uid } = objects.get(`deployments/dep-${engineId}`)!['metadata']
-      const originals = [...objects].filter(([key]) => key.includes(engineId))
-      const texts = originals.map(([key, object]) => [key, JSON.stringify(object)] as const)
-      for (const copy of copies) {
-        const ownUid = randomUUID()
-        for (const [key, text] of texts) {
-          const object = text.replaceAll(engineId, copy).replaceAll(uid, ownUid)
-          set(key.replace(engineId, copy), JSON.parse(object))
-        }
-      }
-      publish()
-    },
-    losePod(engineId) {
-      const name = `dep-${engineId}`
-      const deployment = objects.get(`deployments/${name}`)!
-      unset(`pods/${name}-1`)
-      publish()
-      control(name, deployment)
-      countReady(deployment, pending)
-      publish()
-    },
-    startPod(engineId) {
-      const name = `dep-${engineId}`
-      setPod(objects.get(`pods/${name}-1`)!, ready)
-      countReady(objects.get(`deployments/${name}`)!, ready)
-      publish()
-    },
     setAvailableSince(at) {
       for (const { status, metadata } of list('deployments')) {
         touched?.add(`deployments/${metadata.name}`)

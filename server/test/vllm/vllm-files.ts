@@ -12,18 +12,13 @@ export function readRepository(folder: string): HubRepository {
  * Writes a command that runs vLLM from a virtual environment without compiling, which takes minutes for the
  * CPU. Returns its path.
  */
-export function writeVllmCommand(
-  folder: string,
-  environment: string,
-  variables: Record<string, string> = {},
-): string {
+export function writeVllmCommand(folder: string, environment: string): string {
   const command = join(folder, 'vllm')
   // Berth asks the Python in the first line for the version of vLLM.
   writeFileSync(
     command,
     `#!${environment}/bin/python
 import os, sys
-os.environ.update(${JSON.stringify(variables)})
 program = '${environment}/bin/vllm'
 os.execv(program, [program, *sys.argv[1:], '--enforce-eager'])
 `,

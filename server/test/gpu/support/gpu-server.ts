@@ -2,7 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { cacheFolder, prepareRandomModel, shapes } from '../../../../bench/engine/random-model.ts'
+import {
+  cacheFolder,
+  describeRandomModel,
+  prepareRandomModel,
+  shapes,
+} from '../../../../bench/engine/random-model.ts'
 import type { ModelShape } from '../../../../bench/engine/random-model.ts'
 import { expect, vi } from 'vitest'
 import type { z } from 'zod'
@@ -10,7 +15,6 @@ import type { deploymentBody } from '../../../src/features/deployments/schemas.t
 import { registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { waitForStatus } from '../../support/deployments.ts'
-import { describeRandomModel } from '../../support/random-models.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
 
