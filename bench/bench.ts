@@ -13,7 +13,7 @@ import { targets as allTargets } from './targets.ts'
 import type { Running, Target } from './target.ts'
 import { workloads as allWorkloads } from './workloads.ts'
 import type { Workload } from './workloads.ts'
-import { runProgram } from '../scripts/run-program.ts'
+import { runProgram } from '../tools/run-program.ts'
 
 const roundsFile = join(import.meta.dirname, 'rounds.json')
 
@@ -127,10 +127,6 @@ async function prepareTargets(
   options: Options,
   cleanup: AsyncDisposableStack,
 ): Promise<Entrant[]> {
-  const [chat] = allWorkloads
-  if (chat === undefined || !('whole' in chat.answer)) throw new Error('The first workload must be the chat.')
-  const answerFile = join(folder, 'answer-chat.json')
-  await writeFile(answerFile, chat.answer.whole)
   const entrants: Entrant[] = []
   for (const target of options.targets) {
     const missing = target.explainMissing?.()
@@ -139,7 +135,7 @@ async function prepareTargets(
       continue
     }
     say(`preparing ${target.name}`)
-    const start = await target.prepare({ cores, folder, upstreamPort: upstream.port, answerFile, cleanup })
+    const start = await target.prepare({ cores, folder, upstreamPort: upstream.port, cleanup })
     entrants.push({ target, start })
   }
   return entrants

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { awaitTurn, takeCores } from './machine.ts'
 import { median } from './samples.ts'
 import { prepareBerth } from './targets/berth.ts'
-import { runProgram } from '../scripts/run-program.ts'
+import { runProgram } from '../tools/run-program.ts'
 
 const bodyBytes = 32 * 1024 * 1024
 const timerMilliseconds = 10
@@ -115,7 +115,7 @@ async function measure(cleanup: AsyncDisposableStack): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-bodies-'))
   cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   const upstreamPort = await startUpstream(cleanup)
-  const setting = await prepareBerth({ cores, folder, upstreamPort, answerFile: '', cleanup }, {})
+  const setting = await prepareBerth({ cores, folder, upstreamPort, cleanup })
   const { ports, headers } = await setting.start()
   const figures = new Map(
     Object.keys(bodies).map((name) => [name, { ratios: [] as number[], delays: [] as number[] }]),

@@ -11,7 +11,7 @@ import { awaitTurn, takeCores } from './machine.ts'
 import type { Cores } from './machine.ts'
 import { startProgram, waitForPort } from './processes.ts'
 import { createHome } from './targets/berth.ts'
-import { runProgram } from '../scripts/run-program.ts'
+import { runProgram } from '../tools/run-program.ts'
 
 const mostSlowdown = 3
 const { values } = parseArgs({

@@ -100,7 +100,6 @@ export const goals: readonly Goal[] = [
   ratioToUndici('document', '1 MB prompt', 1),
   ratioToNginx('stream', 'unpaced streams', 0.45, 1),
   ratioToUndici('stream', 'unpaced streams', 0.55),
-  ratioToUndici('renamed', 'unpaced streams with the name replaced', 0.55),
   ratioToPeers('stream', 'unpaced streams', peers),
   {
     title: "500 requests/s: p50 over nginx's, ms",

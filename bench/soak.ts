@@ -12,7 +12,7 @@ import { median } from './samples.ts'
 import { startCallers } from './soak/callers.ts'
 import { startSoakUpstream } from './soak/upstream.ts'
 import { prepareBerth } from './targets/berth.ts'
-import { runProgram } from '../scripts/run-program.ts'
+import { runProgram } from '../tools/run-program.ts'
 
 /** Allowed memory growth from the second to the last tenth of the run, as a share. */
 const flat = 0.1
@@ -41,10 +41,7 @@ async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
   cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   const upstream = await startSoakUpstream()
   cleanup.defer(async () => upstream.close())
-  const setting = await prepareBerth(
-    { cores, folder, upstreamPort: upstream.port, answerFile: '', cleanup },
-    {},
-  )
+  const setting = await prepareBerth({ cores, folder, upstreamPort: upstream.port, cleanup })
   const berth = await setting.start()
   const [pid = 0] = berth.pids
 

@@ -7,8 +7,6 @@ export interface Surroundings {
   /** Folder for configurations and logs */
   folder: string
   upstreamPort: number
-  /** File with the response of the workload `chat`, for targets that answer directly */
-  answerFile: string
   cleanup: AsyncDisposableStack
 }
 

@@ -1,18 +1,16 @@
 import { join } from 'node:path'
-import { explainMissingPython } from '../scripts/suites/python.ts'
+import { explainMissingPython } from '../tools/python.ts'
 import { readVersion } from './machine.ts'
 import type { Target } from './target.ts'
 import { startBerth } from './targets/berth.ts'
 import { startHaproxy } from './targets/haproxy.ts'
 import { liteLlmVersion, startLiteLlm } from './targets/litellm.ts'
 import { startNginx } from './targets/nginx.ts'
-import { startPart } from './targets/part.ts'
+import { preparePeer } from './targets/peer.ts'
 import { readPortkeyVersion, startPortkey } from './targets/portkey.ts'
 import { smgVersion, startSmg } from './targets/smg.ts'
 import { startVllmRouter, vllmRouterVersion } from './targets/vllm-router.ts'
-import type { WorkloadName } from './workloads.ts'
 
-const parts: readonly WorkloadName[] = ['chat', 'rate']
 const earlier = process.env['BENCH_EARLIER']
 
 export const targets: readonly Target[] = [
@@ -31,7 +29,19 @@ export const targets: readonly Target[] = [
       return async () => running
     },
   },
-  { name: 'berth', title: 'Berth', warmup: 8, prepare: startBerth },
+  { name: 'berth', title: 'Berth', warmup: 8, prepare: (around) => startBerth(around) },
+  {
+    name: 'berth-undici',
+    title: 'Berth with undici',
+    warmup: 8,
+    prepare: (around) => startBerth(around, 'client'),
+  },
+  {
+    name: 'berth-fastify',
+    title: 'Berth without its fast path',
+    warmup: 8,
+    prepare: (around) => startBerth(around, 'fast-path'),
+  },
   {
     name: 'earlier',
     title: 'Berth, earlier',
@@ -50,14 +60,7 @@ export const targets: readonly Target[] = [
     title: 'nginx',
     warmup: 1,
     version: () => readVersion('nginx', ['-v']),
-    prepare: (around) => startNginx(around, { accessLog: false }),
-  },
-  {
-    name: 'nginx-log',
-    title: 'nginx, access log on',
-    workloads: parts,
-    warmup: 1,
-    prepare: (around) => startNginx(around, { accessLog: true }),
+    prepare: startNginx,
   },
   {
     name: 'haproxy',
@@ -103,23 +106,18 @@ export const targets: readonly Target[] = [
     prepare: startVllmRouter,
   },
   {
-    name: 'node-http',
-    title: 'part: node:http answers itself',
-    workloads: parts,
-    warmup: 4,
-    prepare: (around) => startPart(around, 'node-http'),
-  },
-  {
-    name: 'fastify',
-    title: 'part: Fastify answers itself',
-    workloads: parts,
-    warmup: 4,
-    prepare: (around) => startPart(around, 'fastify'),
-  },
-  {
     name: 'undici',
-    title: 'part: node:http and undici, blind',
+    title: 'node:http and undici, blind',
     warmup: 4,
-    prepare: (around) => startPart(around, 'undici'),
+    prepare: async (around) =>
+      preparePeer(around, {
+        name: 'undici',
+        command: process.execPath,
+        args: (port) => [
+          join(import.meta.dirname, 'targets/blind-proxy.ts'),
+          String(port),
+          String(around.upstreamPort),
+        ],
+      }),
   },
 ]

@@ -41,7 +41,7 @@ interface Server {
   findEngines(): number[]
 }
 
-/** Starts a server on which `engines` engines share so much memory, with `writeCatalog` or the usual catalog. */
+/** Starts a server on which `engines` engines share so much memory. */
 async function startServer(
   { engines, memory, isRandom }: { engines: number; memory: number; isRandom: boolean },
   cleanup: AsyncDisposableStack,
@@ -190,7 +190,10 @@ async function measureSharing(server: Server): Promise<void> {
   while (performance.now() - began < Number(values.seconds) * 1000) {
     let left = Math.random() * total
     const index = weights.findIndex((weight) => (left -= weight) <= 0)
-    times.push(chat(server, ids[index]!))
+    const time = chat(server, ids[index]!)
+    // The error shows when all have ended.
+    time.catch(() => {})
+    times.push(time)
     await delay(-Math.log(1 - Math.random()) * Number(values.every) * 1000)
     most = Math.max(most, server.findEngines().length)
   }

@@ -11,7 +11,6 @@ export type WorkloadName =
   | 'prompt'
   | 'document'
   | 'stream'
-  | 'renamed'
   | 'counted'
   | 'paced'
   | 'rate'
@@ -45,8 +44,6 @@ export interface Workload {
 
 const chatModel = 'berth-tiny'
 const embeddingModel = 'berth-tiny-embedding'
-/** A name of the deployment that its engine doesn't have */
-export const otherName = 'other'
 /** The name of a deployment whose engine serves the routes of agents */
 export const routedModel = 'routed'
 
@@ -181,13 +178,6 @@ export const workloads: readonly Workload[] = [
     load: { mode: 'closed', connections: 8 },
   },
   { ...unpaced, name: 'stream', title: 'unpaced stream of 200 events' },
-  {
-    ...unpaced,
-    name: 'renamed',
-    title: 'unpaced stream of 200 events with the name of the model replaced',
-    targets: ['direct', 'berth', 'nginx', 'haproxy', 'undici'],
-    requestBody: streamRequest.replace(`"${chatModel}"`, `"${otherName}"`),
-  },
   {
     ...unpaced,
     name: 'counted',

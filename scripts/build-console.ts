@@ -17,7 +17,7 @@ const sources = [
   '../package-lock.json',
 ]
 
-/** The folder from which the server serves the console. */
+/** The folder with the console's files for the server. */
 const consoleDist = join(folder, 'dist')
 
 /**

@@ -1,6 +1,6 @@
-// Pins the Hugging Face repositories of the catalog file to their current commits, after checking that they
-// have the files that the catalog names. Other sources stay as they are. `npm run catalog:pin -- FILE` pins
-// another file than CATALOG_FILE.
+// Pins the Hugging Face repositories of the catalog file to their current commits, if these have the files
+// that the catalog names. Other sources stay unchanged. `npm run catalog:pin -- FILE` pins another file than
+// CATALOG_FILE.
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { isMap, isNode, isScalar, parseDocument } from 'yaml'

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import OpenAI from 'openai'
-import { runProgram } from './run-program.ts'
+import { runProgram } from '../tools/run-program.ts'
 
 const QUESTIONS = [
   'Who are you?',

@@ -9,7 +9,7 @@ import { startEmbeddedDatabase } from '../../server/src/database/embedded.ts'
 import { findByCommandLine, isAlive, listFamily, startProgram, waitForPort } from '../processes.ts'
 import type { Program } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
-import { otherName, routedModel } from '../workloads.ts'
+import { routedModel } from '../workloads.ts'
 
 const server = resolve(import.meta.dirname, '../../server/bin/berth.mjs')
 const packageFile = resolve(import.meta.dirname, '../../package.json')
@@ -17,18 +17,33 @@ const packageFile = resolve(import.meta.dirname, '../../package.json')
 const startFlags = (JSON.parse(readFileSync(packageFile, 'utf8')).scripts.start as string)
   .split(' ')
   .filter((part) => part.startsWith('--'))
+/** Runs a server as `npm start` does, without a file of settings. */
+export const serverCommand = [process.execPath, ...startFlags, server]
 const models = ['berth-tiny', 'berth-tiny-embedding', 'berth-tiny']
 
 /** Additional data about our server. */
 export interface BerthSetting {
   databaseUrl: string
   cookie: string
-  start(): Promise<Running & { logFile: string }>
+  /** Starts a server, whose Node has these flags besides its own. */
+  start(flags?: readonly string[]): Promise<Running & { logFile: string }>
 }
 
-export async function startBerth(surroundings: Surroundings): Promise<() => Promise<Running>> {
-  const setting = await prepareBerth(surroundings, {})
-  return () => setting.start()
+/** One setting for all targets of a run */
+const settings = new WeakMap<AsyncDisposableStack, Promise<BerthSetting>>()
+
+/** Starts Berth, or Berth without a part: a module of `../without` replaces it. */
+export async function startBerth(
+  surroundings: Surroundings,
+  without?: 'client' | 'fast-path',
+): Promise<() => Promise<Running>> {
+  const { cleanup } = surroundings
+  const preparing = settings.get(cleanup) ?? prepareBerth(surroundings)
+  settings.set(cleanup, preparing)
+  const setting = await preparing
+  const flags =
+    without === undefined ? [] : [`--import=${import.meta.resolve('../without/replace.ts')}?${without}`]
+  return () => setting.start(flags)
 }
 
 /**
@@ -37,10 +52,12 @@ export async function startBerth(surroundings: Surroundings): Promise<() => Prom
  * the upstream; no worker corrects it. Each start then runs a server with ROLE=api on this database, with its
  * log in a file.
  */
-export async function prepareBerth(
-  { cores, folder, upstreamPort, cleanup }: Surroundings,
-  settings: Record<string, string>,
-): Promise<BerthSetting> {
+export async function prepareBerth({
+  cores,
+  folder,
+  upstreamPort,
+  cleanup,
+}: Surroundings): Promise<BerthSetting> {
   const home = await createHome(folder, cleanup)
   const { DATA_DIR: dataDirectory, DATABASE_URL: databaseUrl } = home
   const env = {
@@ -50,9 +67,8 @@ export async function prepareBerth(
     LOCAL_PARALLEL_SEQUENCES: '64',
     BILLING_TRIAL_MAX_ACTIVE: '3',
     VLLM_COMMAND: await writeVllm(dataDirectory),
-    ...settings,
   }
-  const run = async (role: 'all' | 'api', core: number) => {
+  const run = async (role: 'all' | 'api', core: number, flags: readonly string[] = []) => {
     const port = await getPort({ host: '127.0.0.1' })
     const program = startProgram({
       name: `berth-${role}`,
@@ -61,7 +77,7 @@ export async function prepareBerth(
       cleanup,
       env: { ...env, ROLE: role, PORT: String(port) },
       command: process.execPath,
-      args: [...startFlags, server],
+      args: [...startFlags, ...flags, server],
     })
     await waitForPort(program, port)
     return { program, port }
@@ -70,12 +86,12 @@ export async function prepareBerth(
   cleanup.defer(() => killEngines(dataDirectory))
   const whole = await run('all', cores.load)
   const { cookie, ids } = await deployModels(whole, dataDirectory)
-  await pointDeployments(databaseUrl, `http://127.0.0.1:${upstreamPort}`, { chat: ids[0]!, routed: ids[2]! })
+  await pointDeployments(databaseUrl, `http://127.0.0.1:${upstreamPort}`, ids[2]!)
   return {
     databaseUrl,
     cookie,
-    async start() {
-      const { program, port } = await run('api', cores.gateway)
+    async start(flags) {
+      const { program, port } = await run('api', cores.gateway, flags)
       return {
         pids: [program.pid],
         // PostgreSQL's backends are children of the process with the folder on its command line.
@@ -100,6 +116,30 @@ export async function createHome(folder: string, cleanup: AsyncDisposableStack) 
   return { DATA_DIR: home, DATABASE_URL: database.url, SECRET_KEY: randomBytes(32).toString('hex') }
 }
 
+/** Calls a route of the API. Throws unless it succeeds. */
+export type Call = <Body>(method: string, path: string, body?: object) => Promise<Body>
+
+export interface Deployment {
+  id: string
+  status: string
+  context_tokens: number
+  parallel_sequences: number
+}
+
+/** Registers a person. */
+export async function signUp(url: string): Promise<{ call: Call; cookie: string }> {
+  const headers: Record<string, string> = { 'content-type': 'application/json' }
+  const call = async <Body>(method: string, path: string, body?: object) => {
+    const response = await fetch(url + path, { method, headers, body: body ? JSON.stringify(body) : null })
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    headers['cookie'] ??= response.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+    return (await response.json()) as Body
+  }
+  const password = randomBytes(12).toString('hex')
+  await call('POST', '/v1/user/register', { email: 'bench@example.com', password, organization: 'Bench' })
+  return { call, cookie: headers['cookie'] ?? '' }
+}
+
 /**
  * Registers, deploys, and stops the server and its engines. Returns the session cookie and the ids of the
  * deployments.
@@ -108,37 +148,25 @@ async function deployModels(
   { program, port }: { program: Program; port: number },
   home: string,
 ): Promise<{ cookie: string; ids: string[] }> {
-  const ids: string[] = []
-  const url = `http://127.0.0.1:${port}`
-  const headers: Record<string, string> = { 'content-type': 'application/json' }
-  const call = async (method: string, path: string, body?: object) => {
-    const response = await fetch(url + path, { method, headers, body: body ? JSON.stringify(body) : null })
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
-    headers['cookie'] ??= response.headers.getSetCookie()[0]?.split(';')[0] ?? ''
-    return (await response.json()) as { id: string; status: string }
-  }
   try {
-    await call('POST', '/v1/user/register', {
-      email: 'bench@example.com',
-      password: randomBytes(12).toString('hex'),
-      organization: 'Bench',
-    })
+    const { call, cookie } = await signUp(`http://127.0.0.1:${port}`)
+    const ids: string[] = []
     for (const model_name of models) {
-      const { id } = await call('POST', '/api/v1/model-deployments', { model_name })
+      const { id } = await call<Deployment>('POST', '/api/v1/model-deployments', { model_name })
       ids.push(id)
       const deadline = Date.now() + 60_000
       for (;;) {
-        const { status } = await call('GET', `/api/v1/model-deployments/${id}`)
+        const { status } = await call<Deployment>('GET', `/api/v1/model-deployments/${id}`)
         if (status === 'running') break
         if (status === 'failed' || Date.now() > deadline) throw new Error(`${model_name} is ${status}.`)
         await delay(200)
       }
     }
+    return { cookie, ids }
   } finally {
     await program.stop()
     await killEngines(home)
   }
-  return { cookie: headers['cookie'] ?? '', ids }
 }
 
 /** Stops the engines, which would outlive their server. */
@@ -157,20 +185,12 @@ async function writeVllm(folder: string): Promise<string> {
   return program
 }
 
-/**
- * Points the deployments at the upstream. One of them gets an alias, and one a name of its own and weights of
- * vLLM.
- */
-async function pointDeployments(
-  databaseUrl: string,
-  engineUrl: string,
-  { chat, routed }: { chat: string; routed: string },
-): Promise<void> {
+/** Points the deployments at the upstream. One of them gets another name and weights of vLLM. */
+async function pointDeployments(databaseUrl: string, engineUrl: string, routed: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
     await client.query(`UPDATE instances SET engine_url = $1 WHERE status = 'running'`, [engineUrl])
-    await client.query('UPDATE deployments SET alias = $1 WHERE id = $2', [otherName, chat])
     await client.query('UPDATE instances SET served_model_name = $1 WHERE deployment_id = $2', [
       routedModel,
       routed,

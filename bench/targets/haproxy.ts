@@ -1,36 +1,19 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import getPort from 'get-port'
-import { startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
+import { preparePeer } from './peer.ts'
 
 /** haproxy with one thread and shared upstream connections. */
-export async function startHaproxy({
-  cores,
-  folder,
-  upstreamPort,
-  cleanup,
-}: Surroundings): Promise<() => Promise<Running>> {
-  return async () => {
-    const port = await getPort({ host: '127.0.0.1' })
-    const file = join(folder, `haproxy-${port}.cfg`)
-    await writeFile(file, compose(port, upstreamPort))
-    const program = startProgram({
-      name: 'haproxy',
-      core: cores.gateway,
-      folder,
-      cleanup,
-      command: 'haproxy',
-      args: ['-db', '-f', file],
-    })
-    await waitForPort(program, port)
-    return {
-      pids: [program.pid],
-      ports: { whole: port, stream: port },
-      headers: {},
-      stop: () => program.stop(),
-    }
-  }
+export async function startHaproxy(around: Surroundings): Promise<() => Promise<Running>> {
+  return preparePeer(around, {
+    name: 'haproxy',
+    command: 'haproxy',
+    async args(port) {
+      const file = join(around.folder, `haproxy-${port}.cfg`)
+      await writeFile(file, compose(port, around.upstreamPort))
+      return ['-db', '-f', file]
+    },
+  })
 }
 
 function compose(port: number, upstreamPort: number): string {

@@ -1,9 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import getPort from 'get-port'
-import { installPython } from '../../scripts/suites/python.ts'
-import { startProgram, waitForPort } from '../processes.ts'
+import { installPython } from '../../tools/python.ts'
 import type { Running, Surroundings } from '../target.ts'
+import { preparePeer } from './peer.ts'
 
 /** The version of the Python package `litellm`. */
 export const liteLlmVersion = '1.106.0'
@@ -14,44 +13,28 @@ const key = 'sk-bench'
  * LiteLLM's proxy with one worker, a master key and the settings of its production guide. Its OpenAI provider
  * points to the upstream.
  */
-export async function startLiteLlm({
-  cores,
-  folder,
-  upstreamPort,
-  cleanup,
-}: Surroundings): Promise<() => Promise<Running>> {
+export async function startLiteLlm(around: Surroundings): Promise<() => Promise<Running>> {
   const environment = await installPython(`litellm-${liteLlmVersion}`, [`litellm[proxy]==${liteLlmVersion}`])
-  const config = join(folder, 'litellm.json')
-  await writeFile(config, JSON.stringify(compose(upstreamPort)))
-  return async () => {
-    const port = await getPort({ host: '127.0.0.1' })
-    const program = startProgram({
-      name: 'litellm',
-      core: cores.gateway,
-      folder,
-      cleanup,
-      env: {
-        LITELLM_MODE: 'PRODUCTION',
-        LITELLM_LOG: 'ERROR',
-        // Otherwise each start requests the list of prices from the internet.
-        LITELLM_LOCAL_MODEL_COST_MAP: 'True',
-        // The default of 500 upstream connections is too low for 2,000 streams.
-        AIOHTTP_CONNECTOR_LIMIT: '4096',
-        AIOHTTP_CONNECTOR_LIMIT_PER_HOST: '4096',
-      },
-      command: join(environment, 'bin/litellm'),
-      args: ['--host', '127.0.0.1', '--port', String(port), '--config', config, '--num_workers', '1'],
-    })
+  const config = join(around.folder, 'litellm.json')
+  await writeFile(config, JSON.stringify(compose(around.upstreamPort)))
+  return preparePeer(around, {
+    name: 'litellm',
+    command: join(environment, 'bin/litellm'),
+    env: {
+      LITELLM_MODE: 'PRODUCTION',
+      LITELLM_LOG: 'ERROR',
+      // Otherwise each start requests the list of prices from the internet.
+      LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+      // The default of 500 upstream connections is too low for 2,000 streams.
+      AIOHTTP_CONNECTOR_LIMIT: '4096',
+      AIOHTTP_CONNECTOR_LIMIT_PER_HOST: '4096',
+    },
+    args: (port) => ['--host', '127.0.0.1', '--port', String(port), '--config', config, '--num_workers', '1'],
+    headers: { authorization: `Bearer ${key}` },
+    rewrites: true,
     // Its imports alone take 7 s of CPU, so on a busy machine the start takes minutes.
-    await waitForPort(program, port, 600)
-    return {
-      pids: [program.pid],
-      ports: { whole: port, stream: port },
-      headers: { authorization: `Bearer ${key}` },
-      rewrites: true,
-      stop: () => program.stop(),
-    }
-  }
+    patience: 600,
+  })
 }
 
 /** A configuration as JSON, which is YAML too. */

@@ -9,22 +9,22 @@ import type { Running, Surroundings } from '../target.ts'
  * nginx as a proxy with upstream keep-alive, per its documentation: one worker, and no buffering on the port
  * for streams.
  */
-export async function startNginx(
-  { cores, folder, upstreamPort, cleanup }: Surroundings,
-  { accessLog }: { accessLog: boolean },
-): Promise<() => Promise<Running>> {
-  const name = accessLog ? 'nginx-log' : 'nginx'
+export async function startNginx({
+  cores,
+  folder,
+  upstreamPort,
+  cleanup,
+}: Surroundings): Promise<() => Promise<Running>> {
   return async () => {
     const ports = {
       whole: await getPort({ host: '127.0.0.1' }),
       stream: await getPort({ host: '127.0.0.1' }),
     }
-    const home = join(folder, `${name}-${ports.whole}`)
+    const home = join(folder, `nginx-${ports.whole}`)
     await mkdir(home)
-    const log = accessLog ? `${join(home, 'access.log')} combined` : 'off'
-    await writeFile(join(home, 'nginx.conf'), compose(home, ports, upstreamPort, log))
+    await writeFile(join(home, 'nginx.conf'), compose(home, ports, upstreamPort))
     const program = startProgram({
-      name,
+      name: 'nginx',
       core: cores.gateway,
       folder,
       cleanup,
@@ -38,12 +38,7 @@ export async function startNginx(
   }
 }
 
-function compose(
-  home: string,
-  ports: { whole: number; stream: number },
-  upstreamPort: number,
-  log: string,
-): string {
+function compose(home: string, ports: { whole: number; stream: number }, upstreamPort: number): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((kind) => `  ${kind}_temp_path ${join(home, kind)};`)
     .join('\n')
@@ -55,7 +50,7 @@ worker_rlimit_nofile 20000;
 events { worker_connections 16384; }
 http {
 ${temporary}
-  access_log ${log};
+  access_log off;
   keepalive_requests 1000000000;
   keepalive_timeout 1h;
   tcp_nodelay on;
@@ -70,7 +65,7 @@ ${temporary}
   proxy_http_version 1.1;
   proxy_set_header Connection "";
   proxy_read_timeout 300s;
-  # Large enough for a response of 100 KB, so that none is written to a file.
+  # A response of 100 KB fits, and nginx writes no file.
   proxy_buffers 16 16k;
   proxy_buffer_size 16k;
   server {

@@ -28,7 +28,7 @@ const maxMilliseconds = 1000
 const batchSize = 100
 const ownCode = '/features/own-models/'
 
-/** Valid files, from which the fuzzer starts. The first byte names the reader. */
+/** Valid files, which the fuzzer changes. The first byte names the reader. */
 function makeSeeds(): Buffer[] {
   const json = (value: unknown) => Buffer.from(JSON.stringify(value))
   const weights = { num_bits: 4, type: 'int', group_size: 128 }

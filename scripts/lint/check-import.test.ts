@@ -79,6 +79,7 @@ const forbidden = [
   ['engine/src/http/server.ts', '../../../server/src/base/errors.ts', 'the layer "base"'],
   ['server/src/config/config.ts', '../../../engine/src/base/errors.ts', 'the layer "engine base"'],
   ['bench/bench.ts', '../server/src/wiring/create-application.ts', 'the layer "wiring"'],
+  ['bench/bench.ts', '../scripts/demo.ts', 'may not import scripts/demo.ts'],
   // Engine
   ['engine/src/base/state.ts', '../model/load-model.ts', 'the layer "engine model"'],
   ['engine/src/model/sequences.ts', '../chat/answer.ts', 'the layer "engine chat"'],

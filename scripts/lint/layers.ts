@@ -274,8 +274,8 @@ export const layers: readonly Layer[] = [
   { name: 'payment sandbox', files: ['payment-sandbox/src/**'], imports: [] },
   ...engine,
   ...cli,
-  { name: 'tools', files: ['scripts/run-program.ts', 'scripts/suites/{python,suite}.ts'], imports: [] },
-  { name: 'bench', files: ['bench/**'], imports: ['database', 'tools'] },
+  { name: 'tools', files: ['tools/**'], imports: [] },
+  { name: 'bench', files: ['bench/**'], imports: ['database', 'gateway', 'tools'] },
 ]
 
 export const reserved: readonly Reserved[] = [

@@ -2,7 +2,8 @@
 // bill with the engine's own totals: `-- --engine embedded|llama-server|vllm --rounds 1000 --seed N`.
 // llama-server is the one that LLAMA_SERVER_COMMAND names; vLLM has the requirements of `npm run test:vllm`.
 import { parseArgs } from 'node:util'
-import { runCommand, runSuite } from './suite.ts'
+import { runCommand } from '../../tools/programs.ts'
+import { runSuite } from './suite.ts'
 import { installVllm } from './vllm-environment.ts'
 
 const { values } = parseArgs({

@@ -2,8 +2,9 @@
 // WebUI takes several GB, mostly PyTorch. Needs Python 3.11 as `python3.11` or TEST_PYTHON. Arguments select
 // test files, as with vitest.
 import { installNode } from './node.ts'
-import { installPython } from './python.ts'
-import { nameVersions, runCommand, runSuite } from './suite.ts'
+import { installPython } from '../../tools/python.ts'
+import { nameVersions, runCommand } from '../../tools/programs.ts'
+import { runSuite } from './suite.ts'
 
 /** Each client's newest version that agrees with the others in its environment */
 const gateway = ['openai==3.57.0', 'anthropic==2.14.0', 'litellm[proxy]==1.108.7', 'llm==0.36']

@@ -3,7 +3,7 @@ import { chmod, copyFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { installLeaderWorkerSet } from './leader-worker-set.ts'
-import { findCacheFolder, runCommand } from './suite.ts'
+import { findCacheFolder, runCommand } from '../../tools/programs.ts'
 import { loadVllmImage } from './vllm-image.ts'
 
 const nodes = 5

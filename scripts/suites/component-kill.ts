@@ -3,7 +3,8 @@
 // test:kubernetes need.
 import { parseArgs } from 'node:util'
 import { openCluster } from './cluster.ts'
-import { runCommand, runSuite } from './suite.ts'
+import { runCommand } from '../../tools/programs.ts'
+import { runSuite } from './suite.ts'
 import { installXinference, xinferenceVersions } from './xinference-environment.ts'
 
 const { values } = parseArgs({ strict: false, options: { runtime: { type: 'string' } } })

@@ -2,7 +2,8 @@
 // of three models to the user's cache (10 GB). With LLAMA_SERVER_COMMAND, llama-server serves them instead of
 // the embedded engine.
 import { execFileSync } from 'node:child_process'
-import { runCommand, runSuite } from './suite.ts'
+import { runCommand } from '../../tools/programs.ts'
+import { runSuite } from './suite.ts'
 
 await runSuite('gpu', async () => {
   try {

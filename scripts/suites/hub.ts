@@ -1,7 +1,8 @@
 // Runs the Hub's own client for Python against the local server that takes the place of the Hub in the tests.
 // Needs Python 3.11 as `python3.11` or TEST_PYTHON.
-import { installPython } from './python.ts'
-import { runCommand, runSuite } from './suite.ts'
+import { installPython } from '../../tools/python.ts'
+import { runCommand } from '../../tools/programs.ts'
+import { runSuite } from './suite.ts'
 
 const huggingfaceHub = '2.4.0'
 

@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import getPort from 'get-port'
-import { findCacheFolder, runCommand, runSuite, waitForUrl } from './suite.ts'
+import { findCacheFolder, runCommand } from '../../tools/programs.ts'
+import { runSuite, waitForUrl } from './suite.ts'
 
 const version = '26.7.3'
 
@@ -27,7 +28,7 @@ await runSuite('keycloak', async (cleanUps) => {
   const args = ['start-dev', '--db=dev-mem', '--http-host=127.0.0.1', `--http-port=${port}`]
   const keycloak = spawn('bash', [program, ...args], {
     stdio: 'ignore',
-    // A group of its own: the script starts Java.
+    // A separate group, because the script starts Java.
     detached: true,
     env: {
       ...process.env,

@@ -4,7 +4,7 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { findCacheFolder, runCommand } from './suite.ts'
+import { findCacheFolder, runCommand } from '../../tools/programs.ts'
 
 const run = promisify(execFile)
 const version = 'v0.8.0'

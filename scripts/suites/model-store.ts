@@ -6,7 +6,8 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import getPort from 'get-port'
-import { findCacheFolder, runCommand, runSuite, waitForUrl } from './suite.ts'
+import { findCacheFolder, runCommand } from '../../tools/programs.ts'
+import { runSuite, waitForUrl } from './suite.ts'
 
 const version = 'v1.8.0'
 const credentials = { AWS_ACCESS_KEY_ID: 'berth-test', AWS_SECRET_ACCESS_KEY: 'a-key-of-the-test' }

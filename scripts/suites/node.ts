@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { findCacheFolder, nameVersions, runCommand } from './suite.ts'
+import { findCacheFolder, nameVersions, runCommand } from '../../tools/programs.ts'
 
 /**
- * Installs npm packages into a folder of their own, once per list of versions, and returns the folder of
- * their programs.
+ * Installs npm packages, each list of versions once in a separate folder, and returns the folder of their
+ * programs.
  */
 export async function installNode(name: string, packages: readonly string[]): Promise<string> {
   const folder = findCacheFolder(nameVersions(name, packages))

@@ -4,7 +4,8 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import getPort from 'get-port'
-import { findCacheFolder, runCommand, runSuite, waitForUrl } from './suite.ts'
+import { findCacheFolder, runCommand } from '../../tools/programs.ts'
+import { runSuite, waitForUrl } from './suite.ts'
 
 /**
  * The newest release. It knows the API version 2026-08-26.dahlia, which precedes that of our `stripe`

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { installPython } from './python.ts'
-import { findCacheFolder, runCommand } from './suite.ts'
+import { installPython } from '../../tools/python.ts'
+import { findCacheFolder, runCommand } from '../../tools/programs.ts'
 
 /** The newest version with a build for the CPU on PyPI */
 export const vllmVersion = '0.32.0'

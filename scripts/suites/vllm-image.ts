@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { chmod, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { findCacheFolder, runCommand } from './suite.ts'
+import { findCacheFolder, runCommand } from '../../tools/programs.ts'
 import { installVllm, vllmVersion } from './vllm-environment.ts'
 
 const image = `berth.local/vllm-cpu:${vllmVersion}`

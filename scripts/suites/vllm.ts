@@ -3,7 +3,8 @@
 // repository. Needs Python 3.11 as `python3.11` or TEST_PYTHON, and x86-64. `RECORD=yes` records its answers.
 // `-- --code 0.33.0` runs the Python code of a newer version.
 import { parseArgs } from 'node:util'
-import { runCommand, runSuite } from './suite.ts'
+import { runCommand } from '../../tools/programs.ts'
+import { runSuite } from './suite.ts'
 import { installNewerCode, installVllm } from './vllm-environment.ts'
 
 await runSuite('vllm', async () => {

@@ -1,4 +1,4 @@
-import { installPython } from './python.ts'
+import { installPython } from '../../tools/python.ts'
 
 /** The last release of each major version, the newest first */
 export const xinferenceVersions = ['4.1.0', '3.5.0', '2.12.0'] as const

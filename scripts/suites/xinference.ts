@@ -3,7 +3,8 @@
 // Python 3.11 as `python3.11` or TEST_PYTHON. `-- --version 3.5.0` runs one version; `RECORD=yes` records the
 // shapes of its answers.
 import { parseArgs } from 'node:util'
-import { runCommand, runSuite } from './suite.ts'
+import { runCommand } from '../../tools/programs.ts'
+import { runSuite } from './suite.ts'
 import { installXinference, xinferenceVersions } from './xinference-environment.ts'
 
 await runSuite('xinference', async () => {

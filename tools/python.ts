@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { findCacheFolder, runCommand } from './suite.ts'
+import { findCacheFolder, runCommand } from './programs.ts'
 
 /** The Python of the virtual environments. */
 const python = process.env['TEST_PYTHON'] ?? 'python3.11'
