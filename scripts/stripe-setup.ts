@@ -80,7 +80,7 @@ async function setUp(): Promise<void> {
 
 /** All prices of this installation, derived from its settings without calling the runtime. */
 function listPrices(config: Config): MeteredPrice[] {
-  const types = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
+  const types = readInstanceTypesFile(config.instanceTypesFile)
   const prices = listMeteredPrices(
     readPrices(config, types),
     new Date(),
@@ -103,7 +103,7 @@ function listInstances({ kubernetes, xinference }: Config, types: readonly Insta
   if (kubernetes === null && xinference === null) return []
   return pickInstanceTypes(types, kubernetes?.instanceTypes ?? null).map(({ name, region }) => ({
     instance_type: name,
-    region: kubernetes?.region ?? region,
+    region,
   }))
 }
 

@@ -64,7 +64,7 @@ export async function prepareBerth({
     ...home,
     NODE_ENV: 'production',
     // The workloads hold up to 2,000 streams, and the limit follows the sequences.
-    LOCAL_PARALLEL_SEQUENCES: '64',
+    ENGINE_MAX_SEQUENCES: '64',
     BILLING_TRIAL_MAX_ACTIVE: '3',
     VLLM_COMMAND: await writeVllm(dataDirectory),
   }

@@ -5,7 +5,7 @@ import { useConsole } from './support/console.ts'
 import { startConsoleTestServer } from './support/test-server.ts'
 import { createPerson, deployByApi, registerByApi, see, seeGone } from './support/steps.ts'
 
-const site = useConsole(() => startConsoleTestServer({ LOCAL_PARALLEL_SEQUENCES: '2' }))
+const site = useConsole(() => startConsoleTestServer({ ENGINE_MAX_SEQUENCES: '2' }))
 
 async function restart(settings: Record<string, string>): Promise<void> {
   await site.server.stop()
@@ -19,8 +19,8 @@ test('a running deployment that has no room for a larger instance stays Running,
   await registerByApi(page, createPerson())
   const id = await deployByApi(page)
   // The operator allows more sequences than the running engine has, but not memory for two engines.
-  await restart({ LOCAL_PARALLEL_SEQUENCES: '4', LOCAL_MEMORY_LIMIT: String(500 * 1024 ** 2) })
-  onTestFinished(() => restart({ LOCAL_PARALLEL_SEQUENCES: '2', LOCAL_MEMORY_LIMIT: '' }))
+  await restart({ ENGINE_MAX_SEQUENCES: '4', LOCAL_MEMORY_LIMIT: '500MiB' })
+  onTestFinished(() => restart({ ENGINE_MAX_SEQUENCES: '2', LOCAL_MEMORY_LIMIT: '' }))
 
   await page.goto(`/deployments/${id}`)
   await page.getByRole('button', { name: 'Set minimums' }).click()

@@ -41,14 +41,11 @@ export function createLog(options: LoggerOptions, write: (line: string) => void)
   })
 }
 
-/**
- * Creates the log of a process on stdout: lines for people on a terminal, otherwise JSON, unless `LOG_FORMAT`
- * says which.
- */
-export function openLog({ logLevel, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>): Log {
+/** Creates the log of a process on stdout: lines for people on a terminal, otherwise JSON. */
+export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Log {
   // The database driver attaches the whole connection to the errors of its pool.
   const options = { level: logLevel, name: 'berth', redact: { paths: ['err.client'], remove: true } }
-  const isForPeople = logFormat === 'auto' ? process.stdout.isTTY : logFormat === 'text'
+  const isForPeople = process.stdout.isTTY
   const stdout = pino.destination({ dest: 1, sync: true })
   let writable = true
   stdout.once('close', () => {

@@ -1,10 +1,25 @@
 import { z } from 'zod'
-import { commaList, flag, oneOf, wholeNumber } from './values.ts'
+import { commaList, duration, oneOf } from './values.ts'
+import { passwordHashing } from './password-hashing.ts'
+import type { PasswordHashing } from './password-hashing.ts'
 
 /** Who may create an account without an invitation. */
 export type RegistrationPolicy =
   | { mode: 'open' | 'invited'; domains: [] }
   | { mode: 'domains'; domains: string[] }
+
+/** Who may use the server, and how long the audit log says who did. */
+export interface AccessConfig {
+  registration: RegistrationPolicy
+  /** true if accounts must prove their email before they deploy or invite; never without a mail server */
+  requiresEmailConfirmation: boolean
+  /** No setting changes it; most tests hash cheaply. */
+  passwordHashing: PasswordHashing
+  /** true to reject the most common passwords */
+  passwordBlocklist: boolean
+  /** Age at which rows of the audit log are deleted */
+  auditRetentionMilliseconds: number
+}
 
 const domain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/
 
@@ -21,21 +36,27 @@ const registration = z
     return z.NEVER
   })
 
-const hostName = z
-  .string()
-  .toLowerCase()
-  .regex(
-    /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\[[0-9a-f:.]+\])$/,
-    'must be host names or addresses without a port, such as berth.internal, 10.0.0.5',
-  )
-
-/** The settings that decide who may use the server. */
 export const accessSettings = {
   REGISTRATION: registration.default({ mode: 'open', domains: [] }),
-  REGISTRATION_RATE_LIMIT: wholeNumber(1, 1_000_000).default(60),
-  PUBLIC_RATE_LIMIT: wholeNumber(1, 1_000_000).default(120),
-  ALLOWED_HOSTS: commaList.pipe(z.array(hostName)).default([]),
   EMAIL_CONFIRMATION: oneOf(['required', 'off']).optional(),
   PASSWORD_BLOCKLIST: oneOf(['on', 'off']).default('off'),
-  METRICS_PUBLIC: flag.default(false),
+  AUDIT_RETENTION: duration({ least: '1d', most: '36500d' }).prefault('400d'),
+}
+
+type Settings = z.output<z.ZodObject<typeof accessSettings>>
+
+export function readAccess(settings: Settings, sendsMail: boolean, problems: string[]): AccessConfig {
+  // Where not everybody may register, the operator knows who does.
+  const fallback = settings.REGISTRATION.mode === 'open' && sendsMail ? 'required' : 'off'
+  const isRequired = (settings.EMAIL_CONFIRMATION ?? fallback) === 'required'
+  if (isRequired && !sendsMail) {
+    problems.push('EMAIL_CONFIRMATION: required needs a mail server; set MAIL_URL too')
+  }
+  return {
+    registration: settings.REGISTRATION,
+    requiresEmailConfirmation: isRequired,
+    passwordHashing,
+    passwordBlocklist: settings.PASSWORD_BLOCKLIST === 'on',
+    auditRetentionMilliseconds: settings.AUDIT_RETENTION,
+  }
 }

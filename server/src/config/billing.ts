@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { duration, oneOf, wholeNumber } from './values.ts'
 
@@ -37,19 +38,13 @@ export const billingSettings = {
     .trim()
     .regex(/^whsec_\w+$/, 'must be the signing secret of the webhook endpoint, which starts with whsec_')
     .optional(),
-  BILLING_CURRENCY: z
-    .string()
-    .trim()
-    .toLowerCase()
-    .regex(/^[a-z]{3}$/, 'must be a currency code of three letters such as usd')
-    .default('usd'),
   BILLING_TRIAL: oneOf(['on', 'off']).default('on'),
   BILLING_TRIAL_CREDIT: z
     .string()
     .trim()
     .regex(/^\d{1,9}(\.\d{1,6})?$/, 'must be an amount such as 10.00')
     .default('10.00'),
-  BILLING_TRIAL_GRACE: duration.default(3_600_000),
+  BILLING_TRIAL_GRACE: duration({ least: '0s', most: '365d' }).prefault('1h'),
   BILLING_TRIAL_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(2),
   BILLING_POSTPAID_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(20),
 }
@@ -57,16 +52,36 @@ export const billingSettings = {
 type Settings = z.output<z.ZodObject<typeof billingSettings>>
 
 /** Combines the billing settings and adds a problem for each missing one. */
-export function readBilling(settings: Settings, problems: string[]): BillingConfig {
+export function readBilling(
+  settings: Settings,
+  instanceTypesFile: string,
+  problems: string[],
+): BillingConfig {
   return {
     stripe: readStripe(settings, problems),
-    currency: settings.BILLING_CURRENCY,
+    currency: readCurrency(instanceTypesFile, problems),
     trial: settings.BILLING_TRIAL === 'on',
     trialCredit: settings.BILLING_TRIAL_CREDIT,
     trialGraceMilliseconds: settings.BILLING_TRIAL_GRACE,
     trialMaxActive: settings.BILLING_TRIAL_MAX_ACTIVE,
     postpaidMaxActive: settings.BILLING_POSTPAID_MAX_ACTIVE,
   }
+}
+
+/** The currency of the instance type file, which all prices have. */
+function readCurrency(instanceTypesFile: string, problems: string[]): string {
+  try {
+    const [, currency] = /^currency: *["']?([a-z]{3})\b/m.exec(readFileSync(instanceTypesFile, 'utf8')) ?? []
+    if (currency !== undefined) return currency
+    problems.push(
+      `INSTANCE_TYPES_FILE: ${instanceTypesFile} needs a line with a currency, such as "currency: usd"`,
+    )
+  } catch (error) {
+    problems.push(
+      `INSTANCE_TYPES_FILE: ${instanceTypesFile} could not be read (${String(error)}); correct the path`,
+    )
+  }
+  return ''
 }
 
 /** Returns Stripe's keys, or null for the sandbox. Adds a problem for each missing key. */

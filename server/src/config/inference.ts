@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { commaList, oneOf, webAddress, wholeNumber } from './values.ts'
+import { commaList, duration, oneOf, size, webAddress, wholeNumber } from './values.ts'
 
 /** The settings of the inference routes. */
 export interface InferenceConfig {
@@ -7,23 +7,23 @@ export interface InferenceConfig {
   inferenceBodyLimit: number
   /** Lowercase hosts from which engines may fetch the images, audio and video of a request */
   mediaDomains: ReadonlySet<string>
-  /** Whether requests for embeddings may hold token ids of the model's own tokenizer */
-  allowsTokenIds: boolean
   inference: {
     /**
      * Milliseconds to connect to an engine, to the first byte of its response, and between two pieces of the
      * response
      */
     timeouts: { connect: number; firstByte: number; idle: number }
-    /**
-     * Most requests in flight. Up to `queued` more per deployment wait for `queueMilliseconds`, then get a
-     * 429. Those that wait for their turn at a shared deployment get it after `turnMilliseconds`.
-     */
+    /** Limits on requests in flight and on those that wait, in each process */
     limits: {
+      /** Most requests in flight of a user */
       perUser: number
-      perDeployment: number
-      queued: number
+      /** Most requests in flight at an instance. The sequences of its engine limit them too. */
+      perInstance: number
+      /** Most requests of a user that wait for one deployment beyond these limits. Further ones get a 429. */
+      queuedPerUser: number
+      /** How long they wait until they get a 429 */
       queueMilliseconds: number
+      /** How long a request waits for its turn at a shared deployment until it gets a 429 */
       turnMilliseconds: number
     }
     /**
@@ -40,7 +40,7 @@ export interface InferenceConfig {
   }
 }
 
-const mebibyte = 1024 * 1024
+const mebibyte = 2 ** 20
 
 /** The gateway compares hosts, so a domain doesn't cover the domains below it. */
 const mediaDomain = z
@@ -51,77 +51,35 @@ const mediaDomain = z
     'must be hosts such as upload.wikimedia.org, without a scheme, a port or *',
   )
 
-const bodyLimits = { fallback: 32 * mebibyte, smallest: 1024, largest: 512 * mebibyte }
-
-/** A tebibyte */
-const maxBodyBytes = 2 ** 40
-
 export const inferenceSettings = {
   INFERENCE_MEDIA_DOMAINS: commaList.pipe(z.array(mediaDomain)).default([]),
-  EMBEDDING_TOKEN_IDS: oneOf(['refused', 'allowed']).default('refused'),
-  INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
-  INFERENCE_MAX_BODY_BYTES_PER_USER: wholeNumber(bodyLimits.smallest, maxBodyBytes).optional(),
-  INFERENCE_MAX_BODY_BYTES_PER_PROCESS: wholeNumber(bodyLimits.smallest, maxBodyBytes).optional(),
-  INFERENCE_CONNECT_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
-  INFERENCE_FIRST_BYTE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(300_000),
-  INFERENCE_IDLE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(120_000),
-  OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('http://localhost:4318').optional(),
+  INFERENCE_BODY_LIMIT: size({ least: '1KiB', most: '512MiB', plain: 'b' }).prefault('32MiB'),
+  INFERENCE_FIRST_BYTE_TIMEOUT: duration({ least: '1s', most: '1d' }).prefault('5m'),
   INFERENCE_MAX_IN_FLIGHT_PER_USER: wholeNumber(1, 1_000_000).default(4_096),
-  INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: wholeNumber(1, 1_000_000).default(2_048),
-  INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: wholeNumber(0, 100_000).default(128),
-  INFERENCE_QUEUE_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
   INFERENCE_ROUTING: oneOf(['prefix', 'least_busy']).default('least_busy'),
-  WAKE_PATIENCE: wholeNumber(0, 86_400).default(600),
+  WAKE_PATIENCE: duration({ least: '0s', most: '1d', plain: 's' }).prefault('10m'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('http://localhost:4318').optional(),
 }
 
-type InferenceSettings = z.output<z.ZodObject<typeof inferenceSettings>>
-
-export function readInference(settings: InferenceSettings, problems: string[]): InferenceConfig {
+export function readInference(settings: z.output<z.ZodObject<typeof inferenceSettings>>): InferenceConfig {
+  const { INFERENCE_BODY_LIMIT: bodyLimit, INFERENCE_FIRST_BYTE_TIMEOUT: firstByte } = settings
+  const bodiesPerUser = Math.max(256 * mebibyte, 8 * bodyLimit)
   return {
-    inferenceBodyLimit: settings.INFERENCE_BODY_LIMIT,
+    inferenceBodyLimit: bodyLimit,
     mediaDomains: new Set(settings.INFERENCE_MEDIA_DOMAINS),
-    allowsTokenIds: settings.EMBEDDING_TOKEN_IDS === 'allowed',
     inference: {
-      timeouts: {
-        connect: settings.INFERENCE_CONNECT_TIMEOUT_MS,
-        firstByte: settings.INFERENCE_FIRST_BYTE_TIMEOUT_MS,
-        idle: settings.INFERENCE_IDLE_TIMEOUT_MS,
-      },
+      timeouts: { connect: 5_000, firstByte, idle: 120_000 },
       limits: {
         perUser: settings.INFERENCE_MAX_IN_FLIGHT_PER_USER,
-        perDeployment: settings.INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT,
-        queued: settings.INFERENCE_MAX_QUEUED_PER_DEPLOYMENT,
-        queueMilliseconds: settings.INFERENCE_QUEUE_TIMEOUT_MS,
-        turnMilliseconds: settings.INFERENCE_FIRST_BYTE_TIMEOUT_MS,
+        perInstance: 2_048,
+        queuedPerUser: 128,
+        queueMilliseconds: 5_000,
+        turnMilliseconds: firstByte,
       },
       routing: settings.INFERENCE_ROUTING,
-      wakeMilliseconds: settings.WAKE_PATIENCE * 1000,
-      bodies: readBodyLimits(settings, problems),
+      wakeMilliseconds: settings.WAKE_PATIENCE,
+      bodies: { perUser: bodiesPerUser, perProcess: 2 * bodiesPerUser },
       tracesEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     },
   }
-}
-
-/**
- * Reads the limits of body bytes in flight. Unless set, at least eight bodies of the largest size fit for a
- * user, and sixteen for a process. Adds a sentence to `problems` for each limit that is too small.
- */
-function readBodyLimits(
-  settings: InferenceSettings,
-  problems: string[],
-): InferenceConfig['inference']['bodies'] {
-  const limit = settings.INFERENCE_BODY_LIMIT
-  const perUser = settings.INFERENCE_MAX_BODY_BYTES_PER_USER ?? Math.max(256 * mebibyte, 8 * limit)
-  const perProcess = settings.INFERENCE_MAX_BODY_BYTES_PER_PROCESS ?? Math.max(512 * mebibyte, 2 * perUser)
-  if (perUser < limit) {
-    problems.push(
-      `INFERENCE_MAX_BODY_BYTES_PER_USER: must be at least INFERENCE_BODY_LIMIT (${limit}), or no such body is accepted`,
-    )
-  }
-  if (perProcess < perUser) {
-    problems.push(
-      `INFERENCE_MAX_BODY_BYTES_PER_PROCESS: must be at least INFERENCE_MAX_BODY_BYTES_PER_USER (${perUser}); raise it or lower the other`,
-    )
-  }
-  return { perUser, perProcess }
 }

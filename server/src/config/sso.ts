@@ -53,10 +53,10 @@ export const ssoSettings = {
   SSO_ONLY: flag.default(false),
   SSO_SESSION_LIFETIME: z
     .union(
-      [oneOf(['provider']).transform(() => null), duration],
+      [oneOf(['provider']).transform(() => null), duration({ least: '1m', most: '365d' })],
       'must be provider, or a duration such as 12h',
     )
-    .default(defaultSessionMilliseconds),
+    .prefault('8h'),
 }
 
 type Settings = z.output<z.ZodObject<typeof ssoSettings>>

@@ -14,15 +14,40 @@ export function wholeNumber(minimum: number, maximum: number) {
     .pipe(z.int(message).min(minimum, message).max(maximum, message))
 }
 
-const unitMilliseconds = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+/** The limits of a number with a unit. Without `plain`, a number without a unit is refused. */
+interface Limits {
+  least: string
+  most: string
+  /** The unit of a number without one */
+  plain?: string
+}
 
-/** A duration such as 30s, 45m, 12h or 7d, in milliseconds. */
-export const duration = z
-  .string()
-  .trim()
-  .toLowerCase()
-  .regex(/^\d{1,6}[smhd]$/, { error: 'must be a duration such as 30s, 45m, 12h or 7d', abort: true })
-  .transform((text) => Number(text.slice(0, -1)) * unitMilliseconds[text.at(-1) as 's' | 'm' | 'h' | 'd'])
+/** Builds the parser of numbers with these lowercase units. `shown` completes the error message. */
+function quantityParser(units: Record<string, number>, shown: string) {
+  const parse = (text: string, plain = '') => {
+    const [, digits = 'NaN', unit = ''] = /^\s*(\d{1,16})\s*([a-z]*)\s*$/i.exec(text) ?? []
+    return Number(digits) * (units[unit.toLowerCase() || plain] ?? NaN)
+  }
+  return ({ least, most, plain }: Limits) =>
+    z.string().transform((text, context) => {
+      const value = parse(text, plain)
+      if (value >= parse(least) && value <= parse(most)) return value
+      context.addIssue(`must be ${shown}, from ${least} to ${most}`)
+      return z.NEVER
+    })
+}
+
+/** A duration such as 30s, 5m, 8h or 7d, in milliseconds. */
+export const duration = quantityParser(
+  { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 },
+  'a duration such as 30s, 5m, 8h or 7d',
+)
+
+/** A size such as 512MiB or 2GiB, in bytes. */
+export const size = quantityParser(
+  { b: 1, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 },
+  'a size such as 512MiB or 2GiB',
+)
 
 /** One of several words, case-insensitive. */
 export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {

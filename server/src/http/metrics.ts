@@ -84,8 +84,7 @@ export async function measureRequests(
     },
     async (request, reply) => {
       if (exposed === 'this machine' && !isLocal(request)) {
-        const message =
-          'On this port, only the server’s own machine can read the metrics. Set METRICS_PORT, or METRICS_PUBLIC=true.'
+        const message = 'On this port, only the server’s own machine can read the metrics. Set METRICS_PORT.'
         throw new ApplicationError('forbidden', message)
       }
       return reply.type(metrics.contentType).send(await readMetrics())

@@ -19,7 +19,7 @@ async function main(): Promise<void> {
 }
 
 function supervise(config: Config, stopping: AbortSignal): Promise<void> {
-  const shutdownTimeout = config.drainDelaySeconds * 1000 + drainMilliseconds + exitMilliseconds
+  const shutdownTimeout = config.drainDelayMilliseconds + drainMilliseconds + exitMilliseconds
   const log = openLog(config)
   for (const warning of listWarnings(config)) log.warn(warning)
   return superviseProcesses({ count: config.apiProcesses, shutdownTimeout, stopping, log })

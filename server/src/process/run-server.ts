@@ -13,6 +13,7 @@ import { buildServer } from './server.ts'
 import { startWorker } from './worker.ts'
 import { buildWorkerServer } from './worker-server.ts'
 
+/** Of a worker's health checks and metrics, unless `METRICS_PORT` is set */
 const defaultWorkerPort = 8081
 
 /**
@@ -66,7 +67,7 @@ async function listen(application: Application, config: Config): Promise<Part> {
     async stop() {
       // Fails `/readyz`, and serves requests until load balancers have noticed.
       app.shuttingDown.abort()
-      await delay(config.drainDelaySeconds * 1000)
+      await delay(config.drainDelayMilliseconds)
       await closeApp()
       await closeMetrics?.()
     },
@@ -78,18 +79,18 @@ async function listen(application: Application, config: Config): Promise<Part> {
  * worker.
  */
 async function listenForProbes(application: Application, config: Config): Promise<Part> {
-  const { host, workerPort } = config
+  const { host, metricsPort } = config
   const { log } = application
   const app = await buildWorkerServer(application)
   const close = prepareClose(app, 5_000)
   try {
-    const probes = await app.listen({ host, port: workerPort ?? defaultWorkerPort })
+    const probes = await app.listen({ host, port: metricsPort ?? defaultWorkerPort })
     log.info({ probes }, 'working')
   } catch (error) {
-    if (workerPort !== null) throw error
+    if (metricsPort !== null) throw error
     log.warn(
       { err: error },
-      `port ${defaultWorkerPort} is not free, so no one can check this worker: set WORKER_PORT`,
+      `port ${defaultWorkerPort} is not free, so no one can check this worker: set METRICS_PORT`,
     )
     log.info('working')
   }

@@ -187,9 +187,7 @@ async function addHooks(app: App, config: Config) {
   await limitNetworks(app, config.networkLimits)
   await app.register(fastifyCookie)
   await describeApi(app, { cookieName: config.sessionCookie.name })
-  await measureRequests(app, {
-    exposed: config.metricsPort !== null ? 'nobody' : config.metricsPublic ? 'everybody' : 'this machine',
-  })
+  await measureRequests(app, { exposed: config.metricsPort === null ? 'this machine' : 'nobody' })
   return { watchRate }
 }
 

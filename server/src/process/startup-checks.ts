@@ -11,20 +11,15 @@ import type { Config } from '../config/config.ts'
  * nothing else.
  */
 export async function checkEnvironment(config: Config): Promise<void> {
-  const { host, port, metricsPort, workerPort, dataDirectory, databaseUrl } = config
+  const { host, port, metricsPort, dataDirectory, databaseUrl } = config
   const listens = config.role === 'all' || config.role === 'api'
   const problems = await Promise.all([
     problemOf(checkDataDirectory(dataDirectory), (error) => describeDirectoryProblem(error, dataDirectory)),
     listens && problemOf(tryListen(host, port), (error) => describeListenProblem(error, host, port, 'PORT')),
-    listens &&
+    config.role !== 'migrate' &&
       metricsPort !== null &&
       problemOf(tryListen(host, metricsPort), (error) =>
         describeListenProblem(error, host, metricsPort, 'METRICS_PORT'),
-      ),
-    config.role === 'worker' &&
-      workerPort !== null &&
-      problemOf(tryListen(host, workerPort), (error) =>
-        describeListenProblem(error, host, workerPort, 'WORKER_PORT'),
       ),
     databaseUrl !== null &&
       problemOf(tryConnect(databaseUrl), (error) => describeDatabaseProblem(error, databaseUrl)),
@@ -104,7 +99,7 @@ function describeListenProblem(
   { code, message }: SystemError,
   host: string,
   port: number,
-  setting: 'PORT' | 'METRICS_PORT' | 'WORKER_PORT',
+  setting: 'PORT' | 'METRICS_PORT',
 ): string {
   switch (code) {
     case 'EADDRINUSE':

@@ -94,13 +94,16 @@ function openRuntime(
     catalogDirectory: dirname(config.catalogFile),
     huggingFace: config.huggingFace,
     modelStore: config.uploads.store === null ? null : modelStore,
-    sharedCapacity: config.localEngine,
+    sharedCapacity: {
+      contextTokens: config.engines.maxContextTokens ?? 32_768,
+      parallelSequences: config.engines.maxSequences ?? 4,
+    },
     stateCacheBytes: config.localEngine.stateCacheBytes,
     memoryBytes: config.localEngine.memoryLimitBytes ?? undefined,
     maxWeightBytes: config.localEngine.maxWeightBytes,
     llamaServerCommand: config.localEngine.llamaServerCommand,
     vllmCommand: config.localEngine.vllmCommand,
-    gpuMemoryShare: config.engineLimits.gpuMemoryShare,
+    gpuMemoryShare: config.engines.gpuMemoryShare,
     expectedEngines: config.localEngine.expectedEngines,
     mediaDomains: [...config.mediaDomains],
     proxy: config.proxy,
@@ -111,7 +114,7 @@ function openRuntime(
 }
 
 function openXinference(
-  { uploads: { engineServerUrl: serverUrl }, engineLimits: { gpuMemoryShare } }: Config,
+  { uploads: { engineServerUrl: serverUrl }, engines: { gpuMemoryShare } }: Config,
   { uploadsFolder: folder, ...xinference }: XinferenceConfig,
   instanceTypes: readonly InstanceType[],
   logger: Logger,
@@ -121,7 +124,7 @@ function openXinference(
 }
 
 async function openKubernetes(
-  { catalogFile, huggingFace, proxy, mediaDomains, port, uploads, engineLimits: { gpuMemoryShare } }: Config,
+  { catalogFile, huggingFace, proxy, mediaDomains, port, uploads, engines: { gpuMemoryShare } }: Config,
   kubernetes: KubernetesConfig,
   instanceTypes: readonly InstanceType[],
   logger: Logger,

@@ -51,7 +51,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       const { models } = readCatalogFile(config.catalogFile)
       await replaceCatalog(db, models, { keepsChanges: !config.hasOwnCatalog })
     }
-    const instanceTypes = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
+    const instanceTypes = readInstanceTypesFile(config.instanceTypesFile)
     const prices = readPrices(config, instanceTypes)
     const notifications = await listenToNotifications(databaseUrl, (error) =>
       log.warn({ err: error }, 'database notifications interrupted'),

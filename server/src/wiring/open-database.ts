@@ -37,7 +37,7 @@ export async function openDatabase(
     databaseUrl,
     config.databasePoolSize,
     onIdleError,
-    config.databaseTimeoutSeconds * 1000,
+    config.databaseTimeoutMilliseconds,
   )
   opened.defer(() => connection.close())
   return { databaseUrl, connection }

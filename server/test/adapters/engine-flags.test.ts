@@ -18,8 +18,8 @@ import { llamaServerOptions, vllmOptions } from '../support/engine-options.ts'
 const fileOf = (name: string) => fileURLToPath(new URL(`../../../catalog/${name}`, import.meta.url))
 const { models } = readCatalogFile(fileOf('models.yaml'))
 const variants = models.flatMap((model) => model.variants.map((variant) => ({ variant, tags: model.tags })))
-const types = readInstanceTypesFile(fileOf('instance-types.yaml'), 'usd')
-const images = { vllm: defaultImages.vllm['13'], llamaCpp: defaultImages.llamaCpp }
+const types = readInstanceTypesFile(fileOf('instance-types.yaml'))
+const images = defaultImages
 const settings = {
   images,
   gpusPerNode: 8,

@@ -38,17 +38,17 @@ test('npm run stripe:setup: publishes the price file, lists the prices, and chan
   expect(await world.stripe.prices.list({ active: true, limit: 100 })).toEqual(prices)
 })
 
-test('npm run stripe:setup: on Kubernetes publishes the instance types in the configured region', async () => {
+test('npm run stripe:setup: on Kubernetes publishes the configured instance types', async () => {
   const settings = { STRIPE_SECRET_KEY: world.sandbox.apiKey, RUNTIME: 'kubernetes' }
-  const named = { KUBERNETES_INSTANCE_TYPES: 'l4-x1,h100-x8', KUBERNETES_REGION: 'eu-1' }
+  const named = { KUBERNETES_INSTANCE_TYPES: 'l4-x1,h100-x8' }
   const { stdout } = await runSetup({ ...settings, ...named })
   expect(stdout).toMatch(
-    /created {4}gpu_instance_seconds\.l4-x1\.eu-1\.0\.000222222222-usd {2}0\.000222222222 usd/,
+    /created {4}gpu_instance_seconds\.l4-x1\.default\.0\.000222222222-usd {2}0\.000222222222 usd/,
   )
-  expect(stdout).toContain('gpu_instance_seconds.h100-x8.eu-1')
+  expect(stdout).toContain('gpu_instance_seconds.h100-x8.default')
   const meters = await world.stripe.billing.meters.list({ limit: 100 })
   expect(meters.data.map(({ event_name: name }) => name)).toContain(
-    'gpu_instance_seconds.l4-x1.eu-1.0.000222222222-usd',
+    'gpu_instance_seconds.l4-x1.default.0.000222222222-usd',
   )
   await expect(runSetup(settings)).rejects.toMatchObject({
     code: 1,

@@ -149,7 +149,7 @@ describe('a full weight cache', () => {
       code: 'disk_full',
       message:
         'c.gguf needs another 3 MB, but the weight cache has only 2 MB free: other deployments need the rest of the 8 MB that ' +
-        'WEIGHTS_MAX_BYTES allows. Terminate a deployment, choose a smaller model or raise the limit.',
+        'WEIGHTS_LIMIT allows. Terminate a deployment, choose a smaller model or raise the limit.',
     })
     expect(await listFiles(folder)).toEqual(['a.gguf', 'b.gguf'])
   })

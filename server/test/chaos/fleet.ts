@@ -43,7 +43,7 @@ export async function startMembers(
     const own: Record<string, string> = {
       SECRET_KEY: 'a secret shared by all processes',
       API_PROCESSES: '1',
-      DRAIN_DELAY: '0',
+      DRAIN_DELAY: '0s',
       ...settings,
       ROLE: role,
       DATA_DIR: dataDirectory,

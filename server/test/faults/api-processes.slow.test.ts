@@ -61,7 +61,7 @@ test.skipIf(process.platform !== 'linux')(
   'API_PROCESSES=3: one port, one /metrics; a killed process is replaced; SIGTERM stops all',
   { timeout: 180_000 },
   async () => {
-    const server = start(await createSettings({ API_PROCESSES: '3', DRAIN_DELAY: '0' }, 'empty'))
+    const server = start(await createSettings({ API_PROCESSES: '3', DRAIN_DELAY: '0s' }, 'empty'))
     const url = await server.listening
     const before = await findChildren(server)
     expect(before).toHaveLength(3)
@@ -87,7 +87,7 @@ test.skipIf(process.platform !== 'linux')(
 test.skipIf(process.platform !== 'linux')(
   'API_PROCESSES=2: killing the parent process ends its children and frees the port',
   async () => {
-    const settings = await createSettings({ API_PROCESSES: '2', DRAIN_DELAY: '0' })
+    const settings = await createSettings({ API_PROCESSES: '2', DRAIN_DELAY: '0s' })
     const server = start(settings)
     const url = await server.listening
     const children = await findChildren(server)
@@ -110,7 +110,7 @@ test(
   'a rolling restart of two APIs behind a load balancer drops no request',
   { timeout: 180_000 },
   async () => {
-    const settings = await createSettings({ API_PROCESSES: '2', DRAIN_DELAY: '1' })
+    const settings = await createSettings({ API_PROCESSES: '2', DRAIN_DELAY: '1s' })
     const balancer = await startLoadBalancer()
     onTestFinished(() => balancer.close())
     let servers: ServerProcess[] = []

@@ -8,18 +8,13 @@ const chunk = 'data: {"choices":[{"delta":{"content":"é…"}}]}\n\n'
 const usageChunk = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
 /** Longer than the buffer of a response */
 const long = 'x'.repeat(2 ** 20)
-const settings = {
-  INFERENCE_CONNECT_TIMEOUT_MS: '500',
-  INFERENCE_FIRST_BYTE_TIMEOUT_MS: '700',
-  INFERENCE_IDLE_TIMEOUT_MS: '700',
-}
 
 let gateway: Gateway
 let engine: Gateway['engine']
 let client: Gateway['client']
 let id: string
 beforeAll(async () => {
-  gateway = await startGateway(settings)
+  gateway = await startGateway({ inference: { timeouts: { connect: 500, firstByte: 700, idle: 700 } } })
   ;({ engine, client, id } = gateway)
 })
 afterAll(() => gateway.close())

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
+import type { ConfigChanges } from '../support/change-config.ts'
 import { registerClient } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
 import { findPostmaster, signal } from '../support/process.ts'
@@ -20,12 +21,12 @@ async function signalPostgres(folder: string, name: 'SIGSTOP' | 'SIGCONT'): Prom
 }
 
 /** Starts a PostgreSQL that a test can freeze, and a server on it. */
-async function startOnOwnPostgres(settings: Record<string, string>, runtime?: ScriptedRuntime) {
+async function startOnOwnPostgres(config: ConfigChanges, runtime?: ScriptedRuntime) {
   const folder = await mkdtemp(join(tmpdir(), 'berth-frozen-'))
   // PostgreSQL runs under another account, and otherwise in another folder.
   await chmod(folder, 0o755)
   const postgres = await startEmbeddedDatabase({ dataDirectory: folder, log: () => {} })
-  const server = await startTestServer({ runtime, settings: { DATABASE_URL: postgres.url, ...settings } })
+  const server = await startTestServer({ runtime, settings: { DATABASE_URL: postgres.url }, config })
   // Also after a timeout, so that no frozen process stays behind
   onTestFinished(() => signalPostgres(folder, 'SIGCONT').catch(() => undefined))
   return {
@@ -41,7 +42,7 @@ async function startOnOwnPostgres(settings: Record<string, string>, runtime?: Sc
 }
 
 test('while PostgreSQL is frozen every request ends with a 503 database_unavailable, and the server recovers afterwards', async () => {
-  const setting = await startOnOwnPostgres({ DATABASE_TIMEOUT: '1', DATABASE_POOL_SIZE: '4' })
+  const setting = await startOnOwnPostgres({ databaseTimeoutMilliseconds: 1_000, databasePoolSize: 4 })
   const { server } = setting
   try {
     const client = await registerClient(server.url)
@@ -83,7 +84,10 @@ test('while PostgreSQL is frozen, chats of cached sessions and health checks do 
   const engine = await startRecordingEngine()
   engine.answer((response) => answerJson(response, '{"choices":[]}'))
   // A query waits longer than this test.
-  const setting = await startOnOwnPostgres({ DATABASE_TIMEOUT: '600' }, createScriptedRuntime(engine.url))
+  const setting = await startOnOwnPostgres(
+    { databaseTimeoutMilliseconds: 600_000 },
+    createScriptedRuntime(engine.url),
+  )
   try {
     const client = await registerClient(setting.server.url)
     const { id: model } = await deploy(client)

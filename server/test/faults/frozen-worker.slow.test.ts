@@ -18,7 +18,7 @@ test('a worker frozen during a step is replaced by the other one, and writes not
     RUNTIME: 'xinference',
     XINFERENCE_URLS: simulator.url,
     API_PROCESSES: '1',
-    DRAIN_DELAY: '0',
+    DRAIN_DELAY: '0s',
   }
   const start = async (role: string): Promise<ServerProcess & { directory: string }> => {
     const directory = await createDataDirectory()

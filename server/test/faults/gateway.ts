@@ -9,6 +9,7 @@ import { deploy } from '../support/deployments.ts'
 import { startMisbehavingEngine, composeResponse } from '../support/misbehaving-engine.ts'
 import type { MisbehavingEngine } from '../support/misbehaving-engine.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import type { ConfigChanges } from '../support/change-config.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -29,9 +30,9 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-export async function startGateway(settings: Record<string, string>): Promise<Gateway> {
+export async function startGateway(config: ConfigChanges): Promise<Gateway> {
   const engine = await startMisbehavingEngine()
-  const server = await startTestServer({ runtime: createScriptedRuntime(engine.url), settings })
+  const server = await startTestServer({ runtime: createScriptedRuntime(engine.url), config })
   const client = await registerClient(server.url)
   const { id } = await deploy(client)
   // The first request loads modules and opens connections that stay open.

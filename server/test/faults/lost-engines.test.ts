@@ -22,7 +22,7 @@ let engines: RecordingEngine[]
 let client: Client
 let deploymentId: string
 beforeAll(async () => {
-  server = await startTestServer({ runtime, settings: { INFERENCE_FIRST_BYTE_TIMEOUT_MS: '60000' } })
+  server = await startTestServer({ runtime, settings: { INFERENCE_FIRST_BYTE_TIMEOUT: '1m' } })
 })
 beforeEach(async () => {
   lostUrl = null

@@ -39,7 +39,7 @@ async function createSettings(content: 'empty' | 'migrated' = 'migrated') {
   onTestFinished(() => database.drop())
   const dataDirectory = await createDataDirectory()
   onTestFinished(() => removeDataDirectory(dataDirectory))
-  return { DATA_DIR: dataDirectory, DATABASE_URL: database.url, DRAIN_DELAY: '0' }
+  return { DATA_DIR: dataDirectory, DATABASE_URL: database.url, DRAIN_DELAY: '0s' }
 }
 
 test('invalid settings: exit code 1, every error named, no secret printed', async () => {
@@ -176,7 +176,7 @@ test('an API that has not the DATA_DIR of the worker says so instead of an empty
   expect(worker.child.exitCode).toBeNull()
 })
 
-test('on a terminal, or with LOG_FORMAT=text, the log has lines for people; LOG_FORMAT=json and pipes get JSON', async () => {
+test('on a terminal, the log has lines for people; pipes get JSON', async () => {
   const settings = await createSettings()
   const onTerminal = spawnOnTerminal(settings)
   const output = await onTerminal.listening
@@ -185,14 +185,9 @@ test('on a terminal, or with LOG_FORMAT=text, the log has lines for people; LOG_
   expect(output).toContain('Engines  Berth')
   expect(output).not.toContain('"level"')
   await onTerminal.stop()
-  const asJson = spawnOnTerminal({ ...settings, LOG_FORMAT: 'json' })
-  expect(await asJson.listening).toMatch(/^\{.*"ready":\{"address".*"msg":"listening on http/m)
-  await asJson.stop()
-  const piped = start({ ...settings, LOG_FORMAT: 'text' })
-  await registerClient(await piped.listening)
-  await expect
-    .poll(() => piped.output())
-    .toMatch(/^\d\d:\d\d:\d\d POST \/v1\/user\/register 200 in \d+ ms\s*$/m)
+  const piped = start(settings)
+  await piped.listening
+  expect(piped.output()).toMatch(/^\{.*"ready":\{"address".*"msg":"listening on http/m)
 })
 
 /** Starts a server in a terminal of its own. Once it listens, `listening` resolves to the output so far. */

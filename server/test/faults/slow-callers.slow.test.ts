@@ -17,10 +17,7 @@ let engine: Gateway['engine']
 let client: Gateway['client']
 let id: string
 beforeAll(async () => {
-  gateway = await startGateway({
-    MIN_TRANSFER_RATE: String(rate),
-    SLOW_TRANSFER_TIMEOUT_MS: String(timeout),
-  })
+  gateway = await startGateway({ minimumRate: { bytesPerSecond: rate, timeoutMilliseconds: timeout } })
   ;({ engine, client, id } = gateway)
 })
 afterAll(() => gateway.close())
@@ -50,7 +47,7 @@ const dialects: Record<string, RegExp> = {
   '/v1/billing/webhook': /application\/problem\+json.*"status":408.*"code":"request_timeout"/s,
 }
 test.each(Object.keys(dialects))(
-  'a body of %s below MIN_TRANSFER_RATE is a 408 and closes the connection',
+  'a body of %s below the minimum rate is a 408 and closes the connection',
   async (url) => {
     const before = engine.requests.length
     const socket = await connectToServer()
@@ -79,7 +76,7 @@ test('a caller that never finishes its headers gives up its connection', async (
   expect(socket.text()).toMatch(/^HTTP\/1\.1 408 /)
 })
 
-test('a long body above MIN_TRANSFER_RATE reaches the engine', async () => {
+test('a long body above the minimum rate reaches the engine', async () => {
   engine.answer((socket) => socket.write(composeResponse('{}')))
   const socket = await connectToServer()
   const text = JSON.stringify({ model: id, padding: 'x'.repeat(rate * 4) })
@@ -90,7 +87,7 @@ test('a long body above MIN_TRANSFER_RATE reaches the engine', async () => {
 })
 
 test.each(['text/event-stream', 'application/json'])(
-  'a caller that reads %s below MIN_TRANSFER_RATE pauses the engine and is disconnected',
+  'a caller that reads %s below the minimum rate pauses the engine and is disconnected',
   async (type) => {
     const event = toChunk(`data: ${'x'.repeat(64 * 1024)}\n\n`)
     let sent = 0
@@ -125,7 +122,7 @@ test.each(['text/event-stream', 'application/json'])(
   },
 )
 
-test('a large response reaches a caller that reads slowly but above MIN_TRANSFER_RATE', async () => {
+test('a large response reaches a caller that reads slowly but above the minimum rate', async () => {
   const length = 24 * megabyte
   const embedding = Array.from({ length: 1024 }, () => 0)
   const data = Array.from({ length: length / 4 / 1024 }, (_, index) => ({

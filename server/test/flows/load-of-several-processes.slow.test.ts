@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { readConfig } from '../../src/config/config.ts'
 import { buildServer } from '../../src/process/server.ts'
 import { createApplication } from '../../src/wiring/create-application.ts'
+import { changeConfig } from '../support/change-config.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
@@ -21,12 +22,8 @@ const patience = { timeout: 60_000, interval: 100 }
 const answer =
   '{"choices":[{"message":{"content":"Hello"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}'
 const runtime = createScriptedRuntime()
-const settings = {
-  SECRET_KEY: 'k'.repeat(32),
-  BILLING_TRIAL_MAX_ACTIVE: '50',
-  INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: '2',
-  INFERENCE_QUEUE_TIMEOUT_MS: '60000',
-}
+const settings = { SECRET_KEY: 'k'.repeat(32), BILLING_TRIAL_MAX_ACTIVE: '50' }
+const config = { inference: { limits: { perInstance: 2, queueMilliseconds: 60_000 } } }
 const cleanup = new AsyncDisposableStack()
 /** The engines of a deployment in the order of their start, and the requests that each holds back */
 const places = new Map<string, string[]>()
@@ -39,7 +36,7 @@ let client: Client
 let other: Client
 beforeAll(async () => {
   engines = await Promise.all([1, 2].map(() => startRecordingEngine()))
-  server = await startTestServer({ runtime, settings })
+  server = await startTestServer({ runtime, settings, config })
   otherUrl = await startOtherProcess()
 })
 beforeEach(async () => {
@@ -65,7 +62,10 @@ async function startOtherProcess(): Promise<string> {
   cleanup.defer(() => rm(dataDirectory, { recursive: true, force: true }))
   const { databaseUrl } = server.application.config
   const own = { ...settings, ROLE: 'api', PORT: '0', DATABASE_URL: databaseUrl!, DATA_DIR: dataDirectory }
-  const application = await createApplication(readConfig(own), { log: server.application.log, runtime })
+  const application = await createApplication(changeConfig(readConfig(own), config), {
+    log: server.application.log,
+    runtime,
+  })
   cleanup.defer(() => application.close())
   const app = await buildServer(application)
   cleanup.defer(async () => {

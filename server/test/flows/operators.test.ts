@@ -420,7 +420,7 @@ test('invalid settings: exit code 1 and the name of the setting, without a stack
 test('beside a running server with the embedded database: reads its data and leaves it running', async () => {
   const dataDirectory = await createDataDirectory()
   onTestFinished(() => removeDataDirectory(dataDirectory))
-  const settings = { DATA_DIR: dataDirectory, DRAIN_DELAY: '0' }
+  const settings = { DATA_DIR: dataDirectory, DRAIN_DELAY: '0s' }
   const running = spawnServer(settings)
   onTestFinished(async () => {
     running.child.kill('SIGTERM')

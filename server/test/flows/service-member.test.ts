@@ -77,7 +77,8 @@ test('an unproven service member deploys where an unproven person cannot', async
 test('behind a proxy, the forwarded address counts at sign-in, on each request and on the cached ones', async () => {
   server = await startTestServer({
     worker: false,
-    settings: { TRUST_PROXY: 'loopback', PUBLIC_RATE_LIMIT: '10000' },
+    settings: { TRUST_PROXY: 'loopback' },
+    config: { networkLimits: { requestsPerMinute: 10_000 } },
   })
   const owner = await registerClient(server.url)
   const service = await createService(owner, { allowed_networks: ['10.0.0.0/8', '2001:db8::/32'] })
@@ -119,7 +120,8 @@ test('without a trusted proxy, a forwarded address counts for nothing', async ()
 test('ten wrong passwords lock the account for others, not for its own networks', async () => {
   server = await startTestServer({
     worker: false,
-    settings: { TRUST_PROXY: 'loopback', PUBLIC_RATE_LIMIT: '10000' },
+    settings: { TRUST_PROXY: 'loopback' },
+    config: { networkLimits: { requestsPerMinute: 10_000 } },
   })
   const service = await createService(await registerClient(server.url), { allowed_networks: ['10.0.0.0/8'] })
   const guess = { ...service, password: 'a wrong guess' }

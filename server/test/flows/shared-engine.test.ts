@@ -17,7 +17,7 @@ let id: string
 const log: { event: 'arrived' | 'sent'; userId: number; request: AdmissionRequest }[] = []
 
 beforeAll(async () => {
-  server = await startTestServer({ settings: { LOCAL_PARALLEL_SEQUENCES: '2' } })
+  server = await startTestServer({ settings: { ENGINE_MAX_SEQUENCES: '2' } })
   const owner = await registerClient(server.url)
   const others = ['viewer', 'member', 'member', 'admin'] as const
   members = [owner, ...(await Promise.all(others.map((role) => joinClient(server, owner, role))))]

@@ -15,7 +15,7 @@ let server: TestServer
 let client: Client
 beforeAll(async () => {
   engine = await startRecordingEngine()
-  const settings = { PUBLIC_URL: 'https://berth.example.com', INFERENCE_BODY_LIMIT: '20000' }
+  const settings = { PUBLIC_URL: 'https://berth.example.com', INFERENCE_BODY_LIMIT: '20000B' }
   server = await startTestServer({ runtime: createScriptedRuntime(engine.url), settings })
   client = await registerClient(server.url)
   const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })

@@ -9,11 +9,8 @@ const limit = 3
 let server: SsoServer
 beforeAll(async () => {
   server = await startSsoServer({
-    settings: {
-      TRUST_PROXY: 'loopback',
-      REGISTRATION_RATE_LIMIT: String(limit),
-      PUBLIC_RATE_LIMIT: String(limit),
-    },
+    settings: { TRUST_PROXY: 'loopback' },
+    config: { networkLimits: { registrationsPerHour: limit, requestsPerMinute: limit } },
   })
 })
 afterAll(() => server.close())

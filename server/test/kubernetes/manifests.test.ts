@@ -113,14 +113,14 @@ describe('manifests', () => {
     )
     const settings = { ...find('ConfigMap', 'berth-settings').data, ...Object.fromEntries(changes) }
     expect(settingNames).toEqual(expect.arrayContaining(Object.keys(settings)))
-    const { kubernetes, instanceTypesFile, billing } = readConfig({
+    const { kubernetes, instanceTypesFile } = readConfig({
       ...settings,
       ROLE: 'api',
       DATABASE_URL: 'postgres://berth:secret@database/berth',
       SECRET_KEY: 'x'.repeat(32),
       MAIL_URL: 'smtp://mail.example.com',
     })
-    const known = readInstanceTypesFile(instanceTypesFile, billing.currency).map(({ name }) => name)
+    const known = readInstanceTypesFile(instanceTypesFile).map(({ name }) => name)
     expect(known).toEqual(expect.arrayContaining(kubernetes!.instanceTypes!))
   })
 

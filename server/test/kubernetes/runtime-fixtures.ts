@@ -9,11 +9,10 @@ export function openRuntime(api: Pick<KubernetesApi, 'kubeconfig'>): Promise<Mod
     namespace: 'berth',
     kubeconfig: api.kubeconfig,
     catalogDirectory: fileURLToPath(new URL('../../../catalog', import.meta.url)),
-    region: 'eu',
     instanceTypes: [
       {
         name: 'l4-x1',
-        region: 'here',
+        region: 'eu',
         vendor: 'nvidia',
         gpuModel: 'NVIDIA L4',
         gpuCount: 1,

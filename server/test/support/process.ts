@@ -41,7 +41,7 @@ export function spawnServer(settings: Record<string, string>, args: string[] = [
     env: {
       ...childEnvironment(),
       PORT: '0',
-      WORKER_PORT: '0',
+      ...(settings['ROLE'] === 'worker' ? { METRICS_PORT: '0' } : {}),
       BILLING_TRIAL_MAX_ACTIVE: '1000',
       ...settings,
     },

@@ -11,6 +11,8 @@ import { createLog } from '../../src/base/log.ts'
 import { buildServer } from '../../src/process/server.ts'
 import { startWorker } from '../../src/process/worker.ts'
 import { administer } from './administer-database.ts'
+import { changeConfig } from './change-config.ts'
+import type { ConfigChanges } from './change-config.ts'
 import { createTestDatabase } from './database.ts'
 
 export interface TestServer {
@@ -27,27 +29,30 @@ export interface TestServer {
 export interface TestServerOptions extends Omit<Overrides, 'log'> {
   /** Settings in addition to the defaults of test servers */
   settings?: Record<string, string> | undefined
+  /** Values that no setting has */
+  config?: ConfigChanges | undefined
   /** false to start no worker, so that deployments stay `requested` */
   worker?: boolean | undefined
 }
 
 /** Starts a complete server on a free loopback port, with its own database and DATA_DIR. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
-  const { settings, worker: withWorker = true, ...overrides } = options
+  const { settings, config: changes = {}, worker: withWorker = true, ...overrides } = options
   const database = await createTestDatabase('migrated')
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-server-'))
   const logs: string[] = []
   const log = createLog({ level: 'debug' }, (line) => void logs.push(line))
-  const config = readConfig({
+  const read = readConfig({
     PORT: '0',
     DATABASE_URL: database.url,
     DATA_DIR: dataDirectory,
     BILLING_TRIAL_MAX_ACTIVE: '10000',
     ...settings,
   })
-  config.passwordHashing = { memoryCost: 1024, timeCost: 1 }
+  read.passwordHashing = { memoryCost: 1024, timeCost: 1 }
   // Nobody sends emails then.
-  if (!withWorker) config.mail.patienceMilliseconds = 0
+  if (!withWorker) read.mail.patienceMilliseconds = 0
+  const config = changeConfig(read, changes)
   // The copied database has the shipped catalog.
   if (config.hasOwnCatalog) await administer(database.url, 'DELETE FROM deployable_models')
   const keepsCatalog = !config.hasOwnCatalog && config.databaseUrl === database.url

@@ -32,9 +32,10 @@ describe.each(['2.12.0', '4.1.0'])('Xinference %s', (version) => {
       settings: {
         ...(isNewest ? { ENGINE_SERVER_URL: `http://${shared.address}` } : {}),
         RUNTIME: 'xinference',
-        XINFERENCE_URLS: simulator.url,
-        XINFERENCE_USERNAME: user.username,
-        XINFERENCE_PASSWORD: user.password,
+        XINFERENCE_URLS: simulator.url.replace(
+          '//',
+          `//${user.username}:${encodeURIComponent(user.password)}@`,
+        ),
         BILLING_TRIAL_MAX_ACTIVE: '100',
       },
     })

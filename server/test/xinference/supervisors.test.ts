@@ -61,7 +61,7 @@ describe('sign-in', () => {
     await expect(wrong.listOffers()).rejects.toThrow("rejected Berth's user")
     expect(simulator.tokens.counts.signIns).toBe(1)
     const none = await openRuntime([simulator])
-    await expect(none.listOffers()).rejects.toThrow('requires a sign-in. Set XINFERENCE_USERNAME')
+    await expect(none.listOffers()).rejects.toThrow('requires a sign-in. Add user and password')
   })
 })
 

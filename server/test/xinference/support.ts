@@ -1,6 +1,9 @@
 import { onTestFinished, vi } from 'vitest'
 import { createXinferenceRuntime } from '../../src/adapters/model-runtime/xinference/runtime.ts'
-import type { XinferenceSettings } from '../../src/adapters/model-runtime/xinference/settings.ts'
+import type {
+  SupervisorAddress,
+  XinferenceSettings,
+} from '../../src/adapters/model-runtime/xinference/settings.ts'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import type { ModelVariant } from '../../src/ports/model-variant.ts'
 import { startXinferenceSimulator } from './simulator/simulator.ts'
@@ -24,11 +27,10 @@ export async function openSimulator(options: SimulatorOptions = {}): Promise<Xin
 
 export async function openRuntime(
   supervisors: { url: string }[],
-  changes: Partial<XinferenceSettings> = {},
+  { credentials = null, ...changes }: Partial<XinferenceSettings & SupervisorAddress> = {},
 ): Promise<ModelRuntime> {
   const runtime = await createXinferenceRuntime({
-    supervisors: supervisors.map(({ url }) => url),
-    credentials: null,
+    supervisors: supervisors.map(({ url }) => ({ origin: url, credentials })),
     gpuMemoryShare: 0.9,
     instanceTypes: [],
     uploads: null,

@@ -9,14 +9,12 @@ declare module '../../jobs/queue.ts' {
   }
 }
 
-const day = 24 * 3_600_000
-
 export function auditJobs({ db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>): Job[] {
   return [
     {
       name: 'delete-expired-actions',
       cron: '47 3 * * *',
-      run: () => deleteExpiredActions(db, new Date(clock().getTime() - config.auditRetentionDays * day)),
+      run: () => deleteExpiredActions(db, new Date(clock().getTime() - config.auditRetentionMilliseconds)),
     },
   ]
 }

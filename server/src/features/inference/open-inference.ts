@@ -52,7 +52,7 @@ export async function openInference(
   const abortedRequests = countAbortedRequests(deps.log)
   const engineTotals = new EngineTotals(deps.log)
   const statistics = new StatisticsRecorder(deps)
-  const waking = new Waking(deps, limits.queued)
+  const waking = new Waking(deps, limits.queuedPerUser)
   const following = followTargets({ ...deps, inference: { targets } }, admission)
   const reports = reportInFlight(deps, admission, waking)
   const samples = sampleLoads(statistics, admission, waking)

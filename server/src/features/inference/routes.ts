@@ -117,7 +117,7 @@ function sendErrorsAs(format: ErrorFormat) {
 function addProtocol(app: App, deps: InferDeps, protocol: Protocol, parse: RawBodyParser): void {
   const { path, description, errors } = protocol
   const { operationId, summary, request: body, response, events } = description
-  const ways = listWays(protocol, deps.config)
+  const ways = listWays(protocol, deps.config.mediaDomains)
   const access = { permission: 'useOwnDeployments', anyOrganization: true } as const
   app.post(
     path,

@@ -72,7 +72,7 @@ describe('mistakes are reported with their line', () => {
     [
       'another currency',
       general.replace('usd', 'eur'),
-      /prices\[0\].currency: must be BILLING_CURRENCY, which is usd/,
+      /prices\[0\].currency: must be usd, the currency of the instance type file/,
     ],
     ['half an hour', general.replace('00:00:00Z', '00:30:00Z'), /valid_from: must be a whole hour/],
     ['a time without a zone', general.replace('00:00:00Z', '00:00:00'), /valid_from: must be a UTC time/],

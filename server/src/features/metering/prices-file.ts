@@ -68,7 +68,7 @@ export function readPricesFile(path: string, currency: string): Price[] {
         mistakes.push({ path: ['prices', index], message })
       }
       if (price.currency !== currency) {
-        const message = `must be BILLING_CURRENCY, which is ${currency}`
+        const message = `must be ${currency}, the currency of the instance type file`
         mistakes.push({ path: ['prices', index, 'currency'], message })
       }
       prices.push({ price, index })

@@ -12,8 +12,7 @@ type Deps = Pick<Services, 'runtime' | 'clock' | 'config' | 'prices'>
 /** The capacity of an engine that shares a host with others, unless the runtime has its own. */
 const defaultSharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSequences: 4 }
 
-/** The settings of a runtime's own capacity: only the local one has some. */
-const sharedSettings = { context: 'LOCAL_CONTEXT_TOKENS', sequences: 'LOCAL_PARALLEL_SEQUENCES' }
+const settings = { context: 'ENGINE_MAX_CONTEXT', sequences: 'ENGINE_MAX_SEQUENCES' }
 
 /**
  * Chooses the instance type for a variant with its adapters from the runtime's current offers and prices.
@@ -46,18 +45,15 @@ export async function readRules(
   { runtime, config }: Pick<Deps, 'runtime' | 'config'>,
   minimums: CapacityMinimums = noMinimums,
 ): Promise<SelectionRules> {
-  const { maxContextTokens, maxSequences } = config.engineLimits
+  const { maxContextTokens, maxSequences } = config.engines
   return {
     engines: runtime.engines,
     ceilings: {
       contextTokens: maxContextTokens,
-      parallelSequences: maxSequences,
-      settings: { context: 'ENGINE_MAX_CONTEXT', sequences: 'ENGINE_MAX_SEQUENCES' },
+      parallelSequences: maxSequences ?? Infinity,
+      settings,
     },
-    shared:
-      runtime.sharedCapacity === null
-        ? defaultSharedCapacity
-        : { ...runtime.sharedCapacity, settings: sharedSettings },
+    shared: runtime.sharedCapacity === null ? defaultSharedCapacity : { ...runtime.sharedCapacity, settings },
     minimums,
     availability: await runtime.readAvailability?.(),
   }

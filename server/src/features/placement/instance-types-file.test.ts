@@ -23,10 +23,10 @@ gpus:
       - { name: l4-x2, gpu_count: 2, region: default, price_per_hour: "1.6" }
 `
 
-async function read(content: string, currency = 'usd') {
+async function read(content: string) {
   const path = join(folder, 'instance-types.yaml')
   await writeFile(path, content)
-  return readInstanceTypesFile(path, currency)
+  return readInstanceTypesFile(path)
 }
 
 test('each type inherits the facts of its GPU', async () => {
@@ -48,7 +48,7 @@ test('each type inherits the facts of its GPU', async () => {
 
 test('the shipped file has eight GPUs in four sizes each', () => {
   const path = resolve(import.meta.dirname, '../../../../catalog/instance-types.yaml')
-  const types = readInstanceTypesFile(path, 'usd')
+  const types = readInstanceTypesFile(path)
   const models = Map.groupBy(types, ({ gpuModel }) => gpuModel)
   expect([...models.keys()].map((model) => model.replace('NVIDIA ', ''))).toEqual([
     'T4',
@@ -64,20 +64,16 @@ test('the shipped file has eight GPUs in four sizes each', () => {
 })
 
 test('every mistake is reported at once, with its line', async () => {
-  const bad = good
-    .replace('currency: usd', 'currency: eur')
-    .replace('l4-x2, gpu_count: 2', 'l4-x1, gpu_count: 2')
-    .concat(
-      `  - { model: T4, vendor: nvidia, usable_gib: 0, types: [{ name: T 4, gpu_count: 1.5, region: r, price_per_hour: 1 }] }
+  const bad = good.replace('l4-x2, gpu_count: 2', 'l4-x1, gpu_count: 2').concat(
+    `  - { model: T4, vendor: nvidia, usable_gib: 0, types: [{ name: T 4, gpu_count: 1.5, region: r, price_per_hour: 1 }] }
   - { model: M4, vendor: apple, usable_gib: 16, compute_capability: 9, color: red, types: [] }
 `,
-    )
+  )
   const message = await read(bad).then(
     () => '',
     (error: Error) => error.message,
   )
   for (const part of [
-    'line 1, currency: must match BILLING_CURRENCY, which is usd',
     'line 11, gpus[0].types[1].name: duplicate name l4-x1',
     'line 12, gpus[1].usable_gib: ',
     'line 12, gpus[1].types[0].name: must be a lowercase slug such as l4-x2',
@@ -107,7 +103,7 @@ test.each([
 })
 
 test('a missing file is reported by its path', () => {
-  expect(() => readInstanceTypesFile('/nowhere/types.yaml', 'usd')).toThrow(
+  expect(() => readInstanceTypesFile('/nowhere/types.yaml')).toThrow(
     'The instance type file /nowhere/types.yaml could not be read',
   )
 })

@@ -39,21 +39,21 @@ const gpuSchema = z
     message: 'is required for nvidia and not allowed for other vendors',
   })
 
-const documentSchema = z.strictObject({ currency: z.string(), gpus: z.array(z.unknown()) })
+const documentSchema = z.strictObject({
+  currency: z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code such as usd'),
+  gpus: z.array(z.unknown()),
+})
 
 /**
  * Reads and validates an instance type file. Throws one Error that lists every mistake with its line,
- * including a currency other than `currency` and duplicate names.
+ * including duplicate names.
  */
-export function readInstanceTypesFile(path: string, currency: string): InstanceType[] {
+export function readInstanceTypesFile(path: string): InstanceType[] {
   return readYamlFile(path, 'instance type', (content) => {
     const document = documentSchema.safeParse(content)
     if (!document.success) return { value: [], mistakes: toMistakes(document.error, []) }
     const value: InstanceType[] = []
     const mistakes: Mistake[] = []
-    if (document.data.currency !== currency) {
-      mistakes.push({ path: ['currency'], message: `must match BILLING_CURRENCY, which is ${currency}` })
-    }
     const names = new Set<string>()
     for (const [index, entry] of document.data.gpus.entries()) {
       const parsed = gpuSchema.safeParse(entry)

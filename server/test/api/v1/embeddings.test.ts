@@ -103,27 +103,6 @@ test.each([[1, 2, 3], [[464, 286], [290]], '[ [\n 7, 8]]', '[[[[5'])(
   },
 )
 
-test('EMBEDDING_TOKEN_IDS=allowed: token ids reach engines, which read them as those of the model', async () => {
-  const settings = { EMBEDDING_TOKEN_IDS: 'allowed' }
-  const allowing = await startTestServer({ settings })
-  try {
-    const client = await registerClient(allowing.url)
-    const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny-embedding' }))
-      .body
-    await waitForStatus(client, id, 'running')
-    for (const [input, count] of [
-      [[1, 2, 3], 1],
-      [[[464, 286], [290]], 2],
-    ] as const) {
-      const answer = await client.post(path, { model: id, input })
-      expect(answer.status, JSON.stringify(answer.body)).toBe(200)
-      expect(answer.body.data).toHaveLength(count)
-    }
-  } finally {
-    await allowing.close()
-  }
-})
-
 test('POST /v1/embeddings: texts that look like token ids are texts', async () => {
   const input = ['[1]', '1', '[[2']
   const answer = await client.post('/v1/embeddings', { model: 'berth-tiny-embedding', input })

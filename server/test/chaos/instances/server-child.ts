@@ -5,9 +5,14 @@ import { createLog } from '../../../src/base/log.ts'
 import { buildServer } from '../../../src/process/server.ts'
 import { startWorker } from '../../../src/process/worker.ts'
 import { createApplication } from '../../../src/wiring/create-application.ts'
+import { changeConfig } from '../../support/change-config.ts'
 import { openRemoteRuntime } from './remote-runtime.ts'
 
-const application = await createApplication(readConfig(process.env), {
+const config = changeConfig(readConfig(process.env), {
+  scaleDownMilliseconds: 4_000,
+  inference: { limits: { queuedPerUser: 2_000, queueMilliseconds: 120_000 } },
+})
+const application = await createApplication(config, {
   log: createLog({ level: 'warn' }, (line) => void process.stdout.write(line)),
   clock: () => new Date(),
   runtime: openRemoteRuntime(process.env['HARDWARE_URL']!),

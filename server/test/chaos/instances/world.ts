@@ -67,7 +67,6 @@ export async function openWorld(
     const settings = {
       ROLE: role,
       PORT: String(port),
-      WORKER_PORT: '0',
       DATABASE_URL: database.url,
       DATABASE_POOL_SIZE: '6',
       DATA_DIR: folder,
@@ -75,10 +74,7 @@ export async function openWorld(
       HARDWARE_URL: hardware.url,
       BILLING_TRIAL_CREDIT: '100000',
       BILLING_TRIAL_MAX_ACTIVE: '1000',
-      SCALE_DOWN_SECONDS: '4',
-      WAKE_PATIENCE: '120',
-      INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: '2000',
-      INFERENCE_QUEUE_TIMEOUT_MS: '120000',
+      WAKE_PATIENCE: '2m',
       FAST_TIME_FACTOR: String(factor),
       FAST_TIME_EPOCH: String(time.epoch),
     }

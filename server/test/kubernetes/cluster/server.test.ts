@@ -71,8 +71,8 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
         KUBECONFIG: testBed.cluster.kubeconfig,
         KUBERNETES_NAMESPACE: testBed.cluster.namespace,
         KUBERNETES_ENGINE_ADDRESS: testBed.kubelet.serviceUrl,
-        KUBERNETES_CAPACITY_WAIT: '1',
       },
+      config: { kubernetes: { capacityWaitMs: 1_000 } },
     })
     client = await registerClient(server.url)
   })

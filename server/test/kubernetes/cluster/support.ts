@@ -41,7 +41,6 @@ export async function openTestBed(): Promise<TestBed> {
       namespace: cluster.namespace,
       kubeconfig: cluster.kubeconfig,
       catalogDirectory: tmpdir(),
-      region: null,
       instanceTypes: makeInstanceTypes(cluster.namespace),
       gpusPerNode: 8,
       gpuMemoryShare: 0.9,

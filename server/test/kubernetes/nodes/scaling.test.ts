@@ -11,7 +11,7 @@ describe.skipIf(nodeCommand === undefined)('instances on real nodes', () => {
   let server: NodeServer
   beforeAll(async () => {
     testBed = await openNodeTestBed()
-    server = await startNodeServer(testBed, { SCALE_DOWN_SECONDS: '10' })
+    server = await startNodeServer(testBed, {}, undefined, { scaleDownMilliseconds: 10_000 })
   })
   afterAll(async () => {
     for (const node of testBed?.nodes ?? []) await testBed.runOnNode(node, thaw).catch(() => {})

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, vi } from 'vitest'
+import type { ConfigChanges } from '../../support/change-config.ts'
 import { registerClient } from '../../support/client.ts'
 import type { Answer, Client } from '../../support/client.ts'
 import { waitForStatus } from '../../support/deployments.ts'
@@ -53,7 +54,7 @@ export async function configureServer(
     KUBERNETES_NAMESPACE: cluster.namespace,
     KUBERNETES_ENGINE_ADDRESS: proxy.serviceUrl,
     KUBERNETES_LLAMACPP_IMAGE: engineImage,
-    KUBERNETES_MODEL_CACHE: 'emptydir:64Mi',
+    KUBERNETES_MODEL_CACHE: 'emptydir:64MiB',
   }
 }
 
@@ -64,10 +65,11 @@ export async function startNodeServer(
   testBed: NodeTestBed,
   settings: Record<string, string> = {},
   nodeSelector?: Record<string, string>,
+  config?: ConfigChanges,
 ): Promise<NodeServer> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-nodes-'))
   const configured = await configureServer(testBed, folder, nodeSelector)
-  const server = await startTestServer({ settings: { ...configured, ...settings } })
+  const server = await startTestServer({ settings: { ...configured, ...settings }, config })
   const client = await registerClient(server.url)
   const read: NodeServer['read'] = async (id) => (await client.get(`${path}/${id}`)).body
   const chat: NodeServer['chat'] = (model, body = {}) =>

@@ -114,8 +114,8 @@ describe.skipIf(nodeCommand === undefined)('sleep on real nodes', () => {
         CATALOG_FILE,
         HF_ENDPOINT: hub.url,
         KUBERNETES_VLLM_IMAGE: vllmImage,
-        KUBERNETES_MODEL_CACHE: 'emptydir:1Gi',
-        WAKE_PATIENCE: String(vllmPatience.timeout / 1000),
+        KUBERNETES_MODEL_CACHE: 'emptydir:1GiB',
+        WAKE_PATIENCE: `${vllmPatience.timeout / 1000}s`,
       }
       const server = await startNodeServer(testBed, settings, nodeSelector)
       onTestFinished(() => server.close())

@@ -67,7 +67,6 @@ export async function openNodeTestBed(): Promise<NodeTestBed> {
     namespace: cluster.namespace,
     kubeconfig: cluster.kubeconfig,
     catalogDirectory,
-    region: null,
     instanceTypes: makeInstanceTypes(cluster.namespace),
     gpusPerNode: 8,
     gpuMemoryShare: 0.9,

@@ -16,11 +16,9 @@ describe.skipIf(!(major >= 3))('a real Xinference that requires a sign-in', () =
   afterAll(() => cluster?.close())
 
   async function listOffers(credentials: typeof admin | null) {
-    const supervisors = [cluster.url]
     const logger = { info() {}, warn() {} }
     const runtime = await createXinferenceRuntime({
-      supervisors,
-      credentials,
+      supervisors: [{ origin: cluster.url, credentials }],
       instanceTypes: [],
       uploads: null,
       gpuMemoryShare: 0.9,
@@ -33,8 +31,8 @@ describe.skipIf(!(major >= 3))('a real Xinference that requires a sign-in', () =
     }
   }
 
-  test('before the setup and without a user: the message names the settings', async () => {
-    await expect(listOffers(null)).rejects.toThrow(/requires a sign-in.*XINFERENCE_USERNAME/)
+  test('before the setup and without a user: the message names the setting', async () => {
+    await expect(listOffers(null)).rejects.toThrow(/requires a sign-in.*XINFERENCE_URLS/)
     await expect(listOffers(admin)).rejects.toThrow(/rejected Berth's user name or password/)
   })
 

@@ -29,9 +29,9 @@ beforeAll(async () => {
     settings: {
       RUNTIME: 'xinference',
       XINFERENCE_URLS: cluster.url,
-      XINFERENCE_UPLOADS_FOLDER: join(cluster.folder, 'uploads'),
       ENGINE_SERVER_URL: `http://${shared.address}`,
     },
+    config: { xinference: { uploadsFolder: join(cluster.folder, 'uploads') } },
   })
   chatFile = await readFile(join(cluster.folder, 'weights/berth-tiny.gguf'))
   embeddingFile = await readFile(join(cluster.folder, 'weights/berth-tiny-embedding.gguf'))

@@ -31,8 +31,7 @@ describe('a real Xinference', () => {
     await cluster.register('LLM', describeChatModel(cluster.folder, 'berth-broken', 'broken.gguf'))
     await cluster.register('embedding', describeEmbeddingModel(cluster.folder))
     const settings = {
-      supervisors: [cluster.url],
-      credentials: null,
+      supervisors: [{ origin: cluster.url, credentials: null }],
       instanceTypes: [],
       gpuMemoryShare: 0.9,
       uploads: null,

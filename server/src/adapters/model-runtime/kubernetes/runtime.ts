@@ -74,7 +74,7 @@ function listOffers(settings: KubernetesRuntimeSettings): InstanceOffer[] {
     available.map(({ name, region }) => ({
       instanceType: name,
       formats: engineFormats,
-      region: settings.region ?? region,
+      region,
     })),
     settings.gpuMemoryShare,
   )
@@ -96,7 +96,7 @@ async function provision(context: KubernetesContext, spec: EngineSpec): Promise<
     instance: {
       ...describeInstance(pods, planned.type.gpuModel),
       clusterId: `kubernetes/${settings.namespace}`,
-      region: settings.region ?? planned.type.region,
+      region: planned.type.region,
       startedAt: scheduling.at,
     },
   }

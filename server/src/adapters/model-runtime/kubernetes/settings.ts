@@ -10,8 +10,6 @@ export interface KubernetesRuntimeSettings {
   namespace: string
   /** Path of a kubeconfig file; null uses the service account of the server's pod */
   kubeconfig: string | null
-  /** Region that engines report; null uses the instance type's region */
-  region: string | null
   /** Instance types that the cluster offers */
   instanceTypes: readonly InstanceType[]
   /** Maximum GPUs of one node. Larger engines run on several nodes in a LeaderWorkerSet */

@@ -17,10 +17,10 @@ export interface RetrySettings {
   idleTimeoutMs: number
 }
 
-/** Of an engine, unless `LOCAL_STATE_CACHE_MIB` is set */
+/** Memory of an engine for states of conversations without a sequence */
 export const defaultStateCacheBytes = 128 * 2 ** 20
 
-/** How many engines are busy at the same time, unless `LOCAL_EXPECTED_ENGINES` is set */
+/** How many engines are expected to be busy at the same time */
 export const defaultExpectedEngines = 2
 
 /** Settings of the runtime that runs engines as processes on this host. */
@@ -46,12 +46,9 @@ export interface LocalRuntimeSettings {
    * Memory for all engines in bytes, without NVIDIA GPUs; default: the container's limit or the host's memory
    */
   memoryBytes?: number | undefined
-  /**
-   * `LOCAL_STATE_CACHE_MIB`: memory of an engine for states of conversations without a sequence; default 128
-   * MiB
-   */
+  /** Memory of an engine for states of conversations without a sequence; default 128 MiB */
   stateCacheBytes?: number | undefined
-  /** `WEIGHTS_MAX_BYTES`: limit of the weight cache; null for the disk except a tenth */
+  /** `WEIGHTS_LIMIT`: limit of the weight cache; null for the disk except a tenth */
   maxWeightBytes?: number | null | undefined
   /** `LLAMA_SERVER_COMMAND`: runs GGUF files instead of Berth's own engine; null for that */
   llamaServerCommand?: Command | null | undefined

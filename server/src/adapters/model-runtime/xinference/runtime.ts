@@ -39,7 +39,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     bodyTimeout: 15_000,
     maxResponseSize: maxResponseBytes,
   })
-  const supervisors = settings.supervisors.map((origin) => openSupervisor(origin, agent, settings))
+  const supervisors = settings.supervisors.map((address) => openSupervisor(address, agent, settings))
   const listed = new Map(supervisors.map((supervisor) => [supervisor, new ListedModels(supervisor)]))
   const context: XinferenceContext = {
     settings,

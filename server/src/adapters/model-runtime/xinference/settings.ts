@@ -9,12 +9,16 @@ export interface UploadSettings {
   folder: string
 }
 
+/** A supervisor, such as `http://10.0.0.5:9997`, and Berth's user there; null without a sign-in */
+export interface SupervisorAddress {
+  origin: string
+  credentials: { username: string; password: string } | null
+}
+
 /** Settings of the runtime that launches models on Xinference clusters. */
 export interface XinferenceSettings {
-  /** URLs of the supervisors, one per cluster, such as `http://10.0.0.5:9997` */
-  supervisors: string[]
-  /** Berth's user on all supervisors; null if they require no sign-in */
-  credentials: { username: string; password: string } | null
+  /** The supervisors, one per cluster */
+  supervisors: readonly SupervisorAddress[]
   /** Instance types from the file, used to name the GPUs that match them */
   instanceTypes: readonly InstanceType[]
   /** Share of each GPU's memory that engines may use, above 0 and at most 1 */

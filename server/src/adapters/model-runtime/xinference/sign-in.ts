@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SupervisorError } from './errors.ts'
+import type { SupervisorAddress } from './settings.ts'
 import type { SupervisorResponse, SupervisorRequest } from './http.ts'
-import type { XinferenceSettings } from './settings.ts'
 
 /** Berth's sign-in at one supervisor. Tokens are kept only in memory. */
 export interface SignIn {
@@ -39,7 +39,7 @@ const pauseAfterBan = minute
 /** Opens no connection itself; `send` sends a request without a sign-in. */
 export function createSignIn(
   clusterId: string,
-  credentials: XinferenceSettings['credentials'],
+  credentials: SupervisorAddress['credentials'],
   timeoutMs: number,
   send: (request: SupervisorRequest) => Promise<SupervisorResponse>,
 ): SignIn {
@@ -67,7 +67,7 @@ export function createSignIn(
     if (credentials === null) {
       if (!state.success) return { header: null, refreshToken: null, renewAt: Infinity }
       throw refuse(
-        `${clusterId} requires a sign-in. Set XINFERENCE_USERNAME and XINFERENCE_PASSWORD`,
+        `${clusterId} requires a sign-in. Add user and password to its address in XINFERENCE_URLS`,
         pauseAfterRefusal,
       )
     }

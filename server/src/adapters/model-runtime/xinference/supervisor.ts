@@ -7,7 +7,7 @@ import { sendRequest } from './http.ts'
 import { nameAddress } from './names.ts'
 import type { SupervisorResponse, SupervisorRequest } from './http.ts'
 import { createSignIn } from './sign-in.ts'
-import type { XinferenceSettings } from './settings.ts'
+import type { SupervisorAddress, XinferenceSettings } from './settings.ts'
 
 /** The instance of a model, with a status such as CREATING, READY or ERROR. */
 export interface ModelInstance {
@@ -58,10 +58,14 @@ const settleSeconds = 20
 const oldestVersion = [2, 12] as const
 
 /** Opens no connection itself. */
-export function openSupervisor(origin: string, agent: Agent, settings: XinferenceSettings): Supervisor {
+export function openSupervisor(
+  { origin, credentials }: SupervisorAddress,
+  agent: Agent,
+  settings: XinferenceSettings,
+): Supervisor {
   const clusterId = nameAddress('xinference', origin)
   const timeout = settings.responseTimeoutMs ?? 15_000
-  const signIn = createSignIn(clusterId, settings.credentials, timeout, (plain) =>
+  const signIn = createSignIn(clusterId, credentials, timeout, (plain) =>
     sendRequest(agent, { origin, clusterId }, plain),
   )
 

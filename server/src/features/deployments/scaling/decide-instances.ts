@@ -52,7 +52,7 @@ export interface ScalingDecision {
   reason: ScalingReason
 }
 
-/** The default of `SCALE_DOWN_SECONDS`. */
+/** How long the load must ask for fewer instances before one is released */
 const defaultScaleDownMilliseconds = 300_000
 const firstRetryMilliseconds = 10_000
 const lastRetryMilliseconds = 300_000

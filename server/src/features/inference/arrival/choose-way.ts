@@ -2,7 +2,7 @@ import { ApplicationError } from '../../../base/errors.ts'
 import { createRequestReader } from './request-body.ts'
 import type { InferenceRequest, RequestReader } from './request-body.ts'
 import { refuseField } from '../protocols/fields.ts'
-import type { Protocol, RequestRules, Translation } from '../protocols/protocol.ts'
+import type { Protocol, Translation } from '../protocols/protocol.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 
 /** One way to serve the requests of a route: as they are, or by another route of the engine. */
@@ -15,12 +15,15 @@ export interface Way {
   readonly translate: Translation['translate'] | null
 }
 
-/** Returns the ways to serve a route, the preferred one first. */
-export function listWays(protocol: Protocol, rules?: RequestRules): readonly [Way, ...Way[]] {
-  const asItIs = { protocol, read: createRequestReader(protocol, rules), translate: null }
+/**
+ * Returns the ways to serve a route, the preferred one first. Engines may fetch media from the hosts in
+ * `mediaDomains`.
+ */
+export function listWays(protocol: Protocol, mediaDomains?: ReadonlySet<string>): readonly [Way, ...Way[]] {
+  const asItIs = { protocol, read: createRequestReader(protocol, mediaDomains), translate: null }
   const translated = protocol.translations.map(({ via, translate }) => ({
     protocol: serveVia(protocol, via),
-    read: createRequestReader(via, rules),
+    read: createRequestReader(via, mediaDomains),
     translate,
   }))
   const [first, ...others] = translated

@@ -9,7 +9,7 @@ import type { MeaningfulField } from '../../../ports/runtime-engine.ts'
 import { editBytes, editText, startOfMembers } from '../protocols/body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from '../protocols/body-edits.ts'
 import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
-import type { MemberValues, Protocol, RequestRules } from '../protocols/protocol.ts'
+import type { MemberValues, Protocol } from '../protocols/protocol.ts'
 
 /** What the gateway knows about a request. All other fields are forwarded unread. */
 export interface InferenceRequest {
@@ -75,17 +75,18 @@ const stepBytes = 64 * 1024
  */
 const maxTextBytes = 12 * 1024
 
-const strictest: RequestRules = { mediaDomains: new Set(), allowsTokenIds: false }
-
-/** Returns the reader for a protocol. */
-export function createRequestReader(format: RequestFormat, rules: RequestRules = strictest): RequestReader {
+/** Returns the reader for a protocol. Engines may fetch media from the hosts in `mediaDomains`. */
+export function createRequestReader(
+  format: RequestFormat,
+  mediaDomains: ReadonlySet<string> = new Set(),
+): RequestReader {
   const { members, unparsed = [], messages, outputLimits = [] } = format
   const long = [...unparsed, ...meaningfulFields, ...(messages === undefined ? [] : [messages])]
   const names = memberNames(['model', 'stream', ...ownerFields, ...outputLimits, ...members], long)
   return (bytes, slices) => {
     const body = hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes
     if (body.length > maxWholeBytes) {
-      return readInSlices(body, { names, format, rules }, slices).catch((error: unknown) => {
+      return readInSlices(body, { names, format, mediaDomains }, slices).catch((error: unknown) => {
         freeBuffer(bytes)
         throw error
       })
@@ -95,9 +96,9 @@ export function createRequestReader(format: RequestFormat, rules: RequestRules =
     advance(walk, body.length)
     const kept = body.length < maxTextBytes ? body.toString('latin1') : body
     if (mayHaveMediaUrls(kept, format.media)) {
-      new MediaWalk(body, rules.mediaDomains, format.media).advance(body.length)
+      new MediaWalk(body, mediaDomains, format.media).advance(body.length)
     }
-    return toRequest(walk, kept, { format, rules })
+    return toRequest(walk, kept, format)
   }
 }
 
@@ -109,12 +110,12 @@ function hasByteOrderMark(bytes: Buffer): boolean {
 interface Reading {
   names: MemberNames
   format: RequestFormat
-  rules: RequestRules
+  mediaDomains: ReadonlySet<string>
 }
 
 async function readInSlices(
   body: Buffer,
-  { names, format, rules }: Reading,
+  { names, format, mediaDomains }: Reading,
   slices: TimeSlices,
 ): Promise<InferenceRequest> {
   let checked = 0
@@ -129,10 +130,10 @@ async function readInSlices(
     return hasMedia || seen >= body.length
   })
   if (hasMedia) {
-    const media = new MediaWalk(body, rules.mediaDomains, format.media)
+    const media = new MediaWalk(body, mediaDomains, format.media)
     await slices.run(() => media.advance(media.position + stepBytes))
   }
-  return toRequest(walk, body, { format, rules })
+  return toRequest(walk, body, format)
 }
 
 /** Checks some bytes from the offset `from`, and returns the offset after them. */
@@ -156,7 +157,7 @@ function advance(walk: MemberWalk, to: number): boolean {
 function toRequest(
   { body: bytes, members, isObject }: MemberWalk,
   body: InferenceRequest['body'],
-  { format, rules }: Pick<Reading, 'format' | 'rules'>,
+  format: RequestFormat,
 ): InferenceRequest {
   if (!isObject) throw malformed('The body must be a JSON object.')
   const values = parseMembers(bytes, members, format)
@@ -176,7 +177,7 @@ function toRequest(
     refusedFields: findRefusedFields(bytes, members),
     meaningfulFields: findMeaningfulFields(bytes, members),
     body,
-    edits: toEdits(read, format, rules),
+    edits: toEdits(read, format),
     prefersTranslation: format.prefersTranslation?.(read) ?? false,
     messagesAt: members.findLast(({ name }) => name === format.messages)?.start ?? -1,
   }
@@ -234,11 +235,7 @@ function parseMembers(
 }
 
 /** Replaces each `model`, duplicates included, and makes the changes of the protocol. */
-function toEdits(
-  body: ReadBody,
-  { edit, outputLimits = [] }: RequestFormat,
-  rules: RequestRules,
-): readonly Edit[] {
+function toEdits(body: ReadBody, { edit, outputLimits = [] }: RequestFormat): readonly Edit[] {
   const edits: Edit[] = []
   if (!body.members.some(({ name }) => name === 'cache_salt')) edits.push(addMember(body, writeSalt))
   if (!body.members.some(({ name }) => name === 'lora')) edits.push(addMember(body, writeNewLora))
@@ -251,7 +248,7 @@ function toEdits(
       edits.push({ start, end, text: (target) => (target.sharedWith === null ? null : neutral(target)) })
     }
   }
-  const others = edit(body, rules)
+  const others = edit(body)
   return others.length === 0 ? edits : [...edits, ...others].toSorted((one, other) => one.start - other.start)
 }
 

@@ -12,7 +12,7 @@ import {
   usageBody,
   modelAt,
 } from './openai.ts'
-import type { MainProtocol, RequestRules } from './protocol.ts'
+import type { MainProtocol } from './protocol.ts'
 
 const embeddingsBody = z
   .looseObject({
@@ -53,11 +53,10 @@ const embeddingsResponse = z
 const tokenList = /^\[[\s[]*\d/
 
 /**
- * Refuses token ids, unless the operator allows them. Clients such as LangChain send those of OpenAI's
- * tokenizer by default, which mean other text to this model: the engine would answer with wrong vectors.
+ * Refuses token ids. Clients such as LangChain send those of OpenAI's tokenizer by default, which mean other
+ * text to this model: the engine would answer with wrong vectors.
  */
-function refuseTokens({ bytes, members }: ReadBody, { allowsTokenIds }: RequestRules): Edit[] {
-  if (allowsTokenIds) return []
+function refuseTokens({ bytes, members }: ReadBody): Edit[] {
   for (const { name, start, end } of members) {
     if (name !== 'input' || !tokenList.test(bytes.toString('latin1', start, Math.min(end, start + 64))))
       continue

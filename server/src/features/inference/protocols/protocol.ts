@@ -56,7 +56,7 @@ export interface Protocol {
    * Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The
    * model's name is replaced in any case.
    */
-  readonly edit: (body: ReadBody, rules: RequestRules) => Edit[]
+  readonly edit: (body: ReadBody) => Edit[]
   /** The route of engines that reads the body of a request and counts its prompt; null for none */
   readonly countedAt: '/tokenize' | '/v1/messages/count_tokens' | null
   readonly bodies: BodyFormat
@@ -114,14 +114,6 @@ export interface EventTranslation {
 export interface CallerEvent {
   readonly name: string
   readonly data: JsonObject
-}
-
-/** What the operator lets requests contain. */
-export interface RequestRules {
-  /** Hosts from which engines may fetch media */
-  readonly mediaDomains: ReadonlySet<string>
-  /** Whether texts to embed may be token ids of the model's own tokenizer */
-  readonly allowsTokenIds: boolean
 }
 
 export interface RouteDescription {

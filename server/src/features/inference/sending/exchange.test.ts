@@ -120,8 +120,8 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
   const breakers = createCircuitBreakers()
   const limits = {
     perUser: 9,
-    perDeployment: 9,
-    queued: 9,
+    perInstance: 9,
+    queuedPerUser: 9,
     queueMilliseconds: 1_000,
     turnMilliseconds: 1_000,
   }

@@ -7,8 +7,8 @@ import type { EngineTarget } from '../targets/targets.ts'
 
 const limits = {
   perUser: 4096,
-  perDeployment: 100,
-  queued: 1000,
+  perInstance: 100,
+  queuedPerUser: 1000,
   queueMilliseconds: 1000,
   turnMilliseconds: 1000,
 }
@@ -130,8 +130,35 @@ test('a request that waits for its turn leaves the queue when its caller leaves'
   admission.close()
 })
 
+test('each instance of a deployment has a limit of its own', () => {
+  const admission = new Admission({ ...limits, perInstance: 2 }, createCircuitBreakers())
+  const targets = ['a1', 'a2'].map((instanceId) => ({ ...makeTarget(null), instanceId }))
+  const admitted: string[] = []
+  for (let count = 0; count < 5; count += 1) {
+    const request = makeRequest(targets[0]!, 1, ({ instanceId }) => void admitted.push(instanceId))
+    admission.request({ ...request, targets })
+  }
+  expect(admitted.toSorted()).toEqual(['a1', 'a1', 'a2', 'a2'])
+  expect(admission.queued).toBe(1)
+  admission.close()
+})
+
+test("a full queue of one user leaves room for another user's requests to the same deployment", () => {
+  const admission = new Admission({ ...limits, perInstance: 1, queuedPerUser: 2 }, createCircuitBreakers())
+  const target = { ...makeTarget(null), sharedWith: 'organization' as const }
+  const rejected: number[] = []
+  for (const userId of [1, 1, 1, 1, 1, 2]) {
+    const request = makeRequest(target, userId, () => {})
+    admission.request({ ...request, reject: () => void rejected.push(userId) })
+  }
+  // A user may also have as many waiting as would be in flight at an unshared deployment.
+  expect(rejected).toEqual([1])
+  expect(admission.queued).toBe(4)
+  admission.close()
+})
+
 test('requests in the queue go to a target that was added while they wait', () => {
-  const admission = new Admission({ ...limits, perDeployment: 2 }, createCircuitBreakers())
+  const admission = new Admission({ ...limits, perInstance: 2 }, createCircuitBreakers())
   const target = makeTarget(null)
   const admitted: string[] = []
   for (let count = 0; count < 5; count += 1) {

@@ -1,5 +1,6 @@
 import { RateLimitedError } from '../../../base/errors.ts'
 import type { Viewer } from '../../../base/viewer.ts'
+import type { Config } from '../../../config/config.ts'
 import type { CircuitBreakers } from '../../../gateway/circuit-breakers.ts'
 import { Counts } from './counts.ts'
 import type { ReadonlyCounts } from './counts.ts'
@@ -10,16 +11,7 @@ import type { TurnRequest } from './turns.ts'
 import { WaitingRequests, isShared } from './waiting-requests.ts'
 import type { TargetedRequest } from './waiting-requests.ts'
 
-/** Limits on requests in flight and in the queue. */
-export interface AdmissionLimits {
-  perUser: number
-  perDeployment: number
-  /** Most requests that wait for one deployment */
-  queued: number
-  queueMilliseconds: number
-  /** How long a request may wait for its turn at a shared deployment */
-  turnMilliseconds: number
-}
+export type AdmissionLimits = Config['inference']['limits']
 
 /**
  * Requests in flight for each sequence of an engine: about what a sequence works off before callers give up
@@ -241,10 +233,10 @@ export class Admission {
   #enqueue(request: AdmissionRequest): void {
     const wanted = request.targets[0]!
     const shared = isShared(request)
-    const { queued, turnMilliseconds, queueMilliseconds } = this.#limits
+    const { queuedPerUser, turnMilliseconds, queueMilliseconds } = this.#limits
     // What an unshared deployment has in flight beyond the sequences of its engine waits here.
     const places = shared ? findPlaces(wanted, this.#limits, true) : 0
-    if (this.#waiting.countAhead(request) >= places + queued) {
+    if (this.#waiting.countAhead(request) >= places + queuedPerUser) {
       return request.reject(tooManyRequests(this.#limits))
     }
     this.#waiting.add(request, shared ? turnMilliseconds : queueMilliseconds, () =>
@@ -309,11 +301,11 @@ export class Admission {
  */
 function findPlaces(
   { parallelSequences }: EngineTarget,
-  { perDeployment }: AdmissionLimits,
+  { perInstance }: AdmissionLimits,
   usesEngineQueue: boolean,
 ): number {
   const perSequence = usesEngineQueue ? requestsPerSequence : 1
-  return Math.min(perDeployment, (parallelSequences ?? Infinity) * perSequence)
+  return Math.min(perInstance, (parallelSequences ?? Infinity) * perSequence)
 }
 
 function tooManyRequests({ queueMilliseconds }: AdmissionLimits): RateLimitedError {

@@ -11,7 +11,7 @@ const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 let server: TestServer
 let client: Awaited<ReturnType<typeof registerClient>>
 beforeAll(async () => {
-  server = await startTestServer({ worker: false, settings: { LOCAL_MEMORY_LIMIT: String(64 * 2 ** 30) } })
+  server = await startTestServer({ worker: false, settings: { LOCAL_MEMORY_LIMIT: '64GiB' } })
   client = await registerClient(server.url)
 })
 afterAll(() => server.close())

@@ -36,11 +36,10 @@ let admin: Awaited<ReturnType<typeof registerClient>>
 let stranger: Client
 beforeAll(async () => {
   server = await startTestServer({
-    settings: {
-      UPLOAD_MAX_BYTES: String(maxBytes),
-      UPLOAD_QUOTA_BYTES: String(quotaBytes),
-      MIN_TRANSFER_RATE: '1000',
-      SLOW_TRANSFER_TIMEOUT_MS: '1000',
+    settings: { UPLOAD_QUOTA: `${quotaBytes}B` },
+    config: {
+      uploads: { maxBytes },
+      minimumRate: { bytesPerSecond: 1000, timeoutMilliseconds: 1000 },
     },
   })
   admin = await registerClient(server.url)
@@ -105,7 +104,7 @@ describe('the tus protocol', () => {
     ['a deferred length', { 'upload-defer-length': '1' }, 400, 'malformed_request'],
     ['a length that is no number', { 'upload-length': '1e3' }, 400, 'malformed_request'],
     ['a length of 2^64', { 'upload-length': '18446744073709551616' }, 400, 'malformed_request'],
-    ['UPLOAD_MAX_BYTES', { 'upload-length': String(maxBytes + 1) }, 413, 'upload_too_large'],
+    ['the limit of a file', { 'upload-length': String(maxBytes + 1) }, 413, 'upload_too_large'],
     [
       'a digest that is none',
       { 'upload-length': '1', 'upload-metadata': 'sha256 YWJj' },
@@ -335,7 +334,7 @@ describe('connections that break', () => {
 })
 
 describe('limits and others', () => {
-  test('20 uploads at the same time do not exceed UPLOAD_QUOTA_BYTES', async () => {
+  test('20 uploads at the same time do not exceed UPLOAD_QUOTA', async () => {
     const bytes = 3 * 2 ** 20
     const answers = await Promise.all(Array.from({ length: 20 }, () => announceUpload(admin, bytes)))
     const accepted = answers.filter(({ status }) => status === 201)

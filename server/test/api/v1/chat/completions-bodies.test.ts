@@ -13,18 +13,15 @@ import type { TestServer } from '../../../support/server.ts'
 const path = '/v1/chat/completions'
 const patience = { timeout: 20_000 }
 const mebibyte = 1024 * 1024
-const settings = {
-  INFERENCE_BODY_LIMIT: String(4 * mebibyte),
-  INFERENCE_MAX_BODY_BYTES_PER_USER: String(4 * mebibyte),
-  INFERENCE_MAX_BODY_BYTES_PER_PROCESS: String(7 * mebibyte),
-}
+const settings = { INFERENCE_BODY_LIMIT: '4MiB' }
+const config = { inference: { bodies: { perUser: 4 * mebibyte, perProcess: 7 * mebibyte } } }
 
 let engine: RecordingEngine
 let server: TestServer
 let held: ServerResponse[] = []
 beforeAll(async () => {
   engine = await startRecordingEngine()
-  server = await startTestServer({ runtime: createScriptedRuntime(engine.url), settings })
+  server = await startTestServer({ runtime: createScriptedRuntime(engine.url), settings, config })
 })
 afterEach(() => engine.answer((response) => answerJson(response, '{}')))
 afterAll(async () => {

@@ -16,7 +16,7 @@ let server: TestServer
 let client: Awaited<ReturnType<typeof registerClient>>
 const engines: RecordingEngine[] = []
 beforeAll(async () => {
-  server = await startTestServer({ runtime, settings: { INFERENCE_BODY_LIMIT: String(bodyLimit) } })
+  server = await startTestServer({ runtime, settings: { INFERENCE_BODY_LIMIT: `${bodyLimit}B` } })
   client = await registerClient(server.url)
   for (let count = 0; count < 2; count += 1) engines.push(await startRecordingEngine())
 })

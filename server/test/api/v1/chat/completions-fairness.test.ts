@@ -10,12 +10,8 @@ import type { TestServer } from '../../../support/server.ts'
 
 const path = '/v1/chat/completions'
 const patience = { timeout: 20_000 }
-const settings = {
-  INFERENCE_MAX_IN_FLIGHT_PER_USER: '3',
-  INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: '2',
-  INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: '1',
-  INFERENCE_QUEUE_TIMEOUT_MS: '1500',
-}
+const settings = { INFERENCE_MAX_IN_FLIGHT_PER_USER: '3' }
+const config = { inference: { limits: { perInstance: 2, queuedPerUser: 1, queueMilliseconds: 1_500 } } }
 
 const runtime = createScriptedRuntime()
 let server: TestServer
@@ -23,7 +19,7 @@ const engines: RecordingEngine[] = []
 /** Requests that an engine has not answered yet */
 let held: ServerResponse[] = []
 beforeAll(async () => {
-  server = await startTestServer({ runtime, settings })
+  server = await startTestServer({ runtime, settings, config })
   for (let count = 0; count < 2; count += 1) engines.push(await startRecordingEngine())
 })
 afterEach(async () => {
@@ -58,7 +54,7 @@ async function deployModels(count: number) {
 
 const queued = () => server.application.inference.admission.queued
 
-test('beyond INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT a request is queued; when the queue is full it is a 429 with Retry-After', async () => {
+test('beyond the limit of an instance a request is queued; when the queue of its user is full it is a 429 with Retry-After', async () => {
   engines[0]!.answer(hold)
   const { ask } = await deployModels(1)
   const first = [ask(), ask()]
@@ -75,7 +71,7 @@ test('beyond INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT a request is queued; when th
   expect((await Promise.all([...first, third])).map(({ status }) => status)).toEqual([200, 200, 200])
 })
 
-test('a request queued for longer than INFERENCE_QUEUE_TIMEOUT_MS is a 429', async () => {
+test('a request queued for too long is a 429', async () => {
   engines[0]!.answer(hold)
   const { ask } = await deployModels(1)
   const first = [ask(), ask()]

@@ -23,7 +23,8 @@ let userId: number
 beforeAll(async () => {
   server = await startTestServer({
     worker: false,
-    settings: { TRUST_PROXY: 'loopback', PUBLIC_RATE_LIMIT: '10000', REGISTRATION_RATE_LIMIT: '10000' },
+    settings: { TRUST_PROXY: 'loopback' },
+    config: { networkLimits: { registrationsPerHour: 10_000, requestsPerMinute: 10_000 } },
     clock: clock.now,
   })
 })

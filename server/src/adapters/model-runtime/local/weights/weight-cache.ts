@@ -85,7 +85,7 @@ export function createWeightCache(
         throw new DownloadError(
           'disk_full',
           `${name} needs ${amount}, but the weight cache has only ${formatFileSize(available)} free: other deployments ` +
-            `need the rest of the ${formatFileSize(maxWeightBytes)} that WEIGHTS_MAX_BYTES allows. Terminate a deployment, ` +
+            `need the rest of the ${formatFileSize(maxWeightBytes)} that WEIGHTS_LIMIT allows. Terminate a deployment, ` +
             'choose a smaller model or raise the limit.',
         )
       }

@@ -8,11 +8,11 @@ import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
 
 const prefix = '/api/v1/model-deployments'
-const settings = { MAX_EVENT_STREAMS_PER_USER: '2', MAX_EVENT_STREAMS_PER_PROCESS: '3' }
+const config = { eventStreams: { perUser: 2, perProcess: 3 } }
 
 let server: TestServer
 beforeAll(async () => {
-  server = await startTestServer({ worker: false, runtime: createScriptedRuntime(), settings })
+  server = await startTestServer({ worker: false, runtime: createScriptedRuntime(), config })
 })
 afterAll(() => server.close())
 

@@ -26,7 +26,8 @@ beforeAll(async () => {
   engines = await Promise.all([1, 2, 3].map(() => startRecordingEngine()))
   server = await startTestServer({
     runtime,
-    settings: { SCALE_DOWN_SECONDS: '3', BILLING_TRIAL_MAX_ACTIVE: '50' },
+    settings: { BILLING_TRIAL_MAX_ACTIVE: '50' },
+    config: { scaleDownMilliseconds: 3_000 },
   })
 })
 beforeEach(async () => {
