@@ -23,9 +23,13 @@ export function endOfLastEvent(text: string, scanned: number): number {
   return 0
 }
 
-/** Returns the offset after the first complete event, or 0. */
-export function endOfFirstEvent(text: string): number {
-  eventEnd.lastIndex = 0
+/** Returns the offset after the complete event that starts at `start`, or 0. */
+export function endOfEvent(text: string, start: number): number {
+  const line = text.indexOf('\n', start)
+  // Nearly all events have one line.
+  const hasOneLine = line !== -1 && text.charCodeAt(line + 1) === lineFeed
+  if (hasOneLine && !text.slice(start, line).includes('\r')) return line + 2
+  eventEnd.lastIndex = start
   return eventEnd.exec(text) === null ? 0 : eventEnd.lastIndex
 }
 

@@ -49,7 +49,7 @@ test('deploy on an outside endpoint, chat, stream, usage, terminate', async () =
   })
 
   const whole = await client.post('/v1/chat/completions', { model: 'berth-tiny', messages, temperature: 0 })
-  expect(whole).toMatchObject({ status: 200, body: { model: 'berth-tiny' } })
+  expect(whole).toMatchObject({ status: 200, body: { model: modelUid } })
   const { content } = whole.body.choices[0].message
   expect(content).toContain('42')
   const streamed = await client.post('/v1/chat/completions', {

@@ -71,7 +71,7 @@ test('GET /v1/models: deployments that are not running are omitted', async () =>
   expect((await client.get('/v1/models')).body.data).toEqual([])
 })
 
-test('a deployment answers to its catalog’s name and id in any case, and the answer has the name of the request', async () => {
+test('a deployment answers to its catalog’s name and id in any case, and its description has the name of the request', async () => {
   const client = await registerClient(server.url)
   const { id } = await deploy(client, 'BERTH-Tiny')
   const answer = await client.get('/v1/models/Berth-Tiny')

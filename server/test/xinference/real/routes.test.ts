@@ -88,13 +88,12 @@ describe('a chat model on a real Xinference', () => {
     await expectMetered([
       async () => {
         const whole = await openai.completions.create(asked)
-        expect(whole).toMatchObject({ model, choices: [{ text: expect.stringMatching(/./) }] })
+        expect(whole).toMatchObject({ choices: [{ text: expect.stringMatching(/./) }] })
         return count(whole.usage!)
       },
       async () => {
         const stream = { stream: true, stream_options: { include_usage: true } } as const
         const chunks = await Array.fromAsync(await openai.completions.create({ ...asked, ...stream }))
-        expect(new Set(chunks.map((chunk) => chunk.model))).toEqual(new Set([model]))
         return count(chunks.at(-1)!.usage!)
       },
     ])

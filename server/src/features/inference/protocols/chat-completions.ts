@@ -2,12 +2,11 @@ import { z } from 'zod'
 import {
   forwardedFields,
   modelField,
-  modelOfRequest,
+  modelOfResponse,
   openAiErrors,
   readOpenAiUsage,
   responseOfEngine,
   usageBody,
-  modelAt,
 } from './openai.ts'
 import { askForUsage, openAiChunks, streamMembers } from './openai-streams.ts'
 import type { MainProtocol } from './protocol.ts'
@@ -68,7 +67,7 @@ const part = z.looseObject({
 const completion = {
   id: z.string().describe('Id of the response'),
   created: z.int().describe('Unix time in seconds'),
-  model: modelOfRequest,
+  model: modelOfResponse,
 }
 
 const chatCompletion = z
@@ -114,7 +113,6 @@ export const chatCompletions: MainProtocol = {
   edit: askForUsage,
   countedAt: '/tokenize',
   bodies: {
-    modelAt,
     usageAt: ['usage'],
     readUsage: readOpenAiUsage,
     openRewriter: () => null,

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import {
   forwardedFields,
-  modelAt,
   modelField,
-  modelOfRequest,
+  modelOfResponse,
   openAiErrors,
   readOpenAiUsage,
   responseOfEngine,
@@ -40,7 +39,7 @@ const completion = z
     id: z.string().describe('Id of the response'),
     object: z.literal('text_completion').describe('Always `text_completion`'),
     created: z.int().describe('Unix time in seconds'),
-    model: modelOfRequest,
+    model: modelOfResponse,
     choices: z
       .array(
         z.looseObject({
@@ -78,7 +77,7 @@ export const completions: Protocol = {
   outputLimits: ['max_tokens'],
   edit: askForUsage,
   countedAt: '/tokenize',
-  bodies: { modelAt, usageAt: ['usage'], readUsage: readOpenAiUsage, openRewriter: () => null },
+  bodies: { usageAt: ['usage'], readUsage: readOpenAiUsage, openRewriter: () => null },
   events: {
     ...openAiChunks,
     chunkMark: 'text"',

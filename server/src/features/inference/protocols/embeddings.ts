@@ -5,12 +5,11 @@ import { EmbeddingEncoder } from './base64-embeddings.ts'
 import {
   forwardedFields,
   modelField,
-  modelOfRequest,
+  modelOfResponse,
   openAiErrors,
   readOpenAiUsage,
   responseOfEngine,
   usageBody,
-  modelAt,
 } from './openai.ts'
 import type { MainProtocol } from './protocol.ts'
 
@@ -33,7 +32,7 @@ const embeddingsBody = z
 const embeddingsResponse = z
   .looseObject({
     object: z.literal('list').describe('Always `list`'),
-    model: modelOfRequest,
+    model: modelOfResponse,
     data: z
       .array(
         z.looseObject({
@@ -89,7 +88,6 @@ export const embeddings: MainProtocol = {
   edit: refuseTokens,
   countedAt: null,
   bodies: {
-    modelAt,
     usageAt: ['usage'],
     readUsage: readOpenAiUsage,
     openRewriter: ({ encoding_format }) => (encoding_format === 'base64' ? new EmbeddingEncoder() : null),

@@ -3,7 +3,7 @@ import type { TokenUsage } from '../../metering/token-usage.ts'
 import { editBytes, startOfMembers } from './body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from './body-edits.ts'
 import { readUsageAt, toTokenUsage } from './usage.ts'
-import { readOpenAiUsage, modelAt } from './openai.ts'
+import { readOpenAiUsage } from './openai.ts'
 import { ChoiceCounts } from './choice-counts.ts'
 import type { EventFormat, EventRemoval, MemberValues } from './protocol.ts'
 
@@ -21,8 +21,11 @@ export const streamMembers = ['n', ...countRequests] as const
  * `stream_options`.
  */
 export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
-  modelAt,
-  countNames: { usage: ['usage'], timings: ['usage', 'prompt_progress', 'timings'], none: ['usage'] },
+  counted: {
+    usage: { member: 'usage', read: readOpenAiUsage },
+    timings: { member: 'timings', read: readTimings },
+  },
+  countMark: 'usage"',
   readUsage: (chunk) =>
     readUsageAt(chunk, ['usage'], readOpenAiUsage) ??
     readUsageAt(chunk, ['prompt_progress'], readProgress) ??
@@ -61,7 +64,7 @@ function openChoices({ n }: MemberValues, inEvents: EditTarget['counts']['inEven
 }
 
 const usageChunks: EventRemoval = {
-  member: null,
+  cutsCounts: false,
   judge: (chunk) => (isUsageChunk(chunk) ? 'drop' : 'keep'),
 }
 
@@ -70,7 +73,7 @@ const runningUsage = { keep: removeRunningUsage('keep'), drop: removeRunningUsag
 
 function removeRunningUsage(usageChunk: 'keep' | 'drop'): EventRemoval {
   return {
-    member: 'usage',
+    cutsCounts: true,
     judge: (chunk) => (isUsageChunk(chunk) ? usageChunk : hasObject(chunk, 'usage') ? 'cut' : 'keep'),
   }
 }
@@ -88,7 +91,7 @@ function openRemoval(values: MemberValues, inEvents: EditTarget['counts']['inEve
   const progress = values['return_progress'] === true ? timings : 'drop'
   if (usageChunk === 'keep' && timings === 'keep' && progress === 'keep') return null
   return {
-    member: timings === 'cut' ? 'timings' : null,
+    cutsCounts: timings === 'cut',
     judge: (chunk) => {
       if (isUsageChunk(chunk)) return usageChunk
       return hasObject(chunk, 'prompt_progress') ? progress : timings

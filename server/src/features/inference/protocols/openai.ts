@@ -1,18 +1,17 @@
 import { z } from 'zod'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import { toTokenUsage } from './usage.ts'
-import type { ErrorFormat, MemberPath } from './protocol.ts'
+import type { ErrorFormat } from './protocol.ts'
 
 // What the routes of OpenAI's API share.
-
-/** Where engines repeat the name of the model */
-export const modelAt: MemberPath = ['model']
 
 export const modelField = z
   .string()
   .describe("A deployment's id, inference_model_uid or alias, or a model name")
 
-export const modelOfRequest = z.string().describe('The `model` of the request')
+export const modelOfResponse = z
+  .string()
+  .describe('The engine’s name of the model, or the `model` of the request where Berth translates the answer')
 
 export const forwardedFields =
   'As in OpenAI’s API. Every field except `model` is forwarded to the engine unchanged, which validates it.'

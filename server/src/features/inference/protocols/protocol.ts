@@ -131,8 +131,6 @@ export type MemberValues = Readonly<Record<string, unknown>>
 
 /** The format of responses that are one JSON document. */
 export interface BodyFormat {
-  /** The names that lead from the document to the engine's name of the model */
-  readonly modelAt: MemberPath
   /** The names that lead to the object with the usage; null if the route uses no tokens */
   readonly usageAt: MemberPath | null
   /** The names of the same in the answers of other engines; absent if all have it at `usageAt` */
@@ -145,16 +143,15 @@ export interface BodyFormat {
 
 /** The format of responses that are server-sent events, each with a JSON document. */
 export interface EventFormat {
-  /** The names that lead from an event to the engine's name of the model */
-  readonly modelAt: MemberPath
   /**
-   * Names of the members, in any depth, whose objects hold counts, by what the engine counts in events.
-   * Events without them are not read.
+   * The count at the end of each event, by what the engine counts in events; absent if only a few events have
+   * counts
    */
-  readonly countNames: Readonly<Record<TokenCounts['inEvents'], readonly string[]>>
+  readonly counted: Readonly<Partial<Record<TokenCounts['inEvents'], MemberCount>>>
+  /** The end of the name of the member with the count in those few events, and a quote */
+  readonly countMark: string
   /**
-   * Reads such an event; null when it holds no plausible usage. What a later event reports replaces what
-   * earlier ones did.
+   * Reads the counts of an event; null if it has no plausible ones. They replace those of earlier events.
    */
   readonly readUsage: (event: unknown) => Partial<TokenUsage> | null
   /**
@@ -168,14 +165,18 @@ export interface EventFormat {
   readonly openRemoval: (values: MemberValues, inEvents: TokenCounts['inEvents']) => EventRemoval | null
 }
 
+/** A member of events that has a count. */
+export interface MemberCount {
+  readonly member: string
+  /** Returns null for an implausible count. */
+  readonly read: (count: JsonObject) => TokenUsage | null
+}
+
 /** What the caller of a stream does not get. */
 export interface EventRemoval {
-  /** Name of the member that is cut from events; null for none */
-  readonly member: string | null
-  /**
-   * Judges an event with a count. Where `member` has a value, an event with that member and with `choices`
-   * that aren't empty is judged `cut`, if no other count is in it
-   */
+  /** Whether the count is cut from each event with choices */
+  readonly cutsCounts: boolean
+  /** Says what becomes of an event: it loses its count, is dropped, or stays as it is. */
   readonly judge: (event: unknown) => 'keep' | 'cut' | 'drop'
 }
 

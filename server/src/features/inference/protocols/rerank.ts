@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { toTokenUsage } from './usage.ts'
 import { readList, readObject, readOptionalCount, readText, refuseField } from './fields.ts'
-import { modelAt, modelField, modelOfRequest, openAiErrors } from './openai.ts'
+import { modelField, modelOfResponse, openAiErrors } from './openai.ts'
 import type { AnswerTranslation, JsonObject, MainProtocol, Protocol, Translation } from './protocol.ts'
 
 const rerankBody = z
@@ -24,7 +24,7 @@ const rerankBody = z
 const rerankResponse = z
   .looseObject({
     id: z.string().describe('Id of the response'),
-    model: modelOfRequest,
+    model: modelOfResponse,
     results: z
       .array(
         z.object({
@@ -87,7 +87,6 @@ const ofEngine: Protocol = {
   edit: () => [],
   countedAt: null,
   bodies: {
-    modelAt,
     usageAt: ['usage'],
     otherUsageAt: ['meta', 'tokens'],
     readUsage: (usage) => toTokenUsage(countTokens(usage), 0),

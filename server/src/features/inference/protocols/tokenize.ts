@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ApplicationError } from '../../../base/errors.ts'
 import { modelTypes } from '../../../ports/model-variant.ts'
-import { modelAt, modelField, openAiErrors } from './openai.ts'
+import { modelField, openAiErrors } from './openai.ts'
 import type { Protocol, Translation } from './protocol.ts'
 
 const tokenizeBody = z
@@ -52,7 +52,7 @@ const common = {
   members: [],
   edit: () => [],
   countedAt: null,
-  bodies: { modelAt, usageAt: null, readUsage: () => null, openRewriter: () => null },
+  bodies: { usageAt: null, readUsage: () => null, openRewriter: () => null },
   events: null,
   errors: openAiErrors,
 } satisfies Omit<Protocol, 'route' | 'translations'>

@@ -1,5 +1,5 @@
 import { copyText } from '../../../base/copy-text.ts'
-import { endOfFirstEvent, endOfLastEvent, parseEventData } from '../../../gateway/sse-framing.ts'
+import { endOfEvent, endOfLastEvent, parseEventData } from '../../../gateway/sse-framing.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { BodyMeter } from '../arrival/body-meter.ts'
 import type { AnswerTranslation, BodyRewriter, CallerEvent, EventTranslation } from '../protocols/protocol.ts'
@@ -49,7 +49,7 @@ export class StreamTranslation implements BodyMeter {
     text = text.slice(0, end)
     let translated = ''
     while (text !== '') {
-      const length = endOfFirstEvent(text) || text.length
+      const length = endOfEvent(text, 0) || text.length
       translated += this.translate(text.slice(0, length))
       text = text.slice(length)
     }

@@ -7,8 +7,6 @@ import { writeResponseHead } from '../arrival/caller.ts'
 import { EdgeMeter } from './edge-meter.ts'
 import { translateEngineError } from './engine-errors.ts'
 import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
-import { openRenaming } from './model-renaming.ts'
-import type { ModelRenaming } from './model-renaming.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
 import { StreamRelay } from './stream-relay.ts'
 import { edgeLength, readEdgeUsage, readUsage } from '../protocols/usage.ts'
@@ -20,8 +18,7 @@ const maxTextBytes = 16 * 1024
 
 /**
  * Holds a response until it is complete, so that a broken one can still become a 502. A response that
- * outgrows the buffer is streamed instead. The model gets the name of the request, and the protocol may
- * rewrite the rest.
+ * outgrows the buffer is streamed instead.
  */
 export class BufferedRelay implements ResponseRelay, BatchedWrite {
   readonly deps: RelayDeps
@@ -66,19 +63,12 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
 
   switchToStream(bytes: Buffer): ResponseRelay {
     const { head, owner, format, rewriter } = this
-    const renaming = this.openRenaming()
-    const length = renaming === null && rewriter === null ? head.length : null
-    const meter = new EdgeMeter(format, renaming, rewriter)
+    const length = rewriter === null ? head.length : null
+    const meter = new EdgeMeter(format, rewriter)
     const stream = new StreamRelay(this.deps, owner, { ...head, length }, meter, false)
     if (this.buffer !== null) stream.take(this.buffer.subarray(0, this.size))
     this.releaseBuffer()
     return stream.take(bytes)
-  }
-
-  /** Returns null if the model keeps its name. */
-  openRenaming(): ModelRenaming | null {
-    const keepsName = this.head.status !== 200 || this.owner.arrival.answers !== null
-    return keepsName ? null : openRenaming(this.owner, this.format.modelAt)
   }
 
   end(): void {
@@ -101,16 +91,6 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     return this.buffer === null ? '' : this.buffer.subarray(0, this.size)
   }
 
-  /** The body with the changes that the caller needs. */
-  changedBody(): string | Buffer {
-    const body = this.rewrittenBody()
-    const renaming = this.openRenaming()
-    if (renaming === null) return body
-    // A body that is no text is the content of the buffer.
-    if (typeof body !== 'string') return renaming.renameInPlace(this.buffer!, this.size)
-    return renaming.atStart(body) ?? renaming.atEnd(body)
-  }
-
   rewrittenBody(): string | Buffer {
     const body = this.body()
     if (this.rewriter === null) return body
@@ -123,7 +103,7 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     this.deps.tokens.write()
     try {
       if (this.head.status >= 400) this.sendError()
-      else this.send(this.head, this.changedBody())
+      else this.send(this.head, this.rewrittenBody())
     } catch (error) {
       this.owner.onBroken(error)
     }

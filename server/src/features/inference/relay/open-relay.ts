@@ -1,8 +1,6 @@
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import { StreamTranslation } from './answer-translation.ts'
 import { BufferedRelay } from './buffered-relay.ts'
-import { EventRenaming } from './event-renaming.ts'
-import { openRenaming } from './model-renaming.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
 import { StreamMeter } from './stream-meter.ts'
 import { StreamRelay } from './stream-relay.ts'
@@ -21,15 +19,8 @@ export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead
 
 /** Opens the meter of a response that streams events; null for other responses. */
 export function openStreamMeter(owner: RelayOwner, head: ResponseHead): StreamMeter | null {
-  const { protocol, request, answers } = owner.arrival
+  const { protocol, request } = owner.arrival
   const { events } = protocol
   if (events === null || !head.headers['content-type']?.startsWith('text/event-stream')) return null
-  const { inEvents } = owner.engine!.target.counts
-  const removal = events.openRemoval(request.values, inEvents)
-  const renaming = answers === null ? openRenaming(owner, events.modelAt) : null
-  return new StreamMeter(events, inEvents, {
-    removal,
-    choices: events.openChoices(request.values, inEvents),
-    renaming: renaming && new EventRenaming(renaming, events.chunkMark),
-  })
+  return new StreamMeter(events, owner.engine!.target.counts.inEvents, request.values)
 }

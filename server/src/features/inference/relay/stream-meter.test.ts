@@ -1,23 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { EventRenaming } from './event-renaming.ts'
-import { ModelRenaming } from './model-renaming.ts'
 import { chatCompletions } from '../protocols/chat-completions.ts'
 import { StreamMeter } from './stream-meter.ts'
 
-const renaming = new ModelRenaming('dep-1', 'my “model”', ['model'])
-
-function open(dropsUsage: boolean, renames = false): StreamMeter {
-  const events = chatCompletions.events!
-  const removal = events.openRemoval({ stream_options: { include_usage: !dropsUsage } }, 'none')
-  return new StreamMeter(events, 'none', {
-    removal,
-    renaming: renames ? new EventRenaming(renaming, events.chunkMark) : null,
-  })
+function open(dropsUsage: boolean): StreamMeter {
+  const values = { stream_options: { include_usage: !dropsUsage } }
+  return new StreamMeter(chatCompletions.events!, 'none', values)
 }
 
-function run(input: Buffer, { dropsUsage = true, renames = false, cuts = [] as number[] } = {}) {
-  const meter = open(dropsUsage, renames)
+function run(input: Buffer, { dropsUsage = true, cuts = [] as number[] } = {}) {
+  const meter = open(dropsUsage)
   let out = ''
   const text = input.toString('latin1')
   const edges = [
@@ -127,41 +119,26 @@ test('an event is forwarded when its blank line arrives; bytes are forwarded imm
   expect(open(false).take('dat')).toBe('dat')
 })
 
-test.each([true, false])(
-  'the model gets the name of the request at every split, and no other byte changes; dropsUsage %j',
-  (dropsUsage) => {
-    const pieces = [
-      '"id":"a","model":"dep-1",',
-      '"choices":[{"delta":{"content":"dep-1"}}],"model": "dep-1",',
-    ]
-    const events = pieces.map((piece) => `data: {${piece}"x":"\\"model\\":\\"dep-1\\""}\n\n`).join('')
-    const text = `${events}: "model":"dep-1"\n\ndata: [DONE]\n\n`
-    const renamed = text.replaceAll(/"model": ?"dep-1",/g, (member) => member.replace('dep-1', 'my “model”'))
-    const input = Buffer.from(text)
-    for (let cut = 0; cut <= input.length; cut += 1) {
-      const { output } = run(input, { dropsUsage, renames: true, cuts: [cut, cut + 3] })
-      expect(output.toString()).toBe(renamed)
-    }
-  },
-)
-
 test.each(['\n', '\r\n'])('long reads that end inside events give the same, with line endings %j', (end) => {
   const events = Array.from({ length: 200 }, (_, index) =>
     index % 7 === 0 ? `event: x${end}${content}` : `data: {"model":"dep-1","x":"${'y'.repeat(index)}"}`,
   )
   const text = [...events, usage, 'data: [DONE]', ''].join(end + end)
-  const whole = run(Buffer.from(text), { renames: true })
   fc.assert(
     fc.property(fc.array(fc.nat(), { maxLength: 4 }), fc.boolean(), (cuts, dropsUsage) => {
-      const { output, usage: counted } = run(Buffer.from(text), { renames: true, dropsUsage, cuts })
-      expect(output.toString()).toBe(
-        dropsUsage ? whole.output.toString() : text.replaceAll('"dep-1"', JSON.stringify('my “model”')),
-      )
+      const { output, usage: counted } = run(Buffer.from(text), { dropsUsage, cuts })
+      expect(output.toString()).toBe(dropsUsage ? text.replace(usage + end + end, '') : text)
       expect(counted).toEqual({ inputTokens: 5, outputTokens: 7 })
     }),
     { numRuns: 50 },
   )
 })
+
+const asksForAll = {
+  stream_options: { include_usage: true, continuous_usage_stats: true },
+  timings_per_token: true,
+  return_progress: true,
+}
 
 test.each([
   ['timings', '"timings":{"cache_n":13,"prompt_n":1,"predicted_n":5}', 5],
@@ -172,13 +149,13 @@ test.each([
     5,
   ],
 ] as const)('cached tokens are a part of the input: %s %s', (inEvents, member, outputTokens) => {
-  const meter = new StreamMeter(chatCompletions.events!, inEvents, { removal: null, renaming: null })
+  const meter = new StreamMeter(chatCompletions.events!, inEvents, asksForAll)
   meter.take(`data: {"choices":[{"index":0,"delta":{}}],${member}}\n\n`)
   expect(meter.partialUsage()).toEqual({ inputTokens: 14, outputTokens, cachedTokens: 13 })
 })
 
 test('more cached tokens than input are all of the input', () => {
-  const meter = new StreamMeter(chatCompletions.events!, 'usage', { removal: null, renaming: null })
+  const meter = new StreamMeter(chatCompletions.events!, 'usage', asksForAll)
   meter.take(
     'data: {"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":13}}}\n\n',
   )
@@ -215,9 +192,7 @@ test.each([
   const events = chatCompletions.events!
   const values = { n: 2, stream_options: { include_usage: true } }
   for (const [index, output] of outputs.entries()) {
-    const removal = events.openRemoval(values, inEvents)
-    const choices = events.openChoices(values, inEvents)
-    const meter = new StreamMeter(events, inEvents, { removal, choices, renaming: null })
+    const meter = new StreamMeter(events, inEvents, values)
     const sent = recorded[inEvents].slice(0, index + 1).map((data) => `data: ${data}\n\n`)
     const seen = meter.take(sent.join(''))
     expect(meter.partialUsage()).toEqual({ inputTokens: 14, outputTokens: output })

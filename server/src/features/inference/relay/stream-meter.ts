@@ -1,176 +1,143 @@
 import { copyText } from '../../../base/copy-text.ts'
-import { endOfFirstEvent, endOfLastEvent, eventAround, parseEventData } from '../../../gateway/sse-framing.ts'
+import { endOfEvent, endOfLastEvent, eventAround, parseEventData } from '../../../gateway/sse-framing.ts'
 import type { TokenCounts } from '../../../ports/runtime-engine.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { BodyMeter } from '../arrival/body-meter.ts'
 import type { ChoiceCounts } from '../protocols/choice-counts.ts'
 import { countOf } from '../protocols/count-of.ts'
-import type { EventRenaming } from './event-renaming.ts'
-import { cutMember, EventCutter } from './event-cutter.ts'
-import type { EventFormat, EventRemoval } from '../protocols/protocol.ts'
+import type { EventFormat, EventRemoval, MemberCount, MemberValues } from '../protocols/protocol.ts'
+import { cutMember, RunningCount } from './running-count.ts'
 
 const maxEventBytes = 8 * 1024 * 1024
 /** Reads from this length on contain many events */
 const longRead = 4096
 
-type CountsInEvents = TokenCounts['inEvents']
-
-/** What a stream changes in events, apart from nothing */
-interface EventChanges {
-  removal: EventRemoval | null
-  choices?: ChoiceCounts | null
-  renaming: EventRenaming | null
-}
-
 /**
- * Reads the counts of a stream and forwards the server-sent events unchanged, except for the model's name and
- * for what `removal` takes away. With either change, events are forwarded once they are complete. The last
- * count that arrived is what the stream used. If an engine sends none, each chunk seen counts as one output
- * token.
+ * Reads the counts of a stream and forwards the server-sent events, without those counts that only Berth
+ * asked for. Events that may lose one are forwarded once they are complete. The last count that arrived is
+ * what the stream used. If an engine sends none, each event with text counts as one output token. Texts have
+ * one character per byte.
  */
 export class StreamMeter implements BodyMeter {
-  readonly format: EventFormat
-  readonly inEvents: CountsInEvents
-  readonly marks: readonly CountMark[]
-  readonly removal: EventRemoval | null
-  /** null if no member is cut */
-  readonly cutter: EventCutter | null
-  readonly renaming: EventRenaming | null
-  /** False if bytes are forwarded as they arrive */
-  readonly changesEvents: boolean
-  /** An incomplete event */
-  rest = ''
-  reported: Partial<TokenUsage> = {}
+  readonly #format: EventFormat
+  readonly #inEvents: TokenCounts['inEvents']
+  /** The count in each event; null if the engine counts only at the end */
+  readonly #counted: MemberCount | null
+  readonly #running: RunningCount | null
+  readonly #removal: EventRemoval | null
   /** null if the response has one choice */
-  readonly choices: ChoiceCounts | null
-  /** Events with generated text so far, unless the renaming counts them */
-  counted = 0
+  readonly #choices: ChoiceCounts | null
+  /** An incomplete event */
+  #rest = ''
+  #reported: Partial<TokenUsage> = {}
+  /** Events with generated text, while the engine has not counted any */
+  #chunks = 0
 
-  constructor(
-    format: EventFormat,
-    inEvents: CountsInEvents,
-    { removal, renaming, choices = null }: EventChanges,
-  ) {
-    this.format = format
-    this.inEvents = inEvents
-    this.marks = marksOf(format.countNames[inEvents])
-    this.removal = removal
-    this.choices = choices
-    this.cutter = removal === null || removal.member === null ? null : new EventCutter(removal.member)
-    this.renaming = renaming
-    this.changesEvents = removal !== null || renaming !== null
+  /** `values` are those of the request. */
+  constructor(format: EventFormat, inEvents: TokenCounts['inEvents'], values: MemberValues) {
+    this.#format = format
+    this.#inEvents = inEvents
+    this.#counted = format.counted[inEvents] ?? null
+    this.#removal = format.openRemoval(values, inEvents)
+    this.#choices = format.openChoices(values, inEvents)
+    this.#running =
+      this.#counted === null || this.#choices !== null ? null : new RunningCount(this.#counted.member)
   }
 
   take(bytes: string): string {
-    if (this.rest === '') return this.takeFrom(bytes, 0)
-    const end = bytes.length < longRead ? 0 : endOfFirstEvent(bytes)
-    if (end === 0) return this.takeFrom(this.rest + bytes, this.rest.length)
+    if (this.#rest === '') return this.#takeFrom(bytes, 0)
+    const end = bytes.length < longRead ? 0 : endOfEvent(bytes, 0)
+    if (end === 0) return this.#takeFrom(this.#rest + bytes, this.#rest.length)
     // Only the first event is joined to the rest of the previous read, because joining everything would copy
     // a long read once more.
-    const first = this.takeFrom(this.rest + bytes.slice(0, end), this.rest.length)
-    return first + this.takeFrom(this.rest + bytes.slice(end), this.rest.length)
-  }
-
-  /** Takes all that is not forwarded yet. The first `scanned` characters contain no event end. */
-  takeFrom(all: string, scanned: number): string {
-    const end = endOfLastEvent(all, scanned)
-    if (all.length - end > maxEventBytes) throw new Error('the engine sent an event that is too long')
-    this.rest = end === all.length ? '' : copyFrom(all, end)
-    const forwarded = this.readEvents(end === all.length ? all : all.slice(0, end))
-    return this.changesEvents ? forwarded : all.slice(scanned)
+    const first = this.#takeFrom(this.#rest + bytes.slice(0, end), this.#rest.length)
+    return first + this.#takeFrom(this.#rest + bytes.slice(end), this.#rest.length)
   }
 
   finish(): string {
-    const last = this.readEvents(this.rest)
-    this.rest = ''
-    return this.changesEvents ? last : ''
-  }
-
-  /** Events with generated text so far */
-  get chunks(): number {
-    return this.renaming === null ? this.counted : this.renaming.chunks
+    const last = this.#readEvents(this.#rest)
+    this.#rest = ''
+    return this.#removal === null ? '' : last
   }
 
   usage(): TokenUsage {
-    const { inputTokens = 0, outputTokens = this.chunks, cachedTokens } = this.reported
+    const { inputTokens = 0, outputTokens = this.#chunks, cachedTokens } = this.#reported
     return { inputTokens, outputTokens, cachedTokens }
   }
 
   partialUsage(): TokenUsage | null {
-    const { reported, chunks, inEvents } = this
-    // An engine that counts as it goes has not begun to answer.
-    if (reported.inputTokens === undefined && chunks === 0 && inEvents !== 'none') return null
-    return this.usage()
+    const hasBegun = this.#reported.inputTokens !== undefined || this.#chunks > 0
+    // Engines that count as they go send a count first.
+    return hasBegun || this.#inEvents === 'none' ? this.usage() : null
   }
 
-  /**
-   * Reads complete events and returns those to forward. Parses only the last of counts that are cut, and
-   * events with other counts.
-   */
-  readEvents(events: string): string {
-    const { format, cutter } = this
-    if (this.renaming === null && this.reported.outputTokens === undefined) {
-      this.counted += countOf(events, format.chunkMark)
-    }
-    if (this.choices !== null) return this.rename(this.readEach(events))
-    const search = new CountSearch(events, this.marks)
+  /** Takes all that is not forwarded yet. The first `scanned` characters contain no event end. */
+  #takeFrom(all: string, scanned: number): string {
+    const end = endOfLastEvent(all, scanned)
+    if (all.length - end > maxEventBytes) throw new Error('the engine sent an event that is too long')
+    this.#rest = end === all.length ? '' : copyFrom(all, end)
+    const forwarded = this.#readEvents(end === all.length ? all : all.slice(0, end))
+    return this.#removal === null ? all.slice(scanned) : forwarded
+  }
+
+  /** Reads complete events and returns those to forward. */
+  #readEvents(events: string): string {
+    if (this.#reported.outputTokens === undefined) this.#chunks += countOf(events, this.#format.chunkMark)
+    return this.#counted === null ? this.#readSome(events) : this.#readEach(events)
+  }
+
+  /** Reads the events that may have a count. Most streams have one such event. */
+  #readSome(events: string): string {
+    const { countMark } = this.#format
     let forwarded = ''
     let copied = 0
-    for (let at = search.next(0); at !== -1; at = search.next(copied)) {
-      const run = cutter === null ? '' : cutter.cutRun(events, copied)
-      if (cutter !== null && run !== '') {
-        forwarded += cutter.renamesHead ? run : this.rename(run)
-        copied = cutter.end
-        this.report(`data:{"${events.slice(cutter.lastAt, copied)}`)
-        continue
-      }
+    for (let at = findCount(events, countMark, 0); at !== -1; at = findCount(events, countMark, copied)) {
       const { start, end } = eventAround(events, at)
-      forwarded += this.rename(events.slice(copied, start) + this.readEvent(events.slice(start, end)))
+      forwarded += events.slice(copied, start) + this.#readEvent(events.slice(start, end))
       copied = end
     }
-    return forwarded + this.rename(events.slice(copied))
+    return forwarded + events.slice(copied)
   }
 
-  /**
-   * Reads each event, because those without a count tell which choice has ended. Few requests ask for several
-   * choices.
-   */
-  readEach(events: string): string {
+  /** Reads all events, and parses only the last of the counts that are found without parsing the event. */
+  #readEach(events: string): string {
+    const running = this.#running
+    const cuts = this.#removal !== null && this.#removal.cutsCounts
     let forwarded = ''
-    for (let start = 0; start < events.length;) {
-      const { end } = eventAround(events, start)
-      forwarded += this.readEvent(events.slice(start, end))
-      start = end
+    let counted = ''
+    let countAt = -1
+    for (let start = 0, end = 0; start < events.length; start = end) {
+      end = endOfEvent(events, start) || events.length
+      const event = events.slice(start, end)
+      const at = running === null ? -1 : running.find(event)
+      if (at === -1) {
+        this.#reportRunning(counted, countAt)
+        countAt = -1
+        forwarded += this.#readEvent(event)
+      } else {
+        counted = event
+        countAt = at
+        forwarded += cuts ? running!.cut(event, at) : event
+      }
     }
+    this.#reportRunning(counted, countAt)
     return forwarded
   }
 
-  rename(events: string): string {
-    return this.renaming === null ? events : this.renaming.inEvents(events)
+  #reportRunning(event: string, at: number): void {
+    const count = at === -1 ? null : this.#running!.read(event, at)
+    if (count !== null) Object.assign(this.#reported, this.#counted!.read(count))
   }
 
-  /** Reads one event with a count and returns what to forward of it. */
-  readEvent(text: string): string {
-    const event = this.report(text)
-    const { removal, cutter, renaming } = this
-    if (removal === null) return text
-    const verdict = removal.judge(event)
-    if (verdict === 'drop') return ''
-    if (verdict === 'keep' || cutter === null) return text
-    if (this.choices === null) {
-      cutter.learnHead(text, renaming)
-      const cut = cutter.cutRun(text, 0)
-      if (cutter.end === text.length) return cut
-    }
-    return cutMember(text, cutter.member)
-  }
-
-  report(text: string): unknown {
+  /** Parses one event and returns what to forward of it. */
+  #readEvent(text: string): string {
     const event = parseEventData(text)
-    const usage = this.format.readUsage(event)
-    Object.assign(this.reported, this.choices === null ? usage : this.choices.add(event, usage))
-    if (this.renaming !== null) this.renaming.countsChunks = this.reported.outputTokens === undefined
-    return event
+    const usage = this.#format.readUsage(event)
+    Object.assign(this.#reported, this.#choices === null ? usage : this.#choices.add(event, usage))
+    const verdict = this.#removal === null ? 'keep' : this.#removal.judge(event)
+    if (verdict === 'drop') return ''
+    this.#running?.learn(text)
+    return verdict === 'keep' ? text : cutMember(text, this.#counted!.member)
   }
 }
 
@@ -180,90 +147,16 @@ function copyFrom(text: string, start: number): string {
   return part.length > text.length / 2 ? part : copyText(part)
 }
 
-/** What the search for a count looks for. */
-interface CountMark {
-  /** The name of the member with its quotes */
-  name: string
-  /**
-   * The end of the name. The search for a short text jumps between occurrences of its first character, which
-   * is therefore a rare one
-   */
-  needle: string
-}
+const objectValue = /\s*:\s*\{/y
 
 /**
- * Most letters of a needle. V8 prepares tables for longer texts, which takes longer than the search in an
- * event
+ * Returns the next position of a mark whose value is an object, or -1. Some engines send `"usage": null` with
+ * each event.
  */
-const needleLetters = 5
-/** Letters by their frequency in English */
-const rareLetters = Array.from('zqxjkvbpygfwmucldrhsnioate')
-
-/** The marks of each list of names, for all streams */
-const marksByNames = new WeakMap<readonly string[], readonly CountMark[]>()
-
-function marksOf(names: readonly string[]): readonly CountMark[] {
-  const known = marksByNames.get(names)
-  if (known !== undefined) return known
-  const marks = names.map(toMark)
-  marksByNames.set(names, marks)
-  return marks
-}
-
-function toMark(name: string): CountMark {
-  const end = name.slice(-needleLetters)
-  const rarest = rareLetters.find((letter) => end.includes(letter)) ?? ''
-  return { name: `"${name}"`, needle: `${end.slice(end.lastIndexOf(rarest))}"` }
-}
-
-/** Finds members with counts in a text. */
-class CountSearch {
-  readonly text: string
-  readonly marks: readonly CountMark[]
-  /** The next position of each mark; -1 if there is none */
-  readonly found: number[]
-
-  constructor(text: string, marks: readonly CountMark[]) {
-    this.text = text
-    this.marks = marks
-    this.found = marks.map((mark) => findCount(text, mark, 0))
-  }
-
-  /**
-   * Returns where the next name at or after `from` begins, after its quote; -1 for none. `from` must not
-   * decrease.
-   */
-  next(from: number): number {
-    const { text, marks, found } = this
-    let first = -1
-    for (let index = 0; index < found.length; index += 1) {
-      let at = found[index]!
-      if (at !== -1 && at < from) {
-        at = findCount(text, marks[index]!, from)
-        found[index] = at
-      }
-      if (at !== -1 && (first === -1 || at < first)) first = at
-    }
-    return first
-  }
-}
-
-const objectValue = /\s*:\s*(?:\{|$)/y
-
-function hasObject(text: string, end: number): boolean {
-  if (text.startsWith(':{', end)) return true
-  objectValue.lastIndex = end
-  return objectValue.test(text)
-}
-
-/**
- * Returns the next position of a member with an object as its value, or -1. Some engines send `"usage": null`
- * with each chunk.
- */
-function findCount(text: string, { name, needle }: CountMark, from: number): number {
-  for (let at = text.indexOf(needle, from); at !== -1; at = text.indexOf(needle, at + 1)) {
-    const end = at + needle.length
-    if (text.startsWith(name, end - name.length) && hasObject(text, end)) return end - name.length + 1
+function findCount(events: string, mark: string, from: number): number {
+  for (let at = events.indexOf(mark, from); at !== -1; at = events.indexOf(mark, at + 1)) {
+    objectValue.lastIndex = at + mark.length
+    if (objectValue.test(events)) return at
   }
   return -1
 }

@@ -31,7 +31,7 @@ interface Cost {
 }
 
 /**
- * A protocol unlike OpenAI's: its names are nested, its events report usage in two parts, and it has errors
+ * A protocol unlike OpenAI's: its usage is nested, its events report usage in two parts, and it has errors
  * of its own.
  */
 const summaries: Protocol = {
@@ -55,15 +55,14 @@ const summaries: Protocol = {
       .map(({ start, end }) => ({ start, end, text: '"engine style"' })),
   countedAt: null,
   bodies: {
-    modelAt: ['result', 'by', 'model'],
     usageAt: ['result', 'cost'],
     readUsage: (cost) => toTokenUsage(cost['in'], cost['out']),
     openRewriter: ({ style }) =>
       style === 'loud' ? { take: (bytes) => bytes.toUpperCase(), finish: () => '' } : null,
   },
   events: {
-    modelAt: ['step', 'model'],
-    countNames: { usage: ['cost'], timings: ['cost'], none: ['cost'] },
+    counted: {},
+    countMark: 'cost"',
     readUsage(event) {
       const { step } = event as { step: { start?: { cost: Cost }; end?: { cost: Cost } } }
       if (step.start !== undefined) return { inputTokens: step.start.cost.in }
@@ -74,7 +73,7 @@ const summaries: Protocol = {
     openRemoval: ({ style }) =>
       style === 'silent'
         ? {
-            member: null,
+            cutsCounts: false,
             judge: (event) =>
               (event as { step?: { end?: unknown } }).step?.end === undefined ? 'keep' : 'drop',
           }
@@ -200,9 +199,9 @@ test('a request reaches the path of the protocol with its edits', async () => {
   })
 })
 
-test('the model and the usage of a document are where the protocol has them', async () => {
+test('the usage of a document is where the protocol has it, and the document is unchanged', async () => {
   const { answer, usage } = await run({ model: 'mine' }, json(makeResult('dep-1')))
-  expect(JSON.parse(answer)).toEqual(makeResult('mine'))
+  expect(answer).toBe(JSON.stringify(makeResult('dep-1')))
   expect(usage).toEqual({ inputTokens: 3, outputTokens: 4 })
 })
 
@@ -215,7 +214,7 @@ test.each([100_000, 600_000])(
       (model: string) => ({ padding, ...makeResult(model) }),
     ]) {
       const { answer, usage } = await run({ model: 'mine' }, json(toDocument('dep-1')))
-      expect(answer === JSON.stringify(toDocument('mine'))).toBe(true)
+      expect(answer === JSON.stringify(toDocument('dep-1'))).toBe(true)
       expect(usage).toEqual({ inputTokens: 3, outputTokens: 4 })
     }
   },
@@ -244,13 +243,12 @@ function parseEvents(answer: string): unknown[] {
     .map((event) => JSON.parse(event.slice('data: '.length)))
 }
 
-test('the model and the usage of events are where the protocol has them, and usage in parts adds up', async () => {
-  const renamed = [{ ...events[0], step: { ...events[0]!.step, model: 'mine' } }, ...events.slice(1)]
+test('the usage of events is where the protocol has it, and usage in parts adds up', async () => {
   const all = await run({ model: 'mine', stream: true }, stream(events))
-  expect(parseEvents(all.answer)).toEqual(renamed)
+  expect(parseEvents(all.answer)).toEqual(events)
   expect(all.usage).toEqual({ inputTokens: 5, outputTokens: 9 })
   const silent = await run({ model: 'mine', stream: true, style: 'silent' }, stream(events))
-  expect(parseEvents(silent.answer)).toEqual(renamed.slice(0, -1))
+  expect(parseEvents(silent.answer)).toEqual(events.slice(0, -1))
   expect(silent.usage).toEqual({ inputTokens: 5, outputTokens: 9 })
 })
 

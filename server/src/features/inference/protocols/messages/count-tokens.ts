@@ -1,5 +1,4 @@
 import { anthropicMedia } from '../media-formats.ts'
-import { modelAt } from '../openai.ts'
 import type { Protocol, Translation } from '../protocol.ts'
 import { tokenize } from '../tokenize.ts'
 import { anthropicErrors } from './anthropic.ts'
@@ -43,7 +42,7 @@ export const countTokens: Protocol = {
   media: anthropicMedia,
   edit: () => [],
   countedAt: null,
-  bodies: { modelAt, usageAt: null, readUsage: () => null, openRewriter: () => null },
+  bodies: { usageAt: null, readUsage: () => null, openRewriter: () => null },
   events: null,
   errors: anthropicErrors,
 }

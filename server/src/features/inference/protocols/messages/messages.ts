@@ -3,7 +3,6 @@ import type { ReadBody } from '../body-edits.ts'
 import { readUsageAt } from '../usage.ts'
 import { anthropicMedia } from '../media-formats.ts'
 import { chatCompletions } from '../chat-completions.ts'
-import { modelAt } from '../openai.ts'
 import type { Protocol, Translation } from '../protocol.ts'
 import { anthropicErrors, readAnthropicUsage } from './anthropic.ts'
 import { ChatStream } from '../chat-stream.ts'
@@ -26,8 +25,6 @@ const asChat: Translation = {
     }
   },
 }
-
-const usageNames = { usage: ['usage'], timings: ['usage'], none: ['usage'] }
 
 /** The first event has the tokens of the request, a late one those of the answer. */
 function readEventUsage(event: unknown): Partial<TokenUsage> | null {
@@ -69,10 +66,10 @@ export const messages: Protocol = {
   media: anthropicMedia,
   edit: () => [],
   countedAt: '/v1/messages/count_tokens',
-  bodies: { modelAt, usageAt: ['usage'], readUsage: readAnthropicUsage, openRewriter: () => null },
+  bodies: { usageAt: ['usage'], readUsage: readAnthropicUsage, openRewriter: () => null },
   events: {
-    modelAt: ['message', 'model'],
-    countNames: usageNames,
+    counted: {},
+    countMark: 'usage"',
     readUsage: readEventUsage,
     chunkMark: 'block_delta"',
     openChoices: () => null,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { modelField, modelOfRequest } from '../openai.ts'
+import { modelField, modelOfResponse } from '../openai.ts'
 import { anthropicUsageBody } from './anthropic.ts'
 
 const content = z
@@ -46,7 +46,7 @@ export const messageResponse = z
     id: z.string().describe('Id of the message'),
     type: z.literal('message').describe('Always `message`'),
     role: z.literal('assistant').describe('Always `assistant`'),
-    model: modelOfRequest,
+    model: modelOfResponse,
     content: z.array(z.looseObject({})).describe('Blocks: `thinking`, `text` and `tool_use`'),
     stop_reason: z
       .string()

@@ -3,7 +3,7 @@ import type { ReadBody } from '../body-edits.ts'
 import { readUsageAt, toTokenUsage } from '../usage.ts'
 import { chatCompletions } from '../chat-completions.ts'
 import { refuseField } from '../fields.ts'
-import { modelAt, openAiErrors } from '../openai.ts'
+import { openAiErrors } from '../openai.ts'
 import type { Protocol, Translation } from '../protocol.ts'
 import { ChatStream } from '../chat-stream.ts'
 import { ResponseEvents } from './response-events.ts'
@@ -84,10 +84,10 @@ export const responses: Protocol = {
   outputLimits: ['max_output_tokens'],
   edit: refuseState,
   countedAt: null,
-  bodies: { modelAt, usageAt: ['usage'], readUsage: readResponseUsage, openRewriter: () => null },
+  bodies: { usageAt: ['usage'], readUsage: readResponseUsage, openRewriter: () => null },
   events: {
-    modelAt: ['response', 'model'],
-    countNames: { usage: ['usage'], timings: ['usage'], none: ['usage'] },
+    counted: {},
+    countMark: 'usage"',
     readUsage: (event) => readUsageAt(event, ['response', 'usage'], readResponseUsage),
     chunkMark: '.delta"',
     openChoices: () => null,

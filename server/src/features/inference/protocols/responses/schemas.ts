@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { modelField, modelOfRequest } from '../openai.ts'
+import { modelField, modelOfResponse } from '../openai.ts'
 
 /** Documentation of the body of a request for a response. */
 export const responseRequest = z
@@ -35,7 +35,7 @@ export const responseObject = z
     object: z.literal('response').describe('Always `response`'),
     created_at: z.number().describe('Unix time in seconds'),
     status: z.string().describe('`completed`, `incomplete`, `failed` or `in_progress`'),
-    model: modelOfRequest,
+    model: modelOfResponse,
     output: z.array(z.looseObject({})).describe('Items: `reasoning`, `message` and `function_call`'),
     usage: z
       .looseObject({
