@@ -2,7 +2,7 @@
 import { registerHooks } from 'node:module'
 
 const parts: Readonly<Record<string, [replaced: string, replacement: string]>> = {
-  '?client': ['gateway/upstream-client/client.ts', './undici-client.ts'],
+  '?client': ['gateway/upstream-client/connection.ts', './undici-connection.ts'],
   '?fast-path': ['http/fast-path.ts', './no-fast-path.ts'],
 }
 const [replaced, replacement] = parts[new URL(import.meta.url).search]!
