@@ -89,7 +89,8 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'placement',
     'own-models',
   ],
-  members: [
+  members: ['audit', 'organizations', 'accounts', 'service-members', 'invitations', 'billing', 'deployments'],
+  'own-account': [
     'audit',
     'organizations',
     'accounts',

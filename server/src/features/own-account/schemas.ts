@@ -34,3 +34,30 @@ export const scriptSessionBody = z
       .describe('Shown only now: the header `Cookie` of the script’s requests, `<name>=<token>`'),
   })
   .meta({ id: 'ScriptSession', description: 'A new session for a script' })
+
+export const accountDeletionBody = z
+  .object({
+    password: optionalField(z.string()).describe(
+      'Required if the account has a password and SSO was not used',
+    ),
+  })
+  .meta({ id: 'AccountDeletion', examples: [{ password: 'correct horse battery' }] })
+
+const rows = z.array(z.record(z.string(), z.unknown()))
+
+export const exportBody = z
+  .object({
+    exported_at: timestamp.describe('Time of the export'),
+    account: z.record(z.string(), z.unknown()).describe('Your account and profile'),
+    memberships: rows.describe('Your organizations and roles'),
+    identities: rows.describe('Your accounts at identity providers'),
+    sessions: rows.describe('Your sessions'),
+    second_factors: rows.describe('Your second factors, without their secrets'),
+    deployments: rows.describe('Your deployments'),
+    usage: rows.describe(
+      'Your requests and tokens by deployment and hour, also of deployments that others share',
+    ),
+    invitations: rows.describe('Invitations to you'),
+    actions: rows.describe('What you did, from the audit log'),
+  })
+  .meta({ id: 'AccountExport', description: 'Everything that this server stores about you' })

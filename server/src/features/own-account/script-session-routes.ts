@@ -2,7 +2,7 @@ import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
 import { maxScriptSessions } from '../sessions/start-script-session.ts'
 import { createScriptSession } from './create-script-session.ts'
-import { newScriptSessionBody, scriptSessionBody, toProof } from './script-session-schemas.ts'
+import { newScriptSessionBody, scriptSessionBody, toProof } from './schemas.ts'
 
 /** The route with which a signed-in person creates a session for a script. */
 export function scriptSessionRoutes(

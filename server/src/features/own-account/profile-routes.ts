@@ -4,16 +4,14 @@ import type { Services } from '../../services.ts'
 import { getProfile } from '../accounts/get-profile.ts'
 import { profileBody, profileChangesBody } from '../accounts/schemas.ts'
 import { updateProfile } from '../accounts/update-profile.ts'
-import { findViewer } from './find-viewer.ts'
-import { sessionBody, toSessionBody } from './schemas.ts'
+import { findViewer } from '../sessions/find-viewer.ts'
+import { sessionBody, toSessionBody } from '../sessions/schemas.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config'>
 
 const tags = ['Accounts']
 
-/**
- * The routes of a person's profile. They are not in `accounts`, because a change answers with the session.
- */
+/** The routes of a person's profile */
 export function profileRoutes(app: App, deps: Deps): void {
   getRoute(app, deps)
   updateRoute(app, deps)

@@ -7,7 +7,7 @@ import type { Reauthentication } from '../second-factors/reauthenticate.ts'
 import { assertRecentSignIn } from '../sessions/assert-recent-sign-in.ts'
 import { startScriptSession } from '../sessions/start-script-session.ts'
 import type { StartedSession } from '../sessions/start-session.ts'
-import { copyOrigin } from './copy-origin.ts'
+import { copyOrigin } from '../sso/copy-origin.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>
 
