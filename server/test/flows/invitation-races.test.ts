@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { hashToken } from '../../src/base/hash-token.ts'
-import { findOrCreateAccount } from '../../src/features/sso/find-or-create-account.ts'
+import { signInIdentity } from '../../src/features/sso/sign-in-identity.ts'
 import type { Identity } from '../../src/ports/identity-provider.ts'
 import { serverActor } from '../../src/base/viewer.ts'
 import { createClient, registerClient } from '../support/client.ts'
@@ -200,7 +200,13 @@ test('POST …/accept racing an SSO sign-in that accepts: one succeeds, neither 
       .execute()
     const outcomes = await Promise.all([
       accept(guest, token).then(({ body }) => body.code ?? 'accepted'),
-      findOrCreateAccount(server.application, serverActor, identity, hashToken(token)).then(
+      signInIdentity(
+        server.application,
+        serverActor,
+        identity,
+        hashToken(token),
+        async (_, userId) => userId,
+      ).then(
         () => 'accepted',
         (error: unknown) => (error as { code?: string }).code,
       ),

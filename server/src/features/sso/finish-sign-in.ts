@@ -3,32 +3,28 @@ import type { Services } from '../../services.ts'
 import type { Actor } from '../../base/viewer.ts'
 import { hashToken } from '../../base/hash-token.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { startSession } from '../sessions/start-session.ts'
+import type { StartedSession } from '../sessions/start-session.ts'
 import { SsoRefusal } from './errors.ts'
 import type { SsoErrorCode } from './errors.ts'
-import { findOrCreateAccount } from './find-or-create-account.ts'
-import { claimFlow } from './store.ts'
-import type { SsoOrigin } from './store.ts'
+import { signInIdentity } from './sign-in-identity.ts'
+import { claimFlow, insertSsoSession } from './store.ts'
 
-/**
- * `endsAt` is the latest end of the session; null for the usual one. `origin` is where the provider has its
- * own session.
- */
-export type SignInResult =
-  | { userId: number; returnTo: string; endsAt: Date | null; origin: SsoOrigin }
-  | { error: SsoErrorCode }
+export type SignInResult = { session: StartedSession; returnTo: string } | { error: SsoErrorCode }
 
 const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso_unavailable' } as const
 
 /**
- * Finishes an SSO sign-in with the flow cookie and the callback's query, and returns the user's id. The flow
- * is deleted before the code is exchanged, so that a callback works only once. An unknown state deletes no
- * flow.
+ * Finishes an SSO sign-in with the flow cookie and the callback's query, and starts a session, which ends the
+ * one with the token `replaces`. The flow is deleted before the code is exchanged, so that a callback works
+ * only once. An unknown state deletes no flow.
  */
 export async function finishSignIn(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log'>,
   identityProvider: IdentityProvider,
   visitor: Actor,
   callback: { flowToken: string | null; state: string | null; query: string },
+  session: { authMethod: string; replaces: string | null },
 ): Promise<SignInResult> {
   const { db, clock, log } = deps
   const { flowToken, state, query } = callback
@@ -47,14 +43,21 @@ export async function finishSignIn(
     return refuse(deps, visitor, refusals[outcome])
   }
   try {
-    const userId = await findOrCreateAccount(deps, visitor, result.identity, flow.invitation_token_hash)
-    const { issuer, subject } = result.identity
-    return {
-      userId,
-      returnTo: flow.return_to,
-      endsAt: limitSession(deps, result.expiresAt),
-      origin: { issuer, subject, sid: result.sessionId },
-    }
+    const { identity, sessionId: sid } = result
+    const { issuer, subject } = identity
+    const endsAt = limitSession(deps, result.expiresAt)
+    const started = await signInIdentity(
+      deps,
+      visitor,
+      identity,
+      flow.invitation_token_hash,
+      async (transaction, userId) => {
+        const own = await startSession(deps, transaction, visitor, { ...session, userId, endsAt })
+        await insertSsoSession(transaction, { sessionId: own.id, userId, issuer, subject, sid })
+        return own
+      },
+    )
+    return { session: started, returnTo: flow.return_to }
   } catch (error) {
     if (error instanceof SsoRefusal) return refuse(deps, visitor, error.code)
     throw error

@@ -6,7 +6,6 @@ import type { Services } from '../../services.ts'
 import { hashToken } from '../../base/hash-token.ts'
 import { answerErrors } from '../invitations/errors.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
-import { startSession } from '../sessions/start-session.ts'
 import { beginSignIn, flowSeconds } from './begin-sign-in.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { finishSignIn } from './finish-sign-in.ts'
@@ -23,7 +22,6 @@ import {
   toProviderBody,
   toSignInPage,
 } from './schemas.ts'
-import { insertSsoSession } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'identityProvider' | 'jobs' | 'log'>
 
@@ -105,26 +103,18 @@ function callbackRoute(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       const provider = requireProvider(deps, request.params.sso_provider)
-      const visitor = toVisitor(request)
-      const result = await finishSignIn(deps, provider, visitor, {
+      const callback = {
         flowToken: request.cookies[flowCookie] ?? null,
         state: request.query.state ?? null,
         query: request.url.slice(request.url.indexOf('?') + 1),
+      }
+      const result = await finishSignIn(deps, provider, toVisitor(request), callback, {
+        authMethod: request.params.sso_provider,
+        replaces: readSessionToken(request, sessionCookie),
       })
       reply.header('cache-control', 'no-store')
       if ('error' in result) return redirectToSignIn(reply, result.error)
-      const { userId, endsAt, origin } = result
-      const { token, expiresAt } = await deps.db.transaction().execute(async (transaction) => {
-        const session = await startSession(deps, transaction, visitor, {
-          userId,
-          authMethod: request.params.sso_provider,
-          replaces: readSessionToken(request, sessionCookie),
-          endsAt,
-        })
-        await insertSsoSession(transaction, { sessionId: session.id, userId, ...origin })
-        return session
-      })
-      setSessionCookie(reply, sessionCookie, token, expiresAt)
+      setSessionCookie(reply, sessionCookie, result.session.token, result.session.expiresAt)
       reply.clearCookie(flowCookie, flowCookieAttributes(deps))
       return reply.redirect(result.returnTo)
     },

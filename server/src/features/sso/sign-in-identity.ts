@@ -6,7 +6,6 @@ import type { Identity } from '../../ports/identity-provider.ts'
 import type { Actor } from '../../base/viewer.ts'
 import { assertMayRegister } from '../accounts/access-policy.ts'
 import { createAccount, defaultUserName } from '../accounts/create-account.ts'
-import { assertEnabled } from '../accounts/set-disabled.ts'
 import { acceptInvitationWithin } from '../invitations/answer-invitation.ts'
 import { createInvitedAccount } from '../invitations/register-invitee.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
@@ -22,16 +21,17 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
 const maxAttempts = 3
 
 /**
- * Returns the user id for an identity: of the linked account, whose email follows the provider's, else of the
- * account with the verified email, else of a new account. With an invitation, accepts it in the same
+ * Finds the account of an identity: the linked one, whose email follows the provider's, else the one with the
+ * verified email, else a new one. With an invitation, accepts it. Starts a session by `start` in the same
  * transaction. Throws a `SsoRefusal` and changes nothing if refused.
  */
-export async function findOrCreateAccount(
+export async function signInIdentity<Session>(
   deps: Deps,
   visitor: Actor,
   identity: Identity,
   invitationTokenHash: Buffer | null,
-): Promise<number> {
+  start: (transaction: DatabaseTransaction, userId: number) => Promise<Session>,
+): Promise<Session> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await deps.db.transaction().execute(async (transaction) => {
@@ -39,8 +39,7 @@ export async function findOrCreateAccount(
           invitationTokenHash === null
             ? await findOrCreate(deps, transaction, visitor, identity)
             : await acceptInvitation(deps, transaction, visitor, identity, invitationTokenHash)
-        await assertEnabled(transaction, userId)
-        return userId
+        return start(transaction, userId)
       })
     } catch (error) {
       // A concurrent sign-in created the account or the link. The next attempt finds it.
