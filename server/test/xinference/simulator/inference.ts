@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { engineAlias } from './models.ts'
 import type { SimulatedModel } from './models.ts'
 
 /** Request fields that Xinference drops. */
@@ -32,7 +33,7 @@ export async function proxyInference(
   const answer = await fetch(`${model.engineUrl}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
-    body: JSON.stringify(kept),
+    body: JSON.stringify({ ...kept, model: engineAlias }),
     signal: callerLeft.signal,
   })
   const type = answer.headers.get('content-type') ?? 'application/json'

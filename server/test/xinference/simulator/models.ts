@@ -41,12 +41,15 @@ export interface SimulatedModel {
 export interface EngineProcesses {
   key: string
   /**
-   * Starts a real engine for a model with the downloaded file, or else the bundled model, and returns its URL
+   * Resolves to the URL of a real engine with the downloaded file, or else the bundled model. Models with the
+   * same file share one.
    */
-  start(model: SimulatedModel, file: Buffer | null): Promise<string>
-  stop(uid: string): Promise<void>
+  open(model: SimulatedModel, file: Buffer | null): Promise<string>
   close(): Promise<void>
 }
+
+/** The name of the model at every engine */
+export const engineAlias = 'simulated'
 
 /** Runs Berth's own engine. Models of Xinference's list all have the weights of the bundled model. */
 export async function openEngineProcesses(): Promise<EngineProcesses> {
@@ -62,39 +65,39 @@ export async function openEngineProcesses(): Promise<EngineProcesses> {
     },
     program,
   )
-  const directories = new Set<string>()
+  const engines = new Map<string, Promise<string>>()
 
-  async function stop(uid: string): Promise<void> {
-    const directory = join(root, uid)
-    if (!directories.has(directory)) return
-    while (!(await control.stop(directory)));
-    directories.delete(directory)
+  async function start(directory: string, type: string, file: Buffer | null): Promise<string> {
+    await mkdir(directory, { recursive: true })
+    const model = file === null ? weights : join(directory, 'model.gguf')
+    if (file !== null) await writeFile(model, file)
+    const options = { model, alias: engineAlias, type, context: 2048, parallel: 4, threads: 1 }
+    const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
+    const variables = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' }
+    await control.launch(directory, { args, apiKey: engineKey, variables })
+    for (;;) {
+      const state = await control.observe(directory)
+      if (state.phase === 'ready') return state.endpoint.baseUrl
+      if (state.phase === 'failed' || state.phase === 'absent') throw new Error(JSON.stringify(state))
+      await new Promise((done) => setTimeout(done, 50))
+    }
   }
 
   return {
     key: engineKey,
-    async start({ uid, body }, file) {
-      const directory = join(root, uid)
-      await mkdir(directory, { recursive: true })
-      const model = file === null ? weights : join(directory, 'model.gguf')
-      if (file !== null) await writeFile(model, file)
-      directories.add(directory)
+    open({ body }, file) {
       const type = body.model_type === 'embedding' ? 'embedding' : 'chat'
-      const context = Math.min(Number(body.max_model_len ?? body.n_ctx ?? 2048), 2048)
-      const options = { model, alias: uid, type, context, parallel: 2, threads: 1 }
-      const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
-      const variables = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' }
-      await control.launch(directory, { args, apiKey: engineKey, variables })
-      for (;;) {
-        const state = await control.observe(directory)
-        if (state.phase === 'ready') return state.endpoint.baseUrl
-        if (state.phase === 'failed' || state.phase === 'absent') throw new Error(JSON.stringify(state))
-        await new Promise((done) => setTimeout(done, 50))
-      }
+      const content = file === null ? 'bundled' : createHash('sha256').update(file).digest('hex')
+      const directory = join(root, `${type}-${content}`)
+      const engine = engines.get(directory) ?? start(directory, type, file)
+      engines.set(directory, engine)
+      return engine
     },
-    stop,
     async close() {
-      for (const directory of directories) while (!(await control.stop(directory)));
+      for (const [directory, engine] of engines) {
+        await engine.catch(() => null)
+        while (!(await control.stop(directory)));
+      }
       await rm(root, { recursive: true, force: true })
     },
   }

@@ -60,7 +60,7 @@ export interface XinferenceSimulator {
   uptime: number
   /** Completes a launch that stopped at `heldAt` */
   proceed(uid: string): void
-  /** Ends the engine of a READY model */
+  /** Fails a READY model */
   crash(uid: string, reason: string): void
   /** Removes a worker: the supervisor forgets its models but keeps their instances */
   loseWorker(ip: string): void
@@ -80,8 +80,8 @@ const ok = (body: unknown): SimulatedResponse => ({ status: 200, body })
 const refuse = (status: number, detail: string): SimulatedResponse => ({ status, body: { detail } })
 
 /**
- * Starts a supervisor with workers that behaves like a version of Xinference, including its defects. Berth's
- * engine serves its models.
+ * Starts a supervisor with workers that behaves like a version of Xinference, including its defects. Its
+ * models share one of Berth's engines for each file.
  */
 export async function startXinferenceSimulator(options: SimulatorOptions = {}): Promise<XinferenceSimulator> {
   const { version = '4.1.0', user = null, withEngines = true } = options
@@ -115,11 +115,8 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       if (model.plan.failure !== undefined) throw new Error(model.plan.failure)
       model.stage = 'loading'
       const file = await downloadFile(model.body)
-      const url = engines === null ? null : await engines.start(model, file)
-      if (!stillLaunching()) {
-        await engines?.stop(model.uid)
-        return
-      }
+      const url = engines === null ? null : await engines.open(model, file)
+      if (!stillLaunching()) return
       Object.assign(model, { status: 'READY', engineUrl: url })
       recordEvent(model.uid, 'INFO', 'Model is ready')
     } catch (error) {
@@ -186,7 +183,6 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     if (model === undefined || !isServed(model)) return unknownModel(uid)
     Object.assign(model, { status: 'TERMINATED', gpus: [] })
     recordEvent(uid, 'INFO', 'Terminate model')
-    void engines?.stop(uid)
     return ok(null)
   }
 
@@ -318,25 +314,20 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     },
     crash(uid, reason) {
       const model = models.get(uid)
-      if (model === undefined) return
-      void engines?.stop(uid)
-      fail(model, reason)
+      if (model !== undefined) fail(model, reason)
     },
     loseWorker(ip) {
       simulator.workers = simulator.workers.filter((worker) => worker.ip !== ip)
       for (const model of models.values()) {
         if (model.worker !== ip) continue
         Object.assign(model, { isLost: true, engineUrl: null, gpus: [] })
-        void engines?.stop(model.uid)
       }
     },
     async restart() {
-      const uids = [...models.keys()]
       models.clear()
       events.clear()
       tokens.reset()
       cachedList = null
-      for (const uid of uids) await engines?.stop(uid)
     },
     stopListening,
     startListening,
