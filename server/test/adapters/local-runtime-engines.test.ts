@@ -62,6 +62,17 @@ const engineDouble = `
   setInterval(() => existsSync(join(option('state-dir'), 'launch.json')) || process.exit(3), 1000)
 `
 
+/** An engine that works and loads nothing, for tests of its process */
+const workingEngine = `${engineDouble}
+  import { createServer } from 'node:http'
+  const server = createServer((request, response) => response.end('{"status":"ok"}'))
+  server.listen(0, '127.0.0.1', () => writeRecord({ phase: 'ready', port: server.address().port }))`
+
+/** A runtime whose engines work and load nothing. */
+async function openLightRuntime(folder: string): Promise<ModelRuntime> {
+  return openRuntime(makeSettings(folder, { engineProgram: await writeProgram(folder, workingEngine) }))
+}
+
 describe('an engine on this host', () => {
   test('starts, requires its key, outlives its server and is stopped', async () => {
     const folder = await makeFolder()
@@ -112,7 +123,7 @@ describe('an engine on this host', () => {
 
   test('starts only once for concurrent calls', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(makeSettings(folder))
+    const runtime = await openLightRuntime(folder)
     const spec = await deploy(runtime)
     await Promise.all([runtime.ensureEngine(spec), runtime.ensureEngine(spec), runtime.ensureEngine(spec)])
     await reach(runtime, spec, 'ready')
@@ -121,7 +132,7 @@ describe('an engine on this host', () => {
 
   test('is reported as crashed when killed, and can be restarted', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(makeSettings(folder))
+    const runtime = await openLightRuntime(folder)
     const spec = await deploy(runtime)
     await reach(runtime, spec, 'ready')
     const { pid } = await readState(folder, spec)
@@ -154,7 +165,7 @@ describe('an engine on this host', () => {
 
   test('starts again after a reboot of the host, and after a server crash in the middle of a launch', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(makeSettings(folder))
+    const runtime = await openLightRuntime(folder)
     const spec = await deploy(runtime)
     const launch = join(stateFolder(folder, spec), 'launch.json')
     const state = join(stateFolder(folder, spec), 'engine.json')
@@ -177,7 +188,7 @@ describe('an engine on this host', () => {
 
   test('is not confused with another process that reuses its id', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(makeSettings(folder))
+    const runtime = await openLightRuntime(folder)
     const spec = await deploy(runtime)
     await reach(runtime, spec, 'ready')
     const { pid } = await readState(folder, spec)
@@ -426,7 +437,7 @@ describe('the memory of this host', () => {
 
   test('is reserved again for a deployment whose folder was lost', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(makeSettings(folder))
+    const runtime = await openLightRuntime(folder)
     const spec = await deploy(runtime)
     await runtime.stopEngine(spec.engineId)
     await rm(stateFolder(folder, spec), { recursive: true })

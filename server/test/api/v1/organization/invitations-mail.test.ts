@@ -15,7 +15,9 @@ let mails: MailServer
 let server: TestServer
 beforeAll(async () => {
   mails = await startMailServer()
-  server = await startTestServer({ settings: { MAIL_URL: mails.url, PUBLIC_URL: publicUrl } })
+  server = await startTestServer({
+    settings: { MAIL_URL: `${mails.url}?socketTimeout=1000`, PUBLIC_URL: publicUrl },
+  })
   server.application.config.mail.patienceMilliseconds = patience
 })
 afterAll(async () => {
