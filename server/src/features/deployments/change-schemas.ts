@@ -1,9 +1,75 @@
 import { z } from 'zod'
-import { text } from '../../http/schemas.ts'
-import { minimums } from '../placement/schemas.ts'
+import { optionalField, text, unicodeText } from '../../http/schemas.ts'
+import type { CapacityMinimums } from '../placement/serving-capacity.ts'
 import type { DeploymentWishes } from './changes/change-deployment.ts'
 import { findScheduleError } from './scaling/schedules.ts'
 import type { ScheduleError } from './scaling/schedules.ts'
+
+const choiceText = optionalField(
+  unicodeText().trim().min(1, 'Must not be empty. Omit the field to use the default.'),
+)
+
+const sizeInBillions = z
+  .union(
+    [z.number().positive(), z.string().regex(/^(?=.*[1-9])\d{1,6}([._]\d{1,6})?$/)],
+    'Enter a size greater than 0, such as 7, 1.5, "1.5" or "1_5".',
+  )
+  .transform((value) => (typeof value === 'string' ? Number(value.replace('_', '.')) : value))
+  .meta({ examples: [7, 1.5, '1.5', '1_5'] })
+
+const minimum = (most: number) => z.int().min(1).max(most).nullable().optional()
+
+const minimums = {
+  min_context_tokens: minimum(16_777_216).describe(
+    'The longest request that the model must accept, in tokens; null for no minimum. Coding agents need 32768 or more.',
+  ),
+  min_parallel_sequences: minimum(4096).describe(
+    'How many requests the engine must process at the same time; null for no minimum',
+  ),
+}
+
+export const createDeploymentBody = z
+  .strictObject({
+    model_name: unicodeText()
+      .trim()
+      .min(1, 'Enter the name of a catalog model.')
+      .describe('Name or id of a catalog model, in any case'),
+    model_format: choiceText.describe('Format of the weights, such as `ggufv2`'),
+    model_size_in_billions: optionalField(sizeInBillions).describe('Parameters in billions'),
+    quantization: choiceText.describe('Quantization of the weights, such as `q4_k_m`'),
+    ...minimums,
+  })
+  .meta({
+    id: 'DeploymentRequest',
+    description:
+      'Berth chooses what the request omits: on GPUs the largest size that fits the cheapest suitable instance type, in a format ' +
+      'for them; otherwise what is closest to the default variant of the catalog',
+    examples: [
+      {
+        model_name: 'qwen2.5-instruct',
+        model_format: 'ggufv2',
+        model_size_in_billions: 0.5,
+        quantization: 'q4_k_m',
+      },
+      { model_name: 'qwen2.5-instruct', min_context_tokens: 32_768 },
+    ],
+  })
+
+export function toMinimums(body: z.infer<typeof createDeploymentBody>): CapacityMinimums {
+  return {
+    contextTokens: body.min_context_tokens ?? null,
+    parallelSequences: body.min_parallel_sequences ?? null,
+  }
+}
+
+export function toVariantChoice(body: z.infer<typeof createDeploymentBody>) {
+  return {
+    modelName: body.model_name,
+    format: body.model_format,
+    sizeInBillions: body.model_size_in_billions,
+    quantization: body.quantization,
+  }
+}
 
 export const sharedWith = z
   .enum(['organization'])

@@ -1,19 +1,32 @@
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
-import { createDeploymentBody, toMinimums, toVariantChoice } from '../placement/schemas.ts'
+import { planDeployment } from '../placement/plan.ts'
+import { planBody, toPlanBody } from '../placement/schemas.ts'
 import { accessDeployment } from './state/access-deployment.ts'
 import { readAsleepTime } from './changes/asleep-time.ts'
 import { changeDeployment } from './changes/change-deployment.ts'
-import { changeDeploymentBody, toWishes } from './change-schemas.ts'
+import {
+  changeDeploymentBody,
+  createDeploymentBody,
+  toMinimums,
+  toVariantChoice,
+  toWishes,
+} from './change-schemas.ts'
 import { toListScope } from './state/list-scope.ts'
 import { presentDeployment, presentDeployments } from './present-deployments.ts'
 import { requestDeployment } from './changes/request.ts'
-import { deploymentBody, deploymentParams, deploymentsBody, listDeploymentsQuery } from './schemas.ts'
+import {
+  deploymentBody,
+  deploymentParams,
+  deploymentUsageBody,
+  deploymentsBody,
+  listDeploymentsQuery,
+  toDeploymentUsageBody,
+} from './schemas.ts'
 import { listDeployments } from './state/store.ts'
 import { putToSleep } from './changes/sleep.ts'
 import { terminateDeployment } from './changes/terminate.ts'
-import { deploymentUsageBody, toDeploymentUsageBody } from './usage-schemas.ts'
 import { wakeForPerson } from './serving/wake.ts'
 import { measureWeightCache } from './serving/weight-cache-metrics.ts'
 
@@ -71,6 +84,28 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     async ({ body, viewer }, reply) => {
       const deployment = await requestDeployment(deps, viewer, toVariantChoice(body), toMinimums(body))
       return reply.code(201).send(await presentDeployment(deps.db, deployment))
+    },
+  )
+
+  app.post(
+    `${prefix}/plan`,
+    {
+      config: { permission: 'readCatalog' },
+      schema: {
+        operationId: 'planDeployment',
+        summary: 'Preview the instance type and price of a deployment',
+        description:
+          'Takes the same body as creating a deployment, and minimums, but creates nothing. Returns 200 with `feasible: false` if ' +
+          'no instance type can run the model. Billing conditions are not checked.',
+        tags,
+        body: createDeploymentBody,
+        response: { 200: planBody },
+        errors: ['model_not_deployable', 'runtime_unavailable'],
+      },
+    },
+    async ({ body, viewer }) => {
+      const plan = await planDeployment(deps, viewer.organizationId, toVariantChoice(body), toMinimums(body))
+      return toPlanBody(plan, deps.config.billing.currency)
     },
   )
 

@@ -2,10 +2,12 @@ import { z } from 'zod'
 import { modelTypes } from '../../ports/model-variant.ts'
 import type { ModelAdapter } from '../../ports/model-variant.ts'
 import { count, page, pageQuery, queryBoolean, timestamp } from '../../http/schemas.ts'
+import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import { contextTokens, parallelSequences } from '../placement/schemas.ts'
 import { alias, policyBody, sharedWith } from './change-schemas.ts'
+import type { AsleepTime } from './changes/asleep-time.ts'
 import type { InstanceLoad } from './serving/instance-loads.ts'
-import { instanceBody, isLive, toHardware, toInstanceBody } from './instance-schemas.ts'
+import { instancePhases } from './state/instance-lifecycle.ts'
 import type { Instance } from './state/instance-store.ts'
 import { deploymentStatuses, isActive, waitingReasons } from './state/lifecycle.ts'
 import { listScopes } from './state/list-scope.ts'
@@ -29,6 +31,29 @@ export const deploymentParams = z.object({
     .string()
     .describe('Id of a deployment of yours, of a shared one, or for admins of any in the organization'),
 })
+
+const instanceBody = z
+  .object({
+    id: z.string().meta({ format: 'uuid' }).describe('Id of the instance'),
+    status: z
+      .enum(['starting', 'running', 'draining', 'releasing'])
+      .describe(
+        'A `running` instance has served; its engine may be restarting. A `draining` one finishes its requests and gets no new ones',
+      ),
+    instance_type: z.string().nullable().describe('null until it is chosen'),
+    region: z.string().nullable().describe('null until the instance type is chosen'),
+    cluster_id: z.string().nullable().describe('The cluster or machine; null before the hardware exists'),
+    instance_id: z.string().nullable().describe('Id of the hardware at the compute backend'),
+    gpu_allocation_id: z
+      .string()
+      .nullable()
+      .describe('Id of the GPUs, or of the host, at the compute backend'),
+    started_at: timestamp
+      .nullable()
+      .describe('When the compute backend handed the hardware over; null before'),
+    in_flight: count.describe('Requests at the engine, and those that wait for it, about a second ago'),
+  })
+  .meta({ id: 'DeploymentInstance', description: 'One engine of a deployment on its hardware' })
 
 export const deploymentBody = z
   .object({
@@ -192,4 +217,65 @@ function toAdapterBody(
       instance.engine_url !== null && instance.status === 'running' && hasAdapter(instance, modelId),
   )
   return { model_id: modelId, model_name: modelName, rank, weight_bytes: weightBytes, ready }
+}
+
+const isLive = ({ status }: Instance) => status !== 'released'
+
+function toHardware(instance: Instance | null) {
+  return {
+    cluster_id: instance?.cluster_id ?? null,
+    instance_id: instance?.instance_id ?? null,
+    gpu_allocation_id: instance?.gpu_allocation_id ?? null,
+  }
+}
+
+function toInstanceBody(
+  instance: Instance,
+  loads: ReadonlyMap<string, InstanceLoad>,
+): z.infer<typeof instanceBody> {
+  return {
+    id: instance.id,
+    status: instancePhases[instance.status],
+    instance_type: instance.instance_type,
+    region: instance.region,
+    ...toHardware(instance),
+    started_at: instance.started_at?.toISOString() ?? null,
+    in_flight: loads.get(instance.id)?.inFlight ?? 0,
+  }
+}
+
+export const deploymentUsageBody = z
+  .object({
+    requests: count.describe('Answered inference requests'),
+    input_tokens: count.describe('Tokens of the requests'),
+    output_tokens: count.describe('Tokens of the responses'),
+    instance_seconds: z
+      .number()
+      .describe('From the start of each instance to its release or loss, or to now while it runs'),
+    cost: z.string().describe('Total cost so far, a decimal in the main unit of `currency`; not rounded'),
+    currency: z.string().describe('Currency of the cost'),
+    asleep_seconds: z.number().min(0).describe('How long the deployment slept so far'),
+    saved: z
+      .string()
+      .nullable()
+      .describe(
+        'What its least instances would have cost while it slept, at their present price; null if that is unknown',
+      ),
+  })
+  .meta({ id: 'DeploymentUsage', description: 'Requests, tokens and cost of a deployment so far' })
+
+export function toDeploymentUsageBody(
+  usage: DeploymentUsage,
+  asleep: AsleepTime,
+): z.infer<typeof deploymentUsageBody> {
+  return {
+    requests: usage.requests,
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    instance_seconds: usage.instanceSeconds,
+    cost: usage.cost,
+    currency: usage.currency,
+    asleep_seconds: asleep.seconds,
+    saved: asleep.saved,
+  }
 }
