@@ -26,6 +26,7 @@ const rounds = Number(options.rounds)
 const threads = Number(options.threads)
 const rows = allRows.filter(({ name }) => options.only?.some((word) => name.includes(word)) ?? true)
 
+process.once('SIGINT', () => process.exit(1)).once('SIGTERM', () => process.exit(1))
 await awaitTurn()
 const models = {
   random: await prepareRandomModel(tiny, shapes.half),

@@ -17,7 +17,6 @@ const running = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
-process.once('SIGINT', () => process.exit(1)).once('SIGTERM', () => process.exit(1))
 
 /** What both engines are started with. */
 export interface Launch {
