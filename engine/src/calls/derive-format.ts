@@ -1,3 +1,5 @@
+import { MarkedAnswerReader } from './answer-reader.ts'
+import type { ReadPiece } from './answer-reader.ts'
 import type { ArgumentsFormat, CallFormat, CallText, ThoughtFormat } from './call-format.ts'
 
 /** A message for a template, with arguments in the form that the template takes. */
@@ -40,7 +42,27 @@ export function deriveCallFormat(render: RenderProbe): CallFormat | null {
   if (text === null || !text.includes(first.name)) return null
   const from = findAnswer(text, render)
   const turnEnd = attempt(() => cut(render({ content }), content)) ?? ''
-  return readCalls({ text, from, turnEnd, several: text === several })
+  const format = readCalls({ text, from, turnEnd, several: text === several })
+  return format !== null && readsBack(format, text.slice(from)) ? format : null
+}
+
+/** True if the format finds the call that the template wrote. */
+function readsBack(format: CallFormat, text: string): boolean {
+  const tools = new Map([first.name, second.name].map((name) => [name, {}]))
+  const reader = new MarkedAnswerReader({
+    thoughts: null,
+    startsInThought: false,
+    calls: { format, tools, most: 2 },
+  })
+  const calls = [...reader.push(text), ...reader.finish()].filter(({ type }) => type === 'call')
+  const wanted = format.allowsSeveral ? [first, second] : [first]
+  return JSON.stringify(calls.map(toComparable)) === JSON.stringify(wanted.map(toComparable))
+}
+
+function toComparable(call: ReadPiece | ProbeCall) {
+  if (!('name' in call)) return null
+  const given = typeof call.arguments === 'string' ? (JSON.parse(call.arguments) as object) : call.arguments
+  return [call.name, Object.entries(given).toSorted()]
 }
 
 interface Rendered {
@@ -239,19 +261,23 @@ export function deriveThoughtFormat(render: RenderProbe, source: string): Though
 }
 
 function toCallText(text: string, other: string | null = null): CallText {
-  const parts = text
-    .split(first.id)
-    .flatMap((part, index) => (index === 0 ? [part] : [{ part: 'id' as const }, part]))
-  const withIndex = parts.flatMap((part) => {
-    if (typeof part !== 'string' || other === null || other === text) return [part]
-    // The index of the first call is 0, that of the second 1.
-    const at = [...part.matchAll(/0/g)].find(
-      ({ index }) => `${part.slice(0, index)}1${part.slice(index + 1)}` === other,
-    )
-    if (at === undefined) return [part]
-    return [part.slice(0, at.index), { part: 'index' as const }, part.slice(at.index + 1)]
-  })
-  return withIndex.filter((part) => part !== '')
+  const parts: (string | { part: 'id' | 'index' })[] = []
+  for (const [index, part] of text.split(first.id).entries()) {
+    if (index > 0) parts.push({ part: 'id' })
+    const at = other === null ? -1 : findIndex(part, other)
+    if (at < 0) parts.push(part)
+    else parts.push(part.slice(0, at), { part: 'index' }, part.slice(at + 1))
+  }
+  return parts.filter((part) => part !== '')
+}
+
+/** Where the first call has its index 0 and the second one 1; -1 if the texts differ in something else. */
+function findIndex(text: string, other: string): number {
+  if (text === other) return -1
+  const found = [...text.matchAll(/0/g)].find(
+    ({ index }) => `${text.slice(0, index)}1${text.slice(index + 1)}` === other,
+  )
+  return found?.index ?? -1
 }
 
 const maskIds = (text: string): string => text.replaceAll(second.id, first.id).replaceAll(/"[01]"/g, '"0"')
