@@ -5,15 +5,20 @@ const maxRules = 40_000
 /** The rules of a grammar under construction. An expression is a text in llama.cpp's notation (GBNF). */
 export class GrammarWriter {
   readonly #refuse: Refuse
+  readonly #prefix: string
   readonly #rules = new Map<string, string>()
   readonly #names = new Map<string, string>()
   readonly #targets = new Map<unknown, string>()
   /** Rules of references whose grammar has not consumed a character yet. llama.cpp rejects left recursion. */
   #open = new Set<string>()
 
-  /** `refuse` rejects a grammar that is too large or that llama.cpp rejects. */
-  constructor(refuse: Refuse) {
+  /**
+   * `refuse` rejects a grammar that is too large or that llama.cpp rejects. Names of rules begin with
+   * `prefix`, so that grammars can be joined.
+   */
+  constructor(refuse: Refuse, prefix = 'r') {
     this.#refuse = refuse
+    this.#prefix = prefix
   }
 
   /** Expressions by rule name */
@@ -34,7 +39,7 @@ export class GrammarWriter {
   /** Returns a new name, whose expression `define` sets later. */
   reserve(): string {
     if (this.#rules.size > maxRules) this.#refuse('#', 'its grammar is too large')
-    const name = `r${this.#rules.size}`
+    const name = `${this.#prefix}${this.#rules.size}`
     this.#rules.set(name, '')
     return name
   }

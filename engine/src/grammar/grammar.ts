@@ -26,11 +26,11 @@ export interface Grammar {
  * Converts a JSON Schema to a grammar whose every text matches the schema. Objects have their properties in
  * the schema's order, and additional properties only where the schema allows them explicitly or describes no
  * property. Throws a RequestError (400) that names an unsupported keyword. `param` is the path of the schema
- * in the request's body.
+ * in the request's body, and `prefix` begins the names of the rules.
  */
-export function toGrammar(root: unknown, param: string): Grammar {
+export function toGrammar(root: unknown, param: string, prefix?: string): Grammar {
   const refuse = createRefusal(param)
-  const writer = new GrammarWriter(refuse)
+  const writer = new GrammarWriter(refuse, prefix)
   const json = createJsonRules(writer)
   const source: SchemaSource = { root, refuse }
   let parts = 0
@@ -47,10 +47,9 @@ export function toGrammar(root: unknown, param: string): Grammar {
   return { rules: writer.rules, start }
 }
 
-/** The text of a grammar, in which line feeds follow the value and stop the generation. */
+/** The text of a grammar for llama.cpp. */
 export function toGrammarText({ rules, start }: Grammar): string {
-  const root = `root ::= ${start} "${'\\n'.repeat(4)}" [\\n]*`
-  return [root, ...[...rules].map(([name, text]) => `${name} ::= ${text}`)].join('\n')
+  return [`root ::= ${start}`, ...[...rules].map(([name, text]) => `${name} ::= ${text}`)].join('\n')
 }
 
 /** The name of the rule for a schema without `$ref` and `allOf`. */

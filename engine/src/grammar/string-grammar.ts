@@ -44,6 +44,51 @@ export function writeStringRules(
   return `${quote} ${names[0]}`
 }
 
+/**
+ * Adds rules for any text up to the first `end`, which they take, and returns the expression. Each rule knows
+ * how much of `end` the text has just matched (Knuth, Morris, Pratt). With `then`, this expression follows `end`,
+ * and the text may also stop before it.
+ */
+export function writeTextUntil(
+  end: string,
+  rules: Pick<GrammarWriter, 'reserve' | 'define'>,
+  then?: string,
+): string {
+  const characters = [...end]
+  const names = characters.map(() => rules.reserve())
+  const known = [...new Set(characters)]
+  for (const [matched, name] of names.entries()) {
+    const alternatives = known.map((character) => {
+      const next = countMatched(characters, [...characters.slice(0, matched), character])
+      return `${toText(character)} ${next === characters.length ? (then ?? '') : names[next]}`
+    })
+    const others = known.map((character) => toHex(character.codePointAt(0)!)).join('')
+    const stop = then === undefined ? [] : ['""']
+    rules.define(name, [...alternatives, `[^${others}] ${names[0]}`, ...stop].join(' | '))
+  }
+  return names[0]!
+}
+
+/** The length of the longest end of `text` that begins `wanted`. */
+function countMatched(wanted: readonly string[], text: readonly string[]): number {
+  for (let length = Math.min(wanted.length, text.length); length > 0; length--) {
+    const end = text.slice(text.length - length)
+    if (end.every((character, index) => character === wanted[index])) return length
+  }
+  return 0
+}
+
+/** A text as it is, as a literal in a grammar's notation. */
+export function toText(text: string): string {
+  const escaped = text
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"', '\\"')
+    .replaceAll('\n', '\\n')
+    .replaceAll('\r', '\\r')
+    .replaceAll('\t', '\\t')
+  return `"${escaped}"`
+}
+
 /** A JSON value as a literal in a grammar's notation. */
 export function toLiteral(value: unknown, path: string, refuse: Refuse): string {
   const text = JSON.stringify(value)
