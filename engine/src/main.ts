@@ -9,7 +9,7 @@ import { createLog } from './base/log.ts'
 import { parseSettings } from './base/settings.ts'
 import { createStateWriter, isStillWanted } from './base/state.ts'
 import { buildServer } from './http/server.ts'
-import { LoadError } from './model/load-error.ts'
+import { LoadError } from './base/load-error.ts'
 import { loadModel } from './model/load-model.ts'
 
 const exitFailed = 1

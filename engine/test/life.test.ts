@@ -35,32 +35,6 @@ test('listens before the model is loaded and reports when it is ready', async ()
   })
 })
 
-test('a second start remembers what the first found out about the chat template, and answers the same', async () => {
-  const path = join(folder, 'again.gguf')
-  writeFileSync(path, tiny)
-  const starts = []
-  for (const start of ['first', 'second']) {
-    if (start === 'second') await engine.stop()
-    engine = startEngine({ flags: { '--model': path } })
-    await engine.ready()
-    const tools = [
-      { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } },
-    ]
-    const response = await engine.chat({
-      messages: [{ role: 'user', content: 'Hello' }],
-      tools,
-      temperature: 0,
-    })
-    const { choices, usage } = (await response.json()) as { choices: unknown; usage: unknown }
-    starts.push({
-      answer: { choices, usage },
-      remembered: engine.output().includes('as an earlier start found'),
-    })
-  }
-  expect(starts.map(({ remembered }) => remembered)).toEqual([false, true])
-  expect(starts[1]!.answer).toEqual(starts[0]!.answer)
-})
-
 test.each([
   ['no launch.json', null],
   ['the launch.json of another launch', 'ffffffffffffffff'],

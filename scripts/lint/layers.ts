@@ -223,18 +223,20 @@ const consoleLayers: readonly Layer[] = [
   },
 ]
 
-const engineRooms = ['base', 'model', 'grammar', 'chat', 'completions', 'http'].map(
+const engineRooms = ['base', 'grammar', 'calls', 'template', 'model', 'chat', 'completions', 'http'].map(
   (room) => `engine ${room}`,
 )
 
 const engine: readonly Layer[] = [
   { name: 'engine base', files: ['engine/src/base/**'], imports: [] },
-  { name: 'engine model', files: ['engine/src/model/**'], imports: ['engine base'] },
   { name: 'engine grammar', files: ['engine/src/grammar/**'], imports: ['engine base'] },
+  { name: 'engine calls', files: ['engine/src/calls/**'], imports: ['engine base', 'engine grammar'] },
+  { name: 'engine template', files: ['engine/src/template/**'], imports: ['engine base', 'engine calls'] },
+  { name: 'engine model', files: ['engine/src/model/**'], imports: ['engine base', 'engine template'] },
   {
     name: 'engine chat',
     files: ['engine/src/chat/**'],
-    imports: ['engine base', 'engine model', 'engine grammar'],
+    imports: ['base', 'grammar', 'calls', 'template', 'model'].map((room) => `engine ${room}`),
   },
   {
     name: 'engine completions',

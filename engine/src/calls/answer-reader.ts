@@ -140,7 +140,8 @@ export class MarkedAnswerReader implements AnswerReader {
   #readCalls(pieces: ReadPiece[]): boolean {
     const { format, tools, most } = this.#form.calls!
     const isFirst = this.#isFirstOfSection
-    const read = this.#calls < most ? readNextCall(this.#held, { format, tools, isFirst }) : 'text'
+    const read =
+      this.#calls < most ? readNextCall(this.#held, { format, tools, isFirst, isLast: this.#isLast }) : 'text'
     if (read === 'incomplete' && !this.#isLast) return false
     if (typeof read !== 'string') {
       this.#take(read.end)

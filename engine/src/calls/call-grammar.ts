@@ -70,6 +70,18 @@ export function createAnswerGrammar(
   return { rules, start }
 }
 
+/** The grammar of a value that may follow thoughts; `before` is a constant text before the value. */
+export function createValueGrammar(
+  value: Grammar,
+  thinks: Pick<AnswerRules, 'thoughts' | 'startsInThought'>,
+  before = '',
+): Grammar {
+  const writer = new GrammarWriter(refuse, 'c')
+  const parts = [writeThought(thinks, writer), before === '' ? '' : toText(before), value.start]
+  const start = writer.add(parts.filter((part) => part !== '').join(' '))
+  return { rules: new Map([...value.rules, ...writer.rules]), start }
+}
+
 /** One call of any tool, of which `begun` is written already. */
 function writeAlternatives(
   format: CallFormat,

@@ -18,15 +18,21 @@ export function sectionMark({ sectionStart }: CallFormat): string {
   return sectionStart.trim().replace(/\s*\[$/, '')
 }
 
+interface NextCall {
+  format: CallFormat
+  tools: KnownTools
+  /** True for the first call of a section */
+  isFirst: boolean
+  /** True if no more text follows */
+  isLast: boolean
+}
+
 /**
  * Reads the next call of a turn as models write them: white space may differ from the format, the members of an
  * object may have another order, and what ends a call may be missing. Returns `text` for a call of an unknown
  * tool.
  */
-export function readNextCall(
-  text: string,
-  { format, tools, isFirst }: { format: CallFormat; tools: KnownTools; isFirst: boolean },
-): CallRead {
+export function readNextCall(text: string, { format, tools, isFirst, isLast }: NextCall): CallRead {
   const section = sectionMark(format)
   let at = skipSpace(text, 0)
   if (!isFirst && text[at] === ',') at = skipSpace(text, at + 1)
@@ -36,14 +42,15 @@ export function readNextCall(
   if (begun !== null && format.arguments.kind === 'parameters' && text[at] === '[') at++
   const marker = format.marker === section ? null : format.marker
   const marked = marker === null ? at : skipLoosely(text, at, marker)
-  if (marked !== null) return readCall(text, marked, format, tools)
+  if (marked !== null) return readCall(text, marked, { format, tools, isLast })
   return mayBegin(text, at, marker!) ? 'incomplete' : 'text'
 }
 
-function readCall(text: string, at: number, format: CallFormat, tools: KnownTools): CallRead {
+function readCall(text: string, at: number, { format, tools, isLast }: Omit<NextCall, 'isFirst'>): CallRead {
   const { arguments: form } = format
   const start = skipSpace(text, at)
-  if (form.kind === 'json' && form.keys !== null) return readObjects(text, start, form.keys, format, tools)
+  if (form.kind === 'json' && form.keys !== null)
+    return readObjects(text, start, form.keys, { format, tools, isLast })
   const name = matchAt(/[\w.-]+/y, text, start)
   if (name === null) return start >= text.length ? 'incomplete' : 'text'
   const after = start + name.length
@@ -54,7 +61,7 @@ function readCall(text: string, at: number, format: CallFormat, tools: KnownTool
       ? readNamed(text, after)
       : readParameters(text, after, form, format, tools.get(name)!)
   if (typeof read === 'string') return read
-  const end = skipEnd(text, read.end, format)
+  const end = skipEnd(text, read.end, format, isLast)
   return end === null ? 'incomplete' : { calls: [{ name, arguments: read.json }], end }
 }
 
@@ -65,8 +72,7 @@ function readObjects(
   text: string,
   at: number,
   keys: { name: string | null; arguments: string },
-  format: CallFormat,
-  tools: KnownTools,
+  { format, tools, isLast }: Omit<NextCall, 'isFirst'>,
 ): CallRead {
   if (at >= text.length) return 'incomplete'
   if (text[at] !== '{' && text[at] !== '[') return 'text'
@@ -83,7 +89,7 @@ function readObjects(
     calls.push(call)
   }
   if (calls.length === 0) return 'text'
-  const end = skipEnd(text, read.end, format)
+  const end = skipEnd(text, read.end, format, isLast)
   return end === null ? 'incomplete' : { calls, end }
 }
 
@@ -241,15 +247,16 @@ function typesOf(schema: unknown): readonly string[] {
   return [schema.type].flat().filter((type) => typeof type === 'string')
 }
 
-/** Skips what ends a call. Null while it may still arrive. */
-function skipEnd(text: string, at: number, format: CallFormat): number | null {
+/** Skips what ends a call. Null while it may still arrive; a call whose JSON is complete needs it not. */
+function skipEnd(text: string, at: number, format: CallFormat, isLast: boolean): number | null {
   const { arguments: form } = format
   let wanted = literals(format.end)
   if (form.kind === 'json' && form.keys !== null) wanted = wanted.slice(wanted.indexOf('}') + 1)
   if (wanted.trim() === '') return at
   const end = skipLoosely(text, at, wanted)
   if (end !== null) return end
-  return mayBegin(text, at, wanted) ? null : at
+  if (!mayBegin(text, at, wanted)) return at
+  return isLast && form.kind === 'json' ? text.length : null
 }
 
 const literals = (text: CallFormat['end']): string =>

@@ -25,6 +25,9 @@ const message = z.discriminatedUnion('role', [
     content: content.nullish(),
     tool_calls: z.array(toolCall).max(128).nullish(),
     function_call: toolCall.shape.function.nullish(),
+    /** The thought before this answer, by either of the names in use */
+    reasoning_content: z.string().nullish(),
+    reasoning: z.string().nullish(),
   }),
   z.object({ role: z.literal('tool'), content, tool_call_id: z.string() }),
   z.object({ role: z.literal('function'), content: content.nullish(), name: z.string() }),
@@ -99,13 +102,24 @@ export const chatRequestBody = z.object({
   response_format: z
     .discriminatedUnion('type', [
       z.object({ type: z.literal('text') }),
-      z.object({ type: z.literal('json_object') }),
-      z.object({ type: z.literal('json_schema'), json_schema: z.object({ schema: z.unknown() }) }),
+      z.object({ type: z.literal('json_object'), schema: z.unknown().optional() }),
+      z
+        .object({
+          type: z.literal('json_schema'),
+          json_schema: z.object({ schema: z.unknown() }).nullish(),
+          schema: z.unknown().optional(),
+        })
+        .refine((format) => format.json_schema != null || format.schema !== undefined, {
+          path: ['json_schema'],
+          message: 'is required',
+        }),
     ])
     .nullish(),
   tools: z.array(tool).max(128).nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
+  chat_template_kwargs: z.record(z.string(), z.unknown()).nullish(),
+  reasoning_effort: z.string().nullish(),
   functions: z.array(functionDefinition).min(1).max(128).nullish(),
   function_call: z.union([z.enum(['auto', 'none']), z.object({ name: z.string() })]).nullish(),
   stream: z.boolean().nullish(),

@@ -6,17 +6,12 @@ import type { AnswerPiece } from './answer.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { createStopFilter } from './stop-filter.ts'
 
-/** A part of a generated text, and the tokens that it was made from. */
-interface TextChunk {
-  text: string
-  tokens: readonly Token[]
-}
-
 /** Reports the content of an answer up to the first stop string. */
 export interface ContentWriter {
-  write: (chunk: TextChunk) => void
-  /** Forgets the log probabilities of tokens that are no content. */
-  skip: (tokens: readonly Token[]) => void
+  /** Notes a generated token and how many characters of text it completed. */
+  follow: (token: Token, length: number) => void
+  /** Reports content that ends at this place of the generated text. */
+  write: (text: string, end: number) => void
   /** Reports what is left at the end of the answer. */
   finish: () => void
   /** True after a stop string; no more content is reported */
@@ -30,18 +25,25 @@ export function createContentWriter(
   onPiece: (piece: AnswerPiece) => void,
 ): ContentWriter {
   const stops = createStopFilter([request.stop ?? []].flat())
-  /** Entries of generated tokens whose text has not arrived yet */
-  const sampled: TokenLogprob[] = []
+  const wantsLogprobs = request.logprobs === true
+  /** Entries of generated tokens whose text has not been reported, with the place where the text ends */
+  const sampled: { entry: TokenLogprob; end: number }[] = []
+  const arriving: TokenLogprob[] = []
   /** Entries of text that has not been sent */
   let unsent: LogprobEntry[] = []
-  if (request.logprobs === true) {
-    slot.logprobs = { top: request.top_logprobs ?? 0, onToken: (entry) => sampled.push(entry) }
+  let place = 0
+  if (wantsLogprobs) {
+    slot.logprobs = { top: request.top_logprobs ?? 0, onToken: (entry) => arriving.push(entry) }
   }
-  const takeLogprobs = (tokens: readonly Token[]): LogprobEntry[] =>
-    tokens.flatMap((token) => {
-      const index = sampled.findIndex((entry) => entry.token === token)
-      return index < 0 ? [] : [toLogprobEntry(sampled.splice(0, index + 1)[index]!, slot.sequence.model)]
-    })
+  /** The entries of the tokens of content; those of thoughts and calls before it are dropped. */
+  const takeLogprobs = (start: number, end: number): LogprobEntry[] => {
+    const taken: LogprobEntry[] = []
+    while (sampled.length > 0 && sampled[0]!.end <= end) {
+      const { entry, end: entryEnd } = sampled.shift()!
+      if (entryEnd > start) taken.push(toLogprobEntry(entry, slot.sequence.model))
+    }
+    return taken
+  }
   const send = (text: string): void => {
     if (text === '' && unsent.length === 0) return
     onPiece({ type: 'content', text, ...(unsent.length === 0 ? {} : { logprobs: unsent }) })
@@ -51,13 +53,16 @@ export function createContentWriter(
     get stopped() {
       return stops.stopped
     },
-    write({ text, tokens }) {
-      unsent.push(...takeLogprobs(tokens))
+    follow(token, length) {
+      place += length
+      if (!wantsLogprobs) return
+      const at = arriving.findIndex((entry) => entry.token === token)
+      if (at >= 0) sampled.push({ entry: arriving.splice(0, at + 1)[at]!, end: place })
+    },
+    write(text, end) {
+      unsent.push(...takeLogprobs(end - text.length, end))
       const ready = stops.push(text)
       if (ready !== '') send(ready)
-    },
-    skip(tokens) {
-      takeLogprobs(tokens)
     },
     finish() {
       const rest = stops.flush()

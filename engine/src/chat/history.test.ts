@@ -1,51 +1,61 @@
 import { expect, test } from 'vitest'
 import { parseBody } from '../base/parse-body.ts'
 import { chatRequestBody } from './chat-request.ts'
-import { toHistory } from './history.ts'
+import { adaptRoles, toTemplateMessages } from './history.ts'
 import { toToolRequest } from './legacy-functions.ts'
 
+const template = { mentions: () => false, toArguments: (text: string): unknown => text }
 const historyOf = (messages: unknown) =>
-  toHistory(toToolRequest(parseBody(chatRequestBody, { model: 'm', messages })).messages)
+  toTemplateMessages(toToolRequest(parseBody(chatRequestBody, { model: 'm', messages })).messages, template)
 
-test('keeps the turns and ends with the answer to generate', () => {
+test('keeps the turns; parts are joined, and an answer that says nothing is left out', () => {
+  const parts = [
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b' },
+  ]
   expect(
     historyOf([
       { role: 'developer', content: 'Be brief.' },
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'a' },
-          { type: 'text', text: 'b' },
-        ],
-      },
+      { role: 'user', content: parts },
+      { role: 'assistant', content: '' },
       { role: 'assistant', content: 'c' },
-      { role: 'user', content: 'd' },
     ]),
   ).toEqual([
-    { type: 'system', text: 'Be brief.' },
-    { type: 'user', text: 'ab' },
-    { type: 'model', response: ['c'] },
-    { type: 'user', text: 'd' },
-    { type: 'model', response: [] },
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'ab' },
+    { role: 'assistant', content: 'c' },
   ])
 })
 
-test('joins tool results with their calls', () => {
-  const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{"a":1}' } })
+test('texts of results and arguments stay as they were sent, and results get the name of their function', () => {
+  const arguments_ = '{"n": 2512292042121000001, "2": 1, "1": 10.00}'
+  const call = { id: '1', type: 'function', function: { name: 'look', arguments: arguments_ } }
   expect(
     historyOf([
-      { role: 'user', content: 'x' },
-      { role: 'assistant', content: null, tool_calls: [call('1'), call('2')] },
-      { role: 'tool', tool_call_id: '2', content: 'plain' },
-      { role: 'tool', tool_call_id: '1', content: '{"b":2}' },
-    ]).at(-1),
-  ).toEqual({
-    type: 'model',
-    response: [
-      { type: 'functionCall', name: 'look', params: { a: 1 }, result: { b: 2 }, startsNewChunk: true },
-      { type: 'functionCall', name: 'look', params: { a: 1 }, result: 'plain' },
-    ],
-  })
+      { role: 'assistant', content: null, tool_calls: [call], reasoning_content: 'hm' },
+      { role: 'tool', tool_call_id: '1', content: '10.00\n"x"' },
+    ]),
+  ).toMatchObject([
+    { reasoning_content: 'hm', tool_calls: [{ function: { name: 'look', arguments: arguments_ } }] },
+    { role: 'tool', name: 'look', content: '10.00\n"x"' },
+  ])
+})
+
+test('neighbours of one role are joined, and a system text moves where the template takes it', () => {
+  const messages = [
+    { role: 'user', content: 'a' },
+    { role: 'user', content: 'b' },
+    { role: 'assistant', content: 'c' },
+    { role: 'system', content: 's' },
+    { role: 'user', content: 'd' },
+  ]
+  expect(adaptRoles(messages, true).map(({ role, content }) => [role, content])).toEqual([
+    ['system', 's'],
+    ['user', 'a\n\nb'],
+    ['assistant', 'c'],
+    ['user', 'd'],
+  ])
+  expect(adaptRoles(messages, false)[0]).toEqual({ role: 'user', content: 's\n\na\n\nb' })
 })
 
 test.each([

@@ -1,57 +1,84 @@
-import type { ChatHistoryItem, ChatModelFunctionCall, ChatModelResponse } from 'node-llama-cpp'
 import { invalid } from '../base/errors.ts'
 import { isTooDeep } from '../base/json-depth.ts'
 import type { ChatMessage } from './chat-request.ts'
+import { toThoughts } from '../template/model-template.ts'
+import type { ModelTemplate } from '../template/model-template.ts'
 
-/**
- * Converts a request's messages to the history that the chat template renders. The last item is always the
- * answer to generate; it continues a final assistant message or final tool results.
- */
-export function toHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
-  const history: ChatHistoryItem[] = []
-  const calls = new Map<string, ChatModelFunctionCall>()
-  for (const [index, message] of messages.entries()) {
-    const param = `messages.${index}`
-    const text = textOf(message, param)
-    if (message.role === 'system' || message.role === 'developer') {
-      history.push({ type: 'system', text })
-    } else if (message.role === 'user') {
-      history.push({ type: 'user', text })
-    } else if (message.role === 'tool') {
-      const call = calls.get(message.tool_call_id)
-      if (call === undefined) {
-        throw invalid(
-          `${param}.tool_call_id`,
-          'A tool message must refer to a tool call in an earlier message.',
-        )
-      }
-      call.result = parseJson(text) ?? text
-    } else {
-      const response = lastResponse(history)
-      if (text !== '') response.push(text)
-      for (const [position, { id, function: called }] of (message.tool_calls ?? []).entries()) {
-        const params = parseJson(called.arguments === '' ? '{}' : called.arguments)
-        if (params === undefined) {
-          const path = `${param}.tool_calls.${position}.function.arguments`
-          throw invalid(path, `${path}: must be JSON.`)
-        }
-        const call: ChatModelFunctionCall = { type: 'functionCall', name: called.name, params, result: null }
-        if (position === 0) call.startsNewChunk = true
-        calls.set(id, call)
-        response.push(call)
-      }
-    }
-  }
-  if (history.at(-1)?.type !== 'model') history.push({ type: 'model', response: [] })
-  return history
+/** A call in a message for a template. */
+interface TemplateCall {
+  id: string
+  type: 'function'
+  function: { name: string; arguments: unknown }
 }
 
-function lastResponse(history: ChatHistoryItem[]): ChatModelResponse['response'] {
-  const last = history.at(-1)
-  if (last?.type === 'model') return last.response
-  const item: ChatModelResponse = { type: 'model', response: [] }
-  history.push(item)
-  return item.response
+/** A message for a template, in the form that transformers gives to templates. */
+export interface TemplateMessage {
+  role: string
+  content: string
+  tool_calls?: TemplateCall[]
+  tool_call_id?: string
+  name?: string
+  reasoning_content?: string
+}
+
+/**
+ * Converts a request's messages to those of a template. Texts stay as they were sent. Answers that say nothing
+ * are left out. Throws a RequestError that names the message.
+ */
+export function toTemplateMessages(
+  messages: readonly ChatMessage[],
+  template: Pick<ModelTemplate, 'mentions' | 'toArguments'>,
+): TemplateMessage[] {
+  const names = new Map<string, string>()
+  return messages.flatMap((message, index): TemplateMessage[] => {
+    const param = `messages.${index}`
+    const content = textOf(message, param)
+    switch (message.role) {
+      case 'developer':
+        return [{ role: template.mentions('developer') ? 'developer' : 'system', content }]
+      case 'tool': {
+        const name = names.get(message.tool_call_id)
+        if (name === undefined) {
+          throw invalid(
+            `${param}.tool_call_id`,
+            'A tool message must refer to a tool call in an earlier message.',
+          )
+        }
+        return [{ role: 'tool', content, tool_call_id: message.tool_call_id, name }]
+      }
+      case 'assistant': {
+        const calls = (message.tool_calls ?? []).map(({ id, function: called }, position): TemplateCall => {
+          const path = `${param}.tool_calls.${position}.function.arguments`
+          checkArguments(called.arguments, path)
+          names.set(id, called.name)
+          const given = template.toArguments(called.arguments.trim() === '' ? '{}' : called.arguments)
+          return { id, type: 'function', function: { name: called.name, arguments: given } }
+        })
+        const thought = message.reasoning_content ?? message.reasoning ?? ''
+        if (content === '' && calls.length === 0 && thought === '') return []
+        return [
+          {
+            role: 'assistant',
+            content,
+            ...(thought === '' ? {} : toThoughts(thought)),
+            ...(calls.length === 0 ? {} : { tool_calls: calls }),
+          },
+        ]
+      }
+      default:
+        return [{ role: message.role, content }]
+    }
+  })
+}
+
+function checkArguments(text: string, path: string): void {
+  if (text.trim() === '') return
+  try {
+    if (!isTooDeep(JSON.parse(text))) return
+  } catch {
+    // The same answer as for JSON that is too deep
+  }
+  throw invalid(path, `${path}: must be JSON.`)
 }
 
 function textOf(message: ChatMessage, param: string): string {
@@ -71,12 +98,30 @@ function textOf(message: ChatMessage, param: string): string {
     .join('')
 }
 
-/** Parses JSON. Returns undefined for invalid or too deeply nested JSON. */
-function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isTooDeep(value) ? undefined : value
-  } catch {
-    return undefined
+/**
+ * The same messages for a template that refuses some orders of roles: neighbours of one role become one message,
+ * and with `hasSystem` false the text of the system begins the first message of the user.
+ */
+export function adaptRoles(messages: readonly TemplateMessage[], hasSystem: boolean): TemplateMessage[] {
+  const adapted: TemplateMessage[] = []
+  let system = ''
+  for (const message of messages) {
+    const last = adapted.at(-1)
+    if (message.role === 'system' && (!hasSystem || adapted.length > 0)) {
+      if (hasSystem && adapted[0]!.role === 'system') adapted[0] = join(adapted[0]!, message)
+      else system = system === '' ? message.content : `${system}\n\n${message.content}`
+    } else if (last?.role === message.role && message.role !== 'tool' && last.tool_calls === undefined) {
+      adapted[adapted.length - 1] = join(last, message)
+    } else adapted.push(message)
   }
+  if (system === '') return adapted
+  if (hasSystem) return [{ role: 'system', content: system }, ...adapted]
+  const at = adapted.findIndex(({ role }) => role === 'user')
+  if (at < 0) return [{ role: 'user', content: system }, ...adapted]
+  return adapted.with(at, { ...adapted[at]!, content: `${system}\n\n${adapted[at]!.content}` })
+}
+
+function join(one: TemplateMessage, other: TemplateMessage): TemplateMessage {
+  const content = [one.content, other.content].filter((text) => text !== '').join('\n\n')
+  return { ...one, ...other, content }
 }

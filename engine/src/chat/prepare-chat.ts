@@ -1,38 +1,77 @@
-import { LlamaText } from 'node-llama-cpp'
-import type { ChatHistoryItem, ChatModelFunctions, ChatWrapper, LlamaGrammar, Token } from 'node-llama-cpp'
+import type { LlamaGrammar, Token } from 'node-llama-cpp'
 import { invalid } from '../base/errors.ts'
-import { toGrammar, toGrammarText } from '../grammar/grammar.ts'
+import type { Log } from '../base/log.ts'
+import type { AnswerReader } from '../calls/answer-reader.ts'
+import { toGrammarText } from '../grammar/grammar.ts'
+import type { Grammar } from '../grammar/grammar.ts'
 import { maxCharactersPerToken } from '../model/limits.ts'
 import type { LoadedModel } from '../model/load-model.ts'
+import { createReader, createRules } from './answer-rules.ts'
 import type { ChatRequest } from './chat-request.ts'
-import { toHistory } from './history.ts'
-import { adaptWrapper, selectTools } from './tools.ts'
-import type { SelectedTools } from './tools.ts'
+import { toTemplateMessages } from './history.ts'
+import { readJson } from '../template/to-value.ts'
+import { isDict } from '../template/values.ts'
+import { renderPrompt } from './render-prompt.ts'
+import { readVariables } from './template-variables.ts'
+import { selectTools } from './tools.ts'
 
 /** A validated request with its rendered prompt. */
 export interface PreparedChat {
   request: ChatRequest
-  history: ChatHistoryItem[]
-  wrapper: ChatWrapper
-  tools: SelectedTools | null
-  grammar: LlamaGrammar | undefined
+  grammar: LlamaGrammar | null
   prompt: Token[]
   maxTokens: number
+  /** Creates the reader of one choice. */
+  createReader: () => AnswerReader
+}
+
+/** What a request brings beside its parsed body. */
+export interface ChatContext {
+  /** The body as it was sent */
+  bodyText: string
+  log: Log
 }
 
 /** Validates a request as far as possible before it takes a sequence. Throws a RequestError. */
-export async function prepareChat(loaded: LoadedModel, request: ChatRequest): Promise<PreparedChat> {
+export async function prepareChat(
+  loaded: LoadedModel,
+  request: ChatRequest,
+  { bodyText, log }: ChatContext,
+): Promise<PreparedChat> {
   const { chat } = loaded
   if (chat === null) throw invalid('model', 'This model generates no text.')
-  const history = toHistory(request.messages)
+  const { template } = chat
+  if (template === null) {
+    throw invalid(
+      'model',
+      'The file of this model has no chat template, so it serves /v1/completions only.',
+      'chat_not_supported',
+    )
+  }
   checkLength(request, chat.contextSize)
-  const tools = selectTools(request, chat.canCallTools)
-  checkCombinations(request, tools)
-  const grammar = await createGrammar(loaded, request)
-  const wrapper = tools === null ? chat.wrapper : adaptWrapper(chat.wrapper, tools)
-  const prompt = renderPrompt(loaded, wrapper, history, tools?.callable)
-  const maxTokens = limitTokens(request, prompt.length, chat.contextSize)
-  return { request, history, wrapper, tools, grammar, prompt, maxTokens }
+  if (request.top_logprobs != null && request.logprobs !== true) {
+    throw invalid('top_logprobs', 'top_logprobs requires logprobs: true.')
+  }
+  const tools = selectTools(request, template.calls !== null)
+  const messages = toTemplateMessages(request.messages, template)
+  const variables = readVariables(request, template)
+  const shown = tools === null ? undefined : readTools(request, bodyText)
+  const prompt = renderPrompt(template, loaded.model, { messages, tools: shown, variables }, log)
+  const rules = createRules(request, template, { tools, prompt: prompt.text })
+  const grammar = rules === null ? null : await compile(loaded, rules)
+  return {
+    request,
+    grammar,
+    prompt: prompt.tokens,
+    maxTokens: limitTokens(request, prompt.tokens.length, chat.contextSize),
+    createReader: () => createReader(template, { tools, prompt: prompt.text }),
+  }
+}
+
+/** The tools for the template, as the caller wrote them. */
+function readTools(request: ChatRequest, bodyText: string): unknown {
+  const body = readJson(bodyText)
+  return (isDict(body) ? body.value.get('tools') : undefined) ?? request.tools
 }
 
 /** Rejects an oversized prompt before tokenization, which would block other requests. */
@@ -47,49 +86,15 @@ function checkLength({ messages }: ChatRequest, contextSize: number): void {
   )
 }
 
-function checkCombinations(request: ChatRequest, tools: SelectedTools | null): void {
-  if (tools !== null && (request.response_format?.type ?? 'text') !== 'text') {
-    throw invalid('response_format', "response_format can't be combined with tools. Set tool_choice to none.")
-  }
-  if (request.top_logprobs != null && request.logprobs !== true) {
-    throw invalid('top_logprobs', 'top_logprobs requires logprobs: true.')
-  }
-}
-
-async function createGrammar(loaded: LoadedModel, request: ChatRequest): Promise<LlamaGrammar | undefined> {
-  const format = request.response_format
-  if (format == null || format.type === 'text') return undefined
-  const param = 'response_format.json_schema.schema'
-  const schema = format.type === 'json_object' ? { type: 'object' } : format.json_schema.schema
-  const text = toGrammarText(toGrammar(schema, param))
+async function compile(
+  loaded: LoadedModel,
+  { grammar, param }: { grammar: Grammar; param: string },
+): Promise<LlamaGrammar> {
   try {
-    return await loaded.llama.createGrammar({
-      grammar: text,
-      stopGenerationTriggers: [LlamaText('\n'.repeat(4))],
-      trimWhitespaceSuffix: true,
-    })
+    return await loaded.llama.createGrammar({ grammar: toGrammarText(grammar) })
   } catch (error) {
     const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown'
     throw invalid(param, `The schema cannot be converted to a grammar: ${reason}`, 'invalid_json_schema')
-  }
-}
-
-function renderPrompt(
-  loaded: LoadedModel,
-  wrapper: ChatWrapper,
-  history: ChatHistoryItem[],
-  functions: ChatModelFunctions | undefined,
-): Token[] {
-  try {
-    const { contextText } = wrapper.generateContextState({
-      chatHistory: history,
-      documentFunctionParams: true,
-      ...(functions === undefined ? {} : { availableFunctions: functions }),
-    })
-    return contextText.tokenize(loaded.model.tokenizer)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown'
-    throw invalid('messages', `The model's chat template cannot render these messages: ${reason}`)
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import type { Token } from 'node-llama-cpp'
 import { z } from 'zod'
 
 /** More than OpenAI allows: callers of other APIs have longer lists. */
@@ -39,7 +40,7 @@ const penaltyTokens = 1024
 const defaults = { temperature: 0.8, topP: 0.95, topK: 40, minP: 0.05 } as const
 
 /** The sampling options of the choice `index`, for node-llama-cpp. */
-export function toSampling(request: SamplingRequest, index: number) {
+function toSampling(request: SamplingRequest, index: number) {
   return {
     temperature: request.temperature ?? defaults.temperature,
     topP: request.top_p ?? defaults.topP,
@@ -60,4 +61,21 @@ function toPenalty(request: SamplingRequest) {
   const penalty = request.repetition_penalty ?? 1
   if (presencePenalty === 0 && frequencyPenalty === 0 && penalty === 1) return false as const
   return { lastTokens: penaltyTokens, penalty, presencePenalty, frequencyPenalty }
+}
+
+/**
+ * The options of an evaluation for node-llama-cpp. `onToken` must learn of each generated token, because only
+ * generated ones are punished.
+ */
+export function toEvaluation(request: SamplingRequest, index: number) {
+  const { repeatPenalty: penalty, ...sampling } = toSampling(request, index)
+  const generated: Token[] = []
+  const onToken = (token: Token): void => void generated.push(token)
+  if (penalty === false) return { options: sampling, onToken: () => {} }
+  const { lastTokens, ...rest } = penalty
+  const punishTokens = () => generated.slice(-lastTokens)
+  return {
+    options: { ...sampling, repeatPenalty: { ...rest, punishTokens, maxPunishTokens: lastTokens } },
+    onToken,
+  }
 }

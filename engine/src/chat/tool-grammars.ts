@@ -14,27 +14,31 @@ const budgetMilliseconds = 500
  * matches the schema, or it throws a RequestError that names the keyword. Otherwise what the grammar can't
  * enforce is left out of it: the model still sees all of the schema, as with OpenAI.
  */
-export function createToolGrammars(): (parameters: Schema, param: string, strict: boolean) => Grammar {
+export function createToolGrammars(): (
+  parameters: Schema,
+  param: string,
+  options: { strict: boolean; prefix: string },
+) => Grammar {
   const deadline = performance.now() + budgetMilliseconds
-  return (parameters, param, strict) => {
-    if (strict) return toGrammar(parameters, param)
+  return (parameters, param, { strict, prefix }) => {
+    if (strict) return toGrammar(parameters, param, prefix)
     const isLate = performance.now() > deadline
     const attempts = [
       ...(isLate ? [] : [() => parameters, () => loosenSchema(parameters, 'known')]),
       () => loosenSchema(parameters, 'shape'),
     ]
     for (const attempt of attempts) {
-      const grammar = tryGrammar(attempt(), param)
+      const grammar = tryGrammar(attempt(), param, prefix)
       if (grammar !== null) return grammar
     }
-    return toGrammar({ type: 'object' }, param)
+    return toGrammar({ type: 'object' }, param, prefix)
   }
 }
 
 /** null for a schema that has no grammar */
-function tryGrammar(schema: unknown, param: string): Grammar | null {
+function tryGrammar(schema: unknown, param: string, prefix: string): Grammar | null {
   try {
-    return toGrammar(schema, param)
+    return toGrammar(schema, param, prefix)
   } catch (error) {
     if (error instanceof RequestError) return null
     throw error

@@ -1,10 +1,11 @@
-import { LlamaChat } from 'node-llama-cpp'
+import { LlamaGrammarEvaluationState } from 'node-llama-cpp'
+import type { ReadPiece } from '../calls/answer-reader.ts'
 import type { Slot } from '../model/sequences.ts'
+import { createTokenReader } from '../model/token-reader.ts'
 import type { AnswerEnd, AnswerPiece, UsedTokens } from './answer.ts'
 import { createContentWriter } from './content-writer.ts'
 import type { PreparedChat } from './prepare-chat.ts'
-import { toSampling } from './sampling.ts'
-import { createCallReporter } from './tools.ts'
+import { toEvaluation } from './sampling.ts'
 
 /** Receives the pieces and the end of one choice. */
 export interface ChoiceReader {
@@ -49,93 +50,70 @@ export async function writeChoices(
   for (let index = 0; index < (prepared.request.n ?? 1); index++) {
     const reader = open(index)
     if (index > 0) await prefill(slot, prepared, used, signal)
-    const answer = { index, used, signal, onPiece: reader.add }
-    const end = await writeAnswer(prepared, slot, answer)
+    const end = await writeAnswer(prepared, slot, { index, used, signal, add: reader.add })
     ends.push(end)
     reader.end(end)
   }
   return { ...ends[0]!, ...used }
 }
 
+interface Writing {
+  index: number
+  used: UsedTokens
+  signal: AbortSignal
+  add: (piece: AnswerPiece) => void
+}
+
 async function writeAnswer(
   prepared: PreparedChat,
   slot: Slot,
-  {
-    index,
-    used,
-    signal,
-    onPiece,
-  }: { index: number; used: UsedTokens; signal: AbortSignal; onPiece: (piece: AnswerPiece) => void },
+  { index, used, signal, add }: Writing,
 ): Promise<AnswerEnd> {
-  const { request, history, wrapper, maxTokens } = prepared
+  const { request, grammar, prompt, maxTokens } = prepared
   const { sequence } = slot
-  const stopping = new AbortController()
-  const before = sequence.tokenMeter.usedOutputTokens - used.completionTokens
-  const count = (): void => {
-    used.completionTokens = sequence.tokenMeter.usedOutputTokens - before
-  }
-  const add = (piece: AnswerPiece): void => {
-    count()
-    onPiece(piece)
-  }
   const content = createContentWriter(request, slot, add)
-  const end = (finishReason: AnswerEnd['finishReason']): AnswerEnd => {
-    content.finish()
-    count()
-    return { finishReason, ...used }
+  const answer = prepared.createReader()
+  let calls = 0
+  const report = (pieces: readonly ReadPiece[]): void => {
+    for (const piece of pieces) {
+      if (content.stopped) return
+      if (piece.type === 'content') content.write(piece.text, piece.end)
+      else if (piece.type === 'reasoning') add(piece)
+      else {
+        add({ type: 'tool_call', index: calls, name: piece.name })
+        add({ type: 'tool_arguments', index: calls, text: piece.arguments })
+        calls++
+      }
+    }
   }
-
-  const chat = new LlamaChat({ contextSequence: sequence, chatWrapper: wrapper })
+  const { options, onToken } = toEvaluation(request, index)
+  const grammarEvaluationState =
+    grammar === null
+      ? {}
+      : { grammarEvaluationState: new LlamaGrammarEvaluationState({ model: sequence.model, grammar }) }
+  const text = createTokenReader(sequence.model, prompt, { special: true })
+  let generated = 0
   try {
-    const { metadata } = await chat.generateResponse(history, {
-      ...toSampling(request, index),
-      ...toConstraints(prepared, add),
-      maxTokens,
-      signal: AbortSignal.any([signal, stopping.signal]),
-      contextShift: { size: throwContextFull },
-      onResponseChunk: (chunk) => {
-        if (chunk.type === 'segment') {
-          if (chunk.text !== '') add({ type: 'reasoning', text: chunk.text })
-          content.skip(chunk.tokens)
-          return
-        }
-        content.write(chunk)
-        if (content.stopped) stopping.abort()
-      },
-    })
-    return end(content.stopped ? 'stop' : toFinishReason(metadata.stopReason))
-  } catch (error) {
-    if (signal.aborted) throw signal.reason
-    if (content.stopped) return end('stop')
-    if (error instanceof ContextFull) return end('length')
-    throw error
+    for await (const token of sequence.evaluate([prompt.at(-1)!], {
+      ...options,
+      ...grammarEvaluationState,
+    })) {
+      signal.throwIfAborted()
+      generated++
+      used.completionTokens++
+      onToken(token)
+      const piece = text.push(token)
+      content.follow(token, piece.length)
+      report(answer.push(piece))
+      if (content.stopped || generated === maxTokens) break
+    }
+    report(answer.push(text.finish()))
+    report(answer.finish())
+    content.finish()
   } finally {
-    count()
     slot.logprobs = null
-    chat.dispose()
   }
-}
-
-/** The grammar or the functions that the answer must follow, for node-llama-cpp. */
-function toConstraints({ grammar, tools }: PreparedChat, onPiece: (piece: AnswerPiece) => void) {
-  if (tools === null) return grammar === undefined ? {} : { grammar }
-  const calls = createCallReporter(onPiece)
-  return {
-    functions: tools.callable,
-    documentFunctionParams: true,
-    maxParallelFunctionCalls: tools.maxCalls,
-    onFunctionCallParamsChunk: calls.onChunk,
-    onFunctionCall: calls.onCall,
-  }
-}
-
-function toFinishReason(stopReason: string): AnswerEnd['finishReason'] {
-  if (stopReason === 'maxTokens') return 'length'
-  return stopReason === 'functionCalls' ? 'tool_calls' : 'stop'
-}
-
-class ContextFull extends Error {}
-
-function throwContextFull(): never {
-  throw new ContextFull()
+  if (content.stopped) return { finishReason: 'stop', ...used }
+  if (generated === maxTokens) return { finishReason: 'length', ...used }
+  return { finishReason: calls > 0 ? 'tool_calls' : 'stop', ...used }
 }

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp'
 import type { UsedTokens } from '../chat/answer.ts'
-import { toSampling } from '../chat/sampling.ts'
+import { toEvaluation } from '../chat/sampling.ts'
 import { createStopFilter } from '../chat/stop-filter.ts'
 import type { TokenLogprob } from '../model/logprobs.ts'
 import type { Slot } from '../model/sequences.ts'
@@ -118,7 +118,7 @@ async function writeChoice(
   }: { index: number; used: UsedTokens; signal: AbortSignal; add: CompletionReader['add'] },
 ): Promise<CompletionEnd> {
   const { sequence } = slot
-  const generated: Token[] = []
+  let generated = 0
   const sampled: TokenLogprob[] = []
   let unsent: ScoredToken[] = []
   if (request.logprobs != null)
@@ -130,17 +130,13 @@ async function writeChoice(
     add({ text, logprobs: unsent })
     unsent = []
   }
-  const { repeatPenalty: penalty, ...sampling } = toSampling(request, index)
-  const punishTokens = () => (penalty === false ? [] : generated.slice(-penalty.lastTokens))
-  const repeatPenalty =
-    penalty === false
-      ? {}
-      : { repeatPenalty: { ...penalty, punishTokens, maxPunishTokens: penalty.lastTokens } }
-  const generation = sequence.evaluate([tokens.at(-1)!], { ...sampling, ...repeatPenalty })
+  const { options, onToken } = toEvaluation(request, index)
+  const generation = sequence.evaluate([tokens.at(-1)!], options)
   try {
     for await (const token of generation) {
       signal.throwIfAborted()
-      generated.push(token)
+      onToken(token)
+      generated++
       used.completionTokens++
       if (request.logprobs != null) unsent.push({ token, scores: sampled.shift() ?? null })
       const ready = stops.push(reader.push(token))
@@ -151,10 +147,10 @@ async function writeChoice(
         return 'stop'
       }
       if (ready !== '') send(ready)
-      if (generated.length === maxTokens) break
+      if (generated === maxTokens) break
     }
     send(stops.push(reader.finish()) + stops.flush())
-    return generated.length === maxTokens ? 'length' : 'stop'
+    return generated === maxTokens ? 'length' : 'stop'
   } finally {
     slot.logprobs = null
   }

@@ -35,7 +35,12 @@ export function registerRoutes(
     refuseUnsupported(request.body)
     const model = findModel(body.model)
     return counts.follow(request, async (used) => {
-      await answerChat(model, await prepareChat(model, body), { used, request, reply, log })
+      await answerChat(model, await prepareChat(model, body, { bodyText: request.bodyText, log }), {
+        used,
+        request,
+        reply,
+        log,
+      })
       return reply
     })
   })
@@ -52,7 +57,8 @@ export function registerRoutes(
 
   fastify.post('/tokenize', async (request) => {
     const { model } = (request.body ?? {}) as { model?: unknown }
-    return tokenize(findModel(typeof model === 'string' ? model : undefined), request.body)
+    const found = findModel(typeof model === 'string' ? model : undefined)
+    return tokenize(found, request.body, { bodyText: request.bodyText, log })
   })
 
   // Aborted requests included, so that a bill can be checked.

@@ -8,6 +8,13 @@ import { sendError, toRequestError } from './errors.ts'
 import { followRequests } from './follow-requests.ts'
 import { registerRoutes } from './routes.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body as it was sent */
+    bodyText: string
+  }
+}
+
 const bodyLimit = 32 * 1024 * 1024
 const hangUpMs = 20
 
@@ -46,6 +53,7 @@ export function buildServer({ key, log }: { key: string; log: Log }): EngineServ
     guarded.addHook('onRequest', async (_request, reply) => {
       if (loaded === null) return reply.code(503).header('retry-after', '2').send(loading)
     })
+    keepBodyTexts(guarded)
     registerRoutes(guarded, { findModel: (name) => checkName(loaded!, name), log })
   })
 
@@ -68,6 +76,16 @@ function requireKey(fastify: FastifyInstance, key: string): void {
     if (timingSafeEqual(digest(request.headers.authorization ?? ''), expected)) return
     reply.header('www-authenticate', 'Bearer')
     throw new RequestError(401, 'The API key is missing or wrong.', { code: 'invalid_api_key' })
+  })
+}
+
+/** Keeps the text of each body: parsing changes numbers with many digits and the order of some members. */
+function keepBodyTexts(fastify: FastifyInstance): void {
+  const parse = fastify.getDefaultJsonParser('error', 'error')
+  fastify.decorateRequest('bodyText', '')
+  fastify.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    request.bodyText = body as string
+    void parse(request, body as string, done)
   })
 }
 

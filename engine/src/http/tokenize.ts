@@ -3,6 +3,7 @@ import { parseBody } from '../base/parse-body.ts'
 import { chatRequestBody } from '../chat/chat-request.ts'
 import { toToolRequest } from '../chat/legacy-functions.ts'
 import { prepareChat } from '../chat/prepare-chat.ts'
+import type { ChatContext } from '../chat/prepare-chat.ts'
 import { readPrompt } from '../completions/prepare-completion.ts'
 import { invalid } from '../base/errors.ts'
 import type { LoadedModel } from '../model/load-model.ts'
@@ -16,11 +17,11 @@ const textBody = z.object({
 const chatBody = z.object({ return_token_strs: z.boolean().nullish() })
 
 /** Counts the tokens of a text or of a chat's prompt, in vLLM's form. Throws a RequestError. */
-export async function tokenize(loaded: LoadedModel, body: unknown): Promise<object> {
+export async function tokenize(loaded: LoadedModel, body: unknown, context: ChatContext): Promise<object> {
   const { model, chat, embeddingContextSize } = loaded
   const { prompt, messages } = (body ?? {}) as { prompt?: unknown; messages?: unknown }
   if (prompt === undefined && messages === undefined) throw invalid('prompt', 'Send prompt or messages.')
-  const tokens = prompt === undefined ? await tokenizeChat(loaded, body) : tokenizeText(loaded, body)
+  const tokens = prompt === undefined ? await tokenizeChat(loaded, body, context) : tokenizeText(loaded, body)
   const { return_token_strs: wantsTexts } = parseBody(chatBody, body)
   return {
     count: tokens.length,
@@ -30,8 +31,8 @@ export async function tokenize(loaded: LoadedModel, body: unknown): Promise<obje
   }
 }
 
-async function tokenizeChat(loaded: LoadedModel, body: unknown) {
-  return (await prepareChat(loaded, toToolRequest(parseBody(chatRequestBody, body)))).prompt
+async function tokenizeChat(loaded: LoadedModel, body: unknown, context: ChatContext) {
+  return (await prepareChat(loaded, toToolRequest(parseBody(chatRequestBody, body)), context)).prompt
 }
 
 function tokenizeText({ model, chat, embeddingContextSize }: LoadedModel, body: unknown) {

@@ -1,16 +1,5 @@
 import { InsufficientMemoryError, NoBinaryFoundError } from 'node-llama-cpp'
-import type { FailureCode } from '../base/state.ts'
-
-/** A failed load: a code for the server and a message for people. */
-export class LoadError extends Error {
-  readonly code: FailureCode
-
-  constructor(code: FailureCode, message: string) {
-    super(message)
-    this.name = 'LoadError'
-    this.code = code
-  }
-}
+import { LoadError } from '../base/load-error.ts'
 
 /**
  * The failure of an engine on a GPU that llama.cpp can't use. Berth must not charge a GPU for an engine on

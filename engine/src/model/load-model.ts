@@ -2,7 +2,6 @@ import { stat } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { getLlama, LlamaLogLevel, readGgufFileInfo } from 'node-llama-cpp'
 import type {
-  ChatWrapper,
   GgufFileInfo,
   Llama,
   LlamaEmbeddingContext,
@@ -14,9 +13,11 @@ import type { Log } from '../base/log.ts'
 import { writeMebibytes } from '../base/mebibytes.ts'
 import type { Names, Settings } from '../base/settings.ts'
 import { chooseAttention } from './attention.ts'
-import { chooseChatWrapper } from './chat-wrapper.ts'
 import { waitingPerSequence } from './limits.ts'
-import { LoadError, noGpu, toLoadError } from './load-error.ts'
+import { noGpu, toLoadError } from './load-error.ts'
+import { ModelTemplate } from '../template/model-template.ts'
+import type { ChatMetadata } from '../template/model-template.ts'
+import { LoadError } from '../base/load-error.ts'
 import { createSequencePool } from './sequences.ts'
 import type { SequencePool } from './sequences.ts'
 import { createStateCache } from './state-cache.ts'
@@ -29,7 +30,7 @@ export interface LoadedModel {
   llama: Llama
   model: LlamaModel
   /** Null for a model that generates no text */
-  chat: { wrapper: ChatWrapper; pool: SequencePool; contextSize: number; canCallTools: boolean } | null
+  chat: { pool: SequencePool; contextSize: number; template: ModelTemplate | null } | null
   /** The embeddings context, which a chat model creates on first use */
   embeddings: () => Promise<LlamaEmbeddingContext>
   /** Null unless the model ranks texts */
@@ -156,7 +157,7 @@ function chooseGpuLayers({
 
 async function createChat(
   model: LlamaModel,
-  { modelPath, parallel, contextTokens, stateCacheBytes }: Settings,
+  { parallel, contextTokens, stateCacheBytes }: Settings,
   threads: number,
   log: Log,
 ): Promise<LoadedModel['chat']> {
@@ -164,15 +165,11 @@ async function createChat(
   const warm = context.getSequence()
   await warm.evaluateWithoutGeneratingNewTokens(model.tokenize('warm'))
   await warm.dispose()
-  const wrapper = await chooseChatWrapper(model, modelPath, log)
-  const canCallTools = templateTakesTools(model, wrapper)
-  log(
-    `context of ${context.contextSize} tokens for each of ${parallel} sequences, chat template ` +
-      `${wrapper.wrapperName}, tools ${canCallTools ? 'supported' : 'not supported'}`,
-  )
+  log(`context of ${context.contextSize} tokens for each of ${parallel} sequences`)
+  const template = readTemplate(model, log)
   const states = await createStateCache(stateCacheBytes, log)
   const pool = createSequencePool(context, { maxWaiting: waitingPerSequence * parallel, states })
-  return { wrapper, pool, contextSize: context.contextSize, canCallTools }
+  return { pool, contextSize: context.contextSize, template }
 }
 
 /**
@@ -194,9 +191,10 @@ async function checkFile(path: string): Promise<GgufFileInfo> {
   }
 }
 
-/** True when the chat template renders tools in a form whose calls can be parsed. */
-function templateTakesTools(model: LlamaModel, wrapper: ChatWrapper): boolean {
-  const template = model.fileInfo.metadata.tokenizer.chat_template
-  if (typeof template !== 'string' || !/\btools\b/.test(template)) return false
-  return !('usingJinjaFunctionCallTemplate' in wrapper) || wrapper.usingJinjaFunctionCallTemplate === true
+/** The model's own chat template. Null, and a line in the log, if the file has none. */
+function readTemplate(model: LlamaModel, log: Log): ModelTemplate | null {
+  const metadata = model.fileInfo.metadata.tokenizer as unknown as ChatMetadata
+  if (typeof metadata.chat_template === 'string') return new ModelTemplate(metadata, log)
+  log('the file has no chat template, so the model serves completions only')
+  return null
 }

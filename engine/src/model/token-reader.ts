@@ -15,13 +15,17 @@ const contextTokens = 4
 
 /**
  * Creates a reader of the tokens after `before`. A token may end within a character, so text waits for the
- * character's end.
+ * character's end. With `special`, tokens of control are text too.
  */
-export function createTokenReader(model: LlamaModel, before: readonly Token[]): TokenReader {
+export function createTokenReader(
+  model: LlamaModel,
+  before: readonly Token[],
+  { special = false } = {},
+): TokenReader {
   let last = before.slice(-contextTokens)
   let held: Token[] = []
   const read = (): string => {
-    const text = model.detokenize(held, false, last)
+    const text = model.detokenize(held, special, last)
     last = [...last, ...held].slice(-contextTokens)
     held = []
     return text
@@ -29,7 +33,7 @@ export function createTokenReader(model: LlamaModel, before: readonly Token[]): 
   return {
     push(token) {
       held.push(token)
-      const isPartial = held.length < maxHeld && model.detokenize(held, false, last).endsWith('\uFFFD')
+      const isPartial = held.length < maxHeld && model.detokenize(held, special, last).endsWith('\uFFFD')
       return isPartial ? '' : read()
     },
     finish: () => (held.length === 0 ? '' : read()),

@@ -54,6 +54,7 @@ const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '
 function quote(text: string): string {
   const mark = text.includes("'") && !text.includes('"') ? '"' : "'"
   const inner = text.replace(/[\\\n\r\t]/g, (found) => escapes[found]!).replaceAll(mark, `\\${mark}`)
+  // oxlint-disable-next-line no-control-regex -- Python escapes these characters
   return mark + inner.replace(/[\0-\x1f\x7f-\xa0\xad]/g, toHex) + mark
 }
 

@@ -279,7 +279,7 @@ const filters: Readonly<Record<string, (value: Value, args: Arguments) => Value 
   dictsort: (value) =>
     isNumbered(value) && isDict(value)
       ? new ListValue(
-          itemsOf(value).sort((a, b) => Number(toText(toItems(a)[0]!)) - Number(toText(toItems(b)[0]!))),
+          itemsOf(value).toSorted((a, b) => Number(toText(toItems(a)[0]!)) - Number(toText(toItems(b)[0]!))),
         )
       : null,
   trim: (value, args) => strip(toText(value), args.at(0, 'chars'), 'both'),

@@ -14,9 +14,13 @@ import type { Value } from './values.ts'
 
 const anyValue = Object.getPrototypeOf(TextValue) as abstract new () => Value
 
+export function isValue(data: unknown): data is Value {
+  return data instanceof anyValue
+}
+
 /** Converts data of JavaScript to a value of templates. Values in it stay as they are. */
 export function toValue(data: unknown): Value {
-  if (data instanceof anyValue) return data
+  if (isValue(data)) return data
   if (data === null) return new NoneValue(null)
   if (data === undefined) return new UndefinedValue(undefined)
   if (typeof data === 'string') return new TextValue(data)
