@@ -199,11 +199,7 @@ function readParameters(
     const close = form.text.after.trim()
     const end = text.indexOf(close, valueStart)
     if (end < 0) return 'incomplete'
-    const before = lineFeedsOf(form.text.before, 'end')
-    const after = lineFeedsOf(form.text.after, 'start')
-    let value = text.slice(valueStart, end)
-    if (before !== '' && value.startsWith(before)) value = value.slice(before.length)
-    if (after !== '' && value.endsWith(after)) value = value.slice(0, -after.length)
+    const value = removeFrame(text.slice(valueStart, end), form)
     members.push(`${JSON.stringify(key)}: ${toJson(value, properties[key])}`)
     next = end + close.length
   }
@@ -285,8 +281,13 @@ export function mayBegin(text: string, at: number, wanted: string): boolean {
   return rest.length < wanted.replace(/\s/g, '').length && wanted.replace(/\s/g, '').startsWith(rest)
 }
 
-function lineFeedsOf(text: string, side: 'start' | 'end'): string {
-  return (side === 'start' ? /^\n*/ : /\n*$/).exec(text)![0]
+/** Takes the line feeds of the format from around a value, or a pair that the model has added. */
+function removeFrame(value: string, { text }: Extract<ArgumentsFormat, { kind: 'parameters' }>): string {
+  const before = /\n*$/.exec(text.before)![0] || '\n'
+  const after = /^\n*/.exec(text.after)![0] || '\n'
+  const isFramed =
+    value.startsWith(before) && value.endsWith(after) && value.length >= before.length + after.length
+  return isFramed ? value.slice(before.length, value.length - after.length) : value
 }
 
 export function skipSpace(text: string, at: number): number {

@@ -21,6 +21,8 @@ export interface PreparedChat {
   grammar: LlamaGrammar | null
   prompt: Token[]
   maxTokens: number
+  /** A token that ends a message of an answer, not the answer; null for most models */
+  messageEnd: Token | null
   /** Creates the reader of one choice. */
   createReader: () => AnswerReader
 }
@@ -64,8 +66,14 @@ export async function prepareChat(
     grammar,
     prompt: prompt.tokens,
     maxTokens: limitTokens(request, prompt.tokens.length, chat.contextSize),
+    messageEnd: template.calls === 'harmony' ? findToken(loaded, '<|end|>') : null,
     createReader: () => createReader(template, { tools, prompt: prompt.text }),
   }
+}
+
+function findToken({ model }: LoadedModel, text: string): Token | null {
+  const tokens = model.tokenize(text, true)
+  return tokens.length === 1 ? tokens[0]! : null
 }
 
 /** The tools for the template, as the caller wrote them. */

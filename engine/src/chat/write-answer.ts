@@ -97,8 +97,10 @@ async function writeAnswer(
     for await (const token of sequence.evaluate([prompt.at(-1)!], {
       ...options,
       ...grammarEvaluationState,
+      yieldEogToken: true,
     })) {
       signal.throwIfAborted()
+      if (sequence.model.isEogToken(token) && token !== prepared.messageEnd) break
       generated++
       used.completionTokens++
       onToken(token)

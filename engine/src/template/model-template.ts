@@ -66,8 +66,8 @@ export class ModelTemplate {
     }))
     const found = derived.find(({ format }) => format !== null)
     this.#argumentsForm = found?.form ?? findArgumentsForm(probe)
-    const takesTools = /\btools\b/.test(this.source)
-    const isHarmony = this.source.includes('<|channel|>') && this.source.includes('to=functions.')
+    const takesTools = /\b(?:xml_)?tools\b/.test(this.source)
+    const isHarmony = this.source.includes('<|channel|>commentary')
     this.calls = !takesTools ? null : isHarmony ? 'harmony' : (found?.format ?? findKnownFormat(this.source))
     this.thoughts = isHarmony ? null : deriveThoughtFormat(probe(this.#argumentsForm), this.source)
     log(
@@ -89,8 +89,11 @@ export class ModelTemplate {
 
   /** Renders a prompt. Throws an Error if the template can't. */
   render(variables: Readonly<Record<string, unknown>>): string {
-    const template = variables['tools'] === undefined ? this.#plain : this.#forTools
-    return template.render({ ...this.#named, ...variables })
+    const { tools } = variables
+    const template = tools === undefined ? this.#plain : this.#forTools
+    // SmolLM3's name for tools that are called in JSON
+    const named = tools === undefined || !this.mentions('xml_tools') ? {} : { xml_tools: tools }
+    return template.render({ ...this.#named, ...named, ...variables })
   }
 
   #createProbe(form: ArgumentsForm): RenderProbe {
