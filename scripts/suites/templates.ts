@@ -1,10 +1,11 @@
-// Renders the public chat templates that the source package of llama-cpp-python carries, with the engine and with
-// Jinja2 in the settings of transformers. Needs Python 3.11 as `python3.11` or TEST_PYTHON.
+// Renders the public chat templates that the source package of llama-cpp-python carries, with the engine and
+// with Jinja2 in the settings of transformers. Needs Python 3.11 as `python3.11` or TEST_PYTHON.
 import { existsSync, globSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { explainMissingPython, installPython } from './python.ts'
-import { findCacheFolder, runCommand, runSuite } from './suite.ts'
+import { explainMissingPython, installPython } from '../../tools/python.ts'
+import { findCacheFolder, runCommand } from '../../tools/programs.ts'
+import { runSuite } from './suite.ts'
 
 await runSuite('templates', async () => {
   const missing = explainMissingPython()

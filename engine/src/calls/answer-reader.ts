@@ -33,8 +33,8 @@ export interface AnswerForm {
 }
 
 /**
- * Reads answers in a model's own format. Text that may begin a mark is held back. A call is reported when it is
- * complete; one that never is, or that names no tool, is content.
+ * Reads answers in a model's own format. Text that may begin a mark is held back. A call is reported when it
+ * is complete; one that never is, or that names no tool, is content.
  */
 export class MarkedAnswerReader implements AnswerReader {
   readonly #form: AnswerForm

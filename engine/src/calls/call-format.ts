@@ -9,7 +9,9 @@ interface ValueFrame {
 
 /** How the arguments of a call are written. */
 export type ArgumentsFormat =
-  /** One object of JSON. `keys` names the members of the object around name and arguments, if there is one. */
+  /**
+   * One object of JSON. `keys` names the members of the object around name and arguments, if there is one.
+   */
   | { kind: 'json'; keys: { name: string | null; arguments: string } | null }
   /** Each parameter by itself: texts in `text`, everything else in `other` */
   | {

@@ -21,8 +21,8 @@ export interface AnswerRules {
   thoughts: ThoughtFormat | null
   startsInThought: boolean
   /**
-   * What the answer may be instead of calls: nothing (`call`), any text with calls after it (`text`), or a value
-   * of JSON
+   * What the answer may be instead of calls: nothing (`call`), any text with calls after it (`text`), or a
+   * value of JSON
    */
   otherwise: 'call' | 'text' | Grammar
 }

@@ -292,7 +292,10 @@ const cut = (text: string, after: string): string => text.slice(text.lastIndexOf
 /** A tag is one piece, so that what two texts share ends at the edges of tags. */
 const piece = /<[^<>\s"']*>|\[[^[\]\s"']+\]|\w+|[^]/g
 
-/** The longest common end of two texts, in whole pieces, taken from `source`, which has the length of the first. */
+/**
+ * The longest common end of two texts, in whole pieces, taken from `source`, which has the length of the
+ * first.
+ */
 function commonEnd(one: string, other: string, source = one): string {
   const [ones, others] = [one.match(piece) ?? [], other.match(piece) ?? []]
   let length = 0

@@ -12,8 +12,8 @@ const names: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads one value at `at` in the notation of JSON, of Python or of Gemma: texts in any of their quotes, names of
- * members with or without quotes. Numbers and escapes keep their source text where JSON has the same.
+ * Reads one value at `at` in the notation of JSON, of Python or of Gemma: texts in any of their quotes, names
+ * of members with or without quotes. Numbers and escapes keep their source text where JSON has the same.
  */
 export function readLooseValue(text: string, at: number): LooseRead {
   const reader = new LooseReader(text, at)

@@ -22,8 +22,8 @@ export interface TemplateMessage {
 }
 
 /**
- * Converts a request's messages to those of a template. Texts stay as they were sent. Answers that say nothing
- * are left out. Throws a RequestError that names the message.
+ * Converts a request's messages to those of a template. Texts stay as they were sent. Answers that say
+ * nothing are left out. Throws a RequestError that names the message.
  */
 export function toTemplateMessages(
   messages: readonly ChatMessage[],
@@ -99,8 +99,8 @@ function textOf(message: ChatMessage, param: string): string {
 }
 
 /**
- * The same messages for a template that refuses some orders of roles: neighbours of one role become one message,
- * and with `hasSystem` false the text of the system begins the first message of the user.
+ * The same messages for a template that refuses some orders of roles: neighbours of one role become one
+ * message, and with `hasSystem` false the text of the system begins the first message of the user.
  */
 export function adaptRoles(messages: readonly TemplateMessage[], hasSystem: boolean): TemplateMessage[] {
   const adapted: TemplateMessage[] = []

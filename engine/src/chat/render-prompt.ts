@@ -43,8 +43,8 @@ export function renderPrompt(
 }
 
 /**
- * Renders the messages as they are, or in an order of roles that the template takes, as llama.cpp's server and
- * vendors' own servers do.
+ * Renders the messages as they are, or in an order of roles that the template takes, as llama.cpp's server
+ * and vendors' own servers do.
  */
 function renderAdapted(
   template: ModelTemplate,

@@ -6,8 +6,8 @@ import type { ModelTemplate } from '../template/model-template.ts'
 const ownVariables = new Set(['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token'])
 
 /**
- * The variables of the template that a request sets, by `chat_template_kwargs` or `reasoning_effort`. Throws a
- * RequestError for one that the template doesn't have.
+ * The variables of the template that a request sets, by `chat_template_kwargs` or `reasoning_effort`. Throws
+ * a RequestError for one that the template doesn't have.
  */
 export function readVariables(
   request: Pick<ChatRequest, 'chat_template_kwargs' | 'reasoning_effort'>,

@@ -46,8 +46,8 @@ export function writeStringRules(
 
 /**
  * Adds rules for any text up to the first `end`, which they take, and returns the expression. Each rule knows
- * how much of `end` the text has just matched (Knuth, Morris, Pratt). With `then`, this expression follows `end`,
- * and the text may also stop before it.
+ * how much of `end` the text has just matched (Knuth, Morris, Pratt). With `then`, this expression follows
+ * `end`, and the text may also stop before it.
  */
 export function writeTextUntil(
   end: string,

@@ -68,9 +68,9 @@ interface Output extends Node {
 const known = (value: Value): Known => ({ type: 'Known', value })
 
 /**
- * Runs a template as Jinja2 does with the settings of transformers. The library has JavaScript's idea of texts
- * and comparisons in some places; this class has Python's, and what some templates need beyond the library.
- * A part that neither has throws, so a template never renders something else.
+ * Runs a template as Jinja2 does with the settings of transformers. The library has JavaScript's idea of
+ * texts and comparisons in some places; this class has Python's, and what some templates need beyond the
+ * library. A part that neither has throws, so a template never renders something else.
  */
 export class PythonInterpreter extends Interpreter {
   override evaluate(node: Node | undefined, scope: Environment): Value {

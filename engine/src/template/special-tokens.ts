@@ -31,8 +31,8 @@ export function nameSpecialTokens(facts: TokenizerFacts): Record<string, string>
 }
 
 /**
- * The texts that become tokens of control: those that the file calls so, and user-defined ones that look so or
- * that the template uses.
+ * The texts that become tokens of control: those that the file calls so, and user-defined ones that look so
+ * or that the template uses.
  */
 export function listControlTexts(facts: TokenizerFacts, template: string): string[] {
   return facts.tokens.filter((text, token) => {
