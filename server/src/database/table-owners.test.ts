@@ -23,7 +23,7 @@ const sharedReads: Readonly<Record<string, { tables: readonly string[]; why: str
     tables: ['mails', 'memberships', 'organizations', 'users'],
     why: 'the delivery of the email, whether the inviter may still invite, names',
   },
-  members: {
+  'own-account': {
     tables: [
       'audit_log',
       'deployments',
