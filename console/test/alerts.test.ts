@@ -6,7 +6,7 @@ import { useConsole } from './support/console.ts'
 import { startConsoleTestServer } from './support/test-server.ts'
 import { callByApi, createPerson, heading, joinByApi, registerByApi, see, seeGone } from './support/steps.ts'
 
-const path = '/v1/organization/webhook'
+const path = '/v1/organization/alert-webhook'
 const site = useConsole(() => startConsoleTestServer({ WEBHOOK_NETWORKS: '127.0.0.0/8' }))
 
 let receiver: WebhookReceiver

@@ -211,7 +211,7 @@ test('an owner requires a second factor; members are led to it while they work, 
   await page.getByRole('dialog').getByRole('button', { name: 'Require a second factor' }).click()
   await see(page.getByText('A second factor is now required.'))
 
-  // The next request of the open page leads to the set-up, and so does every address.
+  // The next request of the open page leads to the setup, and so does every address.
   await office.getByRole('link', { name: 'Usage', exact: true }).click()
   await office.waitForURL('**/set-up-second-factor')
   await office.goto('/catalog')

@@ -26,7 +26,7 @@ const forbidden = [
   // Features
   ['server/src/features/mail/send-mail.ts', '../../wiring/application.ts', 'the layer "wiring"'],
   ['server/src/features/mail/send-mail.ts', '../../adapters/mailer/smtp.ts', 'the layer "mailer adapters"'],
-  ['server/src/features/mail/send-mail.ts', '../accounts/confirm-email.ts', 'the layer "accounts"'],
+  ['server/src/features/mail/send-mail.ts', '../accounts/mark-email-verified.ts', 'the layer "accounts"'],
   ['server/src/features/catalog/find-variant.ts', '../deployments/plan.ts', 'the layer "deployments"'],
   ['server/src/features/organizations/create.ts', '../accounts/profile.ts', 'the layer "accounts"'],
   ['server/src/features/metering/checks.ts', '../billing/account-usage.ts', 'the layer "billing"'],

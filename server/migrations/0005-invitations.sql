@@ -26,7 +26,7 @@ COMMENT ON COLUMN invitations.nonce IS 'The link''s token is derived from this n
 COMMENT ON COLUMN invitations.token_hash IS 'SHA-256 of the link''s token; the token itself is not stored';
 COMMENT ON COLUMN invitations.mail_id IS 'The newest email of this invitation; null only within the transaction that creates the invitation';
 COMMENT ON COLUMN invitations.resent_at IS 'When the invitation was last resent; null if it was sent once';
-COMMENT ON COLUMN invitations.link_copied_at IS 'When an admin first copied the current link; from then on the link does not prove that its user owns the email address';
+COMMENT ON COLUMN invitations.link_copied_at IS 'When an admin first copied the current link; from then on the link does not verify the email address of its user';
 
 CREATE TABLE replaced_invitation_links (
   token_hash    bytea PRIMARY KEY,

@@ -20,6 +20,6 @@ CREATE TABLE email_verifications (
   token_hash bytea NOT NULL UNIQUE,
   expires_at timestamptz NOT NULL
 );
-COMMENT ON TABLE email_verifications IS 'Links that prove an email address. Only the newest link of an account works.';
+COMMENT ON TABLE email_verifications IS 'Links that verify an email address. Only the newest link of an account works.';
 COMMENT ON COLUMN email_verifications.nonce IS 'The link''s token is derived from this nonce and the server''s secret key';
 COMMENT ON COLUMN email_verifications.token_hash IS 'SHA-256 of the link''s token; the token itself is not stored';

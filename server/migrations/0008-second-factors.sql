@@ -2,14 +2,14 @@ CREATE TABLE totp_factors (
   user_id        bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
   secret         bytea NOT NULL,
   created_at     timestamptz NOT NULL,
-  confirmed_at   timestamptz,
+  verified_at   timestamptz,
   last_used_step integer NOT NULL DEFAULT 0
 );
 COMMENT ON TABLE totp_factors IS 'Authenticator apps (RFC 6238), at most one per user';
 COMMENT ON COLUMN totp_factors.secret IS 'Encrypted with AES-256-GCM under a key derived from the SECRET_KEY: nonce, tag, ciphertext';
-COMMENT ON COLUMN totp_factors.confirmed_at IS 'When the user entered the first code; null while the set-up is unfinished and no sign-in asks for a code';
+COMMENT ON COLUMN totp_factors.verified_at IS 'When the user entered the first code; null while the setup is unfinished and no sign-in asks for a code';
 COMMENT ON COLUMN totp_factors.last_used_step IS 'Time step of the newest accepted code, in units of 30 seconds since 1970. Codes up to this step are refused.';
-CREATE TRIGGER totp_factors_changed AFTER INSERT OR UPDATE OF confirmed_at OR DELETE ON totp_factors
+CREATE TRIGGER totp_factors_changed AFTER INSERT OR UPDATE OF verified_at OR DELETE ON totp_factors
   FOR EACH ROW EXECUTE FUNCTION notify_session_revoked();
 
 CREATE TABLE recovery_codes (

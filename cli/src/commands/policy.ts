@@ -1,4 +1,4 @@
-import type { Deployment, DeploymentChangeInput } from '../../../console/src/contract.ts'
+import type { Deployment, DeploymentUpdateInput } from '../../../console/src/contract.ts'
 import { describeRule, toRules } from '../../../console/src/schedules.ts'
 import { parseSchedules } from './schedule.ts'
 
@@ -24,7 +24,7 @@ export function toPolicyChange({
   idleMinutes,
   yields,
   schedule,
-}: PolicyOptions): DeploymentChangeInput {
+}: PolicyOptions): DeploymentUpdateInput {
   return {
     ...(min !== undefined && { min_instances: min }),
     ...(max !== undefined && { max_instances: max }),

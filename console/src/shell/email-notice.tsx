@@ -6,7 +6,7 @@ import { Button } from '../components/button.tsx'
 import { describeError } from '../components/states.tsx'
 import { text } from '../text/index.ts'
 
-/** Shown until the person has opened the link that proves their address. */
+/** Shown until the person has opened the link that verifies their address. */
 export function EmailNotice() {
   const { user } = useSession()
   const resend = useMutation({
@@ -16,7 +16,7 @@ export function EmailNotice() {
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2 bg-warn-soft px-4 py-2 text-warn sm:px-8">
       <MailWarning aria-hidden className="size-4 shrink-0" />
-      <p className="min-w-0 flex-1 wrap-anywhere">{text.shell.confirmEmail(user.email)}</p>
+      <p className="min-w-0 flex-1 wrap-anywhere">{text.shell.verifyEmail(user.email)}</p>
       <p role="status">
         {resend.isSuccess && text.shell.emailSent}
         {resend.error && describeError(resend.error)}

@@ -65,10 +65,10 @@ export const auth = {
   badLink: 'The link was used, has expired, or was replaced by a newer one.',
   newLink: 'Send a new link',
 
-  verifyTitle: 'Confirm your email',
-  verifyDescription: (email: string) => `Confirm that ${email} is yours.`,
-  verify: 'Confirm email',
-  emailVerified: 'Your email is confirmed.',
+  verifyTitle: 'Verify your email',
+  verifyDescription: (email: string) => `Verify that ${email} is your address.`,
+  verify: 'Verify email',
+  emailVerified: 'Your email is verified.',
 
   completeTitle: 'Almost there',
   completeDescription: 'Add your name and organization to finish signing up.',

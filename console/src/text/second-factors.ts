@@ -38,7 +38,7 @@ export const secondFactors = {
   key: 'key',
   code: 'Code',
   codeHint: 'The six digits that the app shows now.',
-  confirm: 'Turn on',
+  turnOn: 'Turn on',
 
   recoveryTitle: 'Save your recovery codes',
   recoveryDescription:

@@ -12,8 +12,8 @@ export const shell = {
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
   offline: 'No connection to the server. This page may be out of date.',
-  confirmEmail: (email: string) =>
-    `Confirm your email to deploy models and invite people: open the link that we sent to ${email}.`,
+  verifyEmail: (email: string) =>
+    `Verify your email to deploy models and invite people: open the link that we sent to ${email}.`,
   suspended: (name: string) =>
     `The operator of this server suspended ${name}. You can still look at everything, but not change anything or use models, and its deployments end soon. Ask the operator to resume it.`,
   closed: (name: string) =>

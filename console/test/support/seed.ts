@@ -156,7 +156,7 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
 
 /** Sets a webhook that may not be reached, so that its test alert fails without a request to anybody. */
 async function addWebhook({ request }: Page): Promise<void> {
-  const path = '/v1/organization/webhook'
+  const path = '/v1/organization/alert-webhook'
   await callByApi(request, 'PATCH', path, { url: 'https://localhost/berth' })
   await callByApi(request, 'POST', `${path}/test`)
 }

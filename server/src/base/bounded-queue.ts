@@ -14,13 +14,13 @@ export interface BoundedQueueOptions {
 }
 
 /**
- * Runs work in order, at most `concurrency` pieces at a time. Throws `busy` while `mostWaiting` others wait,
- * or after a long wait.
+ * Runs work in order, at most `concurrency` pieces at a time. Throws `server_busy` while `mostWaiting` others
+ * wait, or after a long wait.
  */
 export function createBoundedQueue(options: BoundedQueueOptions) {
   const { concurrency, mostWaiting, longestWaitMilliseconds, message } = options
   const limit = pLimit(concurrency)
-  const busy = () => new ApplicationError('busy', message, 5)
+  const busy = () => new ApplicationError('server_busy', message, 5)
   return async <Result>(work: () => Promise<Result>): Promise<Result> => {
     if (limit.pendingCount >= mostWaiting) throw busy()
     const since = performance.now()

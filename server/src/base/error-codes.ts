@@ -44,8 +44,8 @@ export const errorCodes = {
   rate_limited: { kind: 'rate_limited', meaning: 'There were too many requests.' },
 
   // The server
-  busy: { kind: 'unavailable', meaning: 'Too many callers wait for the server.' },
-  draining: { kind: 'unavailable', meaning: 'The server is shutting down.' },
+  server_busy: { kind: 'unavailable', meaning: 'Too many callers wait for the server.' },
+  server_draining: { kind: 'unavailable', meaning: 'The server is shutting down.' },
   database_unavailable: { kind: 'unavailable', meaning: 'The database is unreachable.' },
   storage_full: { kind: 'unavailable', meaning: 'A disk of the server is full.' },
   internal_error: { kind: 'internal', meaning: 'The server failed to process the request.' },
@@ -72,10 +72,10 @@ export const errorCodes = {
     meaning: 'The service member may not work from the caller’s network.',
   },
   people_only: { kind: 'forbidden', meaning: 'The action is for people, not for service members.' },
-  email_unproven: { kind: 'forbidden', meaning: 'The account’s email must be confirmed first.' },
+  email_unproven: { kind: 'forbidden', meaning: 'The account’s email must be verified first.' },
   verification_email_mismatch: {
     kind: 'forbidden',
-    meaning: 'The confirmation link belongs to another account.',
+    meaning: 'The verification link belongs to another account.',
   },
   invalid_or_expired_token: { kind: 'malformed', meaning: 'The link’s token is unknown, used or expired.' },
   email_taken: { kind: 'conflict', meaning: 'An account with this email exists.' },
@@ -83,8 +83,8 @@ export const errorCodes = {
   no_password: { kind: 'conflict', meaning: 'The account has no password.' },
   last_sign_in_method: { kind: 'conflict', meaning: 'The account would lose its last way to sign in.' },
   no_second_factor: { kind: 'conflict', meaning: 'The account has no second factor.' },
-  second_factor_exists: { kind: 'conflict', meaning: 'The account has an authenticator app.' },
-  set_up_not_started: { kind: 'conflict', meaning: 'The setup was not started, or has expired.' },
+  authenticator_app_exists: { kind: 'conflict', meaning: 'The account has an authenticator app.' },
+  setup_not_started: { kind: 'conflict', meaning: 'The setup was not started, or has expired.' },
   passkey_exists: { kind: 'conflict', meaning: 'The account has this passkey.' },
   too_many_passkeys: { kind: 'conflict', meaning: 'The account has as many passkeys as it can.' },
   too_many_script_sessions: {
@@ -111,7 +111,10 @@ export const errorCodes = {
     kind: 'forbidden',
     meaning: 'The organization is suspended or closed: read-only.',
   },
-  wrong_status: { kind: 'conflict', meaning: 'The organization’s status does not allow this.' },
+  organization_status_conflict: {
+    kind: 'conflict',
+    meaning: 'The organization’s status does not allow this.',
+  },
   last_super_admin: { kind: 'conflict', meaning: 'The organization would lose its last super_admin.' },
   service_member_role: { kind: 'conflict', meaning: 'A service member can only be a viewer or a member.' },
   too_many_service_members: {
@@ -144,11 +147,11 @@ export const errorCodes = {
   adapter_not_supported: {
     kind: 'invalid',
     meaning:
-      'The deployment can not serve the adapter: it is of another model, or the engine does not serve it.',
+      'The deployment can not serve the LoRA: it is of another model, or the engine does not serve LoRAs.',
   },
   base_model_not_found: {
     kind: 'invalid',
-    meaning: 'The model is an adapter, and the organization does not see its base model.',
+    meaning: 'The model is a LoRA, and the organization does not see its base model.',
   },
   hub_unreachable: { kind: 'unavailable', meaning: 'The Hub is unreachable.' },
   model_name_taken: { kind: 'conflict', meaning: 'The organization sees a model of this name.' },
@@ -235,7 +238,10 @@ export const errorCodes = {
   card_declined: { kind: 'conflict', meaning: 'The card was declined.' },
   authentication_required: { kind: 'conflict', meaning: 'The card needs its owner’s authentication.' },
   payment_method_required: { kind: 'conflict', meaning: 'Automatic charging needs a default card.' },
-  billing_busy: { kind: 'unavailable', meaning: 'Another change to the billing account is in progress.' },
+  billing_change_in_progress: {
+    kind: 'unavailable',
+    meaning: 'Another change to the billing account is in progress.',
+  },
   payment_processor_unavailable: { kind: 'unavailable', meaning: 'The payment processor is unreachable.' },
   invalid_date_range: { kind: 'invalid', meaning: 'The range is reversed or too long.' },
   mixed_currencies: { kind: 'conflict', meaning: 'The range has usage in several currencies.' },

@@ -40,7 +40,7 @@ export interface Viewer extends Actor, Standing, Person {
   organizationId: number
   requiresProfileCompletion: boolean
   /**
-   * True until the email is proven, if the installation requires that. The viewer can neither deploy nor
+   * True until the email is verified, if the installation requires that. The viewer can neither deploy nor
    * invite until then.
    */
   requiresEmailVerification: boolean

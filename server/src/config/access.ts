@@ -11,8 +11,8 @@ export type RegistrationPolicy =
 /** Who may use the server, and how long the audit log says who did. */
 export interface AccessConfig {
   registration: RegistrationPolicy
-  /** true if accounts must prove their email before they deploy or invite; never without a mail server */
-  requiresEmailConfirmation: boolean
+  /** true if accounts must verify their email before they deploy or invite; never without a mail server */
+  requiresEmailVerification: boolean
   /** No setting changes it; most tests hash cheaply. */
   passwordHashing: PasswordHashing
   /** true to reject the most common passwords */
@@ -54,7 +54,7 @@ export function readAccess(settings: Settings, sendsMail: boolean, problems: str
   }
   return {
     registration: settings.REGISTRATION,
-    requiresEmailConfirmation: isRequired,
+    requiresEmailVerification: isRequired,
     passwordHashing,
     passwordBlocklist: settings.PASSWORD_BLOCKLIST === 'on',
     auditRetentionMilliseconds: settings.AUDIT_RETENTION,

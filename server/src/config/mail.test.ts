@@ -52,6 +52,6 @@ test.each([
   [{ MAIL_URL: 'smtp://mail', REGISTRATION: 'domains:example.com' }, false],
   [{ MAIL_URL: 'smtp://mail', REGISTRATION: 'domains:example.com', EMAIL_CONFIRMATION: 'Required' }, true],
   [{ MAIL_URL: 'smtp://mail', EMAIL_CONFIRMATION: 'off' }, false],
-])('%j: whether emails must be confirmed is %s', (settings, required) => {
-  expect(readConfig(settings).requiresEmailConfirmation).toBe(required)
+])('%j: whether emails must be verified is %s', (settings, required) => {
+  expect(readConfig(settings).requiresEmailVerification).toBe(required)
 })

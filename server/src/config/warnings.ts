@@ -2,7 +2,7 @@ import type { Config } from './config.ts'
 
 /** Returns a sentence for each valid but probably unintended setting, with its name and a remedy. */
 export function listWarnings(config: Config): string[] {
-  const { role, publicUrl, trustProxy, mail, billing, registration, requiresEmailConfirmation } = config
+  const { role, publicUrl, trustProxy, mail, billing, registration, requiresEmailVerification } = config
   // Berth does not terminate TLS, so an https address means a proxy in front.
   if (publicUrl.protocol !== 'https:') return []
   const warnings: string[] = []
@@ -25,9 +25,9 @@ export function listWarnings(config: Config): string[] {
         'free. Set it to stripe, or restrict REGISTRATION to people you know.',
     )
   }
-  if (serves && registration.mode === 'domains' && !requiresEmailConfirmation) {
+  if (serves && registration.mode === 'domains' && !requiresEmailVerification) {
     warnings.push(
-      'REGISTRATION lists domains but no email has to be confirmed: anyone can register with an invented email of these domains, ' +
+      'REGISTRATION lists domains but no email has to be verified: anyone can register with an invented email of these domains, ' +
         'and deploy and invite. Set MAIL_URL and EMAIL_CONFIRMATION=required, unless only people you know reach this server.',
     )
   }

@@ -26,8 +26,8 @@ declare module 'fastify' {
      * person. Default: true
      */
     admitsServices?: boolean
-    /** true if the route requires a proven email where the installation does */
-    requiresProvenEmail?: boolean
+    /** true if the route requires a verified email where the installation does */
+    requiresVerifiedEmail?: boolean
     /**
      * true if the viewer may come from the session cache: a revoked session lives there for up to a second if
      * the database responds
@@ -39,7 +39,7 @@ declare module 'fastify' {
 /** What a route requires of its callers. */
 export type RouteAccess = Pick<
   FastifyContextConfig,
-  'permission' | 'admitsServices' | 'anyOrganization' | 'requiresProvenEmail'
+  'permission' | 'admitsServices' | 'anyOrganization' | 'requiresVerifiedEmail'
 >
 
 /** Finds the viewer of a session token. */
@@ -160,7 +160,7 @@ export function requireAccess(
     routeOptions,
   }: { method: string; routeOptions: { url?: string | undefined; config: RouteAccess } },
 ): void {
-  const { permission, admitsServices, anyOrganization, requiresProvenEmail } = routeOptions.config
+  const { permission, admitsServices, anyOrganization, requiresVerifiedEmail } = routeOptions.config
   if (permission === undefined)
     throw new Error(`The protected route ${routeOptions.url} names no permission.`)
   if (permission === null && admitsServices === undefined)
@@ -179,8 +179,8 @@ export function requireAccess(
         viewer.standings.some((standing) => judgeStanding(standing, permission, changes) === null))
     if (!isAdmitted) throw toRefusalError(refusal, viewer)
   }
-  if (requiresProvenEmail === true && viewer.requiresEmailVerification) {
-    const message = `Confirm your email first: open the link that we sent to ${viewer.email}, or request a new one.`
+  if (requiresVerifiedEmail === true && viewer.requiresEmailVerification) {
+    const message = `Verify your email first: open the link that we sent to ${viewer.email}, or request a new one.`
     throw new ApplicationError('email_unproven', message)
   }
 }

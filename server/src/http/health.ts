@@ -78,12 +78,12 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
         tags,
         security: [],
         response: { 200: okBody },
-        errors: ['draining'],
+        errors: ['server_draining'],
       },
     },
     async () => {
       if (app.shuttingDown.signal.aborted) {
-        throw new ApplicationError('draining', 'The server is shutting down.', 5)
+        throw new ApplicationError('server_draining', 'The server is shutting down.', 5)
       }
       if (await app.storage.isFull()) throw storageFull()
       await checkDatabase()

@@ -23,7 +23,7 @@ test('four requests of visitors run at a time, the others wait, and other routes
   await vi.waitFor(() => expect(running).toBe(4))
   expect((await app.inject('/members')).body).toBe('done')
   const refused = await app.inject('/visitors')
-  expect([refused.statusCode, refused.json().code, running]).toEqual([500, 'busy', 4])
+  expect([refused.statusCode, refused.json().code, running]).toEqual([500, 'server_busy', 4])
   gate.resolve()
   const answers = await Promise.all(waiting)
   expect(answers.every(({ body }) => body === 'done')).toBe(true)

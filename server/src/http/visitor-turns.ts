@@ -16,7 +16,7 @@ export function takeTurns(scope: App): void {
   })
   scope.addHook('onRoute', (route) => {
     const { handler, schema } = route
-    if (schema !== undefined) schema.errors = [...(schema.errors ?? []), 'busy']
+    if (schema !== undefined) schema.errors = [...(schema.errors ?? []), 'server_busy']
     route.handler = function (request, reply) {
       return inTurn(async () => handler.call(this, request, reply))
     }

@@ -20,7 +20,7 @@ export interface Identity {
   /** Identifies the person permanently within the issuer */
   subject: string
   email: string | null
-  /** true only if the provider confirms that the person owns `email` */
+  /** true only if the provider says that the person owns `email` */
   emailVerified: boolean
   name: string | null
   firstName: string | null

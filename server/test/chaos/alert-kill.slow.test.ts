@@ -40,12 +40,12 @@ test(
     const api = startServer('api')
     const killed = startServer('worker')
     const owner = await registerClient(await api.listening)
-    const { body: webhook } = await owner.patch('/v1/organization/webhook', { url: receiver.url })
+    const { body: webhook } = await owner.patch('/v1/organization/alert-webhook', { url: receiver.url })
     // The receiver has the alert, and the worker never learns of it.
     receiver.answers.push(() => killed.child.kill('SIGKILL'))
-    const { id } = (await owner.post('/v1/organization/webhook/test')).body
+    const { id } = (await owner.post('/v1/organization/alert-webhook/test')).body
     expect(await killed.exited).toBe('SIGKILL')
-    const readLast = async () => (await owner.get('/v1/organization/webhook')).body.last_alert
+    const readLast = async () => (await owner.get('/v1/organization/alert-webhook')).body.last_alert
     expect(await readLast()).toMatchObject({ id, status: 'pending', attempts: 1 })
 
     const next = startServer('worker')

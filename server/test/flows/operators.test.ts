@@ -37,7 +37,7 @@ const personal = [
   'DELETE /v1/user',
   'POST /v1/auth/sessions',
   'POST /v1/user/second-factors/totp',
-  'POST /v1/user/second-factors/totp/confirm',
+  'POST /v1/user/second-factors/totp/verify',
   'DELETE /v1/user/second-factors/totp',
   'POST /v1/user/second-factors/passkeys/start',
   'POST /v1/user/second-factors/passkeys',

@@ -358,12 +358,12 @@ test('admins share, change and end deployments of members; the audit log names t
   expect((await superAdmin.delete(`${path}/${id}`)).body.status).toBe('terminating')
   const log = (await admin.get('/v1/organization/audit-log')).body.items
   const acts = log.filter(({ action }: { action: string }) =>
-    ['deployment.changed', 'deployment.terminated'].includes(action),
+    ['deployment.updated', 'deployment.terminated'].includes(action),
   )
   expect(acts.map(({ action }: { action: string }) => action)).toEqual([
     'deployment.terminated',
-    'deployment.changed',
-    'deployment.changed',
+    'deployment.updated',
+    'deployment.updated',
   ])
   for (const { target, details } of acts) {
     expect(target).toMatchObject({ type: 'user', name: member.email })

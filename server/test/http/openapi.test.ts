@@ -166,7 +166,7 @@ test('every error code is listed by a route, except those of unknown addresses, 
     'method_not_allowed',
     'unknown_host',
     'unknown_url',
-    'wrong_status',
+    'organization_status_conflict',
   ])
   expect(document.components.schemas.Problem.properties.code.enum).toEqual(Object.keys(errorCodes))
 })

@@ -26,16 +26,17 @@ export type MailFault = { to: string } & (
 /** A real SMTP server on the loopback interface that keeps the emails it receives. */
 export interface MailServer {
   url: string
-  /** Every complete message, even if the client got no confirmation, without those that prove an address */
+  /** Every complete message, even if the client got no confirmation, without those that verify an address */
   received: ReceivedMail[]
-  /** The messages with a link that proves an address. Every registration sends one. */
+  /** The messages with a link that verifies an address. Every registration sends one. */
   verifications: ReceivedMail[]
   /** Faults, one message each. All other messages are delivered. */
   faults: MailFault[]
   /** Waits for the n-th message to an address. Default: the first. */
   waitForMail(recipient: string, count?: number): Promise<ReceivedMail>
   /**
-   * Waits for the n-th message that proves an address, and returns the token of its link. Default: the first.
+   * Waits for the n-th message that verifies an address, and returns the token of its link. Default: the
+   * first.
    */
   waitForVerification(recipient: string, count?: number): Promise<string>
   /** Closes the port. `start` opens the same port again. */
@@ -76,7 +77,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     const fault = takeFault('DATA', recipients)
     const mail = await simpleParser(stream)
     if (fault !== undefined && 'code' in fault) return done(refuse(fault, mail.text))
-    const list = mail.subject?.startsWith('Confirm your email') ? verifications : received
+    const list = mail.subject?.startsWith('Verify your email') ? verifications : received
     list.push({ ...mail, recipients })
     if (fault === undefined) return done()
     if ('cut' in fault) cut(session)

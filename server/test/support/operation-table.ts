@@ -20,7 +20,7 @@ import {
 import type { Caller } from './matrix-resources.ts'
 import { addPasskey, createAuthenticator } from './passkeys.ts'
 import { insertReset } from './password-resets.ts'
-import { addTotp, beginTotp } from './second-factors.ts'
+import { addTotp, startTotp } from './second-factors.ts'
 import { activatePostpaid } from '../../src/features/billing/processor/activate.ts'
 import { putToSleepFor } from '../../src/features/deployments/changes/sleep.ts'
 import { deployFor, newEmail, openClient, toViewer, waitUntilRunning } from './tenants.ts'
@@ -54,12 +54,12 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/user/password                                      401        204     204     204    204          204       user.password_changed
   GET    /v1/user/second-factors                                401        200     200     200    200          200       -
   POST   /v1/user/second-factors/totp                           401        200     200     200    200          200       user.second_factor_started
-  POST   /v1/user/second-factors/totp/confirm                   401        200     200     200    200          200       user.second_factor_added
-  DELETE /v1/user/second-factors/totp                           401        204     204     204    204          204       user.second_factor_removed
-  POST   /v1/user/second-factors/recovery-codes                 401        200     200     200    200          200       user.recovery_codes_renewed
+  POST   /v1/user/second-factors/totp/verify                    401        200     200     200    200          200       user.second_factor_added
+  DELETE /v1/user/second-factors/totp                           401        204     204     204    204          204       user.second_factor_deleted
+  POST   /v1/user/second-factors/recovery-codes                 401        200     200     200    200          200       user.recovery_codes_rotated
   POST   /v1/user/second-factors/passkeys/start                 401        200     200     200    200          200       user.second_factor_started
   POST   /v1/user/second-factors/passkeys                       401        200     200     200    200          200       user.second_factor_added
-  DELETE /v1/user/second-factors/passkeys/{passkey_id}          401        204     204     204    204          204       user.second_factor_removed
+  DELETE /v1/user/second-factors/passkeys/{passkey_id}          401        204     204     204    204          204       user.second_factor_deleted
   GET    /v1/user/identities                                    401        200     200     200    200          200       -
   DELETE /v1/user/identities/{identity_id}                      401        204     204     204    204          204       user.identity_unlinked
   GET    /v1/user/export                                        401        200     200     200    200          200       -
@@ -88,7 +88,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   DELETE /v1/organization/members/{member_id}                   401        403     403     204    204          404       member.removed
   GET    /v1/organization/service-members                       401        403     403     200    200          200       -
   POST   /v1/organization/service-members                       401        403     403     200    200          200       service_member.created
-  PATCH  /v1/organization/service-members/{member_id}           401        403     403     200    200          404       service_member.changed
+  PATCH  /v1/organization/service-members/{member_id}           401        403     403     200    200          404       service_member.updated
   POST   /v1/organization/service-members/{member_id}/rotate    401        403     403     200    200          404       service_member.password_rotated
   POST   /v1/organization/leave                                 401        204     204     204    204          409       member.left
   GET    /v1/organization/invitations                           401        403     403     200    200          200       -
@@ -96,11 +96,11 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/organization/invitations/{invitation_id}/resend    401        403     403     200    200          404       invitation.resent
   POST   /v1/organization/invitations/{invitation_id}/link      401        403     403     200    200          404       invitation.link_copied
   DELETE /v1/organization/invitations/{invitation_id}           401        403     403     200    200          404       invitation.cancelled
-  GET    /v1/organization/webhook                               401        403     403     200    200          404       -
-  PATCH  /v1/organization/webhook                               401        403     403     200    200          200       webhook.changed
-  DELETE /v1/organization/webhook                               401        403     403     204    204          404       webhook.deleted
-  POST   /v1/organization/webhook/secret                        401        403     403     200    200          404       webhook.secret_rotated
-  POST   /v1/organization/webhook/test                          401        403     403     200    200          404       webhook.tested
+  GET    /v1/organization/alert-webhook                         401        403     403     200    200          404       -
+  PATCH  /v1/organization/alert-webhook                         401        403     403     200    200          200       webhook.updated
+  DELETE /v1/organization/alert-webhook                         401        403     403     204    204          404       webhook.deleted
+  POST   /v1/organization/alert-webhook/secret                  401        403     403     200    200          404       webhook.secret_rotated
+  POST   /v1/organization/alert-webhook/test                    401        403     403     200    200          404       webhook.tested
   GET    /v1/organization/audit-log                             401        403     403     200    200          200       -
   GET    /v1/invitations                                        401        200     200     200    200          200       -
   POST   /v1/invitations/{invitation_id}/reject                 401        200     200     200    200          404       invitation.rejected
@@ -121,14 +121,14 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   PATCH  /v1/billing/subscription/collection-method             401        403     403     200    200          409       billing_account.changed
   GET    /v1/billing/payment-methods                            401        403     403     200    200          200       -
   PATCH  /v1/billing/payment-methods/default                    401        403     403     200    200          404       payment_method.made_default
-  DELETE /v1/billing/payment-methods/{payment_method_id}        401        403     403     204    204          404       payment_method.removed
+  DELETE /v1/billing/payment-methods/{payment_method_id}        401        403     403     204    204          404       payment_method.deleted
   POST   /v1/billing/portal/session                             401        403     403     200    200          200       billing_portal.opened
   POST   /v1/billing/checkout/setup-session                     401        403     403     200    200          200       checkout.started
   GET    /v1/billing/invoices                                   401        403     403     200    200          200       -
   GET    /v1/billing/invoices/{invoice_id}/proof                401        403     403     404    404          404       -
   GET    /v1/billing/budgets                                    401        403     403     200    200          200       -
   POST   /v1/billing/budgets                                    401        403     403     200    200          200       budget.created
-  PATCH  /v1/billing/budgets/{budget_id}                        401        403     403     200    200          404       budget.changed
+  PATCH  /v1/billing/budgets/{budget_id}                        401        403     403     200    200          404       budget.updated
   DELETE /v1/billing/budgets/{budget_id}                        401        403     403     204    204          404       budget.deleted
   GET    /v1/billing/own-budgets                                401        200     200     200    200          200       -
   POST   /v1/billing/webhook                                    400        400     400     400    400          400       -
@@ -138,19 +138,19 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   GET    /api/v1/weights                                        401        200     200     200    200          200       -
   POST   /api/v1/deployable-models/inspect                      401        403     200     200    200          200       -
   POST   /api/v1/deployable-models                              401        403     403     201    201          201       model.imported
-  PATCH  /api/v1/deployable-models/{model_id}                   401        403     403     200    200          404       model.changed
-  DELETE /api/v1/deployable-models/{model_id}                   401        403     403     204    204          404       model.removed
+  PATCH  /api/v1/deployable-models/{model_id}                   401        403     403     200    200          404       model.updated
+  DELETE /api/v1/deployable-models/{model_id}                   401        403     403     204    204          404       model.deleted
   GET    /api/v1/model-uploads                                  401        403     403     200    200          200       -
   POST   /api/v1/model-uploads                                  401        403     403     201    201          201       model.upload_started
   PATCH  /api/v1/model-uploads/{upload_id}                      401        403     403     204    204          404       -
-  DELETE /api/v1/model-uploads/{upload_id}                      401        403     403     204    204          404       model.upload_removed
+  DELETE /api/v1/model-uploads/{upload_id}                      401        403     403     204    204          404       model.upload_deleted
   GET    /api/v1/model-files/{file_name}                        401        401     401     401    401          401       -
   GET    /api/v1/placements                                     401        200     200     200    200          200       -
   GET    /api/v1/model-deployments                              401        200     200     200    200          200       -
   POST   /api/v1/model-deployments                              401        403     201     201    201          201       deployment.created
   POST   /api/v1/model-deployments/plan                         401        200     200     200    200          200       -
   GET    /api/v1/model-deployments/{deployment_id}              401        200     200     200    200          404       -
-  PATCH  /api/v1/model-deployments/{deployment_id}              401        403     200     200    200          404       deployment.changed
+  PATCH  /api/v1/model-deployments/{deployment_id}              401        403     200     200    200          404       deployment.updated
   DELETE /api/v1/model-deployments/{deployment_id}              401        403     200     200    200          404       deployment.terminated
   POST   /api/v1/model-deployments/{deployment_id}/sleep        401        403     200     200    200          404       deployment.put_to_sleep
   POST   /api/v1/model-deployments/{deployment_id}/wake         401        403     200     200    200          404       deployment.woken
@@ -195,7 +195,7 @@ export const peopleOnly: ReadonlySet<string> = new Set([
   'POST /v1/user/password',
   'GET /v1/user/second-factors',
   'POST /v1/user/second-factors/totp',
-  'POST /v1/user/second-factors/totp/confirm',
+  'POST /v1/user/second-factors/totp/verify',
   'DELETE /v1/user/second-factors/totp',
   'POST /v1/user/second-factors/recovery-codes',
   'POST /v1/user/second-factors/passkeys/start',
@@ -312,9 +312,9 @@ const requests: Record<string, MakeRequest> = {
     return { person, body: { current_password: password, new_password: 'a longer engine' } }
   },
   'POST /v1/user/second-factors/totp': byNewPerson,
-  'POST /v1/user/second-factors/totp/confirm': async (caller) => {
+  'POST /v1/user/second-factors/totp/verify': async (caller) => {
     const person = await addPerson(caller)
-    const { code } = await beginTotp(person)
+    const { code } = await startTotp(person)
     return { person, body: { code: code() } }
   },
   'DELETE /v1/user/second-factors/totp': byPersonWithTotp,
@@ -390,11 +390,11 @@ const requests: Record<string, MakeRequest> = {
     parameters: { invitation_id: (await addOpenInvitation(caller)).id },
   }),
   'PATCH /v1/organization': () => ({ body: { description: newEmail() } }),
-  'GET /v1/organization/webhook': withWebhook,
-  'PATCH /v1/organization/webhook': () => ({ body: { url: 'https://alerts.example.invalid/berth' } }),
-  'DELETE /v1/organization/webhook': withWebhook,
-  'POST /v1/organization/webhook/secret': withWebhook,
-  'POST /v1/organization/webhook/test': withWebhook,
+  'GET /v1/organization/alert-webhook': withWebhook,
+  'PATCH /v1/organization/alert-webhook': () => ({ body: { url: 'https://alerts.example.invalid/berth' } }),
+  'DELETE /v1/organization/alert-webhook': withWebhook,
+  'POST /v1/organization/alert-webhook/secret': withWebhook,
+  'POST /v1/organization/alert-webhook/test': withWebhook,
   'POST /v1/organization/invitations': () => ({ body: { email: newEmail() } }),
   'POST /v1/organization/invitations/{invitation_id}/resend': async (caller) => ({
     parameters: { invitation_id: (await addOpenInvitation(caller)).id },

@@ -10,11 +10,11 @@ export interface AuthenticatorApp {
   code: (steps?: number) => string
 }
 
-/** Takes the first step of the set-up. `now` is the clock of the server. */
-export async function beginTotp(account: Account, now = () => new Date()): Promise<AuthenticatorApp> {
+/** Takes the first step of the setup. `now` is the clock of the server. */
+export async function startTotp(account: Account, now = () => new Date()): Promise<AuthenticatorApp> {
   const { password } = account
   const answer = await account.post('/v1/user/second-factors/totp', { password })
-  if (answer.status !== 200) throw new Error(`the set-up returned ${JSON.stringify(answer.body)}`)
+  if (answer.status !== 200) throw new Error(`the setup returned ${JSON.stringify(answer.body)}`)
   return openApp(answer.body.uri, now)
 }
 
@@ -32,8 +32,8 @@ export async function addTotp(
   account: Account,
   now = () => new Date(),
 ): Promise<AuthenticatorApp & { recoveryCodes: string[] }> {
-  const app = await beginTotp(account, now)
-  const answer = await account.post('/v1/user/second-factors/totp/confirm', { code: app.code(-1) })
+  const app = await startTotp(account, now)
+  const answer = await account.post('/v1/user/second-factors/totp/verify', { code: app.code(-1) })
   if (answer.status !== 200) throw new Error(`the confirmation returned ${JSON.stringify(answer.body)}`)
   return { ...app, recoveryCodes: answer.body.recovery_codes }
 }

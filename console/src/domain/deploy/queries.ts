@@ -1,12 +1,12 @@
 import { queryOptions, skipToken, useMutation, useQueryClient } from '@tanstack/react-query'
-import type { DeploymentChangeInput, DeploymentRequestInput } from '../../contract.ts'
+import type { DeploymentUpdateInput, DeploymentRequestInput } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { usageSummaryQuery } from '../billing/queries.ts'
 import { deploymentQuery } from '../deployments/queries.ts'
 import type { Variant } from '../models/variants.ts'
 
 /** The least context and number of requests that a deployment must serve. */
-export type Minimums = Pick<DeploymentChangeInput, 'min_context_tokens' | 'min_parallel_sequences'>
+export type Minimums = Pick<DeploymentUpdateInput, 'min_context_tokens' | 'min_parallel_sequences'>
 
 /** The instance type and price of one variant, with the reasons; disabled without a choice. */
 export const planQuery = (modelName: string, choice: Variant | undefined, minimums: Minimums = {}) =>

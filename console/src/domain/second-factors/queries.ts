@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
-import type { NewPasskeyInput, ReauthenticationInput, TotpConfirmationInput } from '../../contract.ts'
+import type { NewPasskeyInput, ReauthenticationInput, TotpVerificationInput } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { sessionQuery } from '../../api/session.ts'
 import { createPasskey } from './passkeys.ts'
@@ -21,7 +21,7 @@ export function useReloadFactors() {
     )
 }
 
-/** Begins the set-up of an authenticator app. */
+/** Starts the setup of an authenticator app. */
 export function useStartTotp() {
   return useMutation({
     mutationFn: (proof: ReauthenticationInput) =>
@@ -33,10 +33,10 @@ export function useStartTotp() {
 export type OnFactorAdded = (recoveryCodes: string[] | null) => void
 
 /** Takes the authenticator app into use. Reports it even if the form is gone by then. */
-export function useConfirmTotp(onAdded: OnFactorAdded) {
+export function useVerifyTotp(onAdded: OnFactorAdded) {
   return useMutation({
-    mutationFn: (confirmation: TotpConfirmationInput) =>
-      callApi('POST', '/v1/user/second-factors/totp/confirm', { body: confirmation }),
+    mutationFn: (body: TotpVerificationInput) =>
+      callApi('POST', '/v1/user/second-factors/totp/verify', { body }),
     onSuccess: (added) => onAdded(added.recovery_codes),
   })
 }

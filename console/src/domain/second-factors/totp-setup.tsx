@@ -7,21 +7,21 @@ import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { PasswordField } from '../session/password-field.tsx'
 import { CodeField } from './code-field.tsx'
-import { useConfirmTotp, useStartTotp } from './queries.ts'
+import { useVerifyTotp, useStartTotp } from './queries.ts'
 import type { OnFactorAdded } from './queries.ts'
 
 const QrCode = lazyPart(() => import('./qr-code.tsx').then((module) => module.QrCode))
 
 export interface SetupProps {
   onAdded: OnFactorAdded
-  /** A link to another set-up, shown below the first step only. */
+  /** A link to another setup, shown below the first step only. */
   alternative?: ReactNode
 }
 
 /** Sets up an authenticator app: the password and the first code. */
 export function TotpSetup({ onAdded, alternative }: SetupProps) {
   const start = useStartTotp()
-  const confirm = useConfirmTotp(onAdded)
+  const verify = useVerifyTotp(onAdded)
   if (!start.data) {
     return (
       <div className="grid gap-4">
@@ -41,10 +41,10 @@ export function TotpSetup({ onAdded, alternative }: SetupProps) {
   const { secret, uri } = start.data
   return (
     <Form<'code'>
-      submitLabel={text.secondFactors.confirm}
-      busy={confirm.isPending}
-      error={confirm.error}
-      onSubmit={({ code }) => confirm.mutate({ code })}
+      submitLabel={text.secondFactors.turnOn}
+      busy={verify.isPending}
+      error={verify.error}
+      onSubmit={({ code }) => verify.mutate({ code })}
     >
       <p>{text.secondFactors.scan}</p>
       <Suspense fallback={<Skeleton className="size-[200px] justify-self-center" />}>
@@ -57,7 +57,7 @@ export function TotpSetup({ onAdded, alternative }: SetupProps) {
           <CopyButton value={secret} label={text.common.copy(text.secondFactors.key)} />
         </p>
       </div>
-      <CodeField error={fieldErrors(confirm.error).code} />
+      <CodeField error={fieldErrors(verify.error).code} />
     </Form>
   )
 }

@@ -5,7 +5,7 @@ import type {
   CredentialsInput,
   EmailVerificationInput,
   PasswordResetInput,
-  ProfileChangesInput,
+  ProfileUpdateInput,
   RegistrationInput,
 } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
@@ -47,7 +47,7 @@ export function useCompleteProfile() {
   const queryClient = useQueryClient()
   return useMutation({
     mutationFn: (details: { name: string; organization: string }) =>
-      callApi('PATCH', '/v1/user/profile', { body: details satisfies ProfileChangesInput }),
+      callApi('PATCH', '/v1/user/profile', { body: details satisfies ProfileUpdateInput }),
     onSuccess: (session) => {
       queryClient.setQueryData(sessionQuery.queryKey, session)
       return queryClient.invalidateQueries({ queryKey: organizationQuery.queryKey })
@@ -68,7 +68,7 @@ export function useResetPassword() {
   })
 }
 
-/** Proves the address of the signed-in person with the token of an emailed link. */
+/** Verifies the address of the signed-in person with the token of an emailed link. */
 export function useVerifyEmail() {
   const queryClient = useQueryClient()
   return useMutation({

@@ -8,7 +8,7 @@ import { AuthLayout } from './auth-layout.tsx'
 import { useVerifyEmail } from './queries.ts'
 import { SignedInFooter } from './signed-in-footer.tsx'
 
-/** Proves the address of the signed-in person through the link of the welcome email. */
+/** Verifies the address of the signed-in person through the link of the welcome email. */
 export function VerifyEmailPage() {
   const { token } = useSearch({ from: '/verify-email' })
   const { user } = useSession()

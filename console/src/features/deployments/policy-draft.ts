@@ -1,4 +1,4 @@
-import type { Deployment, DeploymentChangeInput } from '../../contract.ts'
+import type { Deployment, DeploymentUpdateInput } from '../../contract.ts'
 import { text } from '../../text/index.ts'
 import { findRuleError, toDraftedSchedules, toRuleDrafts } from './schedule-draft.ts'
 import type { RuleDraft } from './schedule-draft.ts'
@@ -58,7 +58,7 @@ export function toChange({
   alias,
   yields,
   rules,
-}: PolicyDraft): DeploymentChangeInput {
+}: PolicyDraft): DeploymentUpdateInput {
   return {
     idle_minutes: isEmpty(idleMinutes) ? null : Number(idleMinutes),
     min_instances: Number(least),

@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { QueryClient } from '@tanstack/react-query'
-import type { Deployment, DeploymentChangeInput, DeploymentPage, StatisticsWindow } from '../../contract.ts'
+import type { Deployment, DeploymentUpdateInput, DeploymentPage, StatisticsWindow } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { usageSummaryQuery } from '../../domain/billing/queries.ts'
 import { deploymentQuery, steadyInterval } from '../../domain/deployments/queries.ts'
@@ -69,7 +69,7 @@ export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boo
 export function useChangeDeployment(id: string) {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (changes: DeploymentChangeInput) =>
+    mutationFn: (changes: DeploymentUpdateInput) =>
       callApi('PATCH', '/api/v1/model-deployments/{deployment_id}', {
         path: { deployment_id: id },
         body: changes,

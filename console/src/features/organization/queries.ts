@@ -2,8 +2,8 @@ import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query
 import type {
   HandOver,
   InvitationRequestInput,
-  MemberChangesInput,
-  OrganizationChangesInput,
+  MemberUpdateInput,
+  OrganizationUpdateInput,
 } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
@@ -23,8 +23,7 @@ export const invitationsQuery = queryOptions({
 export function useUpdateOrganization() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (changes: OrganizationChangesInput) =>
-      callApi('PATCH', '/v1/organization', { body: changes }),
+    mutationFn: (changes: OrganizationUpdateInput) => callApi('PATCH', '/v1/organization', { body: changes }),
     onSuccess: (organization) => {
       queryClient.setQueryData(organizationQuery.queryKey, organization)
       // The list of organizations and the session contain the name too.
@@ -71,7 +70,7 @@ export function useInvitationLink() {
 export function useChangeRole() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: ({ id, role }: { id: number } & MemberChangesInput) =>
+    mutationFn: ({ id, role }: { id: number } & MemberUpdateInput) =>
       callApi('PATCH', '/v1/organization/members/{member_id}', { path: { member_id: id }, body: { role } }),
     // If the caller's own role changed, so did their permissions.
     onSettled: () =>

@@ -1,6 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import type { AccountDeletionInput, PasswordChangeInput, ProfileChangesInput } from '../../contract.ts'
+import type { AccountDeletionInput, PasswordChangeInput, ProfileUpdateInput } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 import { profileQuery } from '../../domain/session/profile-query.ts'
@@ -11,7 +11,7 @@ import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 export function useUpdateProfile() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (changes: ProfileChangesInput) => callApi('PATCH', '/v1/user/profile', { body: changes }),
+    mutationFn: (changes: ProfileUpdateInput) => callApi('PATCH', '/v1/user/profile', { body: changes }),
     onSuccess: async (session) => {
       queryClient.setQueryData(sessionQuery.queryKey, session)
       await Promise.all(

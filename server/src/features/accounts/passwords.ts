@@ -19,12 +19,12 @@ const inTurn = createBoundedQueue({
   message: 'Too many people are signing in right now. Try again in a few seconds.',
 })
 
-/** Hashes a password into a PHC string. Throws `busy` if too many others wait. */
+/** Hashes a password into a PHC string. Throws `server_busy` if too many others wait. */
 export async function hashPassword(cost: PasswordHashing, password: string): Promise<string> {
   return inTurn(() => hash(password, { ...argon2id, ...cost }))
 }
 
-/** Checks a password against a hash. Throws `busy` if too many others wait. */
+/** Checks a password against a hash. Throws `server_busy` if too many others wait. */
 export async function verifyPassword(password: string, passwordHash: string): Promise<boolean> {
   return inTurn(() => verify(passwordHash, password))
 }
@@ -32,8 +32,8 @@ export async function verifyPassword(password: string, passwordHash: string): Pr
 const decoys = new WeakMap<PasswordHashing, Promise<string>>()
 
 /**
- * Rejects a password for which there is no hash, in the time of a check. Throws `busy` if too many others
- * wait.
+ * Rejects a password for which there is no hash, in the time of a check. Throws `server_busy` if too many
+ * others wait.
  */
 export async function rejectPassword(cost: PasswordHashing, password: string): Promise<false> {
   const decoy = decoys.get(cost) ?? hash(randomBytes(32).toString('base64'), { ...argon2id, ...cost })

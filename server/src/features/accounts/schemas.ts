@@ -32,7 +32,7 @@ const changedName = text({ min: 1, max: 255 }).optional()
 
 const clearableName = text({ min: 1, max: 255 }).nullable().optional()
 
-export const profileChangesBody = z
+export const updateProfileBody = z
   .object({
     name: changedName.describe('Your name'),
     first_name: clearableName.describe('Your first name; null clears it'),
@@ -44,7 +44,7 @@ export const profileChangesBody = z
     ),
     current_organization_id: z.int().optional().describe('Switches to another of your organizations'),
   })
-  .meta({ id: 'ProfileChanges', examples: [{ first_name: 'Ada', country: null }] })
+  .meta({ id: 'ProfileUpdate', examples: [{ first_name: 'Ada', country: null }] })
 
 export const profileBody = z
   .object({

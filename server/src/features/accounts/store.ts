@@ -4,7 +4,7 @@ export interface NewUser {
   /** The current organization; the caller adds the membership */
   organizationId: number
   email: string
-  /** Null until the user proves to own the email */
+  /** Null until the user verifies the email */
   emailVerifiedAt: Date | null
   passwordHash: string | null
   name: string

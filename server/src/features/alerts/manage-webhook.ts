@@ -53,7 +53,7 @@ export async function setWebhook(
       created_at: at,
       updated_at: at,
     })
-    await record(transaction, viewer, 'webhook.changed', { host: new URL(url).host })
+    await record(transaction, viewer, 'webhook.updated', { host: new URL(url).host })
     const secret = webhook.secret_nonce === nonce ? deriveWebhookSecret(secretKey, nonce) : null
     return { webhook, latest: await findLatestMessage(transaction, organizationId), secret }
   })
@@ -67,7 +67,7 @@ export async function removeWebhook({ db }: Pick<Deps, 'db'>, viewer: Viewer): P
   })
 }
 
-/** Replaces the signing secret and returns the new one. The next attempts use it. */
+/** Rotates the signing secret and returns the new one. The next attempts use it. */
 export async function rotateSecret(deps: Deps, viewer: Viewer): Promise<string> {
   const nonce = createNonce()
   await changeWebhook(deps, viewer, async (transaction) => {
@@ -105,7 +105,7 @@ function changeWebhook<Result>(
   })
 }
 
-type WebhookAction = 'webhook.changed' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.tested'
+type WebhookAction = 'webhook.updated' | 'webhook.deleted' | 'webhook.secret_rotated' | 'webhook.tested'
 
 function record(
   transaction: DatabaseTransaction,

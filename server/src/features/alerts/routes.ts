@@ -3,7 +3,7 @@ import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { getWebhook, removeWebhook, rotateSecret, setWebhook, testWebhook } from './manage-webhook.ts'
 import {
-  setWebhookBody,
+  updateWebhookBody,
   toWebhookBody,
   webhookBody,
   webhookSecretBody,
@@ -15,12 +15,12 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretK
 
 const tags = ['Organization']
 const manage = { permission: 'updateOrganization' } as const
-const path = '/v1/organization/webhook'
+const path = '/v1/organization/alert-webhook'
 
 /** Where an organization gets its alerts. */
 export function webhookRoutes(app: App, deps: Deps): void {
   getRoute(app, deps)
-  setRoute(app, deps)
+  updateRoute(app, deps)
   deleteRoute(app, deps)
   rotateRoute(app, deps)
   testRoute(app, deps)
@@ -32,8 +32,8 @@ function getRoute(app: App, deps: Deps): void {
     {
       config: manage,
       schema: {
-        operationId: 'getWebhook',
-        summary: 'Get the webhook of your current organization',
+        operationId: 'getAlertWebhook',
+        summary: 'Get the alert webhook of your current organization',
         tags,
         response: { 200: webhookBody },
         errors: ['not_found'],
@@ -43,21 +43,21 @@ function getRoute(app: App, deps: Deps): void {
   )
 }
 
-function setRoute(app: App, deps: Deps): void {
+function updateRoute(app: App, deps: Deps): void {
   app.patch(
     path,
     {
       config: manage,
       schema: {
-        operationId: 'setWebhook',
-        summary: 'Set where your current organization gets its alerts',
+        operationId: 'updateAlertWebhook',
+        summary: 'Update where your current organization gets its alerts',
         description:
           'Alerts are signed JSON in the format of Standard Webhooks: `{type, timestamp, data}` with the headers `webhook-id`, ' +
           '`webhook-timestamp` and `webhook-signature`. Their types are `budget.reached`, `deployment.failed`, `capacity.refused` and ' +
           '`webhook.test`. A delivery that fails is retried for three days, with the same `webhook-id`. The secret of a new webhook is ' +
           'shown once.',
         tags,
-        body: setWebhookBody,
+        body: updateWebhookBody,
         response: { 200: webhookWithSecretBody },
       },
     },
@@ -74,8 +74,8 @@ function deleteRoute(app: App, deps: Deps): void {
     {
       config: manage,
       schema: {
-        operationId: 'deleteWebhook',
-        summary: 'Remove the webhook of your current organization',
+        operationId: 'deleteAlertWebhook',
+        summary: 'Delete the alert webhook of your current organization',
         tags,
         response: { 204: noContent },
         errors: ['not_found'],
@@ -94,8 +94,8 @@ function rotateRoute(app: App, deps: Deps): void {
     {
       config: manage,
       schema: {
-        operationId: 'rotateWebhookSecret',
-        summary: 'Replace the secret that signs your organization’s alerts',
+        operationId: 'rotateAlertWebhookSecret',
+        summary: 'Rotate the secret that signs your organization’s alerts',
         description: 'The new secret is shown once. The old one signs nothing from now on.',
         tags,
         response: { 200: webhookSecretBody },
@@ -112,8 +112,8 @@ function testRoute(app: App, deps: Deps): void {
     {
       config: manage,
       schema: {
-        operationId: 'testWebhook',
-        summary: 'Send a test alert to your organization’s webhook',
+        operationId: 'testAlertWebhook',
+        summary: 'Send a test alert to the alert webhook of your current organization',
         description:
           'The alert is delivered in the background: `last_alert` of the webhook tells the outcome.',
         tags,

@@ -4,7 +4,7 @@ import type { WebhookStatus } from './manage-webhook.ts'
 
 const maxUrlLength = 2_000
 
-export const setWebhookBody = z
+export const updateWebhookBody = z
   .object({
     url: z
       .url({ protocol: /^https?$/, error: 'Must be an https address.', abort: true })
@@ -15,7 +15,7 @@ export const setWebhookBody = z
       }, 'Must have no user, no password and no fragment.')
       .describe('An https address. Names must resolve to public addresses only'),
   })
-  .meta({ id: 'NewWebhook', examples: [{ url: 'https://alerts.example.com/berth' }] })
+  .meta({ id: 'WebhookUpdate', examples: [{ url: 'https://alerts.example.com/berth' }] })
 
 const lastAlert = z
   .object({

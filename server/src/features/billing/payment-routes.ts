@@ -31,13 +31,13 @@ const tags = ['Billing']
 const manage = { permission: 'manageBilling' } as const
 
 /** Errors of every route that changes something at the payment processor. */
-export const changeErrors = ['billing_busy', 'payment_processor_unavailable'] as const
+export const changeErrors = ['billing_change_in_progress', 'payment_processor_unavailable'] as const
 
 /** The routes of saved cards, hosted pages and invoices. */
 export function paymentRoutes(app: App, deps: Deps): void {
   listPaymentMethodsRoute(app, deps)
   defaultPaymentMethodRoute(app, deps)
-  detachPaymentMethodRoute(app, deps)
+  deletePaymentMethodRoute(app, deps)
   portalRoute(app, deps)
   setupRoute(app, deps)
   invoicesRoute(app, deps)
@@ -66,8 +66,8 @@ function defaultPaymentMethodRoute(app: App, deps: Deps): void {
     {
       config: manage,
       schema: {
-        operationId: 'setDefaultPaymentMethod',
-        summary: 'Set the card that invoices are charged to',
+        operationId: 'updateDefaultPaymentMethod',
+        summary: 'Update the card that invoices are charged to',
         tags,
         body: defaultPaymentMethodBody,
         response: { 200: paymentMethodBody },
@@ -81,14 +81,14 @@ function defaultPaymentMethodRoute(app: App, deps: Deps): void {
   )
 }
 
-function detachPaymentMethodRoute(app: App, deps: Deps): void {
+function deletePaymentMethodRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/billing/payment-methods/:payment_method_id',
     {
       config: manage,
       schema: {
-        operationId: 'detachPaymentMethod',
-        summary: 'Remove a saved card',
+        operationId: 'deletePaymentMethod',
+        summary: 'Delete a saved card',
         description:
           'If the subscription is charged to the card, the newest other card takes its place. Without another card the next automatic charge fails.',
         tags,

@@ -135,8 +135,8 @@ function collectionMethodRoute(app: App, deps: Deps): void {
     {
       config: manage,
       schema: {
-        operationId: 'setCollectionMethod',
-        summary: 'Set whether invoices are charged to the card or sent',
+        operationId: 'updateCollectionMethod',
+        summary: 'Update whether invoices are charged to the card or sent',
         tags,
         body: collectionMethodBody,
         response: { 200: subscriptionBody },

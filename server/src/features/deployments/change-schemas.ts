@@ -152,7 +152,7 @@ export const policyBody = z
   .object(policyFields)
   .meta({ id: 'DeploymentPolicy', description: 'How many instances a deployment has, and when it sleeps' })
 
-export const changeDeploymentBody = z
+export const updateDeploymentBody = z
   .object({
     ...minimums,
     ...z.object(policyFields).partial().shape,
@@ -167,7 +167,7 @@ export const changeDeploymentBody = z
       ),
   })
   .meta({
-    id: 'DeploymentChange',
+    id: 'DeploymentUpdate',
     examples: [
       { min_context_tokens: 32_768 },
       { idle_minutes: 30 },
@@ -178,7 +178,7 @@ export const changeDeploymentBody = z
   })
 
 /** Omitted fields stay undefined. */
-export function toWishes(body: z.infer<typeof changeDeploymentBody>): DeploymentWishes {
+export function toWishes(body: z.infer<typeof updateDeploymentBody>): DeploymentWishes {
   return {
     contextTokens: body.min_context_tokens,
     parallelSequences: body.min_parallel_sequences,

@@ -7,11 +7,11 @@ import { accessDeployment } from './state/access-deployment.ts'
 import { readAsleepTime } from './changes/asleep-time.ts'
 import { changeDeployment } from './changes/change-deployment.ts'
 import {
-  changeDeploymentBody,
   createDeploymentBody,
   toMinimums,
   toVariantChoice,
   toWishes,
+  updateDeploymentBody,
 } from './change-schemas.ts'
 import { toListScope } from './state/list-scope.ts'
 import { presentDeployment, presentDeployments } from './present-deployments.ts'
@@ -70,7 +70,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
   app.post(
     prefix,
     {
-      config: { permission: 'createDeployments', requiresProvenEmail: true },
+      config: { permission: 'createDeployments', requiresVerifiedEmail: true },
       schema: {
         operationId: 'createDeployment',
         summary: 'Deploy a model from the catalog',
@@ -131,16 +131,16 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     {
       config: { permission: 'createDeployments', anyOrganization: true },
       schema: {
-        operationId: 'changeDeployment',
+        operationId: 'updateDeployment',
         summary:
-          'Change what a deployment must be able to serve, its adapters, its policy, who may call it, and its alias',
+          'Update what a deployment must be able to serve, its LoRAs, its policy, who may call it, and its alias',
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
           'serves until a larger instance takes over, and says so in `waiting_for`; without room for both, it moves when its engine starts ' +
           'next. The owner and admins of the organization may share it.',
         tags,
         params: deploymentParams,
-        body: changeDeploymentBody,
+        body: updateDeploymentBody,
         response: { 200: deploymentBody },
         errors: [
           'not_found',

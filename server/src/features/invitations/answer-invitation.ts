@@ -2,7 +2,7 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import type { Actor, Viewer } from '../../base/viewer.ts'
-import { confirmEmail } from '../accounts/confirm-email.ts'
+import { markEmailVerified } from '../accounts/mark-email-verified.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
 import { switchOrganization } from '../accounts/switch-organization.ts'
 import { recordAction } from '../audit/record-action.ts'
@@ -65,13 +65,13 @@ export async function acceptInvitationWithin(
   const { organization_id: organizationId, role } = invitation
   await addMember(transaction, { userId, organizationId, role })
   await switchOrganization(transaction, { userId, organizationId, at })
-  if (invitation.link_copied_at === null) await confirmEmail(transaction, userId, at)
+  if (invitation.link_copied_at === null) await markEmailVerified(transaction, userId, at)
   await recordAnswer(transaction, actor, invitation)
   return invitation
 }
 
 /** Declines an invitation by its token, for its invitee. */
-export async function rejectInvitationByToken(
+export async function declineInvitationByToken(
   deps: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
   tokenHash: Buffer,
@@ -81,7 +81,7 @@ export async function rejectInvitationByToken(
 }
 
 /** Declines an invitation by its id. Throws `not_found` if it is addressed to a different user. */
-export async function rejectInvitation(
+export async function declineInvitation(
   deps: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
   id: number,

@@ -5,7 +5,7 @@ import type { Services } from '../../services.ts'
 import { assertPasswordsAllowed, assertPasswordUncommon } from '../accounts/access-policy.ts'
 import { sessionBody, toSessionBody } from '../sessions/schemas.ts'
 import { startPasswordSession } from '../sign-in/start-password-session.ts'
-import { acceptInvitation, rejectInvitation, rejectInvitationByToken } from './answer-invitation.ts'
+import { acceptInvitation, declineInvitation, declineInvitationByToken } from './answer-invitation.ts'
 import { answerErrors, linkErrors } from './errors.ts'
 import { registerInvitee } from './register-invitee.ts'
 import { requireInvitation } from './require-open-invitation.ts'
@@ -35,8 +35,8 @@ export function publicInvitationRoutes(app: App, deps: Deps): void {
 export function ownInvitationRoutes(app: App, deps: Deps): void {
   listOwnRoute(app, deps)
   acceptRoute(app, deps)
-  rejectByTokenRoute(app, deps)
-  rejectRoute(app, deps)
+  declineByTokenRoute(app, deps)
+  declineRoute(app, deps)
 }
 
 function previewRoute(app: App, deps: Deps): void {
@@ -109,9 +109,9 @@ function listOwnRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/invitations',
     {
-      config: { permission: null, admitsServices: false, requiresProvenEmail: true },
+      config: { permission: null, admitsServices: false, requiresVerifiedEmail: true },
       schema: {
-        operationId: 'listMyInvitations',
+        operationId: 'listOwnInvitations',
         summary: 'List your invitations, pending ones first',
         tags,
         response: { 200: invitationsBody },
@@ -144,13 +144,13 @@ function acceptRoute(app: App, deps: Deps): void {
   )
 }
 
-function rejectByTokenRoute(app: App, deps: Deps): void {
+function declineByTokenRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/by-token/:token/reject',
     {
       config: { permission: null, admitsServices: false },
       schema: {
-        operationId: 'rejectInvitationByToken',
+        operationId: 'declineInvitationByToken',
         summary: 'Decline an invitation by its link',
         tags,
         params: tokenParams,
@@ -159,17 +159,17 @@ function rejectByTokenRoute(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) =>
-      toInvitationBody(await rejectInvitationByToken(deps, viewer, hashToken(params.token)), deps.clock()),
+      toInvitationBody(await declineInvitationByToken(deps, viewer, hashToken(params.token)), deps.clock()),
   )
 }
 
-function rejectRoute(app: App, deps: Deps): void {
+function declineRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/:invitation_id/reject',
     {
-      config: { permission: null, admitsServices: false, requiresProvenEmail: true },
+      config: { permission: null, admitsServices: false, requiresVerifiedEmail: true },
       schema: {
-        operationId: 'rejectInvitation',
+        operationId: 'declineInvitation',
         summary: 'Decline an invitation by its ID',
         tags,
         params: invitationParams,
@@ -178,6 +178,6 @@ function rejectRoute(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) =>
-      toInvitationBody(await rejectInvitation(deps, viewer, params.invitation_id), deps.clock()),
+      toInvitationBody(await declineInvitation(deps, viewer, params.invitation_id), deps.clock()),
   )
 }

@@ -31,7 +31,7 @@ function inviteRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/invitations',
     {
-      config: { permission: 'manageInvitations', requiresProvenEmail: true },
+      config: { permission: 'manageInvitations', requiresVerifiedEmail: true },
       schema: {
         operationId: 'inviteToOrganization',
         summary: 'Invite a person to your current organization',
@@ -72,7 +72,7 @@ function resendRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/invitations/:invitation_id/resend',
     {
-      config: { permission: 'manageInvitations', requiresProvenEmail: true },
+      config: { permission: 'manageInvitations', requiresVerifiedEmail: true },
       schema: {
         operationId: 'resendInvitation',
         summary: 'Resend an unanswered invitation with a new link',

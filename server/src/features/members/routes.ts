@@ -5,7 +5,7 @@ import { getMember } from '../organizations/members.ts'
 import { memberBody, toMemberBody } from '../organizations/schemas.ts'
 import { changeMemberRole } from './manage-member.ts'
 import { leaveOrganization, removeMember } from './remove-member.ts'
-import { handOverQuery, memberChangesBody, memberParams, toHandOver } from './schemas.ts'
+import { handOverQuery, updateMemberBody, memberParams, toHandOver } from './schemas.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config'>
 
@@ -14,25 +14,25 @@ const roles = 'Admins manage viewers and members; a super_admin manages everyone
 
 /** The routes with which people manage the members of their organization, and leave it. */
 export function memberRoutes(app: App, deps: Deps): void {
-  changeRoleRoute(app, deps)
+  updateRoute(app, deps)
   removeRoute(app, deps)
   leaveRoute(app, deps)
 }
 
-function changeRoleRoute(app: App, deps: Deps): void {
+function updateRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/organization/members/:member_id',
     {
       config: { permission: 'manageMembers' },
       schema: {
-        operationId: 'changeMemberRole',
-        summary: 'Change the role of a member',
+        operationId: 'updateMember',
+        summary: 'Update the role of a member',
         description:
           `${roles}The last super_admin can’t get another role: 409 \`last_super_admin\`. A service member can only be a viewer or a member: ` +
           '409 `service_member_role`.',
         tags,
         params: memberParams,
-        body: memberChangesBody,
+        body: updateMemberBody,
         response: { 200: memberBody },
         errors: ['not_found', 'service_member_role', 'last_super_admin'],
       },

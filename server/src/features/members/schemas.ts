@@ -8,11 +8,11 @@ export const memberParams = z.object({
   member_id: pathId.describe('Id of the membership, as in the list of members'),
 })
 
-export const memberChangesBody = z
+export const updateMemberBody = z
   .object({
     role: z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]]).describe('The new role'),
   })
-  .meta({ id: 'MemberChanges', examples: [{ role: 'admin' }] })
+  .meta({ id: 'MemberUpdate', examples: [{ role: 'admin' }] })
 
 export const handOverQuery = z
   .object({

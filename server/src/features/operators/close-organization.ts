@@ -20,7 +20,8 @@ export async function closeOrganizationForGood(
     await lockServiceAccounts(transaction, organizationId)
     const status = await findOrganizationStatus(transaction, organizationId)
     if (status === undefined) throw organizationNotFound()
-    if (status === 'closed') throw new ApplicationError('wrong_status', 'The organization is closed.')
+    if (status === 'closed')
+      throw new ApplicationError('organization_status_conflict', 'The organization is closed.')
     const reason = 'Terminated because an operator closed the organization.'
     await terminateDeployments(transaction, operator, { organizationId }, { reason, at })
     await endServiceMembers(transaction, operator, organizationId, at)

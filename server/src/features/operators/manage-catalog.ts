@@ -75,7 +75,7 @@ export async function enableCatalogModel(
   requireChangeable(deps)
   await deps.db.transaction().execute(async (transaction) => {
     const model = await enableInstallationModel(transaction, name, enabled)
-    await record(transaction, operator, 'model.changed', model, { enabled })
+    await record(transaction, operator, 'model.updated', model, { enabled })
   })
 }
 
@@ -83,7 +83,7 @@ export async function enableCatalogModel(
 export async function removeCatalogModel(deps: Deps, operator: Actor, name: string): Promise<void> {
   requireChangeable(deps)
   await deps.db.transaction().execute(async (transaction) => {
-    await record(transaction, operator, 'model.removed', await removeInstallationModel(transaction, name))
+    await record(transaction, operator, 'model.deleted', await removeInstallationModel(transaction, name))
   })
 }
 

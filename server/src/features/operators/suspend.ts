@@ -63,7 +63,7 @@ async function changeStatus(
   if (await setOrganizationStatus(transaction, id, { from, to, at })) return
   const status = await findOrganizationStatus(transaction, id)
   if (status === undefined) throw organizationNotFound()
-  throw new ApplicationError('wrong_status', `The organization is ${status}.`)
+  throw new ApplicationError('organization_status_conflict', `The organization is ${status}.`)
 }
 
 /** Ends the deployments of an organization if the suspension of that moment still lasts. */

@@ -5,7 +5,7 @@ import { listMembers } from './members.ts'
 import {
   membersBody,
   organizationBody,
-  organizationChangesBody,
+  updateOrganizationBody,
   ownOrganizationsBody,
   toMemberBody,
   toOrganizationBody,
@@ -51,7 +51,7 @@ function updateRoute(app: App, deps: Deps): void {
         operationId: 'updateOrganization',
         summary: 'Update your current organization',
         tags,
-        body: organizationChangesBody,
+        body: updateOrganizationBody,
         response: { 200: organizationBody },
         errors: ['no_second_factor'],
       },

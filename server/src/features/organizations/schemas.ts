@@ -8,7 +8,7 @@ import type { Organization, OwnOrganization } from './store.ts'
 const roleName = z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]])
 const permissionName = z.enum(Object.keys(permissions) as [Permission, ...Permission[]])
 
-export const organizationChangesBody = z
+export const updateOrganizationBody = z
   .object({
     name: text({ min: 1, max: 255 }).optional().describe('New name'),
     description: text({ min: 0, max: 2_000 }).nullable().optional().describe('null clears the description'),
@@ -17,7 +17,7 @@ export const organizationChangesBody = z
       .optional()
       .describe('Only for a super_admin who has a second factor: 409 `no_second_factor`'),
   })
-  .meta({ id: 'OrganizationChanges', examples: [{ name: 'Analytical Engines', description: null }] })
+  .meta({ id: 'OrganizationUpdate', examples: [{ name: 'Analytical Engines', description: null }] })
 
 export const organizationBody = z
   .object({

@@ -82,10 +82,10 @@ function listSessions(db: Database, userId: number) {
 async function listSecondFactors(db: Database, userId: number) {
   const apps = db
     .selectFrom('totp_factors')
-    .select([sql.lit('totp').as('method'), 'confirmed_at as added_at'])
+    .select([sql.lit('totp').as('method'), 'verified_at as added_at'])
     .select(sql<Date>`to_timestamp(last_used_step * 30.0)`.as('last_used_at'))
     .where('user_id', '=', userId)
-    .where('confirmed_at', 'is not', null)
+    .where('verified_at', 'is not', null)
   const passkeys = db
     .selectFrom('passkeys')
     .select([sql.lit('passkey').as('method'), 'name', 'created_at as added_at', 'last_used_at'])

@@ -2,7 +2,7 @@ import type { App } from '../../http/app.ts'
 import { notAuthenticated, readSessionToken } from '../../http/current-viewer.ts'
 import type { Services } from '../../services.ts'
 import { getProfile } from '../accounts/get-profile.ts'
-import { profileBody, profileChangesBody } from '../accounts/schemas.ts'
+import { profileBody, updateProfileBody } from '../accounts/schemas.ts'
 import { updateProfile } from '../accounts/update-profile.ts'
 import { findViewer } from '../sessions/find-viewer.ts'
 import { sessionBody, toSessionBody } from '../sessions/schemas.ts'
@@ -45,7 +45,7 @@ function updateRoute(app: App, deps: Deps): void {
         operationId: 'updateProfile',
         summary: 'Update your profile, or switch to another organization',
         tags,
-        body: profileChangesBody,
+        body: updateProfileBody,
         response: { 200: sessionBody },
         errors: ['not_found', 'profile_complete'],
       },

@@ -56,7 +56,7 @@ export async function changeModel(
   return db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     const model = await changeOwnModel(transaction, viewer.organizationId, id, changes)
-    await recordAction(transaction, viewer, 'model.changed', {
+    await recordAction(transaction, viewer, 'model.updated', {
       target: { type: 'model', id, name: model.model_name },
       details: { ...changes },
     })
@@ -84,7 +84,7 @@ export async function removeModel(
     }
     const forgotten = await forgetUploads(transaction, id)
     await removeOwnModel(transaction, organizationId, id)
-    await recordAction(transaction, viewer, 'model.removed', { target: { type: 'model', id, name } })
+    await recordAction(transaction, viewer, 'model.deleted', { target: { type: 'model', id, name } })
     return forgotten
   })
   await removeFiles(deps, uploads)

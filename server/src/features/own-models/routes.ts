@@ -9,7 +9,7 @@ import { inspectRepository } from './inspect.ts'
 import type { InspectDeps } from './inspect.ts'
 import { changeModel, importModel, removeModel } from './manage-models.ts'
 import {
-  changeModelBody,
+  updateModelBody,
   importModelBody,
   inspectionBody,
   inspectModelBody,
@@ -26,7 +26,7 @@ const hubErrors = [
   'repository_gated',
   'no_runnable_weights',
   'hub_unreachable',
-  'busy',
+  'server_busy',
 ] as const
 
 const uploadErrors = [
@@ -46,13 +46,13 @@ const maxWaitingReads = 32
 
 type RunRead = <Value>(read: () => Promise<Value>) => Promise<Value>
 
-/** The models of an organization: inspection of a repository, import, change and removal. */
+/** The models of an organization: inspection of a repository, import, update and deletion. */
 export function ownModelRoutes(app: App, deps: InspectDeps): void {
   const runRead = limitReads()
   inspectRoute(app, deps, runRead)
   importRoute(app, deps, runRead)
-  changeRoute(app, deps)
-  removeRoute(app, deps)
+  updateRoute(app, deps)
+  deleteRoute(app, deps)
 }
 
 function limitReads(): RunRead {
@@ -60,7 +60,7 @@ function limitReads(): RunRead {
   return async (read) => {
     if (limit.pendingCount < maxWaitingReads) return limit(read)
     throw new ApplicationError(
-      'busy',
+      'server_busy',
       'The server reads many repositories and files now. Try again later.',
       5,
     )
@@ -73,7 +73,7 @@ function inspectRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
     {
       config: { permission: 'createDeployments' },
       schema: {
-        operationId: 'inspectModel',
+        operationId: 'inspectDeployableModel',
         summary: 'Show what an import of a repository or an upload would give',
         description:
           'Reads descriptions and headers of files, no weights, and stores nothing. A variant that can not run has a reason.',
@@ -101,7 +101,7 @@ function importRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
     {
       config: manage,
       schema: {
-        operationId: 'importModel',
+        operationId: 'importDeployableModel',
         summary: 'Add the model of a repository or an upload to the catalog of your organization',
         description:
           'The model of a repository stays at the commit that was read. Its weights are downloaded when a deployment needs them. Only ' +
@@ -125,17 +125,17 @@ function importRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
   )
 }
 
-function changeRoute(app: App, deps: InspectDeps): void {
+function updateRoute(app: App, deps: InspectDeps): void {
   app.patch(
     `${prefix}/:model_id`,
     {
       config: manage,
       schema: {
-        operationId: 'changeModel',
-        summary: 'Change a model of your organization',
+        operationId: 'updateDeployableModel',
+        summary: 'Update a model of your organization',
         tags,
         params: modelParams,
-        body: changeModelBody,
+        body: updateModelBody,
         response: { 200: deployableModelBody },
         errors: ['not_found', 'catalog_model'],
       },
@@ -148,14 +148,14 @@ function changeRoute(app: App, deps: InspectDeps): void {
   )
 }
 
-function removeRoute(app: App, deps: InspectDeps): void {
+function deleteRoute(app: App, deps: InspectDeps): void {
   app.delete(
     `${prefix}/:model_id`,
     {
       config: manage,
       schema: {
-        operationId: 'removeModel',
-        summary: 'Remove a model from the catalog of your organization',
+        operationId: 'deleteDeployableModel',
+        summary: 'Delete a model of your organization',
         tags,
         params: modelParams,
         response: { 204: noContent },

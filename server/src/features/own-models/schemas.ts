@@ -76,12 +76,12 @@ export const importModelBody = z
   })
   .refine(hasOneSource, oneSource)
   .meta({
-    id: 'ModelImport',
+    id: 'DeployableModelImport',
     description: 'A repository or an upload to add to the catalog of the organization',
     examples: [{ huggingface: 'Qwen/Qwen3-0.6B-GGUF', model_name: 'qwen3-small' }],
   })
 
-export const changeModelBody = z
+export const updateModelBody = z
   .strictObject({
     display_name: text({ min: 1, max: 200 }).optional().describe('Name for people'),
     description: text({ min: 0, max: 2000 }).optional().describe('One or two sentences'),
@@ -94,7 +94,7 @@ export const changeModelBody = z
     sort_order: z.int32().optional().describe('Position in the catalog'),
   })
   .meta({
-    id: 'ModelChange',
+    id: 'DeployableModelUpdate',
     description: 'Changes of a model; omitted fields stay',
     examples: [{ display_name: 'Support assistant', enabled: true }],
   })

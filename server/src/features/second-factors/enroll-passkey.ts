@@ -16,7 +16,7 @@ import {
 } from './passkey-store.ts'
 import { reauthenticate } from './reauthenticate.ts'
 import type { Reauthentication } from './reauthenticate.ts'
-import { issueRecoveryCodes } from './renew-recovery-codes.ts'
+import { issueRecoveryCodes } from './rotate-recovery-codes.ts'
 import { countRecoveryCodes } from './store.ts'
 import { createRegistrationOptions, verifyRegistration } from './webauthn.ts'
 
@@ -25,9 +25,9 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 const mostPasskeys = 20
 
 /**
- * Begins to add a passkey: returns options for the browser, whose challenge works once within five minutes.
+ * Starts to add a passkey: returns options for the browser, whose challenge works once within five minutes.
  */
-export async function beginPasskey(deps: Deps, viewer: Viewer, proof: Reauthentication) {
+export async function startPasskey(deps: Deps, viewer: Viewer, proof: Reauthentication) {
   const { db, clock, config } = deps
   const { userId, email, name } = viewer
   const consume = await reauthenticate(deps, viewer, proof, 'user.second_factor_started')

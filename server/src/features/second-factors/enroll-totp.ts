@@ -10,8 +10,8 @@ import { decryptTotpSecret, encryptTotpSecret } from './totp-secret.ts'
 import { invalidCode, unreadableSecret } from './errors.ts'
 import { countOwnCode, reauthenticate } from './reauthenticate.ts'
 import type { Reauthentication } from './reauthenticate.ts'
-import { issueRecoveryCodes } from './renew-recovery-codes.ts'
-import { confirmTotpSecret, countRecoveryCodes, findPendingTotp, insertPendingTotp } from './store.ts'
+import { issueRecoveryCodes } from './rotate-recovery-codes.ts'
+import { verifyTotpSecret, countRecoveryCodes, findPendingTotp, insertPendingTotp } from './store.ts'
 import { describeTotp, findTotpStep, generateTotpSecret } from './totp.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
@@ -20,10 +20,10 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 export const pendingMilliseconds = 15 * 60_000
 
 /**
- * Begins the set-up of an authenticator app and returns its secret, which is in use only after `confirmTotp`.
- * Throws `second_factor_exists`.
+ * Starts the setup of an authenticator app and returns its secret, which is in use only after `verifyTotp`.
+ * Throws `authenticator_app_exists`.
  */
-export async function beginTotp(
+export async function startTotp(
   deps: Deps,
   viewer: Viewer,
   proof: Reauthentication,
@@ -37,7 +37,7 @@ export async function beginTotp(
     const encrypted = encryptTotpSecret(secretKey, userId, secret)
     if (!(await insertPendingTotp(transaction, userId, encrypted, clock()))) {
       const message = 'Your account has an authenticator app already. Remove it before you add another.'
-      throw new ApplicationError('second_factor_exists', message)
+      throw new ApplicationError('authenticator_app_exists', message)
     }
     const target = { type: 'user', id: userId, name: email } as const
     await recordAction(transaction, viewer, 'user.second_factor_started', { target })
@@ -46,11 +46,11 @@ export async function beginTotp(
 }
 
 /**
- * Takes an authenticator app into use with its first code, ends the viewer's other sessions and emails a
- * confirmation. Returns recovery codes, or null if the viewer has some. Throws `invalid_code`, and
- * `set_up_not_started` without an open set-up.
+ * Takes an authenticator app into use if its first code is right, ends the viewer's other sessions and emails
+ * a confirmation. Returns recovery codes, or null if the viewer has some. Throws `invalid_code`, and
+ * `setup_not_started` without an open setup.
  */
-export async function confirmTotp(deps: Deps, viewer: Viewer, code: string): Promise<string[] | null> {
+export async function verifyTotp(deps: Deps, viewer: Viewer, code: string): Promise<string[] | null> {
   const { db, clock, secretKey } = deps
   const { userId, email } = viewer
   const at = clock()
@@ -65,7 +65,7 @@ export async function confirmTotp(deps: Deps, viewer: Viewer, code: string): Pro
   })
   return db.transaction().execute(async (transaction) => {
     await lockAccount(transaction, userId)
-    if (!(await confirmTotpSecret(transaction, userId, { secret: pending.secret, step, at }))) {
+    if (!(await verifyTotpSecret(transaction, userId, { secret: pending.secret, step, at }))) {
       throw notStarted()
     }
     await deleteSessions(transaction, userId, { except: viewer.session.id })
@@ -79,6 +79,6 @@ export async function confirmTotp(deps: Deps, viewer: Viewer, code: string): Pro
 }
 
 function notStarted(): ApplicationError {
-  const message = 'This set-up has expired, was finished, or began again elsewhere. Start again.'
-  return new ApplicationError('set_up_not_started', message)
+  const message = 'This setup has expired, was finished, or was started again elsewhere. Start again.'
+  return new ApplicationError('setup_not_started', message)
 }

@@ -13,7 +13,7 @@ const mails = {
       `The Berth account ${email} now has another second factor. Sign-ins with the password need a second factor, and your other sessions are signed out.`,
     note: unexpected,
   },
-  second_factor_removed: {
+  second_factor_deleted: {
     subject: 'A second factor was removed from your Berth account',
     text: (email: string) =>
       `A second factor of the Berth account ${email} was just removed. Your other sessions are signed out.`,
@@ -25,7 +25,7 @@ const mails = {
       `The operator of this server removed all second factors of the Berth account ${email} and signed you out everywhere. You can now sign in with your password alone.`,
     note: 'Set up a second factor again on your profile page. If you didn’t ask for this, let your Berth administrator know.',
   },
-  recovery_codes_renewed: {
+  recovery_codes_rotated: {
     subject: 'Your Berth recovery codes were replaced',
     text: (email: string) =>
       `The Berth account ${email} has ten new recovery codes. The earlier ones no longer work.`,
@@ -48,9 +48,9 @@ export function factorComposers({ db }: Pick<Services, 'db'>): Pick<MailComposer
   }
   return {
     second_factor_added: compose('second_factor_added'),
-    second_factor_removed: compose('second_factor_removed'),
+    second_factor_deleted: compose('second_factor_deleted'),
     second_factors_reset: compose('second_factors_reset'),
-    recovery_codes_renewed: compose('recovery_codes_renewed'),
+    recovery_codes_rotated: compose('recovery_codes_rotated'),
     recovery_code_used: compose('recovery_code_used'),
   }
 }

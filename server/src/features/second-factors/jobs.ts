@@ -5,7 +5,7 @@ import { deletePendingTotps } from './store.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {
-    /** Deletes set-ups of second factors that nobody finished, and challenges that nobody signed */
+    /** Deletes setups of second factors that nobody finished, and challenges that nobody signed */
     'delete-unfinished-second-factors': null
   }
 }

@@ -19,6 +19,6 @@ export async function listOwnFactors({ db }: Pick<Services, 'db'>, { userId }: V
     countRecoveryCodes(db, userId),
   ])
   if (totp === undefined) return { totp: null, passkeys, recoveryCodesLeft }
-  const { confirmed_at: createdAt, last_used_step: step } = totp
+  const { verified_at: createdAt, last_used_step: step } = totp
   return { totp: { createdAt: createdAt!, lastUsedAt: toStepTime(step) }, passkeys, recoveryCodesLeft }
 }

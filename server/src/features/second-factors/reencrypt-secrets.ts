@@ -5,13 +5,13 @@ const batchSize = 500
 
 /** Whether an authenticator app is in use, whose secret depends on the SECRET_KEY. */
 export async function hasTotpSecrets(db: Database): Promise<boolean> {
-  const rows = db.selectFrom('totp_factors').select('user_id').where('confirmed_at', 'is not', null)
+  const rows = db.selectFrom('totp_factors').select('user_id').where('verified_at', 'is not', null)
   return (await rows.limit(1).executeTakeFirst()) !== undefined
 }
 
 /**
  * Encrypts the secrets of all authenticator apps under another SECRET_KEY. A secret that the old key doesn't
- * open stays as it is: its owner has recovery codes. A set-up that is unfinished fails and begins again.
+ * open stays as it is: its owner has recovery codes. An unfinished setup fails and starts again.
  */
 export async function reencryptSecrets(
   transaction: DatabaseTransaction,
@@ -22,7 +22,7 @@ export async function reencryptSecrets(
       .selectFrom('totp_factors')
       .select(['user_id', 'secret'])
       .where('user_id', '>', last)
-      .where('confirmed_at', 'is not', null)
+      .where('verified_at', 'is not', null)
       .orderBy('user_id')
       .limit(batchSize)
       .forUpdate()

@@ -53,7 +53,7 @@ async function removeFactor(
   remove: (transaction: DatabaseTransaction) => Promise<Record<string, string>>,
 ): Promise<void> {
   const { userId, email } = viewer
-  const consume = await reauthenticate(deps, viewer, proof, 'user.second_factor_removed')
+  const consume = await reauthenticate(deps, viewer, proof, 'user.second_factor_deleted')
   await deps.db.transaction().execute(async (transaction) => {
     await lockAccount(transaction, userId)
     await consume(transaction)
@@ -61,9 +61,9 @@ async function removeFactor(
     // Recovery codes stand in for a factor; without one they are of no use.
     if (!(await hasSecondFactor(transaction, userId))) await replaceRecoveryCodes(transaction, userId, [])
     await deleteSessions(transaction, userId, { except: viewer.session.id })
-    await queueMail(deps, transaction, { kind: 'second_factor_removed', subjectId: userId, recipient: email })
+    await queueMail(deps, transaction, { kind: 'second_factor_deleted', subjectId: userId, recipient: email })
     const target = { type: 'user', id: userId, name: email } as const
-    await recordAction(transaction, viewer, 'user.second_factor_removed', { target, details })
+    await recordAction(transaction, viewer, 'user.second_factor_deleted', { target, details })
   })
 }
 

@@ -3,13 +3,13 @@ import type { App } from '../../http/app.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
-import { addPasskey, beginPasskey } from './enroll-passkey.ts'
-import { beginTotp, confirmTotp } from './enroll-totp.ts'
+import { addPasskey, startPasskey } from './enroll-passkey.ts'
+import { startTotp, verifyTotp } from './enroll-totp.ts'
 import { listOwnFactors } from './list-factors.ts'
 import { removePasskey, removeTotp } from './remove-factors.ts'
-import { renewRecoveryCodes } from './renew-recovery-codes.ts'
+import { rotateRecoveryCodes } from './rotate-recovery-codes.ts'
 import {
-  confirmationBody,
+  verificationBody,
   factorAddedBody,
   newPasskeyBody,
   passkeyParams,
@@ -40,12 +40,12 @@ const reauthenticationErrors = [
 export function secondFactorRoutes(app: App, deps: Deps): void {
   listRoute(app, deps)
   startTotpRoute(app, deps)
-  confirmTotpRoute(app, deps)
-  removeTotpRoute(app, deps)
-  renewRecoveryCodesRoute(app, deps)
+  verifyTotpRoute(app, deps)
+  deleteTotpRoute(app, deps)
+  rotateRecoveryCodesRoute(app, deps)
   startPasskeyRoute(app, deps)
   addPasskeyRoute(app, deps)
-  removePasskeyRoute(app, deps)
+  deletePasskeyRoute(app, deps)
 }
 
 function listRoute(app: App, deps: Deps): void {
@@ -72,47 +72,47 @@ function startTotpRoute(app: App, deps: Deps): void {
       schema: {
         operationId: 'startTotp',
         summary: 'Start to set up an authenticator app',
-        description: `Sign-ins ask for its codes after you confirm the first one within 15 minutes. ${reauthentication} An account without a password: 409 \`no_password\`.`,
+        description: `Sign-ins ask for its codes after you enter the first one within 15 minutes. ${reauthentication} An account without a password: 409 \`no_password\`.`,
         tags,
         body: reauthenticationBody,
         response: { 200: totpSetupBody },
-        errors: ['password_sign_in_disabled', ...reauthenticationErrors, 'second_factor_exists'],
+        errors: ['password_sign_in_disabled', ...reauthenticationErrors, 'authenticator_app_exists'],
       },
     },
     async ({ body, viewer }) => {
       assertPasswordsAllowed(deps.config)
-      return beginTotp(deps, viewer, body)
+      return startTotp(deps, viewer, body)
     },
   )
 }
 
-function confirmTotpRoute(app: App, deps: Deps): void {
+function verifyTotpRoute(app: App, deps: Deps): void {
   app.post(
-    '/v1/user/second-factors/totp/confirm',
+    '/v1/user/second-factors/totp/verify',
     {
       config: { permission: null, admitsServices: false },
       schema: {
-        operationId: 'confirmTotp',
-        summary: 'Take your authenticator app into use with its first code',
+        operationId: 'verifyTotp',
+        summary: 'Verify the first code of your authenticator app, which takes the app into use',
         description: 'Ends your other sessions. A wrong code is a 401 `invalid_code`.',
         tags,
-        body: confirmationBody,
+        body: verificationBody,
         response: { 200: factorAddedBody },
-        errors: ['rate_limited', 'invalid_code', 'set_up_not_started', 'second_factor_unreadable'],
+        errors: ['rate_limited', 'invalid_code', 'setup_not_started', 'second_factor_unreadable'],
       },
     },
-    async ({ body, viewer }) => ({ recovery_codes: await confirmTotp(deps, viewer, body.code) }),
+    async ({ body, viewer }) => ({ recovery_codes: await verifyTotp(deps, viewer, body.code) }),
   )
 }
 
-function removeTotpRoute(app: App, deps: Deps): void {
+function deleteTotpRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/user/second-factors/totp',
     {
       config: { permission: null, admitsServices: false },
       schema: {
-        operationId: 'removeTotp',
-        summary: 'Remove your authenticator app',
+        operationId: 'deleteTotp',
+        summary: 'Delete your authenticator app',
         description: `Ends your other sessions. ${reauthentication}`,
         tags,
         body: reauthenticationBody,
@@ -127,14 +127,14 @@ function removeTotpRoute(app: App, deps: Deps): void {
   )
 }
 
-function renewRecoveryCodesRoute(app: App, deps: Deps): void {
+function rotateRecoveryCodesRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/recovery-codes',
     {
       config: { permission: null, admitsServices: false },
       schema: {
-        operationId: 'renewRecoveryCodes',
-        summary: 'Replace your recovery codes',
+        operationId: 'rotateRecoveryCodes',
+        summary: 'Rotate your recovery codes',
         description: reauthentication,
         tags,
         body: reauthenticationBody,
@@ -142,7 +142,7 @@ function renewRecoveryCodesRoute(app: App, deps: Deps): void {
         errors: [...reauthenticationErrors, 'no_second_factor'],
       },
     },
-    async ({ body, viewer }) => ({ recovery_codes: await renewRecoveryCodes(deps, viewer, body) }),
+    async ({ body, viewer }) => ({ recovery_codes: await rotateRecoveryCodes(deps, viewer, body) }),
   )
 }
 
@@ -163,7 +163,7 @@ function startPasskeyRoute(app: App, deps: Deps): void {
     },
     async ({ body, viewer }) => {
       assertPasswordsAllowed(deps.config)
-      return { options: { ...(await beginPasskey(deps, viewer, body)) } }
+      return { options: { ...(await startPasskey(deps, viewer, body)) } }
     },
   )
 }
@@ -191,14 +191,14 @@ function addPasskeyRoute(app: App, deps: Deps): void {
   )
 }
 
-function removePasskeyRoute(app: App, deps: Deps): void {
+function deletePasskeyRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/user/second-factors/passkeys/:passkey_id',
     {
       config: { permission: null, admitsServices: false },
       schema: {
-        operationId: 'removePasskey',
-        summary: 'Remove a passkey',
+        operationId: 'deletePasskey',
+        summary: 'Delete a passkey',
         description: `Ends your other sessions. ${reauthentication}`,
         tags,
         params: passkeyParams,

@@ -14,9 +14,9 @@ export const reauthenticationBody = z
   ])
   .meta({ id: 'Reauthentication', examples: [{ password: 'correct horse battery' }] })
 
-export const confirmationBody = z
+export const verificationBody = z
   .object({ code: factorCode.describe('The six digits that the app shows') })
-  .meta({ id: 'TotpConfirmation', examples: [{ code: '123456' }] })
+  .meta({ id: 'TotpVerification', examples: [{ code: '123456' }] })
 
 export const passkeyBody = z
   .object({

@@ -8,14 +8,14 @@ export type FactorMethod = 'passkey' | 'totp' | 'recovery_code'
 export async function listFactorMethods(db: Database, userId: number): Promise<FactorMethod[]> {
   const { rows } = await sql<Record<FactorMethod, boolean>>`
     SELECT EXISTS (SELECT FROM passkeys WHERE user_id = ${userId}) AS passkey,
-      EXISTS (SELECT FROM totp_factors WHERE user_id = ${userId} AND confirmed_at IS NOT NULL) AS totp,
+      EXISTS (SELECT FROM totp_factors WHERE user_id = ${userId} AND verified_at IS NOT NULL) AS totp,
       EXISTS (SELECT FROM recovery_codes WHERE user_id = ${userId}) AS recovery_code`.execute(db)
   const has = rows[0]!
   if (!has.passkey && !has.totp) return []
   return (['passkey', 'totp', 'recovery_code'] as const).filter((method) => has[method])
 }
 
-/** Whether a user has a second factor. A set-up that is unfinished does not count. */
+/** Whether a user has a second factor. An unfinished setup does not count. */
 export async function hasSecondFactor(db: Database, userId: number): Promise<boolean> {
   return (await listFactorMethods(db, userId)).length > 0
 }
@@ -24,19 +24,19 @@ export async function hasSecondFactor(db: Database, userId: number): Promise<boo
 export function findTotp(db: Database, userId: number) {
   return db
     .selectFrom('totp_factors')
-    .select(['secret', 'confirmed_at', 'last_used_step'])
+    .select(['secret', 'verified_at', 'last_used_step'])
     .where('user_id', '=', userId)
-    .where('confirmed_at', 'is not', null)
+    .where('verified_at', 'is not', null)
     .executeTakeFirst()
 }
 
-/** An unfinished set-up that began after `since`. */
+/** An unfinished setup that began after `since`. */
 export function findPendingTotp(db: Database, userId: number, since: Date) {
   return db
     .selectFrom('totp_factors')
     .select('secret')
     .where('user_id', '=', userId)
-    .where('confirmed_at', 'is', null)
+    .where('verified_at', 'is', null)
     .where('created_at', '>', since)
     .executeTakeFirst()
 }
@@ -57,24 +57,24 @@ export async function insertPendingTotp(
       conflict
         .column('user_id')
         .doUpdateSet({ secret, created_at: at })
-        .where('totp_factors.confirmed_at', 'is', null),
+        .where('totp_factors.verified_at', 'is', null),
     )
     .executeTakeFirst()
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
 /** Confirms a secret, unless another request confirmed or replaced it. */
-export async function confirmTotpSecret(
+export async function verifyTotpSecret(
   db: Database,
   userId: number,
   { secret, step, at }: { secret: Buffer; step: number; at: Date },
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('totp_factors')
-    .set({ confirmed_at: at, last_used_step: step })
+    .set({ verified_at: at, last_used_step: step })
     .where('user_id', '=', userId)
     .where('secret', '=', secret)
-    .where('confirmed_at', 'is', null)
+    .where('verified_at', 'is', null)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
@@ -85,7 +85,7 @@ export async function consumeTotpStep(db: Database, userId: number, step: number
     .updateTable('totp_factors')
     .set({ last_used_step: step })
     .where('user_id', '=', userId)
-    .where('confirmed_at', 'is not', null)
+    .where('verified_at', 'is not', null)
     .where('last_used_step', '<', step)
     .executeTakeFirst()
   return numUpdatedRows > 0n
@@ -96,7 +96,7 @@ export async function deleteTotp(transaction: DatabaseTransaction, userId: numbe
   const { numDeletedRows } = await transaction
     .deleteFrom('totp_factors')
     .where('user_id', '=', userId)
-    .where('confirmed_at', 'is not', null)
+    .where('verified_at', 'is not', null)
     .executeTakeFirst()
   return numDeletedRows > 0n
 }
@@ -105,7 +105,7 @@ export async function deleteTotp(transaction: DatabaseTransaction, userId: numbe
 export async function deletePendingTotps(db: Database, before: Date): Promise<void> {
   await db
     .deleteFrom('totp_factors')
-    .where('confirmed_at', 'is', null)
+    .where('verified_at', 'is', null)
     .where('created_at', '<', before)
     .execute()
 }

@@ -15,7 +15,7 @@ export interface TotpFactorsTable {
   secret: Buffer
   created_at: Date
   /** null until the first code was entered */
-  confirmed_at: Date | null
+  verified_at: Date | null
   last_used_step: Generated<number>
 }
 

@@ -22,7 +22,7 @@ export function changeNetworks(
     if (!isDeepStrictEqual(before, networks)) {
       await setAllowedNetworks(transaction, userId, networks, at)
       await deleteSessionsOutside(transaction, userId, parseNetworks(networks))
-      await recordAction(transaction, viewer, 'service_member.changed', {
+      await recordAction(transaction, viewer, 'service_member.updated', {
         target: { type: 'member', id, name: email },
         details: { allowed_networks: { from: before, to: networks } },
       })

@@ -9,7 +9,7 @@ import {
   newServiceMemberBody,
   rotationQuery,
   serviceMemberBody,
-  serviceMemberChangesBody,
+  updateServiceMemberBody,
   serviceMemberParams,
   serviceMembersBody,
   toIssuedBody,
@@ -24,7 +24,7 @@ const tags = ['Organization']
 export function serviceMemberRoutes(app: App, deps: Deps): void {
   listRoute(app, deps)
   createRoute(app, deps)
-  changeRoute(app, deps)
+  updateRoute(app, deps)
   rotateRoute(app, deps)
 }
 
@@ -71,18 +71,18 @@ function createRoute(app: App, deps: Deps): void {
   )
 }
 
-function changeRoute(app: App, deps: Deps): void {
+function updateRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/organization/service-members/:member_id',
     {
       config: { permission: 'manageMembers' },
       schema: {
-        operationId: 'changeServiceMember',
-        summary: 'Change the networks of a service member',
+        operationId: 'updateServiceMember',
+        summary: 'Update the networks of a service member',
         description: 'Its sessions from other networks end.',
         tags,
         params: serviceMemberParams,
-        body: serviceMemberChangesBody,
+        body: updateServiceMemberBody,
         response: { 200: serviceMemberBody },
         errors: ['not_found'],
       },
@@ -99,7 +99,7 @@ function rotateRoute(app: App, deps: Deps): void {
       config: { permission: 'manageMembers' },
       schema: {
         operationId: 'rotateServicePassword',
-        summary: 'Give a service member a new password',
+        summary: 'Rotate the password of a service member',
         description:
           'The old password, and the sessions until now, go on for 24 hours. With `now=true` they end at once.',
         tags,

@@ -37,9 +37,9 @@ export const newServiceMemberBody = z
     examples: [{ name: 'Nightly report', role: 'member', allowed_networks: ['10.0.0.0/8'] }],
   })
 
-export const serviceMemberChangesBody = z
+export const updateServiceMemberBody = z
   .object({ allowed_networks: allowedNetworks })
-  .meta({ id: 'ServiceMemberChanges', examples: [{ allowed_networks: ['10.0.0.0/8', '2001:db8::/32'] }] })
+  .meta({ id: 'ServiceMemberUpdate', examples: [{ allowed_networks: ['10.0.0.0/8', '2001:db8::/32'] }] })
 
 export const serviceMemberParams = z.object({
   member_id: pathId.describe('Id of the membership, as in the list of members'),

@@ -55,7 +55,7 @@ export async function findViewer(
     address: null,
     userAgent: null,
     requiresEmailVerification:
-      config.requiresEmailConfirmation && row.email_verified_at === null && networks === null,
+      config.requiresEmailVerification && row.email_verified_at === null && networks === null,
     hasSecondFactor: networks === null && !row.lacks_second_factor,
     allowedNetworks: networks === null ? null : parseNetworks(networks),
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },

@@ -39,12 +39,12 @@ export async function insertSession(db: Database, session: NewSession): Promise<
 }
 
 /**
- * True for a session by password of a person without a second factor. A set-up that is unfinished does not
+ * True for a session by password of a person without a second factor. An unfinished setup does not
  * count.
  */
 const lacksSecondFactor = sql<boolean>`
   sessions.auth_method = 'password' AND users.allowed_networks IS NULL AND NOT EXISTS (
-    SELECT FROM totp_factors WHERE totp_factors.user_id = users.id AND totp_factors.confirmed_at IS NOT NULL
+    SELECT FROM totp_factors WHERE totp_factors.user_id = users.id AND totp_factors.verified_at IS NOT NULL
   ) AND NOT EXISTS (SELECT FROM passkeys WHERE passkeys.user_id = users.id)`
 
 /** A membership of a session's user, as the database has it. */

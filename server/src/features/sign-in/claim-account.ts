@@ -1,7 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { deletePassword } from '../accounts/account-password.ts'
-import { confirmEmail } from '../accounts/confirm-email.ts'
+import { markEmailVerified } from '../accounts/mark-email-verified.ts'
 import { forgetNetworks } from '../accounts/known-networks.ts'
 import { lockAccountByEmail } from '../accounts/lock-account.ts'
 import { deleteSecondFactors } from '../second-factors/delete-second-factors.ts'
@@ -10,7 +10,7 @@ import { leaveSharedOrganization } from './leave-shared-organization.ts'
 
 /**
  * Returns the user id of the account with this email, for a caller who just proved to own the email; null
- * without an account. An attacker may have registered an email that was never proven. Its password, second
+ * without an account. An attacker may have registered an email that was never verified. Its password, second
  * factors and sessions are then deleted, and an organization with other people in it is replaced.
  */
 export async function claimAccount(
@@ -26,7 +26,7 @@ export async function claimAccount(
     await deleteSecondFactors(transaction, user.id)
     await deleteSessions(transaction, user.id)
     await forgetNetworks(transaction, user.id)
-    await confirmEmail(transaction, user.id, at)
+    await markEmailVerified(transaction, user.id, at)
     await leaveSharedOrganization(deps, transaction, user, at)
   }
   return user.id

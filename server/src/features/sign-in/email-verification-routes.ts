@@ -1,16 +1,16 @@
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
-import { confirmEmailVerification, requestEmailVerification } from './email-verification.ts'
+import { verifyEmail, requestEmailVerification } from './email-verification.ts'
 import { acceptedBody, emailVerificationBody, verifiedBody } from './schemas.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 
 const tags = ['Accounts']
 
-/** The routes with which a signed-in person proves their address. */
+/** The routes with which a signed-in person verifies their address. */
 export function emailVerificationRoutes(app: App, deps: Deps): void {
   requestRoute(app, deps)
-  confirmRoute(app, deps)
+  verifyRoute(app, deps)
 }
 
 function requestRoute(app: App, deps: Deps): void {
@@ -20,8 +20,8 @@ function requestRoute(app: App, deps: Deps): void {
       config: { permission: null, admitsServices: false },
       schema: {
         operationId: 'requestEmailVerification',
-        summary: 'Email the link that proves your address again',
-        description: 'Does nothing if your address is proven. At most 5 emails an hour.',
+        summary: 'Email the link that verifies your address again',
+        description: 'Does nothing if your address is verified. At most 5 emails an hour.',
         tags,
         response: { 200: acceptedBody },
         errors: ['rate_limited'],
@@ -34,14 +34,14 @@ function requestRoute(app: App, deps: Deps): void {
   )
 }
 
-function confirmRoute(app: App, deps: Deps): void {
+function verifyRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/email-verification/confirm',
     {
       config: { permission: null, admitsServices: false },
       schema: {
-        operationId: 'confirmEmailVerification',
-        summary: 'Prove your address with the token of the emailed link',
+        operationId: 'verifyEmail',
+        summary: 'Verify your address with the token of the emailed link',
         description:
           'You must be signed in to the account of the link. A replaced or expired token gives 400 `invalid_or_expired_token`.',
         tags,
@@ -51,7 +51,7 @@ function confirmRoute(app: App, deps: Deps): void {
       },
     },
     async ({ body, viewer }) => {
-      await confirmEmailVerification(deps, viewer, body.token)
+      await verifyEmail(deps, viewer, body.token)
       return { verified: true as const }
     },
   )

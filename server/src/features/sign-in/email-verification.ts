@@ -5,7 +5,7 @@ import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { hashToken } from '../../base/hash-token.ts'
-import { confirmEmail } from '../accounts/confirm-email.ts'
+import { markEmailVerified } from '../accounts/mark-email-verified.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
 import { countAttempt } from '../accounts/rate-limits.ts'
 import { recordAction } from '../audit/record-action.ts'
@@ -25,7 +25,7 @@ const requests = {
   message: 'We sent this email five times within an hour. Check your spam folder, or try again later.',
 }
 
-/** Emails a link that proves the user's address and is valid for 7 days. It replaces earlier links. */
+/** Emails a link that verifies the user's address and is valid for 7 days. It replaces earlier links. */
 export async function sendEmailVerification(
   deps: Deps,
   transaction: DatabaseTransaction,
@@ -49,7 +49,7 @@ export async function sendEmailVerification(
   })
 }
 
-/** Sends the viewer's link again; nothing if the address is proven. At most 5 per hour. */
+/** Sends the viewer's link again; nothing if the address is verified. At most 5 per hour. */
 export async function requestEmailVerification(deps: Deps, viewer: Viewer): Promise<void> {
   const { userId, email } = viewer
   await deps.db.transaction().execute(async (transaction) => {
@@ -63,11 +63,11 @@ export async function requestEmailVerification(deps: Deps, viewer: Viewer): Prom
 }
 
 /**
- * Proves the viewer's address with the token of a link. The link works only in a session of its account:
- * whoever registered the address of somebody else must not have the owner confirm it with a click. Throws
+ * Verifies the viewer's address with the token of a link. The link works only in a session of its account:
+ * whoever registered the address of somebody else must not have the owner verify it with a click. Throws
  * `invalid_or_expired_token`, and `verification_email_mismatch` for the link of another account.
  */
-export async function confirmEmailVerification(
+export async function verifyEmail(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
   token: string,
@@ -80,13 +80,13 @@ export async function confirmEmailVerification(
     throw new ApplicationError('verification_email_mismatch', message)
   }
   await db.transaction().execute(async (transaction) => {
-    await confirmEmail(transaction, viewer.userId, at)
+    await markEmailVerified(transaction, viewer.userId, at)
     const target = { type: 'user', id: viewer.userId, name: viewer.email } as const
     await recordAction(transaction, viewer, 'user.email_verified', { target })
   })
 }
 
-/** Writes the email with the newest link; null when the address is proven or the link has expired. */
+/** Writes the email with the newest link; null when the address is verified or the link has expired. */
 export async function composeEmailVerification(
   { db, clock, config, secretKey }: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
   userId: number,
@@ -95,18 +95,18 @@ export async function composeEmailVerification(
   if (link === undefined || link.email_verified_at !== null) return null
   const token = recoverLinkToken(secretKey, 'email_verification', link)
   return formatMail({
-    subject: 'Confirm your email for Berth',
+    subject: 'Verify your email for Berth',
     paragraphs: [
       'Hi,',
-      `Someone created a Berth account for ${link.email}. If it was you, confirm that this address is yours:`,
+      `Someone created a Berth account for ${link.email}. If it was you, verify your email address:`,
     ],
     action: {
-      label: 'Confirm email',
+      label: 'Verify email',
       url: `${config.publicUrl.href.replace(/\/$/, '')}/verify-email?token=${token}`,
     },
     notes: [
       'Berth asks for the password that you chose. This link works for 7 days. If you requested several links, only the newest one works.',
-      'If you didn’t create this account, ignore this email. Without your confirmation, nobody can deploy models or invite people with your address.',
+      'If you didn’t create this account, ignore this email. Unless you verify the address, nobody can deploy models or invite people with it.',
     ],
   })
 }

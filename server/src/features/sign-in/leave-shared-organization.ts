@@ -7,7 +7,7 @@ import { addMember, isOrganizationShared } from '../organizations/memberships.ts
 
 /**
  * Gives a user a new organization if other people are in the current one or are invited to it. Call it when
- * an email is proven for the first time by someone who may not have registered it: whoever did may have
+ * an email is verified for the first time by someone who may not have registered it: whoever did may have
  * invited an accomplice. The user stays a member of the old organization, whose usage and billing continue.
  * An email explains the change.
  */

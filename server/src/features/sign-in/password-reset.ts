@@ -93,7 +93,7 @@ export async function confirmPasswordReset(
     const actor = await identifyActor(transaction, visitor, reset.user_id)
     const target = { type: 'user', id: reset.user_id, name: user.email } as const
     await recordAction(transaction, actor, 'user.password_reset', { target })
-    // Without a mail server, the link comes from the operator and proves nothing about the address.
+    // Without a mail server, the link comes from the operator and verifies nothing.
     if (before.email_verified_at === null && config.mail.url !== null) {
       // Whoever registered the address may be somebody else, who must not lock its owner out.
       await deleteSecondFactors(transaction, reset.user_id)

@@ -19,7 +19,7 @@ export interface Registration {
 
 /**
  * Creates an account and an organization with the account as its super_admin. If the server sends email, the
- * account gets a link that proves its address. Throws the conflict `email_taken`.
+ * account gets a link that verifies its address. Throws the conflict `email_taken`.
  */
 export async function registerAccount(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>,

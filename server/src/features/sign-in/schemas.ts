@@ -58,7 +58,7 @@ export const emailVerificationBody = z
 
 export const verifiedBody = z
   .object({ verified: z.literal(true).describe('Always true') })
-  .meta({ id: 'EmailVerified', description: 'The email is proven' })
+  .meta({ id: 'EmailVerified', description: 'The email is verified' })
 
 export const resetBody = z
   .object({ reset: z.literal(true).describe('Always true') })

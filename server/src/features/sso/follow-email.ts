@@ -12,7 +12,7 @@ import { queueMail } from '../mail/queue-mail.ts'
 import { deleteLinks } from '../sign-in/delete-links.ts'
 
 /**
- * The email that the provider confirms; null if it confirms none. Nobody can own one that receives no mail,
+ * The verified email of the provider; null if there is none. Nobody can own one that receives no mail,
  * such as that of a service member.
  */
 export function verifiedEmailOf({ email, emailVerified }: Identity): string | null {
@@ -20,7 +20,7 @@ export function verifiedEmailOf({ email, emailVerified }: Identity): string | nu
 }
 
 /**
- * Gives a linked account the email that the provider now confirms, and voids the links that were emailed to
+ * Gives a linked account the email that the provider verified now, and voids the links that were emailed to
  * the earlier one. Keeps the earlier email if another account has the new one. Returns the account's email.
  */
 export async function followEmail(

@@ -8,7 +8,7 @@ import { unlinkOwnIdentity } from './unlink-own-identity.ts'
 
 const tags = ['Accounts']
 
-/** The routes with which a signed-in person sees and removes their links to identity providers. */
+/** The routes with which a signed-in person sees and deletes their links to identity providers. */
 export function identityRoutes(
   app: App,
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>,
@@ -35,11 +35,11 @@ export function identityRoutes(
     {
       config: { permission: null, admitsServices: false },
       schema: {
-        operationId: 'unlinkIdentity',
-        summary: 'Remove the link to an account at an identity provider',
+        operationId: 'deleteIdentity',
+        summary: 'Delete the link to an account at an identity provider',
         description:
           'Ends your other sessions. The body has your password, or a code of your second factor. If you could not sign in any more: ' +
-          '409 `last_sign_in_method`. A later sign-in through the provider links again if it confirms your email.',
+          '409 `last_sign_in_method`. A later sign-in through the provider links again if it says that your email is verified.',
         tags,
         params: identityParams,
         body: reauthenticationBody,

@@ -6,7 +6,7 @@ import type { Services } from '../../services.ts'
 import { hashToken } from '../../base/hash-token.ts'
 import { answerErrors } from '../invitations/errors.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
-import { beginSignIn, flowSeconds } from './begin-sign-in.ts'
+import { startSignIn, flowSeconds } from './start-sign-in.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { finishSignIn } from './finish-sign-in.ts'
 import { requireProvider } from './require-provider.ts'
@@ -31,7 +31,7 @@ const browserRoute = { exposeHeadRoute: false } as const
 
 export function ssoRoutes(app: App, deps: Deps): void {
   providersRoute(app, deps)
-  beginRoute(app, deps)
+  startRoute(app, deps)
   callbackRoute(app, deps)
   startInvitationRoute(app, deps)
 }
@@ -52,14 +52,14 @@ function providersRoute(app: App, { config: { sso } }: Deps): void {
   )
 }
 
-function beginRoute(app: App, deps: Deps): void {
+function startRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/sso/login/:sso_provider',
     {
       ...browserRoute,
       config: { networkLimit: 'public' },
       schema: {
-        operationId: 'beginSsoSignIn',
+        operationId: 'startSsoSignIn',
         summary: 'Sign in through the identity provider (opened by a browser)',
         tags,
         security: [],
@@ -73,7 +73,7 @@ function beginRoute(app: App, deps: Deps): void {
     async (request, reply) => {
       const provider = requireProvider(deps, request.params.sso_provider)
       const returnTo = toReturnPath(request.query.return_to, deps.config.publicUrl)
-      const pending = await beginSignIn(deps, provider, { returnTo, invitationTokenHash: null })
+      const pending = await startSignIn(deps, provider, { returnTo, invitationTokenHash: null })
       reply.header('cache-control', 'no-store')
       if (pending === null) return redirectToSignIn(reply, 'sso_unavailable')
       setFlowCookie(deps, reply, pending.flowToken)
@@ -130,7 +130,7 @@ function startInvitationRoute(app: App, deps: Deps): void {
         operationId: 'startInvitationSso',
         summary: 'Accept an invitation by signing in through the identity provider',
         description:
-          'The provider must confirm the invited email as verified. The response sets a cookie that must be present in the browser that opens `authorization_url`.',
+          'The provider must say that the invited email is verified. The response sets a cookie that must be present in the browser that opens `authorization_url`.',
         tags: ['Invitations'],
         security: [],
         params: providerParams,
@@ -144,7 +144,7 @@ function startInvitationRoute(app: App, deps: Deps): void {
       const provider = requireProvider(deps, request.params.sso_provider)
       const invitationTokenHash = hashToken(request.body.token)
       await requireOpenInvitation(deps.db, invitationTokenHash, deps.clock())
-      const pending = await beginSignIn(deps, provider, { returnTo: '/', invitationTokenHash })
+      const pending = await startSignIn(deps, provider, { returnTo: '/', invitationTokenHash })
       if (pending === null) {
         const detail = 'The identity provider is unreachable. Try again in a minute.'
         throw new ApplicationError('sso_unavailable', detail, 60)

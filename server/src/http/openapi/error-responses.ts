@@ -38,7 +38,7 @@ const bodyCodes = [
 
 /** The codes that follow from a route's settings: those of the hooks, the body parser and the validator. */
 function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): ErrorCode[] {
-  const { permission, admitsServices, requiresProvenEmail, networkLimit, csrf, readsRawBody } = config
+  const { permission, admitsServices, requiresVerifiedEmail, networkLimit, csrf, readsRawBody } = config
   const isChange = method !== 'GET'
   const isForOrganization = permission !== undefined && permission !== null
   const implied = {
@@ -51,7 +51,7 @@ function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): Error
     forbidden: isForOrganization,
     second_factor_setup_required: isForOrganization,
     organization_suspended: isForOrganization && isChange,
-    email_unproven: requiresProvenEmail === true,
+    email_unproven: requiresVerifiedEmail === true,
     rate_limited: networkLimit !== undefined,
     validation_failed:
       readsRawBody !== true && (schema.body !== undefined || schema.querystring !== undefined),

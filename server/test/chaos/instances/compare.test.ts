@@ -64,7 +64,7 @@ function compare({ holdings = [hold({})], kills = [], clock = 0, records = {} }:
     deletedFrom: Infinity,
     deletedUntil: Infinity,
     policy,
-    sent: new Map([['deployment.changed', 1]]),
+    sent: new Map([['deployment.updated', 1]]),
   }
   const deployments = new Map([[deploymentId, owned]])
   const asked = [{ deploymentId, outcome: '', usage }]
@@ -134,8 +134,8 @@ test.each<[string, Partial<Play>, string | null]>([
       records: {
         actions: [
           ...actions,
-          act('deployment.changed', seconds(1), 2),
-          act('deployment.changed', seconds(17), 1),
+          act('deployment.updated', seconds(1), 2),
+          act('deployment.updated', seconds(17), 1),
         ],
       },
     },

@@ -108,7 +108,7 @@ async function changePolicy(actor: Actor, id: string): Promise<void> {
     yields: random() < 0.6,
     target_concurrency: 1 + Math.floor(random() * 3),
   }
-  const { status } = await change(actor, id, 'deployment.changed', policy)
+  const { status } = await change(actor, id, 'deployment.updated', policy)
   if (status === 200) actor.deployments.get(id)!.policy = policy
 }
 

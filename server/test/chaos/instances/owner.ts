@@ -55,7 +55,7 @@ export const deploymentsPath = '/api/v1/model-deployments'
 const changes: Record<string, readonly [method: string, suffix: string]> = {
   'deployment.put_to_sleep': ['POST', '/sleep'],
   'deployment.woken': ['POST', '/wake'],
-  'deployment.changed': ['PATCH', ''],
+  'deployment.updated': ['PATCH', ''],
   'deployment.terminated': ['DELETE', ''],
 }
 

@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
-import type { BudgetChangesInput, NewBudgetInput } from '../../../contract.ts'
+import type { BudgetUpdateInput, NewBudgetInput } from '../../../contract.ts'
 import { callApi } from '../../../api/client.ts'
 import { budgetInterval, ownBudgetsQuery } from '../../../domain/budgets/queries.ts'
 
@@ -30,7 +30,7 @@ export function useCreateBudget() {
 export function useChangeBudget(id: number) {
   const onSuccess = useRefreshBudgets()
   return useMutation({
-    mutationFn: (body: BudgetChangesInput) =>
+    mutationFn: (body: BudgetUpdateInput) =>
       callApi('PATCH', '/v1/billing/budgets/{budget_id}', { path: { budget_id: id }, body }),
     onSuccess,
   })

@@ -7,7 +7,7 @@ import { Dialog } from '../../../components/dialog.tsx'
 import { TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form } from '../../../components/form.tsx'
 import { useToasts } from '../../../components/toast.tsx'
-import type { ModelImportInput } from '../../../contract.ts'
+import type { DeployableModelImportInput } from '../../../contract.ts'
 import { text } from '../../../text/index.ts'
 import { BaseModelField } from './base-model-field.tsx'
 import { InspectionResult } from './inspection-result.tsx'
@@ -166,7 +166,7 @@ function useAdd() {
   const navigate = useNavigate()
   const toasts = useToasts()
   const add = useImportModel()
-  const addToCatalog = (body: ModelImportInput) =>
+  const addToCatalog = (body: DeployableModelImportInput) =>
     add.mutate(body, {
       onSuccess: (model) => {
         toasts.success(words.imported(model.display_name))

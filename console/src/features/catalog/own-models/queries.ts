@@ -1,5 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { ModelChangeInput, ModelImportInput, ModelInspectionRequestInput } from '../../../contract.ts'
+import type {
+  DeployableModelUpdateInput,
+  DeployableModelImportInput,
+  ModelInspectionRequestInput,
+} from '../../../contract.ts'
 import { callApi } from '../../../api/client.ts'
 
 /** Reads a repository or an upload; nothing is stored. */
@@ -31,7 +35,7 @@ function useRefreshCatalog() {
 export function useImportModel() {
   const onSuccess = useRefreshCatalog()
   return useMutation({
-    mutationFn: (body: ModelImportInput) => callApi('POST', '/api/v1/deployable-models', { body }),
+    mutationFn: (body: DeployableModelImportInput) => callApi('POST', '/api/v1/deployable-models', { body }),
     onSuccess,
   })
 }
@@ -39,7 +43,7 @@ export function useImportModel() {
 export function useChangeModel(id: string) {
   const onSuccess = useRefreshCatalog()
   return useMutation({
-    mutationFn: (body: ModelChangeInput) =>
+    mutationFn: (body: DeployableModelUpdateInput) =>
       callApi('PATCH', '/api/v1/deployable-models/{model_id}', { path: { model_id: id }, body }),
     onSuccess,
   })

@@ -7,7 +7,7 @@ export const webhookQuery = queryOptions({
   queryKey: ['organization', 'webhook'],
   queryFn: async ({ signal }): Promise<Webhook | null> => {
     try {
-      return await callApi('GET', '/v1/organization/webhook', { signal })
+      return await callApi('GET', '/v1/organization/alert-webhook', { signal })
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) return null
       throw error
@@ -38,7 +38,7 @@ function useReloadWebhook() {
 export function useSetWebhook(onNewSecret: (secret: string) => void) {
   const reload = useReloadWebhook()
   return useMutation({
-    mutationFn: (url: string) => callApi('PATCH', '/v1/organization/webhook', { body: { url } }),
+    mutationFn: (url: string) => callApi('PATCH', '/v1/organization/alert-webhook', { body: { url } }),
     onSuccess: ({ secret }) => {
       if (secret !== null) onNewSecret(secret)
       void reload()
@@ -50,7 +50,7 @@ export function useSetWebhook(onNewSecret: (secret: string) => void) {
 export function useReplaceSecret(onNewSecret: (secret: string) => void) {
   const reload = useReloadWebhook()
   return useMutation({
-    mutationFn: () => callApi('POST', '/v1/organization/webhook/secret'),
+    mutationFn: () => callApi('POST', '/v1/organization/alert-webhook/secret'),
     onSuccess: ({ secret }) => onNewSecret(secret),
     onSettled: () => void reload(),
   })
@@ -60,7 +60,7 @@ export function useReplaceSecret(onNewSecret: (secret: string) => void) {
 export function useTestWebhook() {
   const reload = useReloadWebhook()
   return useMutation({
-    mutationFn: () => callApi('POST', '/v1/organization/webhook/test'),
+    mutationFn: () => callApi('POST', '/v1/organization/alert-webhook/test'),
     onSettled: reload,
   })
 }
@@ -69,7 +69,7 @@ export function useTestWebhook() {
 export function useRemoveWebhook() {
   const reload = useReloadWebhook()
   return useMutation({
-    mutationFn: () => callApi('DELETE', '/v1/organization/webhook'),
+    mutationFn: () => callApi('DELETE', '/v1/organization/alert-webhook'),
     onSettled: reload,
   })
 }

@@ -11,8 +11,8 @@ const pollMilliseconds = 50
 
 /**
  * Runs `work` under the account's lease, so that one process at a time calls the processor for an account
- * without holding a transaction open. The lease of a crashed process expires; throws `billing_busy` after ten
- * seconds of waiting.
+ * without holding a transaction open. The lease of a crashed process expires; throws
+ * `billing_change_in_progress` after ten seconds of waiting.
  */
 export async function withLease<Result>(
   { db }: Pick<Services, 'db'>,
@@ -36,7 +36,7 @@ export async function withLease<Result>(
 
 export function leaseUnavailable(): ApplicationError {
   return new ApplicationError(
-    'billing_busy',
+    'billing_change_in_progress',
     'Another change to this billing account is in progress. Try again in a moment.',
     10,
   )

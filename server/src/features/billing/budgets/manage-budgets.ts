@@ -100,7 +100,7 @@ export async function changeBudget(
     const before = { monthly_limit: formatDecimal(budget.monthly_limit), at_limit: budget.at_limit }
     if (terms.monthly_limit === before.monthly_limit && terms.at_limit === before.at_limit) return budget
     const details = { ...terms, before }
-    await recordAction(transaction, viewer, 'budget.changed', { target: toTarget(budget), details })
+    await recordAction(transaction, viewer, 'budget.updated', { target: toTarget(budget), details })
     await deps.jobs.enqueue(transaction, 'check-budgets', null)
     return updateBudget(transaction, id, { ...terms, updated_at: deps.clock() })
   })

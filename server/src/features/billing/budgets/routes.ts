@@ -12,7 +12,7 @@ import {
   budgetBody,
   budgetParams,
   budgetsBody,
-  changeBudgetBody,
+  updateBudgetBody,
   createBudgetBody,
   toBudgetBody,
   toBudgetTerms,
@@ -29,7 +29,7 @@ export function budgetRoutes(app: App, deps: Deps): void {
   listRoute(app, deps)
   listOwnRoute(app, deps)
   createRoute(app, deps)
-  changeRoute(app, deps)
+  updateRoute(app, deps)
   deleteRoute(app, deps)
 }
 
@@ -97,18 +97,18 @@ function createRoute(app: App, deps: Deps): void {
   )
 }
 
-function changeRoute(app: App, deps: Deps): void {
+function updateRoute(app: App, deps: Deps): void {
   app.patch(
     `${prefix}/:budget_id`,
     {
       config: manage,
       schema: {
-        operationId: 'changeBudget',
-        summary: 'Change the limit of a budget, or what happens then',
+        operationId: 'updateBudget',
+        summary: 'Update the limit of a budget, or what happens at it',
         description: 'A higher limit takes effect at once. Alerts of the same period are not repeated.',
         tags,
         params: budgetParams,
-        body: changeBudgetBody,
+        body: updateBudgetBody,
         response: { 200: budgetBody },
         errors: ['not_found'],
       },

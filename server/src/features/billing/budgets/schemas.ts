@@ -36,14 +36,14 @@ export const createBudgetBody = z
   })
   .meta({ id: 'NewBudget', examples: [{ scope: 'organization', monthly_limit: '250', at_limit: 'notify' }] })
 
-export const changeBudgetBody = z
+export const updateBudgetBody = z
   .object({
     monthly_limit: monthlyLimit.optional(),
     at_limit: atLimit.optional(),
   })
-  .meta({ id: 'BudgetChanges', examples: [{ monthly_limit: '500' }] })
+  .meta({ id: 'BudgetUpdate', examples: [{ monthly_limit: '500' }] })
 
-export function toBudgetTerms(body: z.output<typeof changeBudgetBody>): Partial<BudgetTerms> {
+export function toBudgetTerms(body: z.output<typeof updateBudgetBody>): Partial<BudgetTerms> {
   return {
     ...(body.monthly_limit === undefined ? {} : { monthlyLimit: body.monthly_limit }),
     ...(body.at_limit === undefined ? {} : { atLimit: body.at_limit }),

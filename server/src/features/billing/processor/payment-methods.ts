@@ -57,7 +57,7 @@ export async function detachPaymentMethod(deps: Deps, viewer: Viewer, cardId: st
       payments.findSubscription(account.processor_customer_id!),
     )
     await callProcessor(log, () => payments.detachCard(card.id))
-    await recordAction(db, viewer, 'payment_method.removed', { target: toTarget(card) })
+    await recordAction(db, viewer, 'payment_method.deleted', { target: toTarget(card) })
     const customerId = account.processor_customer_id!
     if (subscription === null || !isCharged(card, subscription)) {
       await callProcessor(log, () => makeOnlyCardDefault(deps, customerId))

@@ -16,8 +16,8 @@ import type { AccountChanges, AccountLease, BillingAccount } from '../account/st
 
 /**
  * Applies the processor's subscription to the account and completes pending activations. `readAt`: when the
- * subscription was requested; `actor`: who made the change, the server by default. Throws `billing_busy` when
- * the lease has expired.
+ * subscription was requested; `actor`: who made the change, the server by default. Throws
+ * `billing_change_in_progress` when the lease has expired.
  */
 export async function applySubscription(
   { db, config, clock }: Pick<Services, 'db' | 'config' | 'clock'>,

@@ -68,7 +68,7 @@ export async function changeDeployment(
       async (transaction, { organization_id: organizationId }) => {
         if (more > 0) await assertWithinLimit(transaction, deps, organizationId)
         const { target, details } = await describeTarget(transaction, viewer, deployment)
-        await recordAction(transaction, viewer, 'deployment.changed', {
+        await recordAction(transaction, viewer, 'deployment.updated', {
           target,
           organizationId,
           details: { ...details, ...columns, adapters: columns.adapters?.map(({ modelName }) => modelName) },

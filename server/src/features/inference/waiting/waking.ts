@@ -144,7 +144,7 @@ export class Waking {
     clearTimeout(this.#timer)
     this.#stops.forEach((stop) => stop())
     for (const id of this.#waiting.keys()) {
-      this.#failAll(id, new ApplicationError('draining', 'The server is shutting down. Retry.', 1))
+      this.#failAll(id, new ApplicationError('server_draining', 'The server is shutting down. Retry.', 1))
     }
   }
 

@@ -23,7 +23,7 @@ export async function removeUpload(deps: RemoveDeps, viewer: Viewer, id: string)
       .returning(['id', 'sha256', 'file_name'])
       .executeTakeFirst()
     if (upload === undefined) throw new NotFoundError('Upload not found.')
-    await recordAction(transaction, viewer, 'model.upload_removed', {
+    await recordAction(transaction, viewer, 'model.upload_deleted', {
       target: { type: 'model', id, name: upload.file_name },
     })
     return upload

@@ -213,8 +213,8 @@ function removeRoute(app: App, deps: Deps, requests: UploadRequests): void {
       onRequest,
       config: manage,
       schema: {
-        operationId: 'removeModelUpload',
-        summary: 'Remove an upload with its file',
+        operationId: 'deleteModelUpload',
+        summary: 'Delete an upload with its file',
         description: 'The termination extension of the tus protocol.',
         tags,
         params: uploadParams,

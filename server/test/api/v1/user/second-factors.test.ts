@@ -5,7 +5,7 @@ import { createTestClock } from '../../../support/clock.ts'
 import { newPerson, signInAs, startSsoServer } from '../../../support/oidc-provider.ts'
 import type { SsoServer } from '../../../support/oidc-provider.ts'
 import type { Account } from '../../../support/organizations.ts'
-import { addTotp, beginTotp, signIn } from '../../../support/second-factors.ts'
+import { addTotp, startTotp, signIn } from '../../../support/second-factors.ts'
 
 const route = '/v1/user/second-factors'
 const minute = 60_000
@@ -32,9 +32,9 @@ async function readMails(): Promise<string[]> {
 test('an authenticator app counts after its first code, which ends the other sessions and gives ten recovery codes', async () => {
   const other = await signIn(server.url, account)
   expect((await account.get(route)).body).toEqual({ totp: null, passkeys: [], recovery_codes_left: 0 })
-  const app = await beginTotp(account, clock.now)
+  const app = await startTotp(account, clock.now)
   expect((await account.get(route)).body).toEqual({ totp: null, passkeys: [], recovery_codes_left: 0 })
-  const confirmed = await account.post(`${route}/totp/confirm`, { code: app.code() })
+  const confirmed = await account.post(`${route}/totp/verify`, { code: app.code() })
   expect(confirmed.status).toBe(200)
   expect(confirmed.headers.get('cache-control')).toContain('no-store')
   expect(new Set(confirmed.body.recovery_codes).size).toBe(10)
@@ -48,22 +48,22 @@ test('an authenticator app counts after its first code, which ends the other ses
   expect(await readMails()).toContain('second_factor_added')
 })
 
-test('an unfinished set-up changes no sign-in, and expires after 15 minutes', async () => {
-  const app = await beginTotp(account, clock.now)
+test('an unfinished setup changes no sign-in, and expires after 15 minutes', async () => {
+  const app = await startTotp(account, clock.now)
   expect((await signIn(server.url, account)).status).toBe(200)
   expect((await signIn(server.url, account, { code: app.code() })).status).toBe(200)
   clock.advance(15 * minute)
-  expect(await account.post(`${route}/totp/confirm`, { code: app.code() })).toMatchObject({
+  expect(await account.post(`${route}/totp/verify`, { code: app.code() })).toMatchObject({
     status: 409,
-    body: { code: 'set_up_not_started' },
+    body: { code: 'setup_not_started' },
   })
   expect((await account.get(route)).body.totp).toBeNull()
 })
 
-test('the second set-up replaces an unfinished first one; a finished one is a 409 second_factor_exists', async () => {
-  const first = await beginTotp(account, clock.now)
-  const second = await beginTotp(account, clock.now)
-  const confirm = `${route}/totp/confirm`
+test('the second setup replaces an unfinished first one; a finished one is a 409 authenticator_app_exists', async () => {
+  const first = await startTotp(account, clock.now)
+  const second = await startTotp(account, clock.now)
+  const confirm = `${route}/totp/verify`
   expect(await account.post(confirm, { code: first.code() })).toMatchObject({
     status: 401,
     body: { code: 'invalid_code' },
@@ -72,21 +72,21 @@ test('the second set-up replaces an unfinished first one; a finished one is a 40
   expect((await account.post(confirm, { code: second.code(1) })).status).toBe(409)
   expect(await account.post(`${route}/totp`, { password: account.password })).toMatchObject({
     status: 409,
-    body: { code: 'second_factor_exists' },
+    body: { code: 'authenticator_app_exists' },
   })
 })
 
 test('two confirmations at once: one succeeds, and its recovery codes are the ones that work', async () => {
-  const app = await beginTotp(account, clock.now)
+  const app = await startTotp(account, clock.now)
   const answers = await Promise.all(
-    [1, 2].map(() => account.post(`${route}/totp/confirm`, { code: app.code() })),
+    [1, 2].map(() => account.post(`${route}/totp/verify`, { code: app.code() })),
   )
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409])
   const [code] = answers.find(({ status }) => status === 200)!.body.recovery_codes
   expect((await signIn(server.url, account, { code })).status).toBe(200)
 })
 
-test('a set-up needs the password; an account without one is a 409 no_password', async () => {
+test('a setup needs the password; an account without one is a 409 no_password', async () => {
   for (const [body, status, code] of [
     [{ password: 'not my password' }, 401, 'invalid_credentials'],
     [{ code: '123456' }, 401, 'invalid_code'],
@@ -145,7 +145,7 @@ test('removal and renewal need the password or an unused code', async () => {
   expect((await account.get(route)).body).toEqual({ totp: null, passkeys: [], recovery_codes_left: 0 })
   expect((await signIn(server.url, account)).status).toBe(200)
   expect(await readMails()).toEqual(
-    expect.arrayContaining(['recovery_codes_renewed', 'second_factor_removed']),
+    expect.arrayContaining(['recovery_codes_rotated', 'second_factor_deleted']),
   )
   expect((await account.request('DELETE', `${route}/totp`, { password: account.password })).status).toBe(409)
   expect((await account.post(renewal, { password: account.password })).status).toBe(409)

@@ -12,11 +12,11 @@ beforeAll(async () => {
 afterAll(() => mails.stop())
 const site = useConsole(async () => startConsoleTestServer({ MAIL_URL: mails.url }))
 
-test('a new person confirms their email through the link, after signing in where it was opened', async () => {
+test('a new person verifies their email through the link, after signing in where it was opened', async () => {
   const person = createPerson()
   const { page } = await site.visit()
   await register(page, person)
-  const notice = page.getByText('Confirm your email to deploy models and invite people')
+  const notice = page.getByText('Verify your email to deploy models and invite people')
   await see(notice)
   await page.getByRole('button', { name: 'Send it again' }).click()
   await see(page.getByText('We sent a new link.'))
@@ -26,9 +26,9 @@ test('a new person confirms their email through the link, after signing in where
   allowPageErrors(/401/)
   await phone.goto(`/verify-email?token=${token}`)
   await signIn(phone, person)
-  await phone.getByRole('button', { name: 'Confirm email' }).click()
+  await phone.getByRole('button', { name: 'Verify email' }).click()
   await phone.waitForURL('**/deployments')
-  expect(await phone.getByText('Confirm your email to deploy').count()).toBe(0)
+  expect(await phone.getByText('Verify your email to deploy').count()).toBe(0)
   await page.reload()
   await seeGone(notice)
 })

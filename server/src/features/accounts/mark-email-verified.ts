@@ -1,7 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 
 /** Marks a user's email as verified, unless it already is. */
-export async function confirmEmail(
+export async function markEmailVerified(
   transaction: DatabaseTransaction,
   userId: number,
   at: Date,

@@ -10,25 +10,25 @@ import type { Reauthentication } from './reauthenticate.ts'
 import { generateRecoveryCodes, hashRecoveryCode } from './recovery-codes.ts'
 import { hasSecondFactor, replaceRecoveryCodes } from './store.ts'
 
-/** Replaces the viewer's recovery codes and returns the new ones. Throws `no_second_factor`. */
-export async function renewRecoveryCodes(
+/** Rotates the viewer's recovery codes and returns the new ones. Throws `no_second_factor`. */
+export async function rotateRecoveryCodes(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>,
   viewer: Viewer,
   proof: Reauthentication,
 ): Promise<string[]> {
   const { userId, email } = viewer
-  const consume = await reauthenticate(deps, viewer, proof, 'user.recovery_codes_renewed')
+  const consume = await reauthenticate(deps, viewer, proof, 'user.recovery_codes_rotated')
   return deps.db.transaction().execute(async (transaction) => {
     await lockAccount(transaction, userId)
     await consume(transaction)
     if (!(await hasSecondFactor(transaction, userId))) throw noSecondFactor()
     await queueMail(deps, transaction, {
-      kind: 'recovery_codes_renewed',
+      kind: 'recovery_codes_rotated',
       subjectId: userId,
       recipient: email,
     })
     const target = { type: 'user', id: userId, name: email } as const
-    await recordAction(transaction, viewer, 'user.recovery_codes_renewed', { target })
+    await recordAction(transaction, viewer, 'user.recovery_codes_rotated', { target })
     return issueRecoveryCodes(transaction, userId)
   })
 }

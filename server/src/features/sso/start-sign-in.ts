@@ -14,8 +14,8 @@ export interface PendingSignIn {
   flowToken: string
 }
 
-/** Begins an SSO sign-in, optionally to accept an invitation; null when the provider is unreachable. */
-export async function beginSignIn(
+/** Starts an SSO sign-in, optionally to accept an invitation; null when the provider is unreachable. */
+export async function startSignIn(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   identityProvider: IdentityProvider,
   purpose: { returnTo: string; invitationTokenHash: Buffer | null },

@@ -14,7 +14,7 @@ import type { TestServer } from '../../../support/server.ts'
 import { startWebhookReceiver } from '../../../support/webhook-receiver.ts'
 import type { WebhookReceiver } from '../../../support/webhook-receiver.ts'
 
-const path = '/v1/organization/webhook'
+const path = '/v1/organization/alert-webhook'
 const operatorSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const runtime = createScriptedRuntime()
 
@@ -70,7 +70,7 @@ async function queueByHand(config = server.application.config): Promise<() => Pr
   return () => deliverAlert(deps, id)
 }
 
-describe('/v1/organization/webhook', () => {
+describe('/v1/organization/alert-webhook', () => {
   test('admins set, read, test, rotate and delete it; the secret is shown once; the audit log has each change', async () => {
     expect((await owner.get(path)).status).toBe(404)
     const secret = await setWebhook()
@@ -104,8 +104,8 @@ describe('/v1/organization/webhook', () => {
     const { body: log } = await owner.get('/v1/organization/audit-log')
     const actions = log.items.map(({ action }: { action: string }) => action)
     expect(actions.filter((action: string) => action.startsWith('webhook.')).toReversed()).toEqual([
-      'webhook.changed',
-      'webhook.changed',
+      'webhook.updated',
+      'webhook.updated',
       'webhook.tested',
       'webhook.secret_rotated',
       'webhook.tested',
