@@ -72,7 +72,7 @@ test('agents get the connection and the length of the context, and keep no setti
   const claude = await shell.berth(['launch', 'claude', '--force'])
   expect(claude.stdout).toMatch(/ANTHROPIC_BASE_URL=http:\/\/127\.0\.0\.1:\d+\n/)
   expect(claude.stdout).toMatch(/CLAUDE_CODE_MAX_CONTEXT_TOKENS=\d+\n/)
-  const [, file, settings] = /--settings (\S+) .*\n(.*)\n/.exec(claude.stdout)!
+  const [, file, settings] = /--settings (\S+)\n(.*)\n/.exec(claude.stdout)!
   expect(JSON.parse(settings!).env).toMatchObject({
     ANTHROPIC_BASE_URL: expect.stringContaining('127.0.0.1'),
   })

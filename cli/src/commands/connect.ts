@@ -1,21 +1,22 @@
 import { randomBytes } from 'node:crypto'
+import type { Model } from '../../../console/src/contract.ts'
 import { ConnectionError } from '../api/client.ts'
+import type { Client } from '../api/client.ts'
 import { connectClient, findOwnServer } from '../api/connect.ts'
 import { isReadable } from '../api/server-url.ts'
 import { ServiceSession } from '../api/service-session.ts'
 import type { Context } from '../base/context.ts'
+import { CommandError } from '../base/errors.ts'
 import { startProxy } from '../proxy/proxy.ts'
 import type { Proxy } from '../proxy/proxy.ts'
 import { Refusal } from '../proxy/refuse.ts'
-import { chooseModel } from './connect/choose-model.ts'
-import { describeProgram } from './connect/programs.ts'
-import type { ProgramName } from './connect/programs.ts'
+import { describeProgram } from './programs.ts'
 
 interface ConnectOptions {
   port: number
   /** false with --no-key */
   key?: string | boolean
-  for?: ProgramName
+  for?: string
   model?: string
   /** Sign in as a service member, with BERTH_EMAIL and BERTH_PASSWORD */
   service?: boolean
@@ -46,6 +47,20 @@ export async function connect(context: Context, options: ConnectOptions): Promis
     output.line(describeProgram(options.for, { url: proxy.url, key: key ?? 'none', model }))
   }
   output.note(`Connected to ${client.url}. Ctrl-C ends the connection.`)
+}
+
+/** The model that a program gets: the one with a name or a deployment's id, or the first that chats. */
+export async function chooseModel(client: Client, name: string | undefined): Promise<Model> {
+  const { data } = await client.call('GET', '/v1/models')
+  if (name === undefined) {
+    const first = data.find(({ type }) => type === 'chat')
+    if (first) return first
+    throw new CommandError('No model that chats is running. Run `berth deploy MODEL --wait` first.')
+  }
+  const named = data.find(({ id, deployments }) => id === name || deployments.includes(name))
+  if (named) return { ...named, id: name }
+  const names = data.map(({ id }) => id).join(', ')
+  throw new CommandError(`${name} is not running. Running models: ${names === '' ? 'none' : names}.`)
 }
 
 function readKey(key: string | boolean | undefined): string | null {

@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Deployment, Model } from '../../../console/src/contract.ts'
 import { ApiError } from '../api/client.ts'
 import type { Client } from '../api/client.ts'
@@ -9,12 +9,10 @@ import { listDeployments } from '../api/find-deployment.ts'
 import type { Context } from '../base/context.ts'
 import { CommandError } from '../base/errors.ts'
 import { runProgram } from '../base/run-program.ts'
-import { createKey, openConnection } from './connect.ts'
-import { chooseModel } from './connect/choose-model.ts'
+import { chooseModel, createKey, openConnection } from './connect.ts'
 import { deployAndWait, waitUntilRunning } from './deploy.ts'
-import { launchers } from './launch/launchers.ts'
-import type { Launcher, Started } from './launch/launchers.ts'
-import { replaceSettings, restoreSettings } from './launch/settings-file.ts'
+import { programs } from './programs.ts'
+import type { Connection, Program } from './programs.ts'
 import { withoutSession } from './run.ts'
 
 interface LaunchOptions {
@@ -33,18 +31,17 @@ export async function launch(
   args: readonly string[],
   { model: wanted, force, restore }: LaunchOptions,
 ): Promise<void> {
-  const launcher = launchers[name]!
+  const program = programs[name]!
   if (restore) return restoreProgram(context, name)
   const client = await connectClient(context.env)
-  if (wanted !== undefined) await ensureRunning(context, client, launcher, wanted)
+  if (wanted !== undefined) await ensureRunning(context, client, program, wanted)
   const model = await chooseModel(client, wanted)
-  if (launcher.isAgent && !force) requireAgentModel(model)
+  if (program.isAgent && !force) requireAgentModel(model)
   const key = createKey()
   const { proxy } = await openConnection(context, key, 0)
   const folder = await mkdtemp(join(tmpdir(), 'berth-launch-'))
   try {
-    const started = launcher.describe({ url: proxy.url, key, model }, folder)
-    process.exitCode = await start(context, launcher, folder, started, args)
+    process.exitCode = await start(context, program, folder, { url: proxy.url, key, model }, args)
   } finally {
     proxy.close()
     await rm(folder, { recursive: true, force: true })
@@ -54,18 +51,23 @@ export async function launch(
 /** Runs a program with its settings in place. Resolves to its exit code. */
 async function start(
   { env }: Context,
-  { command, settingsPath }: Launcher,
+  { command, settingsPath, settings, ...program }: Program,
   folder: string,
-  { args: given, env: added, files = {}, settings = '' }: Started,
-  args: readonly string[],
+  connection: Connection,
+  given: readonly string[],
 ): Promise<number> {
-  for (const [name, content] of Object.entries(files)) {
-    await writeFile(join(folder, name), content, { mode: 0o600 })
+  const args = program.args?.(connection) ?? []
+  const file = program.file?.(connection)
+  if (file) {
+    const path = join(folder, file.name)
+    await writeFile(path, JSON.stringify(file.content), { mode: 0o600 })
+    args.push(file.option, path)
   }
   const path = settingsPath && join(homeOf(env), settingsPath)
-  if (path) await replaceSettings(path, settings)
+  if (path) await replaceSettings(path, `${settings!(connection)}\n`)
   try {
-    return await runProgram([command, ...given, ...args], { ...withoutSession(env), ...added })
+    const added = program.env?.(connection)
+    return await runProgram([command!, ...args, ...given], { ...withoutSession(env), ...added })
   } finally {
     if (path) await restoreSettings(path)
   }
@@ -73,7 +75,7 @@ async function start(
 
 /** Puts back the settings that a killed launch left behind. */
 async function restoreProgram({ env, output }: Context, name: string): Promise<void> {
-  const path = launchers[name]!.settingsPath
+  const path = programs[name]!.settingsPath
   if (path === undefined) return output.note(`${name} keeps its own settings when it is launched.`)
   const file = join(homeOf(env), path)
   const isRestored = await restoreSettings(file)
@@ -86,7 +88,7 @@ const homeOf = (env: NodeJS.ProcessEnv) => env['HOME'] ?? homedir()
 async function ensureRunning(
   context: Context,
   client: Client,
-  launcher: Launcher,
+  program: Program,
   wanted: string,
 ): Promise<void> {
   const named = (await listDeployments(client, 'callable', true)).filter(
@@ -97,7 +99,7 @@ async function ensureRunning(
   const [asleep] = named
   if (starting) await waitUntilRunning(client, starting)
   else if (asleep) await wakeAndWait(context, client, asleep)
-  else await deployAndWait(context, client, wanted, launcher.isAgent ? { minContext: agentContext } : {})
+  else await deployAndWait(context, client, wanted, program.isAgent ? { minContext: agentContext } : {})
 }
 
 /** Wakes a deployment. One that this person may only call is woken by the program's first request. */
@@ -123,4 +125,37 @@ function requireAgentModel({ id, max_model_len: context, capabilities }: Model):
   if (!capabilities.includes('tools')) {
     throw new CommandError(`${id} can't call tools, which agents need. Choose another model. ${anyway}`)
   }
+}
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Where the person's own file waits while a program runs. An empty one stands for no file. */
+const backupOf = (path: string) => `${path}.before-berth`
+
+/**
+ * Replaces a settings file, and keeps what was there. A backup that a killed launch left behind stays the
+ * backup.
+ */
+async function replaceSettings(path: string, content: string): Promise<void> {
+  const backup = backupOf(path)
+  await mkdir(dirname(path), { recursive: true })
+  if (!(await exists(backup))) {
+    if (await exists(path)) await rename(path, backup)
+    else await writeFile(backup, '')
+  }
+  await writeFile(path, content, { mode: 0o600 })
+}
+
+/** Puts back what `replaceSettings` replaced. Resolves to false if nothing was replaced. */
+async function restoreSettings(path: string): Promise<boolean> {
+  const backup = backupOf(path)
+  const before = await readFile(backup, 'utf8').catch(() => null)
+  if (before === null) return false
+  if (before === '') await Promise.all([rm(path, { force: true }), rm(backup)])
+  else await rename(backup, path)
+  return true
 }
