@@ -5,7 +5,11 @@ import { buildApi } from './api/api.ts'
 import { deleteOld, runDueSteps } from './clock.ts'
 import { migrate, openDatabase } from './database.ts'
 import { createPageLinks } from './page-links.ts'
-import { sandboxPages } from './pages/pages.ts'
+import { checkoutPages } from './pages/checkout.ts'
+import { notFound, showError } from './pages/context.ts'
+import type { PageContext } from './pages/context.ts'
+import { invoicePages } from './pages/invoice.ts'
+import { portalPages } from './pages/portal.ts'
 import { createStore } from './store.ts'
 import { deliverEvent, listDueEvents } from './webhooks.ts'
 import type { Webhook } from './webhooks.ts'
@@ -84,6 +88,32 @@ export async function openPaymentSandbox(options: PaymentSandboxOptions): Promis
       for (const id of await listDueEvents(store, maxDeliveries)) await deliverEvent(delivery, id, webhook)
     },
     close: () => api.close(),
+  }
+}
+
+/**
+ * The pages for customers. They need no session: the secret in a page's URL grants access. The server that
+ * registers them rejects cross-site form submissions.
+ */
+function sandboxPages(context: PageContext): FastifyPluginAsync {
+  return async (app) => {
+    app.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: 16_384 },
+      (_request, body, done) => {
+        // PostgreSQL can't store a NUL.
+        const fields = new URLSearchParams((body as string).replaceAll(/\0|%00/g, ''))
+        done(null, Object.fromEntries(fields))
+      },
+    )
+    app.setErrorHandler((error, _request, reply) => showError(context, reply, error))
+    app.setNotFoundHandler((_request, reply) => showError(context, reply, notFound()))
+    app.addHook('onRequest', async ({ url }) => {
+      if (url.includes('%00')) throw notFound()
+    })
+    checkoutPages(app, context)
+    portalPages(app, context)
+    invoicePages(app, context)
   }
 }
 

@@ -12,7 +12,8 @@ export function present<T extends object>(object: T, links: PageLinks): T {
     case 'invoice': {
       if (known.status === 'draft') return object
       const url = links.invoice(known.id)
-      return { ...object, hosted_invoice_url: url, invoice_pdf: `${url}/pdf` }
+      // The sandbox makes no PDF; browsers print the page into one.
+      return { ...object, hosted_invoice_url: url, invoice_pdf: url }
     }
     default:
       return object

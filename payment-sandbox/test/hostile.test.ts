@@ -105,16 +105,7 @@ test('pages answer any form below 500', async () => {
     currency: 'usd',
     return_url: returnUrl,
   })
-  const { url } = await world.stripe.billingPortal.sessions.create({
-    customer: customerId,
-    return_url: 'http://localhost:8080/',
-  })
-  const portal = new URL(url).pathname
-  const paths = [
-    `/sandbox/billing/checkout/${secret}`,
-    `${portal}/cards/%00/default`,
-    `${portal}/cards/${'x'.repeat(90)}/remove`,
-  ]
+  const paths = [`/sandbox/billing/checkout/${secret}`, `/sandbox/billing/checkout/%00`]
   const card = 'number=4242424242424242&expiry=12%2F40&cvc=123'
   for (const path of paths) {
     for (const body of [

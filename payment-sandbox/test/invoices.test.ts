@@ -54,7 +54,7 @@ test('the first invoice has no usage and is paid', async () => {
     amount_due: 0,
     amount_paid: 0,
     hosted_invoice_url: expect.stringMatching(/\/sandbox\/billing\/invoices\/in_\w+_secret_[\w-]{43}$/),
-    invoice_pdf: expect.stringMatching(/\/pdf$/),
+    invoice_pdf: expect.stringMatching(/\/sandbox\/billing\/invoices\/in_\w+_secret_[\w-]{43}$/),
   })
 })
 

@@ -150,7 +150,7 @@ test('checkout: 410 after a day, 404 with a wrong secret', async () => {
   expect((await visit('/sandbox/billing/nothing')).status).toBe(404)
 })
 
-test('portal: only this customer’s cards and invoices; default, removal, a new card', async () => {
+test('portal: the cards and invoices of this customer only, for an hour', async () => {
   const stranger = await openCheckout()
   await visit(stranger.address, card('5555555555554444'))
   const { address, customerId } = await openCheckout()
@@ -158,7 +158,7 @@ test('portal: only this customer’s cards and invoices; default, removal, a new
   const [first] = await listCards(customerId)
   const settings = { default_payment_method: first!.id }
   await world.stripe.customers.update(customerId, { invoice_settings: settings })
-  const { id: subscriptionId } = await world.subscribe({ customerId, cardId: first!.id })
+  await world.subscribe({ customerId, cardId: first!.id })
   const { url } = await world.stripe.billingPortal.sessions.create({
     customer: customerId,
     return_url: 'http://localhost:8080/billing',
@@ -170,34 +170,13 @@ test('portal: only this customer’s cards and invoices; default, removal, a new
   expect(page.text).toContain('Default')
   expect(page.text).toContain('href="http://localhost:8080/billing"')
   expect(page.text).not.toContain('4444')
-
-  const toCheckout = await visit(`${portal}/add-card`, {})
-  const back = await visit(toCheckout.location ?? '', card('4000000000000341'))
-  expect(new URL(back.location ?? '').pathname).toBe(portal)
-  const added = (await listCards(customerId)).find(({ last4 }) => last4 === '0341')
-
-  expect((await visit(`${portal}/cards/${first?.id}/remove`, {})).status).toBe(409)
-  expect(await visit(`${portal}/cards/${added?.id}/default`, {})).toMatchObject({
-    status: 303,
-    location: portal,
-  })
-  expect(await world.read('subscription', subscriptionId)).toMatchObject({
-    default_payment_method: added?.id,
-  })
-  expect((await visit(`${portal}/cards/${first?.id}/remove`, {})).status).toBe(303)
-  expect(await listCards(customerId)).toMatchObject([{ id: added?.id }])
-  expect(await world.read('customer', customerId)).toMatchObject({
-    invoice_settings: { default_payment_method: added?.id },
-  })
-
-  const [others] = await listCards(stranger.customerId)
-  await visit(`${portal}/cards/${others?.id}/remove`, {})
-  expect(await listCards(stranger.customerId)).toHaveLength(1)
+  const [, invoice] = /href="([^"]*\/invoices\/[^"]*)"/.exec(page.text)!
+  expect((await visit(new URL(invoice!).pathname)).text).toContain('Paid')
   world.advance(hour)
   expect((await visit(portal)).status).toBe(410)
 })
 
-test('invoice: its page, its PDF, a declined payment, and one with bank verification', async () => {
+test('invoice: its page, a declined payment, and one with bank verification', async () => {
   const { address, customerId } = await openCheckout()
   await visit(address, card('4000000000000341'))
   const [saved] = await listCards(customerId)
@@ -215,13 +194,6 @@ test('invoice: its page, its PDF, a declined payment, and one with bank verifica
   for (const text of ['$12.35', '1,234,500', `Seconds of ${cheap}`, '$0.00001', 'Open']) {
     expect(shown.text).toContain(text)
   }
-
-  const pdf = await fetch(world.pagesUrl + new URL(invoice!.invoice_pdf ?? '').pathname)
-  expect(pdf.headers.get('content-type')).toBe('application/pdf')
-  const bytes = Buffer.from(await pdf.arrayBuffer())
-  expect(bytes.subarray(0, 5).toString()).toBe('%PDF-')
-  expect(bytes.subarray(-6).toString().trim()).toBe('%%EOF')
-  expect(bytes.length).toBeGreaterThan(1000)
 
   const failed = await visit(`${page}/pay`, { card: saved!.id })
   expect(failed.status).toBe(422)

@@ -14,7 +14,7 @@ import { html } from './html.ts'
 import type { Html } from './html.ts'
 import { describeCard, describeStatus, formatDate, formatQuantity, formatUnitPrice } from './words.ts'
 
-/** The page of an invoice with its payment form, and its PDF. */
+/** The page of an invoice with its payment form. */
 export function invoicePages(app: FastifyInstance, context: PageContext): void {
   async function findInvoice(request: FastifyRequest): Promise<Invoice> {
     const invoice = await findBySecret(context, 'invoice', request)
@@ -24,20 +24,6 @@ export function invoicePages(app: FastifyInstance, context: PageContext): void {
 
   app.get('/invoices/:secret', { schema: { hide: true } }, async (request, reply) => {
     return showInvoice(context, request, reply, await findInvoice(request), firstState(context, request))
-  })
-
-  app.get('/invoices/:secret/pdf', { schema: { hide: true } }, async (request, reply) => {
-    const invoice = await findInvoice(request)
-    // Loaded on demand: the PDF library is large.
-    const { renderInvoicePdf } = await import('./invoice-pdf.ts')
-    return reply
-      .headers({
-        'cache-control': 'no-store',
-        'content-disposition': `inline; filename="${invoice.number}.pdf"`,
-        'x-content-type-options': 'nosniff',
-      })
-      .type('application/pdf')
-      .send(await renderInvoicePdf(invoice))
   })
 
   app.post('/invoices/:secret/pay', { schema: { hide: true } }, async (request, reply) => {
@@ -73,7 +59,6 @@ async function showInvoice(
         }
       </p>
       ${lineTable(invoice)}
-      <p class="after"><a href="${path}/pdf">Download PDF</a></p>
     </section>
     ${invoice.status === 'open' && paymentForms(invoice, cards, path, state)}`
   return show(context, reply, `Invoice ${invoice.number}`, body, isInvalid(state) ? 422 : 200)

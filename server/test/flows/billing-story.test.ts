@@ -162,11 +162,9 @@ test(
       period_end: activated.body.current_period_end,
       created: expect.any(String),
     })
-    const pdf = await fetch(server.url + new URL(invoice.invoice_pdf).pathname)
-    expect(pdf.headers.get('content-type')).toBe('application/pdf')
-    expect((await createClient(server.url).get(new URL(invoice.hosted_invoice_url).pathname)).status).toBe(
-      200,
-    )
+    for (const url of [invoice.hosted_invoice_url, invoice.invoice_pdf]) {
+      expect((await createClient(server.url).get(new URL(url).pathname)).status).toBe(200)
+    }
     const { body: invoices } = await client.get('/v1/billing/invoices')
     expect(invoices[0].processor_invoice_id).toBe(invoice.processor_invoice_id)
     const renewed = await waitForAccount(client, { current_period_start: activated.body.current_period_end })

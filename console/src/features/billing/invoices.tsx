@@ -97,7 +97,7 @@ function InvoiceRow({ invoice, onVerify }: { invoice: Invoice; onVerify: () => v
           {isOpen ? text.billing.pay : text.billing.view}
         </a>
       )}
-      {invoice.invoice_pdf && (
+      {invoice.invoice_pdf && invoice.invoice_pdf !== invoice.hosted_invoice_url && (
         <a
           href={invoice.invoice_pdf}
           target="_blank"

@@ -160,7 +160,11 @@ export const invoiceBody = z
     amount_paid: z.int().describe('In the smallest unit of the currency'),
     currency: z.string().describe('Currency of the amounts'),
     hosted_invoice_url: z.string().describe('Address of the invoice as a page; empty if it has none'),
-    invoice_pdf: z.string().describe('Address of the invoice as a PDF; empty if it has none'),
+    invoice_pdf: z
+      .string()
+      .describe(
+        'Address of the invoice as a PDF; that of its page if the processor makes no PDFs, empty if it has none',
+      ),
     due_date: timestamp.nullable().describe('null if the card is charged'),
     period_start: timestamp.describe('Start of the billed period'),
     period_end: timestamp.describe('End of the billed period'),
