@@ -67,7 +67,7 @@ describe('PATCH /v1/billing/payment-methods/default', () => {
     }
   })
 
-  test('while another process changes the account: 503 billing_busy, after ten seconds', async () => {
+  test('while another process changes the account: 503 billing_change_in_progress, after ten seconds', async () => {
     const client = await registerClient(server.url)
     const card = await saveCard(server.url, client)
     const { db } = server.application
@@ -76,7 +76,7 @@ describe('PATCH /v1/billing/payment-methods/default', () => {
     const [now, start] = [performance.now.bind(performance), performance.now()]
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => start + (now() - start) * 100)
     const answer = await setDefault(client, card.id).finally(() => clock.mockRestore())
-    expect(answer).toMatchObject({ status: 503, body: { code: 'billing_busy' } })
+    expect(answer).toMatchObject({ status: 503, body: { code: 'billing_change_in_progress' } })
     expect(answer.headers.get('retry-after')).toBe('10')
     await releaseLease(db, { accountId: id, number })
     expect((await setDefault(client, card.id)).status).toBe(200)
