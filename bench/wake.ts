@@ -41,9 +41,9 @@ interface Server {
   findEngines(): number[]
 }
 
-/** Starts a server on which `engines` engines share so much memory. */
+/** Starts a server whose engines share so much memory. */
 async function startServer(
-  { engines, memory, isRandom }: { engines: number; memory: number; isRandom: boolean },
+  { memory, isRandom }: { memory: number; isRandom: boolean },
   cleanup: AsyncDisposableStack,
 ): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-wake-'))
@@ -58,9 +58,7 @@ async function startServer(
       PORT: String(port),
       DATA_DIR: join(folder, 'data'),
       ...(isRandom && { CATALOG_FILE: await writeCatalog(folder) }),
-      LOCAL_EXPECTED_ENGINES: String(engines),
-      LOCAL_MEMORY_LIMIT: String(memory),
-      LOCAL_STATE_CACHE_MIB: '0',
+      LOCAL_MEMORY_LIMIT: `${memory}B`,
       BILLING_TRIAL_MAX_ACTIVE: '50',
       LOG_LEVEL: 'warn',
     },
@@ -235,14 +233,14 @@ function print(cells: readonly string[]): void {
 await runProgram(async (cleanup) => {
   if (values.only !== 'sharing') {
     await using stack = new AsyncDisposableStack()
-    const server = await startServer({ engines: 1, memory: 8 * 2 ** 30, isRandom: true }, stack)
+    const server = await startServer({ memory: 8 * 2 ** 30, isRandom: true }, stack)
     print(['model', 'start by hand', 'wake', 'ratio', 'memory awake', 'memory asleep'])
     await measureWakes(server, 'berth-tiny', tiny)
     await measureWakes(server, shapes.half.name, await prepareRandomModel(tiny, shapes.half))
   }
   if (values.only !== 'wakes') {
     print(['', '', 'first token', '95 %', 'held', 'engines'])
-    await measureSharing(await startServer({ engines: 2, memory: 640 * 2 ** 20, isRandom: false }, cleanup))
+    await measureSharing(await startServer({ memory: 896 * 2 ** 20, isRandom: false }, cleanup))
   }
   return true
 })
