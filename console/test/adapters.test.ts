@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { llamaCppAdapters } from '../../server/src/adapters/model-runtime/engines/llama-cpp.ts'
+import { llamaCppLoras } from '../../server/src/adapters/model-runtime/engines/llama-cpp.ts'
 import { engines } from '../../server/test/support/engines.ts'
 import { makeAdapterRepositories } from '../../server/test/support/hub/adapter-repositories.ts'
 import { startHubServer } from '../../server/test/support/hub/hub-server.ts'
@@ -25,11 +25,11 @@ const site = useConsole(async () => {
   engine = await startRecordingEngine()
   const scripted = createScriptedRuntime(engine.url)
   scripted.answer({ listOffers: () => [makeOffer('small', { formats: ['ggufv2'] })] })
-  const runtime = { ...scripted, engines: [{ ...engines.llamaCpp, adapters: llamaCppAdapters }] }
+  const runtime = { ...scripted, engines: [{ ...engines.llamaCpp, loras: llamaCppLoras }] }
   return startTestServer({ runtime, settings: { HF_ENDPOINT: hub.origin } })
 })
 
-test('an admin adds an adapter, names its base model, and a deployment serves it', async () => {
+test('an admin adds a LoRA, names its base model, and a deployment serves it', async () => {
   const { page } = await site.visit()
   await registerByApi(page, createPerson())
   const deployment = await deployByApi(page)
@@ -39,10 +39,10 @@ test('an admin adds an adapter, names its base model, and a deployment serves it
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Hugging Face repository').fill('acme/Tiny-LoRA-GGUF')
   await dialog.getByRole('button', { name: 'Check' }).click()
-  await see(dialog.getByText('Adapter of acme/Tiny · Rank 4'))
+  await see(dialog.getByText('LoRA of acme/Tiny · Rank 4'))
   await dialog.getByLabel('Base model').selectOption('berth-tiny')
   await dialog.getByRole('button', { name: 'Check' }).click()
-  await see(dialog.getByText('Adapter of berth-tiny · Rank 4'))
+  await see(dialog.getByText('LoRA of berth-tiny · Rank 4'))
   await see(dialog.getByText('A deployment of berth-tiny can serve it'))
   await dialog.getByLabel('Model ID').fill('polite')
   await dialog.getByRole('button', { name: 'Add to catalog' }).click()
@@ -51,7 +51,7 @@ test('an admin adds an adapter, names its base model, and a deployment serves it
 
   await page.goto(`/deployments/${deployment}`)
   await page.getByRole('button', { name: 'Add polite' }).click()
-  const served = page.getByRole('list', { name: 'Adapters that the deployment serves' })
+  const served = page.getByRole('list', { name: 'LoRAs that the deployment serves' })
   await see(served.getByText(/^Rank 4 · .* · Ready$/))
   engine.answer((response) => {
     const chunk = { choices: [{ delta: { content: 'Good day to you.' }, finish_reason: 'stop' }] }

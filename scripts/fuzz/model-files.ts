@@ -7,10 +7,10 @@ import { readGgufHeader } from '../../server/src/features/own-models/files/gguf-
 import { parseJson } from '../../server/src/features/own-models/files/parse-json.ts'
 import { readSafetensorsHeader } from '../../server/src/features/own-models/files/safetensors-header.ts'
 import {
-  AdapterMatrices,
-  findAdapterRefusal,
+  LoraMatrices,
+  findLoraRefusal,
   toBaseRepository,
-} from '../../server/src/features/own-models/facts/adapter-facts.ts'
+} from '../../server/src/features/own-models/facts/lora-facts.ts'
 import { isObject } from '../../server/src/features/own-models/facts/config-object.ts'
 import {
   readConfigArchitecture,
@@ -55,7 +55,7 @@ async function fuzzSafetensors(bytes: Buffer): Promise<void> {
   length.writeBigUInt64LE(BigInt(bytes.length))
   const tensors = await readSafetensorsHeader(openSource(Buffer.concat([length, bytes, Buffer.alloc(64)])))
   for (const bits of [null, 4, 8]) requireNumbers({ parameters: countParameters(tensors, bits) })
-  const matrices = new AdapterMatrices()
+  const matrices = new LoraMatrices()
   for (const { name, shape } of tensors) matrices.add(name, shape.at(-1) ?? 0, shape.at(-2) ?? 0)
   requireNumbers({ rank: matrices.toContents(null).rank })
 }
@@ -71,7 +71,7 @@ async function fuzzConfig(bytes: Buffer): Promise<void> {
 async function fuzzAdapterConfig(bytes: Buffer): Promise<void> {
   const config = parseJson(bytes)
   if (!isObject(config)) return
-  findAdapterRefusal(config)
+  findLoraRefusal(config)
   toBaseRepository(config['base_model_name_or_path'])
 }
 

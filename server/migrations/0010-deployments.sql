@@ -62,7 +62,7 @@ COMMENT ON COLUMN deployments.shared_with IS
   'organization: every member whose current organization it is may call the deployment; NULL if only its owner may';
 COMMENT ON COLUMN deployments.alias IS 'A further name for requests, which several deployments may have';
 COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
-COMMENT ON COLUMN deployments.adapters IS 'The adapters that the deployment serves, copied from the catalog when they were added';
+COMMENT ON COLUMN deployments.adapters IS 'The LoRAs that the deployment serves, copied from the catalog when they were added';
 COMMENT ON COLUMN deployments.wanted IS 'What the owner wants; status says how far it is';
 COMMENT ON COLUMN deployments.status IS 'Follows from wanted, failure_reason and the instances (derive-status.ts)';
 COMMENT ON COLUMN deployments.waiting_for IS
@@ -131,7 +131,7 @@ CREATE INDEX instances_asking_idx ON instances (instance_type, hardware_asked_at
 CREATE INDEX instances_live_idx ON instances (deployment_id) WHERE status <> 'released';
 COMMENT ON TABLE instances IS 'The engines of deployments, each on its own hardware. Only who has the lease of the deployment changes them.';
 COMMENT ON COLUMN instances.instance_id IS 'The compute backend''s id of the hardware';
-COMMENT ON COLUMN instances.adapters IS 'The adapters that the engine has, in its order';
+COMMENT ON COLUMN instances.adapters IS 'The LoRAs that the engine has, in its order';
 COMMENT ON COLUMN instances.served_model_name IS 'The engine''s name of the model, as most callers call it';
 COMMENT ON COLUMN instances.started_at IS 'When the compute backend handed the hardware over; NULL before that';
 COMMENT ON COLUMN instances.ready_at IS 'When the engine first answered; NULL before that';

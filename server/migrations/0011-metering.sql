@@ -16,7 +16,7 @@ CREATE TABLE token_usage (
 CREATE INDEX token_usage_organization_idx ON token_usage (organization_id, hour);
 COMMENT ON TABLE token_usage IS 'Requests and tokens of the inference routes per deployment, caller and UTC hour';
 COMMENT ON COLUMN token_usage.user_id IS 'The caller. Bills don''t depend on it, usage by member does.';
-COMMENT ON COLUMN token_usage.model_name IS 'The model of the deployment, or the adapter that the requests named';
+COMMENT ON COLUMN token_usage.model_name IS 'The model of the deployment, or the LoRA that the requests named';
 COMMENT ON COLUMN token_usage.processing_milliseconds IS 'How long the requests were at the engine, also if they were there at the same time';
 COMMENT ON COLUMN token_usage.cached_tokens IS 'The part of input_tokens that came from a prefix cache, if it had a price of its own then; else 0';
 COMMENT ON COLUMN token_usage.before_charging IS 'In the hour of usage_cursors.charged_since, the part before it';

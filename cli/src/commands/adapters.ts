@@ -6,7 +6,7 @@ import type { Context } from '../base/context.ts'
 import { CommandError } from '../base/errors.ts'
 import { formatBytes } from '../base/format.ts'
 
-/** Lists the adapters of a deployment, or replaces them with those that are named. */
+/** Lists the LoRAs of a deployment, or replaces them with those that are named. */
 export async function adapters(
   { env, output }: Context,
   wanted: string,
@@ -14,38 +14,38 @@ export async function adapters(
 ): Promise<void> {
   const client = await connectClient(env)
   const found = await findDeployment(client, wanted)
-  const deployment = names.length === 0 ? found : await setAdapters(client, found, names)
+  const deployment = names.length === 0 ? found : await setLoras(client, found, names)
   output.result(deployment.adapters, () => {
     if (deployment.adapters.length === 0) {
       return output.note(
-        `${deployment.model_name} serves no adapters. \`berth import\` and \`berth upload\` add some.`,
+        `${deployment.model_name} serves no LoRAs. \`berth import\` and \`berth upload\` add some.`,
       )
     }
-    output.table(['ADAPTER', 'RANK', 'SIZE', 'STATE'], deployment.adapters.map(describe))
+    output.table(['LORA', 'RANK', 'SIZE', 'STATE'], deployment.adapters.map(describe))
   })
 }
 
-type Adapter = Deployment['adapters'][number]
+type Lora = Deployment['adapters'][number]
 
-function describe({ model_name: name, rank, weight_bytes: bytes, ready }: Adapter): string[] {
+function describe({ model_name: name, rank, weight_bytes: bytes, ready }: Lora): string[] {
   return [name, String(rank), formatBytes(bytes), ready ? 'ready' : 'starting']
 }
 
-async function setAdapters(
+async function setLoras(
   client: Client,
   { id, model_name: base, model_type: type }: Deployment,
   names: readonly string[],
 ): Promise<Deployment> {
   const isNone = names.length === 1 && names[0] === 'none'
-  const ids = isNone ? [] : await findAdapters(client, { base, type }, names)
+  const ids = isNone ? [] : await findLoras(client, { base, type }, names)
   return client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', {
     path: { deployment_id: id },
     body: { adapters: ids },
   })
 }
 
-/** The ids of adapters of a model, which are named by their model name or id. */
-async function findAdapters(
+/** The ids of LoRAs of a model, which are named by their model name or id. */
+async function findLoras(
   client: Client,
   { base, type }: { base: string; type: string },
   names: readonly string[],
@@ -57,7 +57,7 @@ async function findAdapters(
     if (found !== undefined) return found.id
     const list = known.map(({ model_name: each }) => each).join(', ')
     throw new CommandError(
-      `The catalog has no adapter ${name} of ${base}. ${list === '' ? 'It has none at all.' : `It has ${list}.`}`,
+      `The catalog has no LoRA ${name} of ${base}. ${list === '' ? 'It has none at all.' : `It has ${list}.`}`,
     )
   })
 }

@@ -46,7 +46,7 @@ export async function show({ env, output }: Context, wanted: string): Promise<vo
       ['Model', deployment.model_name],
       ['Variant', `${size} ${deployment.model_format} ${deployment.quantization}`],
       ['Alias', deployment.alias],
-      ['Adapters', deployment.adapters.map(({ model_name: name }) => name).join(', ') || null],
+      ['LoRAs', deployment.adapters.map(({ model_name: name }) => name).join(', ') || null],
       ['Status', describeStatus(deployment)],
       ['Waiting for', deployment.status_message],
       ['Failure', clean(deployment.failure_reason)],

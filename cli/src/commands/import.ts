@@ -36,7 +36,7 @@ export function reportModel(output: Context['output'], model: DeployableModel): 
 function describeNext({ model_name: name, base_model: base }: DeployableModel): string {
   return base === null
     ? `It is in the catalog. Try \`berth plan ${name}\`.`
-    : `It is an adapter of ${base}. \`berth adapters DEPLOYMENT ${name}\` lets a deployment of ${base} serve it.`
+    : `It is a LoRA of ${base}. \`berth adapters DEPLOYMENT ${name}\` lets a deployment of ${base} serve it.`
 }
 
 function isId(source: string): boolean {

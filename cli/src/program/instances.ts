@@ -46,9 +46,9 @@ export function defineInstanceCommands(program: Command): void {
     .action(lazily(async () => (await import('../commands/instances.ts')).scale))
   program
     .command('adapters')
-    .description('List or set the adapters (LoRA) that a deployment serves besides its model')
+    .description('List or set the LoRAs (low-rank adapters) that a deployment serves besides its model')
     .argument(...deployment)
-    .argument('[adapter...]', 'names of adapters, which replace those there are, or none')
+    .argument('[lora...]', 'names of LoRAs, which replace those there are, or none')
     .addHelpText(
       'after',
       examples(

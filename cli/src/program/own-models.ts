@@ -35,6 +35,6 @@ export function defineOwnModelCommands(program: Command): void {
 
 const base = [
   '--base <model>',
-  'for an adapter (LoRA), the model of the catalog that it changes; by default the one that its files name',
+  'for a LoRA, the model of the catalog that it changes; by default the one that its files name',
 ] as const
 const name = ['--name <name>', 'name of the model; by default that of the repository or file'] as const

@@ -1,10 +1,10 @@
 /** Low-rank adapters of a model. */
 export const adapters = {
-  title: 'Adapters',
+  title: 'LoRAs',
   note: (model: string) =>
-    `Low-rank adapters (LoRA) change the answers of ${model} for the requests that name them. A new one needs an engine that starts with it; until then the model serves as before.`,
-  served: 'Adapters that the deployment serves',
-  available: 'Adapters that you can add',
+    `LoRAs (low-rank adapters) change the answers of ${model} for the requests that name them. A new one needs an engine that starts with it; until then the model serves as before.`,
+  served: 'LoRAs that the deployment serves',
+  available: 'LoRAs that you can add',
   facts: (rank: number, size: string, state: string) => `Rank ${rank} · ${size} · ${state}`,
   ready: 'Ready',
   starting: 'Ready after the next start of the engine',
@@ -13,10 +13,10 @@ export const adapters = {
   of: (action: string, name: string) => `${action} ${name}`,
   inPlayground: (name: string) => `Open in playground: ${name}`,
   base: 'Base model',
-  baseHint: 'The model of the catalog that the adapter changes. Check again after you chose another.',
+  baseHint: 'The model of the catalog that the LoRA changes. Check again after you chose another.',
   baseOfFiles: 'The one that the files name',
-  adapterOf: 'Adapter of',
+  adapterOf: 'LoRA of',
   adapterNote: (base: string) => `A deployment of ${base} serves it: add it on the page of the deployment.`,
-  inspected: (base: string, rank: number) => `Adapter of ${base} · Rank ${rank}`,
+  inspected: (base: string, rank: number) => `LoRA of ${base} · Rank ${rank}`,
   servedBy: (base: string) => `A deployment of ${base} can serve it`,
 }

@@ -1,11 +1,11 @@
 /** The port to the compute backends that run inference engines. */
 
 import type { EngineError, EngineErrorResponse, EngineFailure, FailureCode } from './engine-failures.ts'
-import type { ModelAdapter, ModelVariant } from './model-variant.ts'
+import type { ModelLora, ModelVariant } from './model-variant.ts'
 import type { RuntimeEngine, ServingCapacity } from './runtime-engine.ts'
 
-/** An adapter for a runtime. `hubToken` is like that of `EngineSpec`. */
-export interface EngineAdapter extends ModelAdapter {
+/** A LoRA that an engine loads. `hubToken` is like that of `EngineSpec`. */
+export interface EngineLora extends ModelLora {
   hubToken?: string | null | undefined
 }
 
@@ -32,7 +32,7 @@ export interface EngineSpec extends ServingCapacity {
   /** The password of the deployment for its uploaded file on the server; absent for other weights */
   fileKey?: string | undefined
   /** What the engine serves besides, in this order; absent for none */
-  adapters?: readonly EngineAdapter[] | undefined
+  loras?: readonly EngineLora[] | undefined
   instanceType: string
   gpuCount: number
   /** Estimated memory for weights, caches and overhead; the runtime reserves this amount */

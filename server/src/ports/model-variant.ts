@@ -79,18 +79,18 @@ export interface EngineProfile {
 export type EngineProfiles = Readonly<Record<string, EngineProfile | undefined>>
 
 /**
- * The formats of low-rank adapters (LoRA). `lora-gguf` is a GGUF file, and `lora-peft` a folder with
+ * The formats of LoRAs (low-rank adapters). `lora-gguf` is a GGUF file, and `lora-peft` a folder with
  * safetensors and an `adapter_config.json`, as PEFT writes them.
  */
-export const adapterFormats = ['lora-gguf', 'lora-peft'] as const
-export type AdapterFormat = (typeof adapterFormats)[number]
+export const loraFormats = ['lora-gguf', 'lora-peft'] as const
+export type LoraFormat = (typeof loraFormats)[number]
 
 /** A low-rank adapter, which an engine applies to single requests. */
-export interface ModelAdapter {
-  /** Id of the adapter in the catalog */
+export interface ModelLora {
+  /** Id of the LoRA in the catalog */
   modelId: string
   modelName: string
-  format: AdapterFormat
+  format: LoraFormat
   /** The largest rank of its matrices */
   rank: number
   weightBytes: number

@@ -1,6 +1,6 @@
 /** What is known about an engine that a runtime runs. */
 
-import type { AdapterFormat } from './model-variant.ts'
+import type { LoraFormat } from './model-variant.ts'
 
 /**
  * How an engine divides its memory among requests. `per-slot`: every sequence reserves its whole context, and
@@ -70,19 +70,19 @@ export type MeaningfulField = (typeof meaningfulFields)[number]
  */
 export type IgnoredFields = Readonly<Partial<Record<MeaningfulField, string | null>>>
 
-/** How an engine serves adapters. */
-export interface AdapterServing {
-  format: AdapterFormat
+/** How an engine serves LoRAs. */
+export interface LoraServing {
+  format: LoraFormat
   /**
-   * How a request selects an adapter. `name`: by its id in place of the model's name, as in vLLM. `list`: by
-   * a member `lora` with the scale of each adapter of the engine, as in llama-server.
+   * How a request selects a LoRA. `name`: by its id in place of the model's name, as in vLLM. `list`: by
+   * a member `lora` with the scale of each LoRA of the engine, as in llama-server.
    */
   selectedBy: 'name' | 'list'
   /** Routes on which requests can't select one; absent for none */
   deafRoutes?: readonly EngineRoute[]
   /**
-   * The ranks for which the engine has room, in order: every adapter takes as much as the one of the largest
-   * rank, rounded up to one of these. Without a GPU there is an empty place besides. Absent if an adapter of
+   * The ranks for which the engine has room, in order: every LoRA takes as much as the one of the largest
+   * rank, rounded up to one of these. Without a GPU there is an empty place besides. Absent if a LoRA of
    * any rank takes what its files have.
    */
   ranks?: readonly number[]
@@ -112,8 +112,8 @@ export interface RuntimeEngine {
   routes: EngineRoutes
   /** Absent if the engine refuses what it doesn't honor, or if nobody knows */
   ignoredFields?: IgnoredFields
-  /** Absent if the engine serves no adapters on this runtime */
-  adapters?: AdapterServing
+  /** Absent if the engine serves no LoRAs on this runtime */
+  loras?: LoraServing
   /** Whether requests may have a `cache_salt`: only requests with the same one share cached prefixes */
   saltsCache: boolean
   /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown */

@@ -334,7 +334,7 @@ function addWeightCommands(program: Command, shell: Shell): void {
 
   weights
     .command('prefetch <model>')
-    .description('download the weights of a model or an adapter before a deployment needs them')
+    .description('download the weights of a model or a LoRA before a deployment needs them')
     .option('--size <billions>', 'parameters in billions, such as 0.6', parseBillions)
     .option('--format <format>', 'format of the weights, such as ggufv2')
     .option('--quantization <name>', 'quantization, such as Q8_0 (default: what a deployment would get)')

@@ -3,7 +3,7 @@ import { copyFile, readFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { llamaCppAdapters } from '../../src/adapters/model-runtime/engines/llama-cpp.ts'
+import { llamaCppLoras } from '../../src/adapters/model-runtime/engines/llama-cpp.ts'
 import { findEngines } from '../../src/adapters/model-runtime/local/engine/engine-process.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
 import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
@@ -62,7 +62,7 @@ describe.each([
     const settings = makeSettings(folder, { llamaServerCommand: command })
     const first = await createLocalRuntime(settings)
     const version = expect.stringMatching(/^\d{5}$/)
-    expect(first.engines).toEqual([{ ...engines.llamaCpp, adapters: llamaCppAdapters, version }])
+    expect(first.engines).toEqual([{ ...engines.llamaCpp, loras: llamaCppLoras, version }])
     const spec = await makeModel(folder)
     const { endpoint } = await reach(first, spec, 'ready')
     expect((await chat(endpoint.baseUrl, 'wrong')).status).toBe(401)

@@ -16,7 +16,7 @@ const deployments = '/api/v1/model-deployments'
 const tiny = { layers: 5, hiddenSize: 128 }
 const patience = { timeout: 60_000, interval: 200 }
 
-describe.skipIf(command === undefined)('two adapters of the bundled model on LLAMA_SERVER_COMMAND', () => {
+describe.skipIf(command === undefined)('two LoRAs of the bundled model on LLAMA_SERVER_COMMAND', () => {
   let hub: HubServer
   let server: TestServer
   let client: Client
@@ -82,7 +82,7 @@ describe.skipIf(command === undefined)('two adapters of the bundled model on LLA
     for (const name of names) first.set(name, await ask(name))
     expect(first.get('berth-tiny')).toMatch(/42/)
     expect(new Set(first.values()).size).toBe(3)
-    // Prompts in between, so that states of other adapters lie in the caches of the engine
+    // Prompts in between, so that states of other LoRAs lie in the caches of the engine
     for (const name of ['two', 'one', 'berth-tiny', 'two', 'one']) {
       await ask(name, 'Tell me a story about a fox.')
       expect(await ask(name), name).toBe(first.get(name))
@@ -93,7 +93,7 @@ describe.skipIf(command === undefined)('two adapters of the bundled model on LLA
     expect(await ask(`${deploymentId}:one`)).toBe(first.get('one'))
   }, 120_000)
 
-  test('Anthropic’s messages reach the adapter too', async () => {
+  test('Anthropic’s messages reach the LoRA too', async () => {
     const send = async (model: string) => {
       const messages = [{ role: 'user', content: 'What is 27 + 15?' }]
       const { body } = await client.post('/v1/messages', { model, messages, max_tokens: 12, temperature: 0 })
@@ -103,7 +103,7 @@ describe.skipIf(command === undefined)('two adapters of the bundled model on LLA
     expect(await send('one')).toBe(await ask('one'))
   }, 60_000)
 
-  test('tokens belong to the adapter, and seconds to the base', async () => {
+  test('tokens belong to the LoRA, and seconds to the base', async () => {
     await server.application.tokens.flush()
     const { body } = await client.get('/v1/billing/usage-summary')
     const named = body.usage_totals.filter(
@@ -116,7 +116,7 @@ describe.skipIf(command === undefined)('two adapters of the bundled model on LLA
     expect(body.usage_totals.filter(({ unit }: { unit: string }) => unit === 'second')).toHaveLength(1)
   })
 
-  test('an adapter in use stays; a removed one is unknown at once', async () => {
+  test('a LoRA in use stays; a removed one is unknown at once', async () => {
     const refused = await client.delete(`${models}/${ids[0]}`)
     expect(refused.body).toMatchObject({ code: 'model_in_use', deployment_ids: [deploymentId] })
     expect((await client.patch(`${deployments}/${deploymentId}`, { adapters: [ids[1]] })).status).toBe(200)

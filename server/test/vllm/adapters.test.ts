@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.close())
 
-test('two adapters of one base answer differently on a real vLLM, and the base as before', async () => {
+test('two LoRAs of one base answer differently on a real vLLM, and the base as before', async () => {
   const created = await client.post(deployments, { model_name: 'tiny' })
   expect(created.status, JSON.stringify(created.body)).toBe(201)
   const { id } = created.body

@@ -20,10 +20,10 @@ export function findEngineIncompatibility(
   return `${title} ${prefix}${version} is too old for this model, which needs ${prefix}${minimum} or later`
 }
 
-/** Why an engine that serves adapters has no room for one of this rank, as a clause; null if it has. */
-export function findRankObstacle({ title, adapters }: RuntimeEngine, rank: number): string | null {
-  const largest = adapters?.ranks?.at(-1) ?? Infinity
-  return rank > largest ? `${title} serves adapters up to rank ${largest}, and this one has ${rank}` : null
+/** Why an engine that serves LoRAs has no room for one of this rank, as a clause; null if it has. */
+export function findRankObstacle({ title, loras }: RuntimeEngine, rank: number): string | null {
+  const largest = loras?.ranks?.at(-1) ?? Infinity
+  return rank > largest ? `${title} serves LoRAs up to rank ${largest}, and this one has ${rank}` : null
 }
 
 /** The tags of a model without those that these engines can't keep: `vision` if no variant accepts images. */

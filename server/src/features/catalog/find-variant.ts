@@ -20,11 +20,11 @@ export async function findRequestedModel(
       `The catalog has no model called ${JSON.stringify(modelName.slice(0, 200))}. List the models with GET /api/v1/deployable-models.`,
     )
   }
-  const { adapter } = model.entry
-  if (adapter !== undefined) {
+  const { lora } = model.entry
+  if (lora !== undefined) {
     throw new ApplicationError(
       'model_not_deployable',
-      `${model.model_name} is an adapter of ${adapter.baseModelName}. Deploy ${adapter.baseModelName}, then add the adapter to the deployment.`,
+      `${model.model_name} is a LoRA of ${lora.baseModelName}. Deploy ${lora.baseModelName}, then add the LoRA to the deployment.`,
     )
   }
   if (listMatchingVariants(model.entry, choice).length === 0) {
@@ -70,17 +70,17 @@ export async function findCatalogName(
 
 /**
  * The enabled models that an organization sees, or that the installation has (`null`), with their variants,
- * in catalog order. Adapters are not among them, because they are not deployed themselves.
+ * in catalog order. LoRAs are not among them, because they are not deployed themselves.
  */
 export async function listDeployableModels(
   deps: Pick<Services, 'db'>,
   organizationId: number | null,
 ): Promise<CatalogModel[]> {
-  return (await listModelsAndAdapters(deps, organizationId)).filter(({ adapter }) => adapter === undefined)
+  return (await listModelsAndLoras(deps, organizationId)).filter(({ lora }) => lora === undefined)
 }
 
-/** Like `listDeployableModels`, with the adapters. */
-export async function listModelsAndAdapters(
+/** Like `listDeployableModels`, with the LoRAs. */
+export async function listModelsAndLoras(
   { db }: Pick<Services, 'db'>,
   organizationId: number | null,
 ): Promise<CatalogModel[]> {

@@ -17,13 +17,13 @@ export interface CatalogVariant extends ModelVariant {
 }
 
 /**
- * What makes a model an adapter: it changes the answers of its base model, and a deployment of the base
+ * What makes a model a LoRA: it changes the answers of its base model, and a deployment of the base
  * serves it.
  */
-export interface AdapterFacts {
+export interface LoraFacts {
   /** Name of the base model in the catalog */
   baseModelName: string
-  /** The sizes of the base model that the adapter fits, in billions of parameters */
+  /** The sizes of the base model that the LoRA fits, in billions of parameters */
   baseSizes: number[]
   rank: number
   /** The matrices that it changes, as its files name them */
@@ -40,7 +40,7 @@ export interface CatalogModel {
   family: string
   modelType: ModelType
   /** Absent for a model that is deployed itself */
-  adapter?: AdapterFacts | undefined
+  lora?: LoraFacts | undefined
   description: string
   license: string
   tags: string[]

@@ -65,7 +65,7 @@ export const deployableModelBody = z
       .string()
       .nullable()
       .describe(
-        'For a low-rank adapter (LoRA), the name of the model that it changes. A deployment of that model serves it. null for other models',
+        'For a LoRA (low-rank adapter), the name of the model that it changes. A deployment of that model serves it. null for other models',
       ),
     created_at: timestamp.describe('When the model came into the catalog'),
     updated_at: timestamp.describe('Latest change'),
@@ -119,7 +119,7 @@ export function toDeployableModelBody(
     sort_order: row.sort_order,
     owner: row.organization_id === null ? 'installation' : 'organization',
     source: toSourceBody(entry.source),
-    base_model: entry.adapter?.baseModelName ?? null,
+    base_model: entry.lora?.baseModelName ?? null,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     variants: listVariants(entry, usual),

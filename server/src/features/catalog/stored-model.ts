@@ -13,7 +13,7 @@ import type {
   ModelVariant,
   WeightSource,
 } from '../../ports/model-variant.ts'
-import type { AdapterFacts, CatalogModel, CatalogVariant, ModelSource } from './model.ts'
+import type { LoraFacts, CatalogModel, CatalogVariant, ModelSource } from './model.ts'
 
 /** The version of the JSON that this server writes, and the newest that it reads. */
 const storedVersion = 1
@@ -99,12 +99,12 @@ const sourceSchema: z.ZodType<ModelSource> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('upload'), fileName: z.string(), bytes: z.number() }),
 ])
 
-const adapterSchema = z.object({
+const loraSchema = z.object({
   baseModelName: z.string(),
   baseSizes: z.array(z.number()),
   rank: z.number(),
   targetModules: z.array(z.string()),
-} satisfies FieldsOf<AdapterFacts>)
+} satisfies FieldsOf<LoraFacts>)
 
 const modelSchema: z.ZodType<CatalogModel> = z.object({
   id: z.string(),
@@ -114,7 +114,7 @@ const modelSchema: z.ZodType<CatalogModel> = z.object({
   provider: z.string(),
   family: z.string(),
   modelType: modelTypeSchema,
-  adapter: adapterSchema.optional(),
+  lora: loraSchema.optional(),
   description: z.string(),
   license: z.string(),
   tags: z.array(z.string()),

@@ -163,7 +163,7 @@ export const updateDeploymentBody = z
       .max(32)
       .optional()
       .describe(
-        'Ids of the low-rank adapters (LoRA) in the catalog that the deployment serves from now on. Requests name one by its model name, or as `base:adapter`',
+        'Ids of the LoRAs (low-rank adapters) in the catalog that the deployment serves from now on. Requests name one by its model name, or as `base:adapter`',
       ),
   })
   .meta({

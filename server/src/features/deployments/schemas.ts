@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { modelTypes } from '../../ports/model-variant.ts'
-import type { ModelAdapter } from '../../ports/model-variant.ts'
+import type { ModelLora } from '../../ports/model-variant.ts'
 import { count, page, pageQuery, queryBoolean, timestamp } from '../../http/schemas.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import { contextTokens, parallelSequences } from '../placement/schemas.ts'
@@ -11,7 +11,7 @@ import { instancePhases } from './state/instance-lifecycle.ts'
 import type { Instance } from './state/instance-store.ts'
 import { deploymentStatuses, isActive, waitingReasons } from './state/lifecycle.ts'
 import { listScopes } from './state/list-scope.ts'
-import { hasAdapter } from './state/resize.ts'
+import { hasLora } from './state/resize.ts'
 import type { DeploymentSummary } from './state/store.ts'
 import { findWaitingFor, toStatusMessage } from './state/waiting.ts'
 
@@ -89,14 +89,14 @@ export const deploymentBody = z
     adapters: z
       .array(
         z.object({
-          model_id: z.string().describe('Id of the adapter in the catalog'),
+          model_id: z.string().describe('Id of the LoRA in the catalog'),
           model_name: z.string().describe('A value for `model` in inference requests'),
           rank: count.describe('The largest rank of its matrices'),
           weight_bytes: count.describe('Size of its files'),
           ready: z.boolean().describe('true if a running instance has it; requests wait for one with a 503'),
         }),
       )
-      .describe('The low-rank adapters (LoRA) that the deployment serves besides its model'),
+      .describe('The LoRAs (low-rank adapters) that the deployment serves besides its model'),
     inference_model_uid: z.string().describe('Identifier of the model inside the engine'),
     status: z
       .enum(deploymentStatuses)
@@ -111,7 +111,7 @@ export const deploymentBody = z
         'What the deployment is waiting for: `instance`: the compute backend provides one; `engine`: it starts, or downloads the ' +
           'model; `stop`: a lost engine stops before its restart; `release`: an instance is released; `drain`: requests in flight are finished before that; `runtime`: ' +
           'the compute backend answers again; `retry`: the compute backend returned an error; `resize`: the model serves, and an ' +
-          'instance that is larger, or has further adapters, is to take over',
+          'instance that is larger, or has further LoRAs, is to take over',
       ),
     status_message: z
       .string()
@@ -185,7 +185,7 @@ export function toDeploymentBody(
       target_concurrency: deployment.target_concurrency,
       schedules: deployment.schedules,
     },
-    adapters: deployment.adapters.map((adapter) => toAdapterBody(adapter, instances)),
+    adapters: deployment.adapters.map((lora) => toLoraBody(lora, instances)),
     instances: instances.filter(isLive).map((each) => toInstanceBody(each, loads)),
     owner: { user_id: String(deployment.user_id), ...owner },
     user_id: String(deployment.user_id),
@@ -208,13 +208,12 @@ function findShownInstance({ status }: DeploymentSummary, instances: readonly In
   return instances.find((instance) => isLive(instance) || !isActive(status)) ?? null
 }
 
-function toAdapterBody(
-  { modelId, modelName, rank, weightBytes }: ModelAdapter,
+function toLoraBody(
+  { modelId, modelName, rank, weightBytes }: ModelLora,
   instances: readonly Instance[],
 ): z.infer<typeof deploymentBody>['adapters'][number] {
   const ready = instances.some(
-    (instance) =>
-      instance.engine_url !== null && instance.status === 'running' && hasAdapter(instance, modelId),
+    (instance) => instance.engine_url !== null && instance.status === 'running' && hasLora(instance, modelId),
   )
   return { model_id: modelId, model_name: modelName, rank, weight_bytes: weightBytes, ready }
 }

@@ -73,21 +73,21 @@ function groupByRequestName({
 }: Record<'own' | 'shared', readonly ServingDeployment[]>): Map<string, ServingDeployment[]> {
   const ownNames = groupByName(own)
   const byUid = Map.groupBy(
-    shared.filter(isWithoutAdapter).filter(({ modelName }) => ownNames.has(modelName)),
+    shared.filter(isWithoutLora).filter(({ modelName }) => ownNames.has(modelName)),
     ({ modelUid }) => modelUid,
   )
   return new Map([...ownNames, ...[...groupByName(shared), ...byUid].filter(([name]) => !ownNames.has(name))])
 }
 
-/** By the name of the model or adapter, and by alias, which goes before the model name of others. */
+/** By the name of the model or LoRA, and by alias, which goes before the model name of others. */
 function groupByName(deployments: readonly ServingDeployment[]): Map<string, ServingDeployment[]> {
-  const byAlias = Map.groupBy(deployments.filter(isWithoutAdapter), ({ alias }) => alias)
+  const byAlias = Map.groupBy(deployments.filter(isWithoutLora), ({ alias }) => alias)
   const names = Map.groupBy(deployments, ({ modelName }) => modelName)
   for (const [alias, aliased] of byAlias) if (alias !== null) names.set(alias, aliased)
   return names
 }
 
-const isWithoutAdapter = ({ adapterId }: ServingDeployment) => adapterId === null
+const isWithoutLora = ({ loraId }: ServingDeployment) => loraId === null
 
 /** Names for clients that choose models by what they do */
 const typeNames = { LLM: 'chat', embedding: 'embedding', rerank: 'rerank' } as const
@@ -96,7 +96,7 @@ async function toModel(deps: Deps, id: string, deployments: readonly ServingDepl
   return {
     id,
     object: 'model' as const,
-    base_model: deployments[0]!.adapterId === null ? null : deployments[0]!.baseModelName,
+    base_model: deployments[0]!.loraId === null ? null : deployments[0]!.baseModelName,
     created: Math.floor(Math.min(...deployments.map(({ createdAt }) => createdAt.getTime())) / 1000),
     type: typeNames[deployments[0]!.modelType],
     // A request may reach any of them.

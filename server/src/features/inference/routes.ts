@@ -245,7 +245,7 @@ function closeWithResponse(exchange: Exchange, response: ServerResponse): void {
 }
 
 /**
- * Throws a 400 if the request has a member that no caller of a shared engine, or of one with adapters, may
+ * Throws a 400 if the request has a member that no caller of a shared engine, or of one with LoRAs, may
  * set.
  */
 function refuseFields({ refusedFields: [field] }: InferenceRequest, targets: readonly EngineTarget[]): void {
@@ -253,7 +253,7 @@ function refuseFields({ refusedFields: [field] }: InferenceRequest, targets: rea
   if (targets.some(({ lora }) => lora !== null)) {
     throw new ApplicationError(
       'invalid_request_error',
-      `\`${field}\` is not available. Name an adapter of the deployment in \`model\` instead.`,
+      `\`${field}\` is not available. Name a LoRA of the deployment in \`model\` instead.`,
     )
   }
   if (targets.every(({ sharedWith }) => sharedWith === null)) return

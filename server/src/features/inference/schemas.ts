@@ -9,7 +9,7 @@ export const modelBody = z
     base_model: z
       .string()
       .nullable()
-      .describe('For a low-rank adapter (LoRA), the model that it changes; null for another model'),
+      .describe('For a LoRA (low-rank adapter), the model that it changes; null for another model'),
     max_model_len: z
       .int()
       .nullable()

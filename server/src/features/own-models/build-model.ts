@@ -3,8 +3,8 @@ import { nameFormat } from '../../base/format-names.ts'
 import type { Services } from '../../services.ts'
 import type { CatalogModel } from '../catalog/model.ts'
 import { findObstacle, readContents } from './inspect.ts'
-import { findAdapterContents, findBase } from './find-base.ts'
-import type { AdapterBase } from './find-base.ts'
+import { findLoraContents, findBase } from './find-base.ts'
+import type { LoraBase } from './find-base.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
 import { fromRepository, toOwnModel, toRepositoryHead } from './to-model.ts'
 
@@ -15,7 +15,7 @@ export interface ModelRequest {
   /** Reads the repository; null for none */
   token: string | null
   modelName: string
-  /** Name or id of the base model of an adapter; undefined for the one that its files name */
+  /** Name or id of the base model of a LoRA; undefined for the one that its files name */
   baseModel: string | undefined
 }
 
@@ -40,7 +40,7 @@ export async function buildModel(
 }
 
 /**
- * Resolves to the base model of variants that are an adapter, otherwise to null. Throws
+ * Resolves to the base model of variants that are a LoRA, otherwise to null. Throws
  * `base_model_not_found`.
  */
 export async function requireBase(
@@ -48,8 +48,8 @@ export async function requireBase(
   organizationId: number | null,
   variants: readonly RepositoryVariant[],
   given: string | undefined,
-): Promise<AdapterBase | null> {
-  const contents = findAdapterContents(variants)
+): Promise<LoraBase | null> {
+  const contents = findLoraContents(variants)
   if (contents === null) return null
   const base = await findBase(deps, organizationId, contents, given)
   if (!('reason' in base)) return base

@@ -1,51 +1,51 @@
 import type { Services } from '../../services.ts'
 import { listDeployableModels } from '../catalog/find-variant.ts'
-import type { AdapterFacts, CatalogModel } from '../catalog/model.ts'
-import type { AdapterContents } from './facts/adapter-facts.ts'
+import type { LoraFacts, CatalogModel } from '../catalog/model.ts'
+import type { LoraContents } from './facts/lora-facts.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
 
-/** The model that an adapter changes. */
-export interface AdapterBase {
+/** The model that a LoRA changes. */
+export interface LoraBase {
   model: CatalogModel
-  adapter: AdapterFacts
+  lora: LoraFacts
 }
 
 /** What owners of quantized copies add to the name of a repository */
 const copySuffix =
   /[-_](gguf|awq|gptq|gptq-int[348]|fp8|fp8-dynamic|nvfp4|mxfp4|int[48]|bnb-4bit|unsloth|w\d+a\d+)$/
 
-/** What the files of an adapter say; null for a model that is no adapter. */
-export function findAdapterContents(variants: readonly RepositoryVariant[]): AdapterContents | null {
-  return variants.find(({ adapter }) => adapter !== null)?.adapter ?? null
+/** What the files of a LoRA say; null for a model that is no LoRA. */
+export function findLoraContents(variants: readonly RepositoryVariant[]): LoraContents | null {
+  return variants.find(({ lora }) => lora !== null)?.lora ?? null
 }
 
 /**
- * Finds the base model of an adapter among those that an organization sees, or that the installation has
+ * Finds the base model of a LoRA among those that an organization sees, or that the installation has
  * (`null`). A name or id that is `given` decides. Otherwise the base comes from the repository that the
- * adapter names, or from a copy of it. Resolves to a reason, as a clause, if there is none.
+ * LoRA names, or from a copy of it. Resolves to a reason, as a clause, if there is none.
  */
 export async function findBase(
   deps: Pick<Services, 'db'>,
   organizationId: number | null,
-  contents: AdapterContents,
+  contents: LoraContents,
   given: string | undefined,
-): Promise<AdapterBase | { reason: string }> {
+): Promise<LoraBase | { reason: string }> {
   const { baseRepository, hiddenSize } = contents
   if (given === undefined && baseRepository === null) {
-    return { reason: 'The adapter does not name its base model. Name it with base_model' }
+    return { reason: 'The LoRA does not name its base model. Name it with base_model' }
   }
   const models = await listDeployableModels(deps, organizationId)
   const found = given === undefined ? findByRepository(models, baseRepository!) : findByName(models, given)
   if (found === undefined) {
     const name = given ?? baseRepository!
-    return { reason: `It is an adapter of ${name}, which the catalog does not have. Add ${name} first` }
+    return { reason: `It is a LoRA of ${name}, which the catalog does not have. Add ${name} first` }
   }
   const baseSizes = listSizes(found, hiddenSize)
   if (baseSizes.length === 0) {
     return { reason: `It fits a hidden size of ${hiddenSize}, which no variant of ${found.modelName} has` }
   }
   const { rank, targetModules } = contents
-  return { model: found, adapter: { baseModelName: found.modelName, baseSizes, rank, targetModules } }
+  return { model: found, lora: { baseModelName: found.modelName, baseSizes, rank, targetModules } }
 }
 
 function findByName(models: readonly CatalogModel[], given: string): CatalogModel | undefined {

@@ -9,8 +9,8 @@ import { placeVariants } from '../placement/plan.ts'
 import type { SelectionResult } from '../placement/instance-selection.ts'
 import { findHubToken } from './hub-tokens.ts'
 import { readRepository } from './read-repository.ts'
-import { findAdapterContents, findBase } from './find-base.ts'
-import type { AdapterBase } from './find-base.ts'
+import { findLoraContents, findBase } from './find-base.ts'
+import type { LoraBase } from './find-base.ts'
 import type { RepositoryContents } from './read-repository.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
 import { fromRepository, toModelVariant } from './to-model.ts'
@@ -26,7 +26,7 @@ export interface RepositoryRequest {
   revision: string
   /** Used instead of the organization's token; undefined for that */
   token: string | undefined
-  /** Name or id of the model that an adapter changes; undefined for the one that its files name */
+  /** Name or id of the model that a LoRA changes; undefined for the one that its files name */
   baseModel: string | undefined
 }
 
@@ -45,8 +45,8 @@ export interface Inspection {
   /** null for an uploaded file */
   repository: HubRepository | null
   variants: InspectedVariant[]
-  /** null for a model that is no adapter, and for an adapter without a base model */
-  base: AdapterBase | null
+  /** null for a model that is no LoRA, and for a LoRA without a base model */
+  base: LoraBase | null
 }
 
 /**
@@ -71,7 +71,7 @@ export async function inspectRepository(
 }
 
 /**
- * Finds the engine and the instance that each variant would get, and the base model of an adapter. Throws
+ * Finds the engine and the instance that each variant would get, and the base model of a LoRA. Throws
  * `runtime_unavailable`.
  */
 export async function planVariants(
@@ -89,7 +89,7 @@ export async function planVariants(
     baseModel: string | undefined
   },
 ): Promise<Omit<Inspection, 'repository'>> {
-  const contents = findAdapterContents(variants)
+  const contents = findLoraContents(variants)
   if (contents === null) return { base: null, variants: await placeAll(deps, modelName, variants, origin) }
   const { engines } = deps.runtime
   const found = await findBase(deps, organizationId, contents, baseModel)
@@ -149,27 +149,27 @@ function toApplicationError({ failure, message }: ModelHubError): ApplicationErr
   return new ApplicationError(codes[failure], message)
 }
 
-/** Finds the engine of this server that loads a variant or serves it as an adapter. */
+/** Finds the engine of this server that loads a variant or serves it as a LoRA. */
 export function findServingEngine(
-  variant: Pick<RepositoryVariant, 'format' | 'adapter'>,
+  variant: Pick<RepositoryVariant, 'format' | 'lora'>,
   engines: readonly RuntimeEngine[],
 ): RuntimeEngine | undefined {
-  if (variant.adapter === null) return findEngine(variant, engines)
-  return engines.find(({ adapters }) => adapters?.format === variant.format)
+  if (variant.lora === null) return findEngine(variant, engines)
+  return engines.find(({ loras }) => loras?.format === variant.format)
 }
 
 /** Why no engine of this server can load a variant, as a clause; null if one can. */
 export function findObstacle(variant: RepositoryVariant, engines: readonly RuntimeEngine[]): string | null {
   if (variant.reason !== null) return variant.reason
-  const { format, architectureName: name, adapter } = variant
-  if (adapter !== null && adapter.rank === 0) return 'The files have no matrices of a LoRA adapter'
+  const { format, architectureName: name, lora } = variant
+  if (lora !== null && lora.rank === 0) return 'The files have no matrices of a LoRA'
   const engine = findServingEngine(variant, engines)
   if (engine === undefined) {
-    return adapter === null
+    return lora === null
       ? `No engine of this server loads ${nameFormat(format)}`
-      : `No engine of this server serves adapters in the format ${nameFormat(format)}`
+      : `No engine of this server serves LoRAs in the format ${nameFormat(format)}`
   }
-  const rankObstacle = adapter === null ? null : findRankObstacle(engine, adapter.rank)
+  const rankObstacle = lora === null ? null : findRankObstacle(engine, lora.rank)
   if (rankObstacle !== null) return rankObstacle
   if (!variant.needsArchitecture || engine.architectures === undefined) return null
   if (name === null) return 'The files name no architecture'

@@ -15,7 +15,7 @@ import { holdMembership } from '../organizations/memberships.ts'
 import { buildModel, defaultModelName } from './build-model.ts'
 import { findHubToken, storeHubToken } from './hub-tokens.ts'
 import type { InspectDeps, RepositoryRequest } from './inspect.ts'
-import { servesAdapter } from './serves-adapter.ts'
+import { servesLora } from './serves-lora.ts'
 import { forgetUploads, removeFiles } from './uploads/remove-upload.ts'
 
 /**
@@ -99,7 +99,7 @@ async function listActiveDeployments(
     .selectFrom('deployments')
     .select('id')
     .where('organization_id', '=', organizationId)
-    .where((where) => where.or([where('model_name', '=', modelName), servesAdapter(modelName)]))
+    .where((where) => where.or([where('model_name', '=', modelName), servesLora(modelName)]))
     .where('status', 'not in', ['failed', 'terminated'])
     .orderBy('created_at')
     .execute()

@@ -1,6 +1,6 @@
 import { readGgufHeader } from './files/gguf-header.ts'
 import type { GgufHeader } from './files/gguf-header.ts'
-import { ggufAdapterFormat, ggufFormat } from './facts/formats.ts'
+import { ggufLoraFormat, ggufFormat } from './facts/formats.ts'
 import { readGgufFacts } from './facts/gguf-facts.ts'
 import { listGgufVariants } from './facts/gguf-variants.ts'
 import type { GgufVariant } from './facts/gguf-variants.ts'
@@ -23,7 +23,7 @@ export async function readGgufVariants(reader: RepositoryReader): Promise<Reposi
   if ('reason' in read) return variants.map((variant) => refuse(variant, variant.reason ?? read.reason))
   const { facts, parameters } = read.value
   return variants.map(({ quantization, files, bytes, reason }) => ({
-    format: facts.adapter === null ? ggufFormat : ggufAdapterFormat,
+    format: facts.lora === null ? ggufFormat : ggufLoraFormat,
     quantization,
     modelType: facts.modelType,
     weightBytes: bytes,
@@ -36,7 +36,7 @@ export async function readGgufVariants(reader: RepositoryReader): Promise<Reposi
     projector: projector?.path ?? null,
     seesImages: false,
     chatTemplate: facts.chatTemplate,
-    adapter: facts.adapter,
+    lora: facts.lora,
     reason,
   }))
 }

@@ -1,6 +1,6 @@
 import type { HubRepository, HubSession } from '../../ports/model-hub.ts'
 import { refusedFiles } from './facts/formats.ts'
-import { readAdapterVariant } from './read-adapter.ts'
+import { readLoraVariant } from './read-lora.ts'
 import { readGgufVariants } from './read-gguf.ts'
 import { readSafetensorsVariant } from './read-safetensors.ts'
 import { openReader, sumBytes, toRefusedVariant } from './repository-reader.ts'
@@ -25,7 +25,7 @@ export async function readRepository(
   const groups = await Promise.all([
     readGgufVariants(reader),
     readSafetensorsVariant(reader),
-    readAdapterVariant(reader),
+    readLoraVariant(reader),
   ])
   return { repository, variants: [...groups.flat(), ...listRefused(repository)] }
 }

@@ -8,7 +8,7 @@ import { readConfigArchitecture, readContextLength } from './facts/config-archit
 import { isObject } from './facts/config-object.ts'
 import type { ConfigObject } from './facts/config-object.ts'
 import { readWeightFormat } from './facts/formats.ts'
-import { adapterConfig } from './read-adapter.ts'
+import { loraConfig } from './read-lora.ts'
 import { catchInvalid, sumBytes, toRefusedVariant } from './repository-reader.ts'
 import type { RepositoryReader, RepositoryVariant } from './repository-reader.ts'
 
@@ -23,7 +23,7 @@ const usualLabels = 2
 /** Reads the safetensors in the top folder of a repository, which are one variant; none if it has none. */
 export async function readSafetensorsVariant(reader: RepositoryReader): Promise<RepositoryVariant[]> {
   const files = listWeightFiles(reader.repository.files)
-  if (files.length === 0 || isAdapter(reader)) return []
+  if (files.length === 0 || isLora(reader)) return []
   const refuse = (reason: string, format = 'pytorch', quantization = 'none') => [
     toRefusedVariant(format, quantization, sumBytes(files), reason),
   ]
@@ -53,7 +53,7 @@ export async function readSafetensorsVariant(reader: RepositoryReader): Promise<
       projector: null,
       seesImages: isObject(config.value['vision_config']),
       chatTemplate: await readChatTemplate(reader),
-      adapter: null,
+      lora: null,
       reason: null,
     },
   ]
@@ -66,9 +66,9 @@ function listWeightFiles(files: readonly HubFile[]): HubFile[] {
   return usual.length > 0 ? usual : found
 }
 
-/** Some owners add the configuration of the base model to an adapter. */
-function isAdapter(reader: RepositoryReader): boolean {
-  return reader.find(adapterConfig) !== undefined
+/** Some owners add the configuration of the base model to a LoRA. */
+function isLora(reader: RepositoryReader): boolean {
+  return reader.find(loraConfig) !== undefined
 }
 
 function explainMissingConfig(reader: RepositoryReader): string {

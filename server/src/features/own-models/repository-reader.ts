@@ -4,7 +4,7 @@ import type { ModelArchitecture, ModelType } from '../../ports/model-variant.ts'
 import { InvalidFileError } from './files/byte-cursor.ts'
 import type { ByteSource } from './files/byte-cursor.ts'
 import { parseJson } from './files/parse-json.ts'
-import type { AdapterContents } from './facts/adapter-facts.ts'
+import type { LoraContents } from './facts/lora-facts.ts'
 import { isObject } from './facts/config-object.ts'
 import type { ConfigObject } from './facts/config-object.ts'
 
@@ -29,8 +29,8 @@ export interface RepositoryVariant {
   /** True if the model sees images without one */
   seesImages: boolean
   chatTemplate: string | null
-  /** null for a model that is no adapter */
-  adapter: AdapterContents | null
+  /** null for a model that is no LoRA */
+  lora: LoraContents | null
   /** Why no engine can load the variant, as a clause; null if an engine may */
   reason: string | null
 }
@@ -100,7 +100,7 @@ export function toRefusedVariant(
     projector: null,
     seesImages: false,
     chatTemplate: null,
-    adapter: null,
+    lora: null,
     reason,
   }
 }

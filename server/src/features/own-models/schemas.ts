@@ -32,7 +32,7 @@ const inspected = {
   revision,
   upload_id: optionalField(uploadId).describe('An upload, instead of a repository'),
   base_model: optionalField(text({ min: 1, max: 128 })).describe(
-    'For an adapter, the name or id of the model in the catalog that it changes; by default the one that its files name',
+    'For a LoRA, the name or id of the model in the catalog that it changes; by default the one that its files name',
   ),
 }
 
@@ -144,7 +144,7 @@ export const inspectionBody = z
         target_modules: z.array(z.string()).describe('The matrices of the base model that it changes'),
       })
       .nullable()
-      .describe('What a low-rank adapter (LoRA) is; null for another model'),
+      .describe('What a LoRA (low-rank adapter) is; null for another model'),
     variants: z.array(inspectedVariantBody).describe('What the repository or file contains, largest first'),
   })
   .meta({ id: 'ModelInspection', description: 'What an import would give' })
@@ -175,19 +175,19 @@ export function toInspectionBody(
     context_tokens: loadable[0]?.contextTokens ?? null,
     tags: listTags(loadable),
     currency,
-    adapter: toAdapterBody(variants, base),
+    adapter: toLoraBody(variants, base),
     variants: variants.map(toVariantBody),
   }
 }
 
-function toAdapterBody(variants: readonly InspectedVariant[], base: Inspection['base']) {
-  const adapter = variants.find(({ variant }) => variant.adapter !== null)?.variant.adapter ?? null
+function toLoraBody(variants: readonly InspectedVariant[], base: Inspection['base']) {
+  const lora = variants.find(({ variant }) => variant.lora !== null)?.variant.lora ?? null
   return (
-    adapter && {
-      base_repository: adapter.baseRepository,
-      base_model: base?.adapter.baseModelName ?? null,
-      rank: adapter.rank,
-      target_modules: adapter.targetModules,
+    lora && {
+      base_repository: lora.baseRepository,
+      base_model: base?.lora.baseModelName ?? null,
+      rank: lora.rank,
+      target_modules: lora.targetModules,
     }
   )
 }
@@ -201,7 +201,7 @@ function toVariantBody({ variant, engine, obstacle, placement }: InspectedVarian
     quantizations: [variant.quantization],
     weight_bytes: variant.weightBytes,
     engine: obstacle === null ? (engine?.name ?? null) : null,
-    runs: variant.adapter === null ? selection !== null : obstacle === null,
+    runs: variant.lora === null ? selection !== null : obstacle === null,
     reason: obstacle === null ? refusal : `${obstacle}.`,
     instance_type: selection?.offer.instanceType ?? null,
     gpu_count: selection?.offer.gpuCount ?? null,

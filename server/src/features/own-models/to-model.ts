@@ -5,7 +5,7 @@ import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import { findEngine } from '../catalog/engine-choice.ts'
 import type { CatalogModel, CatalogVariant } from '../catalog/model.ts'
 import { ggufFormat } from './facts/formats.ts'
-import type { AdapterBase } from './find-base.ts'
+import type { LoraBase } from './find-base.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
 
 /** What most models without a stated context were trained with */
@@ -57,14 +57,14 @@ export function toRepositoryHead(
 
 /**
  * A catalog model of at least one variant, which an engine can load. `base` is null for a model that is no
- * adapter.
+ * LoRA.
  */
 export function toOwnModel(
   head: ModelHead,
   variants: readonly RepositoryVariant[],
   engines: readonly RuntimeEngine[],
   origin: VariantOrigin,
-  base: AdapterBase | null,
+  base: LoraBase | null,
 ): CatalogModel {
   const converted = variants.map((variant) => toModelVariant(head.modelName, variant, engines, origin))
   const [first] = variants
@@ -82,13 +82,10 @@ export function toOwnModel(
   }
 }
 
-/** What an adapter has from its base model. */
-function inherit({
-  model,
-  adapter,
-}: AdapterBase): Pick<CatalogModel, 'adapter' | 'family' | 'modelType' | 'tags'> {
+/** What a LoRA has from its base model. */
+function inherit({ model, lora }: LoraBase): Pick<CatalogModel, 'lora' | 'family' | 'modelType' | 'tags'> {
   const { family, modelType, tags } = model
-  return { adapter, family, modelType, tags: [...new Set([...tags, 'adapter'])] }
+  return { lora, family, modelType, tags: [...new Set([...tags, 'adapter'])] }
 }
 
 /** The deployable variant of what a repository or a file contains. */

@@ -1,4 +1,4 @@
-import type { ModelAdapter, ModelVariant } from '../../ports/model-variant.ts'
+import type { ModelLora, ModelVariant } from '../../ports/model-variant.ts'
 import type { ServingCapacity } from '../../ports/runtime-engine.ts'
 import type { Services } from '../../services.ts'
 import { findHourlyPrice } from '../metering/instance-prices.ts'
@@ -15,7 +15,7 @@ const defaultSharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSe
 const settings = { context: 'ENGINE_MAX_CONTEXT', sequences: 'ENGINE_MAX_SEQUENCES' }
 
 /**
- * Chooses the instance type for a variant with its adapters from the runtime's current offers and prices.
+ * Chooses the instance type for a variant with its LoRAs from the runtime's current offers and prices.
  * `refused` names instance types that lacked capacity. Throws if the runtime throws.
  */
 export async function chooseInstance(
@@ -23,7 +23,7 @@ export async function chooseInstance(
   variant: ModelVariant,
   minimums: CapacityMinimums,
   refused: readonly string[],
-  adapters: readonly ModelAdapter[],
+  adapters: readonly ModelLora[],
 ): Promise<SelectionResult> {
   const rules = { ...(await readRules(deps, minimums)), adapters }
   return selectInstance(variant, await listPricedOffers(deps), rules, refused)

@@ -1,6 +1,6 @@
 import { formatMemory } from '../../base/format-bytes.ts'
 import type { InstanceOffer, ModelAvailability } from '../../ports/model-runtime.ts'
-import type { ModelAdapter, ModelVariant } from '../../ports/model-variant.ts'
+import type { ModelLora, ModelVariant } from '../../ports/model-variant.ts'
 import type { RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
 import { findEngine, findEngineIncompatibility } from '../catalog/engine-choice.ts'
 import { nameFormat } from '../../base/format-names.ts'
@@ -29,8 +29,8 @@ export interface SelectionRules {
   /** The capacity of engines that share the memory of a host with others */
   shared: SharedCapacity
   minimums: CapacityMinimums
-  /** The adapters that the engine serves; omitted for none */
-  adapters?: readonly ModelAdapter[] | undefined
+  /** The LoRAs that the engine serves; omitted for none */
+  loras?: readonly ModelLora[] | undefined
   /** Why the runtime can't load a variant; omitted where it loads every variant of its formats */
   availability?: ModelAvailability | undefined
 }
@@ -119,9 +119,9 @@ export function sizeOffer(variant: ModelVariant, offer: InstanceOffer, rules: Se
 }
 
 /** The variant with its engine. A format that no engine loads is estimated like vLLM's. */
-export function toServedModel(variant: ModelVariant, { engines, adapters }: SelectionRules): ServedModel {
+export function toServedModel(variant: ModelVariant, { engines, loras }: SelectionRules): ServedModel {
   const engine = findEngine(variant, engines)
-  return { variant, engine: engine ?? { sizing: 'shared-cache', images: 'none', profile: '' }, adapters }
+  return { variant, engine: engine ?? { sizing: 'shared-cache', images: 'none', profile: '' }, loras }
 }
 
 /**

@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type {
-  ModelAdapter,
-  EngineProfiles,
-  ModelArchitecture,
-  ModelVariant,
-} from '../../ports/model-variant.ts'
-import type { AdapterServing, RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
+import type { ModelLora, EngineProfiles, ModelArchitecture, ModelVariant } from '../../ports/model-variant.ts'
+import type { LoraServing, RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
 import { engines, serve } from '../../../test/support/engines.ts'
 import { estimateMemory } from './memory-estimate.ts'
 import type { EngineHost } from './memory-estimate.ts'
@@ -218,7 +213,7 @@ test('a projector takes memory in llama.cpp; in vLLM it is part of the weights, 
 })
 
 describe('adapters', () => {
-  const adapter = (rank: number, weightBytes: number): ModelAdapter => ({
+  const lora = (rank: number, weightBytes: number): ModelLora => ({
     modelId: 'a',
     modelName: 'a',
     format: 'lora-peft',
@@ -226,21 +221,21 @@ describe('adapters', () => {
     weightBytes,
     weights: { kind: 'file', path: 'a' },
   })
-  const adapters = [adapter(8, 10 * MiB), adapter(12, 30 * MiB)]
-  const addedBy = (serving: AdapterServing, variant = llama, host: EngineHost = oneGpu) => {
-    const served = { variant, engine: { ...engines.vllm, adapters: serving } }
+  const loras = [lora(8, 10 * MiB), lora(12, 30 * MiB)]
+  const addedBy = (serving: LoraServing, variant = llama, host: EngineHost = oneGpu) => {
+    const served = { variant, engine: { ...engines.vllm, loras: serving } }
     const without = estimateMemory(served, capacity, host).totalBytes
-    return estimateMemory({ ...served, adapters }, capacity, host).totalBytes - without
+    return estimateMemory({ ...served, loras }, capacity, host).totalBytes - without
   }
 
   test('take what their files have', () => {
-    const files: AdapterServing = { format: 'lora-gguf', selectedBy: 'list' }
+    const files: LoraServing = { format: 'lora-gguf', selectedBy: 'list' }
     expect(addedBy(files)).toBe(40 * MiB)
     expect(addedBy(files, { ...llama, architecture: null })).toBe(40 * MiB)
   })
 
   test('take as much as the largest one at the next rank that the engine has room for', () => {
-    const places: AdapterServing = { format: 'lora-peft', selectedBy: 'name', ranks: [8, 16, 32] }
+    const places: LoraServing = { format: 'lora-peft', selectedBy: 'name', ranks: [8, 16, 32] }
     const place = (30 * MiB * 16) / 12
     expect(addedBy(places)).toBe(2 * place)
     expect(addedBy(places, llama, { gpuCount: 0 }), 'with the empty place').toBe(3 * place)

@@ -1,5 +1,5 @@
 import type { InstanceOffer } from '../../ports/model-runtime.ts'
-import type { ModelAdapter, ModelArchitecture, ModelVariant } from '../../ports/model-variant.ts'
+import type { ModelLora, ModelArchitecture, ModelVariant } from '../../ports/model-variant.ts'
 import type { RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
 
 /**
@@ -86,9 +86,9 @@ export interface MemoryEstimate {
 /** A variant and the engine that serves it. */
 export interface ServedModel {
   variant: ModelVariant
-  engine: Pick<RuntimeEngine, 'sizing' | 'images' | 'profile' | 'adapters'>
+  engine: Pick<RuntimeEngine, 'sizing' | 'images' | 'profile' | 'loras'>
   /** Omitted for none */
-  adapters?: readonly ModelAdapter[] | undefined
+  loras?: readonly ModelLora[] | undefined
 }
 
 /** Where an engine runs. */
@@ -101,14 +101,14 @@ export type EngineHost = Pick<InstanceOffer, 'gpuCount' | 'stateCacheBytes'>
  * 1.2 + 2 GiB.
  */
 export function estimateMemory(
-  { variant, engine, adapters = [] }: ServedModel,
+  { variant, engine, loras = [] }: ServedModel,
   capacity: ServingCapacity,
   { gpuCount, stateCacheBytes = 0 }: EngineHost,
 ): MemoryEstimate {
   const { architecture } = variant
   const weights = estimateWeightBytes(variant)
   if (architecture === null) {
-    return sum(weights, weights * 0.2, 2 * 2 ** 30 + estimateAdapters(engine, adapters, gpuCount))
+    return sum(weights, weights * 0.2, 2 * 2 ** 30 + estimateLoras(engine, loras, gpuCount))
   }
   const batch =
     variant.modelType === 'LLM'
@@ -123,30 +123,30 @@ export function estimateMemory(
     engine.images === 'projector' && variant.engines[engine.profile]?.projector !== undefined
   const projector = usesProjector ? projectorBytes : 0
   const cache = (hasSlots ? estimateSlots : estimateSharedCache)(architecture, capacity, gpuCount)
-  const besides = projector + estimateAdapters(engine, adapters, gpuCount)
+  const besides = projector + estimateLoras(engine, loras, gpuCount)
   return sum(weights, cache, weights * 0.05 + overhead + besides)
 }
 
 /**
- * Bytes of adapters. An engine with room for some ranks gives every adapter as much as that of the largest
+ * Bytes of LoRAs. An engine with room for some ranks gives every LoRA as much as that of the largest
  * rank, and on the host has one place more.
  */
-function estimateAdapters(
-  { adapters: serving }: ServedModel['engine'],
-  adapters: readonly ModelAdapter[],
+function estimateLoras(
+  { loras: serving }: ServedModel['engine'],
+  loras: readonly ModelLora[],
   gpuCount: number,
 ): number {
-  if (adapters.length === 0) return 0
-  const rank = toReservedRank(serving?.ranks ?? [], adapters)
-  const sizes = adapters.map((adapter) => adapter.weightBytes * Math.max(1, rank / adapter.rank))
+  if (loras.length === 0) return 0
+  const rank = toReservedRank(serving?.ranks ?? [], loras)
+  const sizes = loras.map((lora) => lora.weightBytes * Math.max(1, rank / lora.rank))
   return serving?.ranks === undefined
     ? sizes.reduce((total, size) => total + size, 0)
-    : (gpuCount > 0 ? adapters.length : adapters.length + 1) * Math.max(...sizes)
+    : (gpuCount > 0 ? loras.length : loras.length + 1) * Math.max(...sizes)
 }
 
-/** The least of an engine's ranks that all adapters fit in; 0 without one. */
-function toReservedRank(ranks: readonly number[], adapters: readonly ModelAdapter[]): number {
-  const largest = Math.max(0, ...adapters.map((adapter) => adapter.rank))
+/** The least of an engine's ranks that all LoRAs fit in; 0 without one. */
+function toReservedRank(ranks: readonly number[], loras: readonly ModelLora[]): number {
+  const largest = Math.max(0, ...loras.map((lora) => lora.rank))
   return ranks.find((rank) => rank >= largest) ?? 0
 }
 

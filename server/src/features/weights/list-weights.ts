@@ -1,6 +1,6 @@
 import type { ModelVariant } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
-import { listModelsAndAdapters } from '../catalog/find-variant.ts'
+import { listModelsAndLoras } from '../catalog/find-variant.ts'
 
 /** The cached weights of a variant. */
 export interface VariantWeights {
@@ -13,7 +13,7 @@ export interface VariantWeights {
 }
 
 /**
- * The cached weights of the models and adapters that an organization sees, the most recently used first; none
+ * The cached weights of the models and LoRAs that an organization sees, the most recently used first; none
  * on a runtime without a cache.
  */
 export async function listVariantWeights(
@@ -22,7 +22,7 @@ export async function listVariantWeights(
 ): Promise<VariantWeights[]> {
   const { weightCache } = deps.runtime
   if (weightCache === undefined) return []
-  const models = await listModelsAndAdapters(deps, organizationId)
+  const models = await listModelsAndLoras(deps, organizationId)
   // Weights in the operator's own files and uploaded ones are in no cache.
   const variants = models.flatMap(({ id, variants: each }) =>
     each

@@ -12,7 +12,7 @@ import { readDefaults } from '../placement/plan.ts'
 
 type Deps = Pick<Services, 'db' | 'runtime' | 'clock' | 'config' | 'log' | 'prices' | 'secretKey'>
 
-/** A model or an adapter of the installation, or one that an organization sees, and which of its variants. */
+/** A model or a LoRA of the installation, or one that an organization sees, and which of its variants. */
 export interface PrefetchRequest {
   modelName: string
   organizationId: number | null
@@ -51,10 +51,10 @@ async function chooseDownload(deps: Deps, model: CatalogModel, choice: VariantCh
     const names = model.variants.map(nameVariant).join(', ')
     throw refuse(`${model.modelName} has no such variant. It has ${names}.`)
   }
-  const isAdapter = model.adapter !== undefined
-  const chosen = isAdapter ? findVariant(model, choice)! : (await readDefaults(deps))(model, choice)
-  const isLoaded = deps.runtime.engines.some(({ formats, adapters }) =>
-    isAdapter ? adapters?.format === chosen.format : formats.includes(chosen.format),
+  const isLora = model.lora !== undefined
+  const chosen = isLora ? findVariant(model, choice)! : (await readDefaults(deps))(model, choice)
+  const isLoaded = deps.runtime.engines.some(({ formats, loras }) =>
+    isLora ? loras?.format === chosen.format : formats.includes(chosen.format),
   )
   if (!isLoaded) throw refuse(`No engine of this server loads ${nameVariant(chosen)}.`)
   return chosen

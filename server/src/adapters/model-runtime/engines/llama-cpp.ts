@@ -1,5 +1,5 @@
 import type { EngineSpec } from '../../../ports/model-runtime.ts'
-import type { AdapterServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
+import type { LoraServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { llamaCppArchitectures } from './architectures.ts'
 import { engineRoutes, ignoredFields } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
@@ -11,8 +11,8 @@ export interface LlamaServerLaunch {
   source: Record<string, string>
   /** The options that name the projector, such as `{ mmproj: '/path/mmproj.gguf' }`; null for none */
   projector: Record<string, string> | null
-  /** Paths of the adapters; none where the runtime serves none */
-  adapters?: readonly string[] | undefined
+  /** Paths of the LoRAs; none where the runtime serves none */
+  loras?: readonly string[] | undefined
   host: string
   port: number
   /** Layers on the GPU; 0 runs on the CPU */
@@ -29,15 +29,15 @@ export interface LlamaServerLaunch {
 }
 
 /**
- * Adapters of llama-server, where the runtime gives them to it. Requests with different ones are batched
+ * LoRAs of llama-server, where the runtime gives them to it. Requests with different ones are batched
  * apart.
  */
-export const llamaCppAdapters = {
+export const llamaCppLoras = {
   format: 'lora-gguf',
   selectedBy: 'list',
   // Build 11669 drops `lora` from messages.
   deafRoutes: ['messages'],
-} as const satisfies AdapterServing
+} as const satisfies LoraServing
 
 /** llama.cpp of unknown version. */
 export const llamaCpp = {
@@ -65,7 +65,7 @@ export const llamaCpp = {
 
 /** Builds the arguments of `llama-server`, for build b9128 and later. The key comes from `LLAMA_API_KEY`. */
 export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
-  const { spec, projector, adapters = [] } = launch
+  const { spec, projector, loras = [] } = launch
   const { modelType } = spec.variant
   const isChat = modelType === 'LLM'
   const { chatTemplate, options } = spec.variant.engines.llamaCpp ?? {}
@@ -74,7 +74,7 @@ export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
   return toArguments({
     ...launch.source,
     ...(projector ?? { 'no-mmproj': true }),
-    ...(adapters.length === 0 ? {} : { lora: adapters.join(','), 'lora-init-without-apply': true }),
+    ...(loras.length === 0 ? {} : { lora: loras.join(','), 'lora-init-without-apply': true }),
     // llama-server accepts every name.
     alias: spec.servedModelName,
     // llama.cpp divides the context among its slots.
@@ -90,8 +90,8 @@ export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
     pooling: modelType === 'rerank' ? 'rank' : undefined,
     'batch-size': batch,
     'ubatch-size': batch,
-    // Build 11669 gives a request the states that another adapter computed for the same prompt.
-    'cache-ram': adapters.length === 0 ? launch.promptCacheMebibytes : 0,
+    // Build 11669 gives a request the states that another LoRA computed for the same prompt.
+    'cache-ram': loras.length === 0 ? launch.promptCacheMebibytes : 0,
     jinja: isChat,
     'reasoning-format': isChat ? 'deepseek' : undefined,
     'chat-template': isChat ? chatTemplate : undefined,

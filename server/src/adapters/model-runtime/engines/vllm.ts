@@ -1,5 +1,5 @@
 import type { EngineSpec } from '../../../ports/model-runtime.ts'
-import type { AdapterServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
+import type { LoraServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { vllmArchitectures } from './architectures.ts'
 import { engineRoutes, ignoredFields } from './engine-routes.ts'
 import { listModelNames } from './model-names.ts'
@@ -12,8 +12,8 @@ export interface VllmLaunch {
   model: string
   /** Revision of the repository; undefined for a folder */
   revision?: string | undefined
-  /** Folders of the adapters of the spec, in its order; none where the runtime serves none */
-  adapters?: readonly string[] | undefined
+  /** Folders of the LoRAs of the spec, in its order; none where the runtime serves none */
+  loras?: readonly string[] | undefined
   host: string
   port: number
   /** GPUs of this node */
@@ -28,12 +28,12 @@ export interface VllmLaunch {
   node?: { count: number; rank: string; leaderAddress: string; isWorker: boolean } | undefined
 }
 
-/** Adapters of vLLM, where the runtime gives them to it. */
-export const vllmAdapters = {
+/** LoRAs of vLLM, where the runtime gives them to it. */
+export const vllmLoras = {
   format: 'lora-peft',
   selectedBy: 'name',
   ranks: [8, 16, 32, 64, 128, 256, 320, 512],
-} as const satisfies AdapterServing
+} as const satisfies LoraServing
 
 /** vLLM of unknown version. */
 export const vllm = {
@@ -98,7 +98,7 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
     'gpu-memory-utilization': launch.memoryShare,
     // Without a domain vLLM would allow all of them.
     'allowed-media-domains': launch.mediaDomains.length === 0 ? ['none.invalid'] : launch.mediaDomains,
-    ...toAdapterOptions(spec, launch.adapters ?? []),
+    ...toLoraOptions(spec, launch.loras ?? []),
     dtype: isOldGpu ? 'half' : undefined,
     quantization: quantizesOnLoad(spec, model) ? 'fp8' : undefined,
     ...ofType,
@@ -107,18 +107,18 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
   return [model, ...arguments_]
 }
 
-/** vLLM has room for all adapters in one batch. Requests name them by their ids. */
-function toAdapterOptions({ adapters = [], gpuCount }: EngineSpec, folders: readonly string[]) {
+/** vLLM has room for all LoRAs in one batch. Requests name them by their ids. */
+function toLoraOptions({ loras = [], gpuCount }: EngineSpec, folders: readonly string[]) {
   if (folders.length === 0) return {}
-  // On the CPU, 0.32.0 takes the adapter in the last place for a request without one in a batch with others:
+  // On the CPU, 0.32.0 takes the LoRA in the last place for a request without one in a batch with others:
   // that place stays empty.
   const places = gpuCount > 0 ? folders.length : folders.length + 1
-  const largest = Math.max(...adapters.map(({ rank }) => rank))
+  const largest = Math.max(...loras.map(({ rank }) => rank))
   return {
     'enable-lora': true,
     'max-loras': places,
-    'max-lora-rank': vllmAdapters.ranks.find((rank) => rank >= largest),
-    'lora-modules': adapters.map(({ modelId }, index) => `${modelId}=${folders[index]}`),
+    'max-lora-rank': vllmLoras.ranks.find((rank) => rank >= largest),
+    'lora-modules': loras.map(({ modelId }, index) => `${modelId}=${folders[index]}`),
   }
 }
 

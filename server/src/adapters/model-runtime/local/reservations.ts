@@ -72,7 +72,7 @@ export function createReservations(
       startedAt: new Date(),
       memoryBytes: spec.memoryBytes,
       gpus: allocation.gpus,
-      weights: [spec.variant, ...(spec.adapters ?? [])].flatMap((each) => listWeightPaths(each, settings)),
+      weights: [spec.variant, ...(spec.loras ?? [])].flatMap((each) => listWeightPaths(each, settings)),
     }
     const folder = folders.of(spec.engineId)
     await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -169,20 +169,20 @@ async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<En
   return after.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : after
 }
 
-/** The weights of an engine and its adapters; null while they are downloaded, one after the other. */
+/** The weights of an engine and its LoRAs; null while they are downloaded, one after the other. */
 async function ensureWeights(
   { settings, weights }: LocalContext,
-  { engineId, variant, hubToken, adapters = [] }: EngineSpec,
+  { engineId, variant, hubToken, loras = [] }: EngineSpec,
 ): Promise<LocalWeights | null> {
   const model = await weights.ensure(engineId, variant, hubToken)
   if (model === null) return null
   const paths: string[] = []
-  for (const adapter of adapters) {
-    const path = await weights.ensure(engineId, adapter, adapter.hubToken)
+  for (const lora of loras) {
+    const path = await weights.ensure(engineId, lora, lora.hubToken)
     if (path === null) return null
-    paths.push(adapter.format === 'lora-peft' ? dirname(path) : path)
+    paths.push(lora.format === 'lora-peft' ? dirname(path) : path)
   }
-  return { model, projector: locateProjector(variant, settings), adapters: paths }
+  return { model, projector: locateProjector(variant, settings), loras: paths }
 }
 
 async function buildStart(

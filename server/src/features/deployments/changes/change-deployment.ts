@@ -7,8 +7,8 @@ import type { Services } from '../../../services.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
-import type { ModelAdapter } from '../../../ports/model-variant.ts'
-import { chooseAdapters } from './choose-adapters.ts'
+import type { ModelLora } from '../../../ports/model-variant.ts'
+import { chooseLoras } from './choose-loras.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
 import { queryRuntime } from '../../placement/query-runtime.ts'
 import { listLiveInstances } from '../state/instance-store.ts'
@@ -47,7 +47,7 @@ export async function changeDeployment(
     const { status } = deployment
     requireActive(deployment)
     const adapters =
-      wishes.adapters === undefined ? undefined : await chooseAdapters(deps, deployment, wishes.adapters)
+      wishes.adapters === undefined ? undefined : await chooseLoras(deps, deployment, wishes.adapters)
     const change = toChange(deployment, { ...wishes, adapters })
     if (change === null) return deployment
     const { columns, asksForMore } = change
@@ -92,7 +92,7 @@ type ChangedColumns = Partial<
  */
 function toChange(
   deployment: Deployment,
-  wishes: Omit<DeploymentWishes, 'adapters'> & { adapters: ModelAdapter[] | undefined },
+  wishes: Omit<DeploymentWishes, 'adapters'> & { adapters: ModelLora[] | undefined },
 ) {
   const minimums = changeMinimums(minimumsOf(deployment), wishes)
   const {
@@ -100,7 +100,7 @@ function toChange(
     alias = deployment.alias,
     adapters = deployment.adapters,
   } = wishes
-  const setsAdapters = listNames(adapters) !== listNames(deployment.adapters)
+  const setsLoras = listNames(adapters) !== listNames(deployment.adapters)
   const policy = changePolicy(deployment, wishes.policy ?? {})
   const changes = [
     minimums !== null && {
@@ -115,12 +115,12 @@ function toChange(
       message: describeSharing(sharedWith),
     },
     alias !== deployment.alias && { columns: { alias }, message: describeAlias(alias) },
-    setsAdapters && { columns: { adapters }, message: describeAdapters(adapters) },
+    setsLoras && { columns: { adapters }, message: describeLoras(adapters) },
     policy !== null && { columns: policy, message: describePolicy({ ...deployment, ...policy }) },
   ].filter((change) => change !== false)
   if (changes.length === 0) return null
   return {
-    asksForMore: minimums !== null || setsAdapters,
+    asksForMore: minimums !== null || setsLoras,
     columns: Object.assign({}, ...changes.map(({ columns }) => columns)) as ChangedColumns,
     event: {
       stage: minimums === null ? null : 'instance_selection',
@@ -139,14 +139,14 @@ function changeMinimums(
   return isSame ? null : { contextTokens, parallelSequences }
 }
 
-function listNames(adapters: readonly ModelAdapter[]): string {
+function listNames(adapters: readonly ModelLora[]): string {
   return adapters.map(({ modelName }) => modelName).join(', ')
 }
 
-function describeAdapters(adapters: readonly ModelAdapter[]): string {
+function describeLoras(adapters: readonly ModelLora[]): string {
   return adapters.length === 0
-    ? 'The deployment serves no adapters anymore.'
-    : `The deployment is to serve the adapters ${listNames(adapters)}.`
+    ? 'The deployment serves no LoRAs anymore.'
+    : `The deployment is to serve the LoRAs ${listNames(adapters)}.`
 }
 
 function describeSharing(sharedWith: SharedWith | null): string {

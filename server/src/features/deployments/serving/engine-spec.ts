@@ -39,9 +39,9 @@ export async function readEngineSpec(
   }
   const variant = parseStoredVariant(deployment)
   const tokenOf = (weights: WeightSource) => findWeightToken(deps, deployment.organization_id, weights)
-  const adapters = instance.adapters.map(async (adapter) => ({
-    ...adapter,
-    hubToken: await tokenOf(adapter.weights),
+  const loras = instance.adapters.map(async (lora) => ({
+    ...lora,
+    hubToken: await tokenOf(lora.weights),
   }))
   const { inference_model_uid: modelUid } = deployment
   const ownName = deps.runtime.nameModel?.({ engineId: instance.id, modelUid })
@@ -55,7 +55,7 @@ export async function readEngineSpec(
     variant,
     hubToken: await tokenOf(variant.weights),
     ...(variant.weights.kind === 'upload' ? { fileKey: deriveFileKey(deps.secretKey, deployment.id) } : {}),
-    adapters: await Promise.all(adapters),
+    loras: await Promise.all(loras),
     instanceType: instance_type,
     gpuCount: gpu_count,
     memoryBytes: memory_bytes,

@@ -1,5 +1,5 @@
 import type { Database } from '../../../database/tables.ts'
-import type { ModelAdapter, ModelType } from '../../../ports/model-variant.ts'
+import type { ModelLora, ModelType } from '../../../ports/model-variant.ts'
 import type { Services } from '../../../services.ts'
 import type { Person, Viewer } from '../../../base/viewer.ts'
 import { findCatalogName } from '../../catalog/find-variant.ts'
@@ -7,7 +7,7 @@ import { parseStoredVariant } from '../../catalog/stored-model.ts'
 import { listShownInstances } from '../state/instance-store.ts'
 import type { Instance } from '../state/instance-store.ts'
 import type { DeploymentStatus } from '../state/lifecycle.ts'
-import { hasAdapter } from '../state/resize.ts'
+import { hasLora } from '../state/resize.ts'
 import { judgeAccess } from '../state/judge-access.ts'
 import type { DeploymentOwnership } from '../state/judge-access.ts'
 import { toAccessError, toOwnership } from '../state/access-deployment.ts'
@@ -17,10 +17,10 @@ import type { Deployment, ServingScope } from '../state/store.ts'
 /** The facts about a deployment that routing a request needs. */
 export interface ServingDeployment extends DeploymentOwnership {
   deploymentId: string
-  /** The model that answers: that of the deployment, or the adapter that the request names */
+  /** The model that answers: that of the deployment, or the LoRA that the request names */
   modelName: string
-  /** Id of the adapter that the request names; null for none */
-  adapterId: string | null
+  /** Id of the LoRA that the request names; null for none */
+  loraId: string | null
   /** The model of the deployment */
   baseModelName: string
   /** A further name for requests; null for none */
@@ -39,7 +39,7 @@ export interface ServingDeployment extends DeploymentOwnership {
    * is chosen
    */
   contextTokens: number | null
-  /** Those whose engine is ready and has the adapter, oldest first */
+  /** Those whose engine is ready and has the LoRA, oldest first */
   instances: readonly ServingInstance[]
 }
 
@@ -54,15 +54,15 @@ export interface ServingInstance {
   contextTokens: number | null
   /** Requests that the engine processes at the same time; null if it is unknown */
   parallelSequences: number | null
-  /** Ids of the adapters of the engine, in its order */
-  engineAdapters: readonly string[]
+  /** Ids of the LoRAs of the engine, in its order */
+  engineLoras: readonly string[]
 }
 
 /**
  * Resolves the `model` of a request among the viewer's deployments that aren't terminating, then among those
  * that others share with the viewer's current organization: the one with this id or `inference_model_uid`,
- * otherwise all with this alias, otherwise all with this model name or an adapter of this name, newest first,
- * otherwise for `base:adapter` those that `base` names and that have the adapter. A name that none has may be
+ * otherwise all with this alias, otherwise all with this model name or a LoRA of this name, newest first,
+ * otherwise for `base:adapter` those that `base` names and that have the LoRA. A name that none has may be
  * another spelling of one in the catalog, or the catalog's id.
  */
 export async function resolveDeployments(
@@ -77,7 +77,7 @@ export async function resolveDeployments(
     const named = await resolveName(db, scope, name)
     if (named.length > 0) return named
     if (colon > 0) {
-      const adapted = await resolveAdapter(db, scope, name.slice(0, colon), name.slice(colon + 1))
+      const adapted = await resolveLora(db, scope, name.slice(0, colon), name.slice(colon + 1))
       if (adapted.length > 0) return adapted
     }
     const modelName = await catalogName()
@@ -92,21 +92,21 @@ async function resolveName(db: Database, scope: ServingScope, name: string): Pro
   const rows = await selectNamed(db, scope, name)
   return toServing(
     db,
-    rows.map((row) => ({ row, adapter: isNamedItself(row, name) ? null : findAdapter(row, name) })),
+    rows.map((row) => ({ row, lora: isNamedItself(row, name) ? null : findLora(row, name) })),
   )
 }
 
-/** The deployments that `base` names with one of their adapters. */
-async function resolveAdapter(
+/** The deployments that `base` names with one of their LoRAs. */
+async function resolveLora(
   db: Database,
   scope: ServingScope,
   base: string,
-  adapterName: string,
+  loraName: string,
 ): Promise<ServingDeployment[]> {
   const rows = await selectNamed(db, scope, base)
   const adapted = rows.flatMap((row) => {
-    const adapter = isNamedItself(row, base) ? findAdapter(row, adapterName) : null
-    return adapter === null ? [] : [{ row, adapter }]
+    const lora = isNamedItself(row, base) ? findLora(row, loraName) : null
+    return lora === null ? [] : [{ row, lora }]
   })
   return toServing(db, adapted)
 }
@@ -120,12 +120,12 @@ async function selectNamed(db: Database, scope: ServingScope, name: string): Pro
   return aliased.length > 0 ? aliased : rows
 }
 
-/** False if only an adapter of the deployment has the name. */
+/** False if only a LoRA of the deployment has the name. */
 function isNamedItself(row: Deployment, name: string): boolean {
   return [row.id, row.inference_model_uid, row.alias, row.model_name].includes(name)
 }
 
-function findAdapter({ adapters }: Deployment, name: string): ModelAdapter | null {
+function findLora({ adapters }: Deployment, name: string): ModelLora | null {
   return adapters.find(({ modelName }) => modelName === name) ?? null
 }
 
@@ -158,7 +158,7 @@ export function requireCallable<Each extends DeploymentOwnership>(
 
 /**
  * The running and sleeping deployments that the viewer may call now, newest first: their own, and those that
- * others share. A deployment is followed by the same one with each of its adapters.
+ * others share. A deployment is followed by the same one with each of its LoRAs.
  */
 export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,
@@ -169,7 +169,7 @@ export async function listServingDeployments(
       const rows = await listCallableDeployments(db, scope)
       const serving = await toServing(
         db,
-        rows.flatMap((row) => [null, ...row.adapters].map((adapter) => ({ row, adapter }))),
+        rows.flatMap((row) => [null, ...row.adapters].map((lora) => ({ row, lora }))),
       )
       return serving.filter((deployment) => judgeAccess({ act: 'call', person: viewer, deployment }) === null)
     }),
@@ -194,8 +194,8 @@ export async function findLostEngines(
 
 interface NamedDeployment {
   row: Deployment
-  /** The adapter that the request names; null for none */
-  adapter: ModelAdapter | null
+  /** The LoRA that the request names; null for none */
+  lora: ModelLora | null
 }
 
 async function toServing(db: Database, named: readonly NamedDeployment[]): Promise<ServingDeployment[]> {
@@ -203,14 +203,14 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
     db,
     named.map(({ row }) => row.id),
   )
-  return named.map(({ row, adapter }) => {
+  return named.map(({ row, lora }) => {
     const { modelType, format } = parseStoredVariant(row)
     const shown = instances.get(row.id) ?? []
     return {
       deploymentId: row.id,
       ...toOwnership(row),
-      modelName: adapter?.modelName ?? row.model_name,
-      adapterId: adapter?.modelId ?? null,
+      modelName: lora?.modelName ?? row.model_name,
+      loraId: lora?.modelId ?? null,
       baseModelName: row.model_name,
       alias: row.alias,
       modelType,
@@ -222,7 +222,7 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
       createdAt: row.created_at,
       contextTokens: shown[0]?.context_tokens ?? null,
       instances: shown
-        .filter((instance) => adapter === null || hasAdapter(instance, adapter.modelId))
+        .filter((instance) => lora === null || hasLora(instance, lora.modelId))
         .flatMap(toServingInstance),
     }
   })
@@ -238,6 +238,6 @@ function toServingInstance(instance: Instance): ServingInstance[] {
   const { id, status, engine_url: engineUrl, served_model_name: servedModelName } = instance
   if (status !== 'running' || engineUrl === null) return []
   const { context_tokens: contextTokens, parallel_sequences: parallelSequences } = instance
-  const engineAdapters = instance.adapters.map(({ modelId }) => modelId)
-  return [{ instanceId: id, engineUrl, servedModelName, contextTokens, parallelSequences, engineAdapters }]
+  const engineLoras = instance.adapters.map(({ modelId }) => modelId)
+  return [{ instanceId: id, engineUrl, servedModelName, contextTokens, parallelSequences, engineLoras }]
 }

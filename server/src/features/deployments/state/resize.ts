@@ -26,7 +26,7 @@ export function chooseHardware(
   return chooseInstance(deps, parseStoredVariant(deployment), minimumsOf(deployment), refused, adapters)
 }
 
-/** True if an instance has less than the owner asks for: a smaller capacity, or fewer adapters. */
+/** True if an instance has less than the owner asks for: a smaller capacity, or fewer LoRAs. */
 export function needsResize(
   deployment: Wishes,
   instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,
@@ -35,12 +35,12 @@ export function needsResize(
   return (
     (contextTokens ?? 0) > (instance.context_tokens ?? Infinity) ||
     (parallelSequences ?? 0) > (instance.parallel_sequences ?? Infinity) ||
-    deployment.adapters.some(({ modelId }) => !hasAdapter(instance, modelId))
+    deployment.adapters.some(({ modelId }) => !hasLora(instance, modelId))
   )
 }
 
 /**
- * True if an engine that starts again must be another one: it has less than the owner asks for, or adapters
+ * True if an engine that starts again must be another one: it has less than the owner asks for, or LoRAs
  * that were removed.
  */
 export function needsOtherEngine(
@@ -50,7 +50,7 @@ export function needsOtherEngine(
   return needsResize(deployment, instance) || instance.adapters.length > deployment.adapters.length
 }
 
-/** True if the engine of an instance has an adapter. */
-export function hasAdapter({ adapters }: Pick<Instance, 'adapters'>, modelId: string): boolean {
-  return adapters.some((adapter) => adapter.modelId === modelId)
+/** True if the engine of an instance has a LoRA. */
+export function hasLora({ adapters }: Pick<Instance, 'adapters'>, modelId: string): boolean {
+  return adapters.some((lora) => lora.modelId === modelId)
 }

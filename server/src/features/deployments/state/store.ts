@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Insertable, Selectable } from 'kysely'
 import { notify } from '../../../database/notifications.ts'
 import type { Database } from '../../../database/tables.ts'
-import { servesAdapter } from '../../own-models/serves-adapter.ts'
+import { servesLora } from '../../own-models/serves-lora.ts'
 import { insertInstance, makeInstance } from './instance-store.ts'
 import type { DeploymentEventsTable, DeploymentsTable } from './tables.ts'
 
@@ -167,7 +167,7 @@ function selectServing(db: Database, scope: ServingScope) {
 }
 
 /**
- * Deployments whose id, engine uid, alias or model name is `name`, or that serve an adapter of this name,
+ * Deployments whose id, engine uid, alias or model name is `name`, or that serve a LoRA of this name,
  * newest first, without those that are terminating.
  */
 export function listDeploymentsByName(
@@ -183,7 +183,7 @@ export function listDeploymentsByName(
         where('inference_model_uid', '=', name),
         where('alias', '=', name),
         where('model_name', '=', name),
-        servesAdapter(name),
+        servesLora(name),
       ]),
     )
     .orderBy('created_at', 'desc')

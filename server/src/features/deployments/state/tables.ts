@@ -1,7 +1,7 @@
 import type { ColumnType, Generated, GeneratedAlways, JSONColumnType } from 'kysely'
 import type { ErrorCode } from '../../../base/error-codes.ts'
 import type { FailureCode, FailureStage } from '../../../ports/engine-failures.ts'
-import type { ModelAdapter, ModelType } from '../../../ports/model-variant.ts'
+import type { ModelLora, ModelType } from '../../../ports/model-variant.ts'
 import type { InstanceStatus } from './instance-lifecycle.ts'
 import type { EventTransition } from './event-transition.ts'
 import type { DeploymentStatus, WaitingState, WantedState } from './lifecycle.ts'
@@ -55,7 +55,7 @@ export interface DeploymentsTable {
   /** A member of `variant` */
   model_type: GeneratedAlways<ModelType>
   variant_reason: string | null
-  adapters: ColumnType<ModelAdapter[], string | undefined, string>
+  adapters: ColumnType<ModelLora[], string | undefined, string>
   wanted: Generated<WantedState>
   status: DeploymentStatus
   waiting_for: WaitingState | null
@@ -102,7 +102,7 @@ export interface InstancesTable {
   memory_bytes: number | null
   context_tokens: number | null
   parallel_sequences: number | null
-  adapters: ColumnType<ModelAdapter[], string | undefined, string>
+  adapters: ColumnType<ModelLora[], string | undefined, string>
   served_model_name: string
   region: string | null
   cluster_id: string | null

@@ -32,7 +32,7 @@ export interface InferenceRequest {
 }
 
 /**
- * Members that no caller of a shared engine, or of one with adapters, may set, because they change the engine
+ * Members that no caller of a shared engine, or of one with LoRAs, may set, because they change the engine
  * for others and the answer
  */
 const refusedFields = ['lora']

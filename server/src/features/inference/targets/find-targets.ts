@@ -35,10 +35,10 @@ export async function findTargets(
     const message = `The deployment of ${newest.modelName} has failed: ${newest.failureReason}`
     throw new ApplicationError('deployment_failed', message)
   }
-  const { modelName, baseModelName, status, adapterId } = newest
+  const { modelName, baseModelName, status, loraId } = newest
   const message =
-    adapterId !== null && status === 'running'
-      ? `The deployment of ${baseModelName} does not have the adapter ${modelName} yet. Retry in a few seconds.`
+    loraId !== null && status === 'running'
+      ? `The deployment of ${baseModelName} does not have the LoRA ${modelName} yet. Retry in a few seconds.`
       : `The deployment of ${modelName} is ${status} and not ready for requests. Retry in a few seconds.`
   throw new ApplicationError('deployment_not_ready', message, retryAfterSeconds)
 }

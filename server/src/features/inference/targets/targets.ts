@@ -6,7 +6,7 @@ import type { Viewer } from '../../../base/viewer.ts'
 import { deriveCacheSalt, deriveEngineKey } from '../../deployments/serving/engine-spec.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import type {
-  AdapterServing,
+  LoraServing,
   EngineRoute,
   MeaningfulField,
   RuntimeEngine,
@@ -33,7 +33,7 @@ export interface EngineTarget
   ignoredFields: ReadonlySet<MeaningfulField>
   /** For requests to an engine that salts its cache; null for others */
   cacheSalt: string | null
-  /** The member `lora` of requests; null if the engine has no adapters, or selects them by name */
+  /** The member `lora` of requests; null if the engine has no LoRAs, or selects them by name */
   lora: string | null
 }
 
@@ -116,7 +116,7 @@ async function toTarget(
   const { engineUrl, deploymentId, instanceId: engineId, modelUid } = instance
   const { origin, pathname } = new URL(engineUrl)
   const engine = findEngine(runtime, instance)
-  const selected = selectAdapter(engine?.adapters, instance)
+  const selected = selectLora(engine?.loras, instance)
   return {
     ...instance,
     servedModelName: selected.name ?? runtime.nameModel?.({ engineId, modelUid }) ?? instance.servedModelName,
@@ -138,25 +138,25 @@ async function toTarget(
   }
 }
 
-/** How a request to an engine selects an adapter, or none. */
-function selectAdapter(
-  serving: AdapterServing | undefined,
-  { adapterId, engineAdapters }: Pick<ServingDeployment, 'adapterId'> & ServingInstance,
+/** How a request to an engine selects a LoRA, or none. */
+function selectLora(
+  serving: LoraServing | undefined,
+  { loraId, engineLoras }: Pick<ServingDeployment, 'loraId'> & ServingInstance,
 ): { name: string | null; lora: string | null } {
-  if (engineAdapters.length === 0 || serving === undefined) return { name: null, lora: null }
-  if (serving.selectedBy === 'name') return { name: adapterId, lora: null }
+  if (engineLoras.length === 0 || serving === undefined) return { name: null, lora: null }
+  if (serving.selectedBy === 'name') return { name: loraId, lora: null }
   // Without a scale for each, the engine would apply all of them.
-  const scales = engineAdapters.map((each, id) => ({ id, scale: each === adapterId ? 1 : 0 }))
+  const scales = engineLoras.map((each, id) => ({ id, scale: each === loraId ? 1 : 0 }))
   return { name: null, lora: JSON.stringify(scales) }
 }
 
-/** The routes of an engine, without those on which a request can't say which of its adapters it wants. */
+/** The routes of an engine, without those on which a request can't say which of its LoRAs it wants. */
 function listRoutes(
   engine: RuntimeEngine,
-  { engineAdapters }: Pick<ServingInstance, 'engineAdapters'>,
+  { engineLoras }: Pick<ServingInstance, 'engineLoras'>,
 ): ReadonlySet<EngineRoute> {
   const routes = listEngineRoutes(engine)
-  const deaf = engineAdapters.length === 0 ? undefined : engine.adapters?.deafRoutes
+  const deaf = engineLoras.length === 0 ? undefined : engine.loras?.deafRoutes
   return deaf === undefined ? routes : new Set([...routes].filter((route) => !deaf.includes(route)))
 }
 

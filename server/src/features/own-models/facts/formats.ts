@@ -5,7 +5,7 @@ import { isObject, readText } from './config-object.ts'
 import type { ConfigObject } from './config-object.ts'
 
 export const ggufFormat = 'ggufv2'
-export const ggufAdapterFormat = 'lora-gguf'
+export const ggufLoraFormat = 'lora-gguf'
 
 /** The format of safetensors with its quantization, or why no engine loads it. */
 export type WeightFormat =

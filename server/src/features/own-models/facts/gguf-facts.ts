@@ -2,8 +2,8 @@
 
 import type { ModelArchitecture, ModelType } from '../../../ports/model-variant.ts'
 import type { GgufHeader, GgufValue } from '../files/gguf-header.ts'
-import { toBaseRepository } from './adapter-facts.ts'
-import type { AdapterContents } from './adapter-facts.ts'
+import { toBaseRepository } from './lora-facts.ts'
+import type { LoraContents } from './lora-facts.ts'
 
 export interface GgufFacts {
   /** The architecture's name, such as `qwen3`; null if the header has none */
@@ -12,8 +12,8 @@ export interface GgufFacts {
   modelType: ModelType
   chatTemplate: string | null
   architecture: ModelArchitecture | null
-  /** null for a model that is no adapter */
-  adapter: AdapterContents | null
+  /** null for a model that is no LoRA */
+  lora: LoraContents | null
 }
 
 const rankPooling = 4
@@ -43,7 +43,7 @@ export function readGgufFacts({ values, lengths, matrices }: GgufHeader, paramet
     modelType: pooling === rankPooling ? 'rerank' : isPooled ? 'embedding' : 'LLM',
     chatTemplate: text(values.get('tokenizer.chat_template')),
     architecture: readArchitecture(name ?? '', of, parameters, lengths.get('tokenizer.ggml.tokens') ?? null),
-    adapter: matrices?.toContents(toBaseRepository(values.get('general.base_model.0.repo_url'))) ?? null,
+    lora: matrices?.toContents(toBaseRepository(values.get('general.base_model.0.repo_url'))) ?? null,
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { ByteCursor, InvalidFileError } from './byte-cursor.ts'
 import type { ByteSource } from './byte-cursor.ts'
-import { AdapterMatrices } from '../facts/adapter-facts.ts'
+import { LoraMatrices } from '../facts/lora-facts.ts'
 
 export type GgufValue = number | boolean | string | readonly number[]
 
@@ -13,8 +13,8 @@ export interface GgufHeader {
   lengths: ReadonlyMap<string, number>
   /** Number of weights in the tensors of this file */
   parameters: number
-  /** The matrices of an adapter; null for another file */
-  matrices: AdapterMatrices | null
+  /** The matrices of a LoRA; null for another file */
+  matrices: LoraMatrices | null
 }
 
 const magic = 0x46554747
@@ -47,7 +47,7 @@ export async function readGgufHeader(source: ByteSource): Promise<GgufHeader> {
   const values = new Map<string, GgufValue>()
   const lengths = new Map<string, number>()
   for (let index = 0; index < entries; index++) await readEntry(cursor, values, lengths)
-  const matrices = values.get('general.type') === 'adapter' ? new AdapterMatrices() : null
+  const matrices = values.get('general.type') === 'adapter' ? new LoraMatrices() : null
   return { values, lengths, parameters: await readTensors(cursor, tensors, matrices), matrices }
 }
 
@@ -131,11 +131,11 @@ function takeScalar(cursor: ByteCursor, type: number): number | boolean {
   return cursor.takeInteger(bytesOf(type), isSigned)
 }
 
-/** Counts the weights of the tensors, and notes the matrices of an adapter. */
+/** Counts the weights of the tensors, and notes the matrices of a LoRA. */
 async function readTensors(
   cursor: ByteCursor,
   tensors: number,
-  matrices: AdapterMatrices | null,
+  matrices: LoraMatrices | null,
 ): Promise<number> {
   let parameters = 0
   for (let index = 0; index < tensors; index++) {

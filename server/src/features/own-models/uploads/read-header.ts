@@ -3,7 +3,7 @@ import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { InvalidFileError, TruncatedFileError } from '../files/byte-cursor.ts'
 import { readGgufHeader } from '../files/gguf-header.ts'
 import type { GgufHeader } from '../files/gguf-header.ts'
-import { ggufAdapterFormat, ggufFormat } from '../facts/formats.ts'
+import { ggufLoraFormat, ggufFormat } from '../facts/formats.ts'
 import { readGgufFacts } from '../facts/gguf-facts.ts'
 import { nameQuantization } from '../facts/gguf-variants.ts'
 import { findObstacle, findServingEngine } from '../inspect.ts'
@@ -54,7 +54,7 @@ function toVariant(header: GgufHeader, { fileName, bytes }: ArrivingFile): Repos
   const facts = readGgufFacts(header, parameters)
   const isPart = Number(values.get('split.count') ?? 1) > 1
   return {
-    format: facts.adapter === null ? ggufFormat : ggufAdapterFormat,
+    format: facts.lora === null ? ggufFormat : ggufLoraFormat,
     quantization: nameQuantization(fileName),
     modelType: facts.modelType,
     weightBytes: bytes,
@@ -67,7 +67,7 @@ function toVariant(header: GgufHeader, { fileName, bytes }: ArrivingFile): Repos
     projector: null,
     seesImages: false,
     chatTemplate: facts.chatTemplate,
-    adapter: facts.adapter,
+    lora: facts.lora,
     reason: isPart
       ? 'The file is one part of a model. Merge the parts with llama-gguf-split --merge, then upload the result'
       : null,

@@ -29,7 +29,7 @@ interface CompleteUpload {
 interface UploadRequest {
   uploadId: string
   modelName: string | undefined
-  /** Name or id of the base model of an adapter; undefined for the one that the file names */
+  /** Name or id of the base model of a LoRA; undefined for the one that the file names */
   baseModel: string | undefined
 }
 

@@ -6,7 +6,7 @@ import type { Client } from '../../../support/client.ts'
 import { startHubServer } from '../../../support/hub/hub-server.ts'
 import type { HubServer } from '../../../support/hub/hub-server.ts'
 import { makeRepositories } from '../../../support/hub/test-repositories.ts'
-import { llamaCppAdapters } from '../../../../src/adapters/model-runtime/engines/llama-cpp.ts'
+import { llamaCppLoras } from '../../../../src/adapters/model-runtime/engines/llama-cpp.ts'
 import { engines } from '../../../support/engines.ts'
 import { makeAdapterRepositories } from '../../../support/hub/adapter-repositories.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
@@ -26,7 +26,7 @@ let server: TestServer
 let client: Client
 beforeAll(async () => {
   hub = await startHubServer({ ...makeRepositories(), ...makeAdapterRepositories() })
-  /** Has the quantizations Q8_0 of every repository, and the adapters, in two files. */
+  /** Has the quantizations Q8_0 of every repository, and the LoRAs, in two files. */
   const findFiles = ({ format, quantization, weights }: ModelVariant) =>
     (quantization === 'Q8_0' || format === 'lora-gguf') && weights.kind === 'huggingface'
       ? [file('one', 20, false), file('two', 10, weights.repo.startsWith('acme/'))]
@@ -41,7 +41,7 @@ beforeAll(async () => {
   server = await startTestServer({
     runtime: {
       ...createScriptedRuntime(),
-      engines: [{ ...engines.llamaCpp, adapters: llamaCppAdapters }],
+      engines: [{ ...engines.llamaCpp, loras: llamaCppLoras }],
       weightCache,
     },
     worker: false,
@@ -75,7 +75,7 @@ test('GET /api/v1/weights: size and last use of the cached weights of the models
   expect(names).not.toContain('berth-tiny')
 })
 
-test('GET /api/v1/weights: adapters too', async () => {
+test('GET /api/v1/weights: LoRAs too', async () => {
   const huggingface = 'acme/Tiny-LoRA-GGUF'
   const adapter = await client.post('/api/v1/deployable-models', { huggingface, base_model: 'berth-tiny' })
   expect(adapter.status, JSON.stringify(adapter.body)).toBe(201)

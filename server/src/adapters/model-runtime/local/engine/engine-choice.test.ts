@@ -36,7 +36,7 @@ const spec: EngineSpec = {
   contextTokens: 1024,
   parallelSequences: 2,
 }
-const weights = { model: '/m.gguf', projector: null, adapters: [] }
+const weights = { model: '/m.gguf', projector: null, loras: [] }
 const host = { gpus: null, gpuModel: null, computeCapability: null }
 
 test.each([

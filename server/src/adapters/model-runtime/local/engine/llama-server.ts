@@ -3,7 +3,7 @@ import { totalmem } from 'node:os'
 import { promisify } from 'node:util'
 import getPort from 'get-port'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
-import { buildLlamaServerArguments, llamaCpp, llamaCppAdapters } from '../../engines/llama-cpp.ts'
+import { buildLlamaServerArguments, llamaCpp, llamaCppLoras } from '../../engines/llama-cpp.ts'
 import { defaultExpectedEngines, defaultStateCacheBytes } from '../settings.ts'
 import type { Command, LocalRuntimeSettings } from '../settings.ts'
 import { countThreads, mebibyte, supervise, versionTimeoutMs } from './local-engine.ts'
@@ -24,7 +24,7 @@ export async function openLlamaServer(
   command: Command,
 ): Promise<LocalEngine> {
   return {
-    facts: { ...llamaCpp, adapters: llamaCppAdapters, version: await findVersion(command) },
+    facts: { ...llamaCpp, loras: llamaCppLoras, version: await findVersion(command) },
     build: (spec, weights, place) => buildLlamaServer(settings, command, spec, weights, place),
   }
 }
@@ -44,7 +44,7 @@ async function buildLlamaServer(
   settings: LocalRuntimeSettings,
   command: Command,
   spec: EngineSpec,
-  { model, projector, adapters }: LocalWeights,
+  { model, projector, loras }: LocalWeights,
   { gpus }: EnginePlace,
 ): Promise<EngineCommand> {
   const { stateCacheBytes = defaultStateCacheBytes, expectedEngines = defaultExpectedEngines } = settings
@@ -54,7 +54,7 @@ async function buildLlamaServer(
     spec,
     source: { model },
     projector: projector === null ? null : { mmproj: projector },
-    adapters,
+    loras,
     host: '127.0.0.1',
     port,
     // A llama-server for Metal, ROCm or Vulkan uses a GPU that Berth doesn't know; one for the CPU ignores

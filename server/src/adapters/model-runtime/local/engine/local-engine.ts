@@ -26,8 +26,8 @@ export interface LocalWeights {
   model: string
   /** The multimodal projector; null for none */
   projector: string | null
-  /** A GGUF file or a folder for each adapter of the spec, in its order */
-  adapters: readonly string[]
+  /** A GGUF file or a folder for each LoRA of the spec, in its order */
+  loras: readonly string[]
 }
 
 /** An engine of this host. */

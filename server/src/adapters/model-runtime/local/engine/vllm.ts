@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import getPort from 'get-port'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
-import { buildVllmArguments, vllm, vllmAdapters } from '../../engines/vllm.ts'
+import { buildVllmArguments, vllm, vllmLoras } from '../../engines/vllm.ts'
 import type { Command, LocalRuntimeSettings } from '../settings.ts'
 import { supervise, versionTimeoutMs } from './local-engine.ts'
 import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
@@ -24,7 +24,7 @@ interface Installation {
 export async function openVllm(settings: LocalRuntimeSettings, command: Command): Promise<LocalEngine> {
   const installation = { command, version: await findVersion(command) }
   return {
-    facts: { ...vllm, adapters: vllmAdapters, version: installation.version },
+    facts: { ...vllm, loras: vllmLoras, version: installation.version },
     build: (spec, weights, place) => buildVllm(settings, installation, spec, weights, place),
   }
 }
@@ -33,14 +33,14 @@ async function buildVllm(
   settings: LocalRuntimeSettings,
   { command, version }: Installation,
   spec: EngineSpec,
-  { model, adapters }: LocalWeights,
+  { model, loras }: LocalWeights,
   { gpus, gpuModel, computeCapability }: EnginePlace,
 ): Promise<EngineCommand> {
   const port = await getPort({ host: '127.0.0.1' })
   const args = buildVllmArguments({
     spec,
     model,
-    adapters,
+    loras,
     host: '127.0.0.1',
     port,
     gpus: Math.max(1, spec.gpuCount),

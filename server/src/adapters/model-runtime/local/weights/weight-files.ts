@@ -28,7 +28,7 @@ export interface WeightFolder {
 
 type HubWeights = Extract<WeightSource, { kind: 'huggingface' }>
 type UploadedWeights = Extract<WeightSource, { kind: 'upload' }>
-/** A model, or an adapter, which has no settings of engines. */
+/** A model, or a LoRA, which has no settings of engines. */
 export type LocatedModel = Pick<ModelVariant, 'weights' | 'format'> & Partial<Pick<ModelVariant, 'engines'>>
 type WeightLocations = Pick<
   LocalRuntimeSettings,

@@ -13,7 +13,7 @@ import type { FetchContext, WeightFetch } from './weight-fetch.ts'
 import { locateRepository, locateWeights } from './weight-files.ts'
 import type { LocatedModel, WeightFile, WeightFolder } from './weight-files.ts'
 
-/** A model or an adapter, with the size of its weights in bytes; null when unknown. */
+/** A model or a LoRA, with the size of its weights in bytes; null when unknown. */
 export type StoredWeights = LocatedModel & { weightBytes: number | null }
 
 /** The cache of model weights and its downloads. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { EngineObservation } from '../../../../../src/ports/model-runtime.ts'
-import { llamaCppAdapters } from '../../../../../src/adapters/model-runtime/engines/llama-cpp.ts'
-import { vllmAdapters } from '../../../../../src/adapters/model-runtime/engines/vllm.ts'
+import { llamaCppLoras } from '../../../../../src/adapters/model-runtime/engines/llama-cpp.ts'
+import { vllmLoras } from '../../../../../src/adapters/model-runtime/engines/vllm.ts'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { waitForStatus } from '../../../../support/deployments.ts'
@@ -22,8 +22,8 @@ const scripted = createScriptedRuntime()
 const runtime = {
   ...scripted,
   engines: [
-    { ...engines.llamaCpp, adapters: llamaCppAdapters },
-    { ...engines.vllm, adapters: vllmAdapters },
+    { ...engines.llamaCpp, loras: llamaCppLoras },
+    { ...engines.vllm, loras: vllmLoras },
   ],
 }
 
@@ -97,7 +97,7 @@ const chat = (model: string, more: object = {}) =>
 const lastBody = () => JSON.parse(engine.requests.at(-1)!.body)
 
 describe('an import', () => {
-  test('POST …/inspect: an adapter, its base model in the catalog, its rank and its matrices', async () => {
+  test('POST …/inspect: a LoRA, its base model in the catalog, its rank and its matrices', async () => {
     const { body } = await client.post(`${models}/inspect`, {
       huggingface: 'acme/Tiny-LoRA-GGUF',
       base_model: 'berth-tiny',
@@ -120,7 +120,7 @@ describe('an import', () => {
       {
         model_format: 'lora-peft',
         runs: false,
-        reason: expect.stringMatching(/^It is an adapter of acme\/Small/),
+        reason: expect.stringMatching(/^It is a LoRA of acme\/Small/),
       },
     ])
     const refused = await client.post(models, { huggingface: 'acme/Small-LoRA' })
@@ -132,36 +132,36 @@ describe('an import', () => {
   })
 
   test.each([
-    ['acme/DoRA', /^PEFT adapter: Adapters with use_dora are not supported\.$/],
-    ['acme/Prompt-Tuning', /no LoRA adapter, but PROMPT_TUNING/],
+    ['acme/DoRA', /^PEFT LoRA: LoRAs with use_dora are not supported\.$/],
+    ['acme/Prompt-Tuning', /no LoRA, but PROMPT_TUNING/],
     ['acme/Pickled-LoRA', /no adapter_model\.safetensors/],
-    ['acme/Large-LoRA', /vLLM serves adapters up to rank 512, and this one has 1024/],
-    ['acme/Empty-LoRA', /no matrices of a LoRA adapter/],
+    ['acme/Large-LoRA', /vLLM serves LoRAs up to rank 512, and this one has 1024/],
+    ['acme/Empty-LoRA', /no matrices of a LoRA/],
   ])('%s: %s', async (huggingface, reason) => {
     const { status, body } = await client.post(models, { huggingface })
     expect([status, body.code]).toEqual([422, 'no_runnable_weights'])
     expect(body.reasons.join(' ')).toMatch(reason)
   })
 
-  test('an adapter of another hidden size does not fit', async () => {
+  test('a LoRA of another hidden size does not fit', async () => {
     const body = { huggingface: 'acme/Small-LoRA', base_model: 'berth-tiny' }
     const answer = await client.post(models, body)
     expect(answer.body).toMatchObject({ code: 'base_model_not_found' })
     expect(answer.body.detail).toMatch(/hidden size of 1024, which no variant of berth-tiny has/)
   })
 
-  test('an adapter is not deployed itself, and has no placement', async () => {
+  test('a LoRA is not deployed itself, and has no placement', async () => {
     const id = await addModel('acme/Tiny-LoRA-GGUF', 'not-alone', { base_model: 'berth-tiny' })
     const refused = await client.post(deployments, { model_name: 'not-alone' })
     expect(refused.body).toMatchObject({ code: 'model_not_deployable' })
-    expect(refused.body.detail).toMatch(/adapter of berth-tiny\. Deploy berth-tiny, then add the adapter/)
+    expect(refused.body.detail).toMatch(/LoRA of berth-tiny\. Deploy berth-tiny, then add the LoRA/)
     const { items } = (await client.get('/api/v1/placements')).body
     expect(items.filter((item: { model_id: string }) => item.model_id === id)).toEqual([])
   })
 })
 
 describe('PATCH …/{id} {adapters}', () => {
-  test('a running deployment serves until an instance with the adapters takes over', async () => {
+  test('a running deployment serves until an instance with the LoRAs takes over', async () => {
     const [one, two] = [
       await addModel('acme/Tiny-LoRA-GGUF', 'one', { base_model: 'berth-tiny' }),
       await addModel('acme/Tiny-LoRA-GGUF', 'two', { base_model: 'berth-tiny' }),
@@ -175,13 +175,13 @@ describe('PATCH …/{id} {adapters}', () => {
       expect(instances[0].id).not.toBe(firstInstance)
     }, patience)
     const spec = scripted.specs.findLast(({ deploymentId }) => deploymentId === id)!
-    expect(spec.adapters).toMatchObject([
+    expect(spec.loras).toMatchObject([
       { modelId: one, modelName: 'one', rank: 4, weights: { repo: 'acme/Tiny-LoRA-GGUF' }, hubToken: null },
       { modelId: two },
     ])
     const events = (await client.get(`${deployments}/${id}/events`)).body.items
     expect(events.map(({ message }: { message: string }) => message)).toContain(
-      'The deployment is to serve the adapters one, two.',
+      'The deployment is to serve the LoRAs one, two.',
     )
 
     await chat('one')
@@ -200,7 +200,7 @@ describe('PATCH …/{id} {adapters}', () => {
     expect(lastBody().lora).toMatchObject([{ scale: 0 }, { scale: 0 }])
     const own = await chat('berth-tiny', { lora: [{ id: 0, scale: 1 }] })
     expect(own.status).toBe(400)
-    expect(own.body.error.message).toMatch(/Name an adapter of the deployment in `model`/)
+    expect(own.body.error.message).toMatch(/Name a LoRA of the deployment in `model`/)
 
     const { data } = (await client.get('/v1/models')).body
     const listed = new Map(data.map((each: { id: string }) => [each.id, each]))
@@ -231,7 +231,7 @@ describe('PATCH …/{id} {adapters}', () => {
     await client.delete(`${deployments}/${id}`)
   }, 60_000)
 
-  test('an engine that selects adapters by name gets the id of the adapter as the model', async () => {
+  test('an engine that selects LoRAs by name gets the id of the LoRA as the model', async () => {
     const adapter = await addModel('acme/Small-LoRA', 'polite', { base_model: 'small' })
     const id = await deploy({ model_name: 'small' })
     await serveAdapters(id, [adapter])
@@ -243,7 +243,7 @@ describe('PATCH …/{id} {adapters}', () => {
     await client.delete(`${deployments}/${id}`)
   })
 
-  test('a request for an adapter that no instance has yet is a 503', async () => {
+  test('a request for a LoRA that no instance has yet is a 503', async () => {
     const adapter = await addModel('acme/Tiny-LoRA-GGUF', 'late', { base_model: 'berth-tiny' })
     const id = await deploy({ model_name: 'berth-tiny' })
     scripted.answer({ ensureEngine: () => ({ phase: 'starting', message: 'It starts.' }) })
@@ -255,7 +255,7 @@ describe('PATCH …/{id} {adapters}', () => {
     await client.delete(`${deployments}/${id}`)
   })
 
-  test('refused: an unknown adapter, another organization’s, a whole model, another base, another format', async () => {
+  test('refused: an unknown LoRA, another organization’s, a whole model, another base, another format', async () => {
     const stranger = await registerClient(server.url)
     const foreign = await addModel('acme/Tiny-LoRA-GGUF', 'foreign', { base_model: 'berth-tiny' }, stranger)
     const peft = await addModel('acme/Small-LoRA', 'other-base', { base_model: 'small' })
@@ -266,11 +266,11 @@ describe('PATCH …/{id} {adapters}', () => {
       expect([status, body.code]).toEqual([422, 'adapter_not_supported'])
       return body.detail as string
     }
-    expect(await refuse('no-such-model')).toBe('The catalog has no adapter with the id "no-such-model".')
-    expect(await refuse(foreign)).toBe(`The catalog has no adapter with the id "${foreign}".`)
-    expect(await refuse('berth-tiny-embedding')).toMatch(/is no adapter/)
-    expect(await refuse(peft)).toMatch(/is an adapter of small, not of berth-tiny/)
-    expect(await refuse(wrongFormat)).toMatch(/needs a GGUF adapter, which wrong-format does not have/)
+    expect(await refuse('no-such-model')).toBe('The catalog has no LoRA with the id "no-such-model".')
+    expect(await refuse(foreign)).toBe(`The catalog has no LoRA with the id "${foreign}".`)
+    expect(await refuse('berth-tiny-embedding')).toMatch(/is no LoRA/)
+    expect(await refuse(peft)).toMatch(/is a LoRA of small, not of berth-tiny/)
+    expect(await refuse(wrongFormat)).toMatch(/needs a GGUF LoRA, which wrong-format does not have/)
     expect((await read(id)).adapters).toEqual([])
     expect((await stranger.patch(`${deployments}/${id}`, { adapters: [foreign] })).status).toBe(404)
     await client.delete(`${deployments}/${id}`)

@@ -1,7 +1,7 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import { nameFormat } from '../../../base/format-names.ts'
-import type { ModelAdapter } from '../../../ports/model-variant.ts'
-import type { AdapterServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
+import type { ModelLora } from '../../../ports/model-variant.ts'
+import type { LoraServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import type { Services } from '../../../services.ts'
 import { findEngine, findRankObstacle } from '../../catalog/engine-choice.ts'
 import { findVisibleModel } from '../../catalog/find-variant.ts'
@@ -13,22 +13,22 @@ type Served = Pick<
   'organization_id' | 'model_name' | 'model_format' | 'model_size_in_billions' | 'adapters'
 >
 
-type AdapterEngine = RuntimeEngine & { adapters: AdapterServing }
+type LoraEngine = RuntimeEngine & { loras: LoraServing }
 
 /**
- * The adapters with these ids, as the deployment keeps them. It must be able to serve each: an adapter of its
+ * The LoRAs with these ids, as the deployment keeps them. It must be able to serve each: a LoRA of its
  * model that its organization sees, in the format of its engine. Throws `adapter_not_supported`.
  */
-export async function chooseAdapters(
+export async function chooseLoras(
   deps: Pick<Services, 'db' | 'runtime'>,
   deployment: Served,
   modelIds: readonly string[],
-): Promise<ModelAdapter[]> {
+): Promise<ModelLora[]> {
   const engine = requireEngine(deps.runtime.engines, deployment)
-  const adapters: ModelAdapter[] = []
+  const adapters: ModelLora[] = []
   for (const id of new Set(modelIds)) {
     const kept = deployment.adapters.find(({ modelId }) => modelId === id)
-    adapters.push(kept ?? toAdapter(await findAdapter(deps, deployment, id), deployment, engine))
+    adapters.push(kept ?? toLora(await findLora(deps, deployment, id), deployment, engine))
   }
   return adapters
 }
@@ -36,34 +36,34 @@ export async function chooseAdapters(
 function requireEngine(
   engines: readonly RuntimeEngine[],
   { model_format: format, model_name: name }: Served,
-): AdapterEngine {
+): LoraEngine {
   const engine = findEngine({ format }, engines)
-  if (engine?.adapters !== undefined) return { ...engine, adapters: engine.adapters }
-  throw refuse(`${engine?.title ?? 'The engine'} serves no adapters here, so ${name} can not have any`)
+  if (engine?.loras !== undefined) return { ...engine, loras: engine.loras }
+  throw refuse(`${engine?.title ?? 'The engine'} serves no LoRAs here, so ${name} can not have any`)
 }
 
-async function findAdapter(
+async function findLora(
   deps: Pick<Services, 'db'>,
   { organization_id: organizationId }: Served,
   id: string,
 ): Promise<CatalogModel> {
   const model = await findVisibleModel(deps, organizationId, id)
   if (model !== null) return model
-  throw refuse(`The catalog has no adapter with the id ${JSON.stringify(id)}`)
+  throw refuse(`The catalog has no LoRA with the id ${JSON.stringify(id)}`)
 }
 
-function toAdapter(
-  { id, modelName, adapter, variants }: CatalogModel,
+function toLora(
+  { id, modelName, lora, variants }: CatalogModel,
   { model_name: baseName, model_size_in_billions: size }: Served,
-  engine: AdapterEngine,
-): ModelAdapter {
-  if (adapter === undefined) throw refuse(`${modelName} is no adapter, but a model of its own`)
-  const { baseModelName, baseSizes, rank } = adapter
+  engine: LoraEngine,
+): ModelLora {
+  if (lora === undefined) throw refuse(`${modelName} is no LoRA, but a model of its own`)
+  const { baseModelName, baseSizes, rank } = lora
   if (baseModelName !== baseName)
-    throw refuse(`${modelName} is an adapter of ${baseModelName}, not of ${baseName}`)
+    throw refuse(`${modelName} is a LoRA of ${baseModelName}, not of ${baseName}`)
   if (!baseSizes.includes(size))
     throw refuse(`${modelName} does not fit ${baseName} with ${size} billion parameters`)
-  const { format } = engine.adapters
+  const { format } = engine.loras
   const variant = variants.find((each) => each.format === format)
   if (variant === undefined) {
     throw refuse(

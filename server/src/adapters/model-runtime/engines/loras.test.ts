@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { EngineAdapter, EngineSpec } from '../../../ports/model-runtime.ts'
+import type { EngineLora, EngineSpec } from '../../../ports/model-runtime.ts'
 import { buildLlamaServerArguments } from './llama-cpp.ts'
 import { buildVllmArguments } from './vllm.ts'
 
-const adapter = (modelId: string, rank: number): EngineAdapter => ({
+const lora = (modelId: string, rank: number): EngineLora => ({
   modelId,
   modelName: `name of ${modelId}`,
   format: 'lora-peft',
@@ -31,7 +31,7 @@ const spec: EngineSpec = {
     weights: { kind: 'file', path: 'm' },
     engines: {},
   },
-  adapters: [adapter('one', 4), adapter('two', 40)],
+  loras: [lora('one', 4), lora('two', 40)],
   instanceType: 'cpu',
   gpuCount: 0,
   memoryBytes: 1,
@@ -45,7 +45,7 @@ function valueOf(args: readonly string[], option: string): string | undefined {
   return index === -1 ? undefined : args[index + 1]
 }
 
-test('llama-server loads adapters without applying them, and has no cache that mixes their states', () => {
+test('llama-server loads LoRAs without applying them, and has no cache that mixes their states', () => {
   const launch = {
     spec,
     source: { model: 'm.gguf' },
@@ -54,7 +54,7 @@ test('llama-server loads adapters without applying them, and has no cache that m
     gpuLayers: 0,
     promptCacheMebibytes: 64,
   }
-  const args = buildLlamaServerArguments({ ...launch, adapters: ['/a/1.gguf', '/a/2.gguf'] })
+  const args = buildLlamaServerArguments({ ...launch, loras: ['/a/1.gguf', '/a/2.gguf'] })
   expect(valueOf(args, 'lora')).toBe('/a/1.gguf,/a/2.gguf')
   expect(args).toContain('--lora-init-without-apply')
   expect(valueOf(args, 'cache-ram')).toBe('0')
@@ -63,7 +63,7 @@ test('llama-server loads adapters without applying them, and has no cache that m
   expect(without).not.toContain('--lora')
 })
 
-test('vLLM gets adapters by their ids, and room for all of them at the next rank', () => {
+test('vLLM gets LoRAs by their ids, and room for all of them at the next rank', () => {
   const launch = {
     spec,
     model: '/m',
@@ -73,10 +73,10 @@ test('vLLM gets adapters by their ids, and room for all of them at the next rank
     memoryShare: 0.9,
     mediaDomains: [],
   }
-  const args = buildVllmArguments({ ...launch, adapters: ['/a/1', '/a/2'] })
+  const args = buildVllmArguments({ ...launch, loras: ['/a/1', '/a/2'] })
   expect(args.slice(args.indexOf('--lora-modules') + 1).slice(0, 2)).toEqual(['one=/a/1', 'two=/a/2'])
   expect(valueOf(args, 'max-loras'), 'with an empty place on the CPU').toBe('3')
-  const onGpu = buildVllmArguments({ ...launch, spec: { ...spec, gpuCount: 1 }, adapters: ['/a/1', '/a/2'] })
+  const onGpu = buildVllmArguments({ ...launch, spec: { ...spec, gpuCount: 1 }, loras: ['/a/1', '/a/2'] })
   expect(valueOf(onGpu, 'max-loras')).toBe('2')
   expect(valueOf(args, 'max-lora-rank')).toBe('64')
   expect(buildVllmArguments(launch)).not.toContain('--enable-lora')

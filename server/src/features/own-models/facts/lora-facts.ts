@@ -1,13 +1,13 @@
 /**
- * The facts of a low-rank adapter (LoRA), from its configuration and the names and shapes of its matrices.
+ * The facts of a LoRA (low-rank adapter), from its configuration and the names and shapes of its matrices.
  */
 
 import { z } from 'zod'
 import type { ConfigObject } from './config-object.ts'
 import { readText } from './config-object.ts'
 
-/** What the files of an adapter say. */
-export interface AdapterContents {
+/** What the files of a LoRA say. */
+export interface LoraContents {
   /** The repository of the base model as owner/name; null if the files name none */
   baseRepository: string | null
   rank: number
@@ -25,8 +25,8 @@ const matrixNames = [
 /** Matrices whose input is the hidden state */
 const hiddenInput = /^(attn_(q|k|v|qkv)|(q|k|v|qkv)_proj|query_key_value|c_attn)$/
 
-/** Collects the facts that the matrices of an adapter show. */
-export class AdapterMatrices {
+/** Collects the facts that the matrices of a LoRA show. */
+export class LoraMatrices {
   rank = 0
   hiddenSize: number | null = null
   readonly targets = new Set<string>()
@@ -40,7 +40,7 @@ export class AdapterMatrices {
     if (hiddenInput.test(target)) this.hiddenSize ??= inputs
   }
 
-  toContents(baseRepository: string | null): AdapterContents {
+  toContents(baseRepository: string | null): LoraContents {
     const { rank, hiddenSize } = this
     return { baseRepository, rank, targetModules: [...this.targets].toSorted(), hiddenSize }
   }
@@ -58,15 +58,15 @@ const unsupported = [
   'use_qalora',
 ] as const
 
-/** Why no engine applies the adapter of an `adapter_config.json`, as a clause; null if one may. */
-export function findAdapterRefusal(config: ConfigObject): string | null {
+/** Why no engine applies the LoRA of an `adapter_config.json`, as a clause; null if one may. */
+export function findLoraRefusal(config: ConfigObject): string | null {
   const type = readText(config['peft_type']).toUpperCase()
   if (type !== 'LORA')
-    return `The adapter is no LoRA adapter, but ${type === '' ? 'of an unnamed type' : type.slice(0, 40)}`
+    return `The adapter is no LoRA, but ${type === '' ? 'of an unnamed type' : type.slice(0, 40)}`
   const bias = config['bias']
-  if (bias !== undefined && bias !== null && bias !== 'none') return 'Adapters with biases are not supported'
+  if (bias !== undefined && bias !== null && bias !== 'none') return 'LoRAs with biases are not supported'
   const used = unsupported.find((name) => !isOff.safeParse(config[name]).success)
-  return used === undefined ? null : `Adapters with ${used} are not supported`
+  return used === undefined ? null : `LoRAs with ${used} are not supported`
 }
 
 /** The repository in a name or an address of one; null for anything else, such as a folder. */
