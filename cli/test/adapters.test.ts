@@ -1,4 +1,4 @@
-// LoRAs (low-rank adapters): added to the catalog with the model that they change, and served by a deployment of it.
+// LoRAs: added to the catalog with the model that they change, and served by a deployment of it.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -13,7 +13,7 @@ CREATE TABLE deployments (
   model_type             text GENERATED ALWAYS AS (variant ->> 'modelType') STORED,
   variant_reason         text,
   adapters               jsonb NOT NULL DEFAULT '[]',
-  wanted                 text NOT NULL DEFAULT 'awake' CHECK (wanted IN ('awake', 'asleep', 'ended')),
+  desired_state                 text NOT NULL DEFAULT 'awake' CHECK (desired_state IN ('awake', 'asleep', 'ended')),
   status                 text NOT NULL CHECK (status IN
     ('requested', 'provisioning', 'deploying', 'running', 'sleeping', 'failed', 'terminating', 'terminated')),
   waiting_for            text CHECK (waiting_for IN ('instance', 'engine', 'stop', 'release', 'drain', 'runtime', 'retry')),
@@ -29,7 +29,7 @@ CREATE TABLE deployments (
   target_concurrency     integer CHECK (target_concurrency BETWEEN 1 AND 4096),
   schedules              jsonb NOT NULL DEFAULT '[]',
   woken_at               timestamptz,
-  wished_instances       integer NOT NULL DEFAULT 1 CHECK (wished_instances BETWEEN 1 AND 100),
+  desired_instances       integer NOT NULL DEFAULT 1 CHECK (desired_instances BETWEEN 1 AND 100),
   refusal                jsonb,
   refusals               integer NOT NULL DEFAULT 0,
   refused_at             timestamptz,
@@ -63,8 +63,8 @@ COMMENT ON COLUMN deployments.shared_with IS
 COMMENT ON COLUMN deployments.alias IS 'A further name for requests, which several deployments may have';
 COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
 COMMENT ON COLUMN deployments.adapters IS 'The LoRAs that the deployment serves, copied from the catalog when they were added';
-COMMENT ON COLUMN deployments.wanted IS 'What the owner wants; status says how far it is';
-COMMENT ON COLUMN deployments.status IS 'Follows from wanted, failure_reason and the instances (derive-status.ts)';
+COMMENT ON COLUMN deployments.desired_state IS 'What the deployment is to be; status says how far it is';
+COMMENT ON COLUMN deployments.status IS 'Follows from desired_state, failure_reason and the instances (derive-status.ts)';
 COMMENT ON COLUMN deployments.waiting_for IS
   'What the oldest instance waits for: an instance; an engine that starts; stop: a lost engine that must stop, whose restart is counted already; release: the instance is too small; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
 COMMENT ON COLUMN deployments.status_message IS
@@ -73,15 +73,15 @@ COMMENT ON COLUMN deployments.progress IS
   'Downloaded share of the weights, from 0 to 1; set together with waiting_for, null when unknown';
 COMMENT ON COLUMN deployments.planned_price_per_hour IS
   'The price of the instance type that was planned at creation, which budgets count until one is selected; NULL if it is unknown';
-COMMENT ON COLUMN deployments.min_context_tokens IS 'The least context_tokens that the owner asks for; null for no wish';
-COMMENT ON COLUMN deployments.min_parallel_sequences IS 'The least parallel_sequences that the owner asks for; null for no wish';
+COMMENT ON COLUMN deployments.min_context_tokens IS 'The least context_tokens that the owner asks for; null for no minimum';
+COMMENT ON COLUMN deployments.min_parallel_sequences IS 'The least parallel_sequences that the owner asks for; null for no minimum';
 COMMENT ON COLUMN deployments.min_instances IS 'How many instances to keep while the deployment is awake';
 COMMENT ON COLUMN deployments.idle_minutes IS 'The deployment falls asleep after so many minutes without a request; NULL: never by itself';
 COMMENT ON COLUMN deployments.yields IS 'May be put to sleep early when another deployment needs its hardware';
 COMMENT ON COLUMN deployments.target_concurrency IS 'Requests in flight per instance to aim for; NULL: a share of parallel_sequences';
 COMMENT ON COLUMN deployments.schedules IS 'From each time that a cron pattern names, min_instances of the schedule takes the place of the policy''s';
 COMMENT ON COLUMN deployments.woken_at IS 'When the deployment was woken last; NULL if it never slept';
-COMMENT ON COLUMN deployments.wished_instances IS 'How many instances the load asks for while the deployment is awake, within its policy';
+COMMENT ON COLUMN deployments.desired_instances IS 'How many instances the load asks for while the deployment is awake, within its policy';
 COMMENT ON COLUMN deployments.refusal IS 'Why the last instance was not started: {"code", "message"}; NULL if it was';
 COMMENT ON COLUMN deployments.refusals IS 'How many further instances in a row were not started, the last one at refused_at';
 COMMENT ON COLUMN deployments.ran_at IS 'When the deployment first served. A deployment that never served is not billed.';

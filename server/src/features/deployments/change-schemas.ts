@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { optionalField, text, unicodeText } from '../../http/schemas.ts'
 import type { CapacityMinimums } from '../placement/serving-capacity.ts'
-import type { DeploymentWishes } from './changes/change-deployment.ts'
+import type { DeploymentUpdate } from './changes/change-deployment.ts'
 import { findScheduleError } from './scaling/schedules.ts'
 import type { ScheduleError } from './scaling/schedules.ts'
 
@@ -178,7 +178,7 @@ export const updateDeploymentBody = z
   })
 
 /** Omitted fields stay undefined. */
-export function toWishes(body: z.infer<typeof updateDeploymentBody>): DeploymentWishes {
+export function toUpdate(body: z.infer<typeof updateDeploymentBody>): DeploymentUpdate {
   return {
     contextTokens: body.min_context_tokens,
     parallelSequences: body.min_parallel_sequences,

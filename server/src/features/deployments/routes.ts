@@ -10,7 +10,7 @@ import {
   createDeploymentBody,
   toMinimums,
   toVariantChoice,
-  toWishes,
+  toUpdate,
   updateDeploymentBody,
 } from './change-schemas.ts'
 import { toListScope } from './state/list-scope.ts'
@@ -153,7 +153,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, body, viewer }) =>
-      presentDeployment(deps.db, await changeDeployment(deps, viewer, params.deployment_id, toWishes(body))),
+      presentDeployment(deps.db, await changeDeployment(deps, viewer, params.deployment_id, toUpdate(body))),
   )
 
   app.delete(

@@ -22,7 +22,7 @@ const largestRequestShare = 0.9
 /** A reduced context is a multiple of this many tokens. */
 const contextStep = 1024
 
-/** What an owner asks for; null for no wish. */
+/** What an owner asks for; null for no minimum. */
 export interface CapacityMinimums {
   contextTokens: number | null
   parallelSequences: number | null

@@ -21,7 +21,7 @@ import type { SharedWith } from '../state/tables.ts'
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'prices'>
 
 /** Changes of a deployment. Omitted fields stay. */
-export type DeploymentWishes = {
+export type DeploymentUpdate = {
   [Name in keyof CapacityMinimums]?: CapacityMinimums[Name] | undefined
 } & {
   sharedWith?: SharedWith | null | undefined
@@ -40,15 +40,15 @@ export async function changeDeployment(
   deps: Deps,
   viewer: Viewer,
   id: string,
-  wishes: DeploymentWishes,
+  update: DeploymentUpdate,
 ): Promise<Deployment> {
   for (;;) {
     const deployment = await accessDeployment(deps, viewer, 'change', id)
     const { status } = deployment
     requireActive(deployment)
     const adapters =
-      wishes.adapters === undefined ? undefined : await chooseLoras(deps, deployment, wishes.adapters)
-    const change = toChange(deployment, { ...wishes, adapters })
+      update.adapters === undefined ? undefined : await chooseLoras(deps, deployment, update.adapters)
+    const change = toChange(deployment, { ...update, adapters })
     if (change === null) return deployment
     const { columns, asksForMore } = change
     const next = { ...deployment, ...columns }
@@ -59,8 +59,8 @@ export async function changeDeployment(
       { id: deployment.id, status },
       {
         ...columns,
-        wished_instances: keepWithin(deployment.wished_instances, { ...deployment, ...columns }),
-        // New wishes may find hardware where the old ones didn't.
+        desired_instances: keepWithin(deployment.desired_instances, { ...deployment, ...columns }),
+        // Other minimums may find hardware where the old ones didn't.
         ...(asksForMore ? { refusals: 0, refusal: null } : {}),
       },
       change.event,
@@ -92,16 +92,16 @@ type ChangedColumns = Partial<
  */
 function toChange(
   deployment: Deployment,
-  wishes: Omit<DeploymentWishes, 'adapters'> & { adapters: ModelLora[] | undefined },
+  update: Omit<DeploymentUpdate, 'adapters'> & { adapters: ModelLora[] | undefined },
 ) {
-  const minimums = changeMinimums(minimumsOf(deployment), wishes)
+  const minimums = changeMinimums(minimumsOf(deployment), update)
   const {
     sharedWith = deployment.shared_with,
     alias = deployment.alias,
     adapters = deployment.adapters,
-  } = wishes
+  } = update
   const setsLoras = listNames(adapters) !== listNames(deployment.adapters)
-  const policy = changePolicy(deployment, wishes.policy ?? {})
+  const policy = changePolicy(deployment, update.policy ?? {})
   const changes = [
     minimums !== null && {
       columns: {
@@ -132,9 +132,9 @@ function toChange(
 /** The changed minimums; null if they stay. */
 function changeMinimums(
   current: CapacityMinimums,
-  wishes: Omit<DeploymentWishes, 'adapters'>,
+  update: Omit<DeploymentUpdate, 'adapters'>,
 ): CapacityMinimums | null {
-  const { contextTokens = current.contextTokens, parallelSequences = current.parallelSequences } = wishes
+  const { contextTokens = current.contextTokens, parallelSequences = current.parallelSequences } = update
   const isSame = contextTokens === current.contextTokens && parallelSequences === current.parallelSequences
   return isSame ? null : { contextTokens, parallelSequences }
 }
@@ -178,11 +178,11 @@ async function assertFeasible(deps: Deps, deployment: Deployment): Promise<void>
 }
 
 function describeMinimums({ contextTokens, parallelSequences }: CapacityMinimums): string {
-  const wishes = [
+  const parts = [
     ...(contextTokens === null ? [] : [`a context of ${contextTokens} tokens`]),
     ...(parallelSequences === null ? [] : [`${parallelSequences} parallel sequences`]),
   ]
-  return wishes.length === 0
+  return parts.length === 0
     ? 'The owner asks for no minimum capacity anymore.'
-    : `The owner asks for at least ${wishes.join(' and ')}.`
+    : `The owner asks for at least ${parts.join(' and ')}.`
 }

@@ -11,10 +11,10 @@ export type Policy = Pick<
 /** The changed columns; null if the policy stays. Throws a 422 if the numbers contradict each other. */
 export function changePolicy(
   deployment: Policy,
-  wishes: { [Name in keyof Policy]?: Policy[Name] | undefined },
+  update: { [Name in keyof Policy]?: Policy[Name] | undefined },
 ): Partial<Policy> | null {
   const changed = Object.fromEntries(
-    Object.entries(wishes).filter(
+    Object.entries(update).filter(
       ([name, value]) => value !== undefined && !isDeepStrictEqual(value, deployment[name as keyof Policy]),
     ),
   ) as Partial<Policy>
@@ -27,12 +27,12 @@ export function changePolicy(
   return Object.keys(changed).length === 0 ? null : changed
 }
 
-/** The wished number of instances within a policy. */
+/** The desired number of instances, within a policy. */
 export function keepWithin(
-  wished: number,
+  desired: number,
   { min_instances: least, max_instances: most }: Pick<Policy, 'min_instances' | 'max_instances'>,
 ): number {
-  return Math.min(Math.max(wished, least), most)
+  return Math.min(Math.max(desired, least), most)
 }
 
 /** Some sentences for the history of a deployment. */

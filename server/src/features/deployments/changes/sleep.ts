@@ -23,9 +23,9 @@ export async function putToSleep(
 ): Promise<Deployment> {
   for (;;) {
     const deployment = await accessDeployment(deps, viewer, 'change', id)
-    const { status, wanted } = deployment
+    const { status, desired_state } = deployment
     requireActive(deployment)
-    if (wanted === 'asleep') return deployment
+    if (desired_state === 'asleep') return deployment
     if (status !== 'running') {
       const message = `This deployment is ${status}. Only running deployments can be put to sleep.`
       throw new ApplicationError('deployment_not_ready', message, { kind: 'conflict' })
@@ -34,8 +34,8 @@ export async function putToSleep(
     const origin = { cause: 'person', user_id: viewer.userId } as const
     const changed = await updateOwnDeployment(
       deps.db,
-      { id: deployment.id, status, wanted },
-      { wanted: 'asleep', refusal: null },
+      { id: deployment.id, status, desired_state },
+      { desired_state: 'asleep', refusal: null },
       toSleepEvent(deployment, origin, at),
       at,
       async (transaction, { organization_id: organizationId }) => {
@@ -56,7 +56,7 @@ export function requireActive({ status }: Pick<Deployment, 'status'>): void {
   )
 }
 
-/** Puts a running deployment to sleep for another reason than a person's wish. */
+/** Puts a running deployment to sleep for another reason than a person's request. */
 export async function putToSleepFor(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   id: string,
@@ -64,11 +64,11 @@ export async function putToSleepFor(
 ): Promise<void> {
   const at = clock()
   const deployment = await findDeployment(db, id)
-  if (deployment?.status !== 'running' || deployment.wanted !== 'awake') return
+  if (deployment?.status !== 'running' || deployment.desired_state !== 'awake') return
   await updateOwnDeployment(
     db,
-    { id: deployment.id, status: deployment.status, wanted: deployment.wanted },
-    { wanted: 'asleep', refusal: null },
+    { id: deployment.id, status: deployment.status, desired_state: deployment.desired_state },
+    { desired_state: 'asleep', refusal: null },
     toSleepEvent(deployment, origin, at),
     at,
   )

@@ -38,7 +38,7 @@ export async function terminateWithin(
     const moved = await updateOwnDeployment(
       transaction,
       { id, status },
-      { wanted: 'ended', status: 'terminating', ...toWaitingColumns(null) },
+      { desired_state: 'ended', status: 'terminating', ...toWaitingColumns(null) },
       { stage: 'termination', message: reason },
       at,
     )

@@ -2,17 +2,17 @@ import { expect, test } from 'vitest'
 import { instanceTransitions } from '../state/instance-lifecycle.ts'
 import type { InstanceStatus } from '../state/instance-lifecycle.ts'
 import { deploymentTransitions } from '../state/lifecycle.ts'
-import type { DeploymentStatus, WantedState } from '../state/lifecycle.ts'
+import type { DeploymentStatus, DesiredState } from '../state/lifecycle.ts'
 import { deriveStatus } from './derive-status.ts'
 
 interface State {
   status: DeploymentStatus
-  wanted: WantedState
+  desired_state: DesiredState
   failure_reason: string | null
   instances: readonly InstanceStatus[]
 }
 
-const created: State = { status: 'requested', wanted: 'awake', failure_reason: null, instances: [] }
+const created: State = { status: 'requested', desired_state: 'awake', failure_reason: null, instances: [] }
 
 function derive(state: State): State {
   const instances = state.instances.map((status) => ({
@@ -26,23 +26,23 @@ function derive(state: State): State {
 
 /** What people, the autoscaler and the steps of the instances can make of a deployment next. */
 function listNext(state: State): State[] {
-  const { status, wanted, failure_reason: failure, instances } = state
+  const { status, desired_state, failure_reason: failure, instances } = state
   const next: State[] = []
-  const isActive = wanted !== 'ended' && failure === null
-  if (wanted !== 'ended') {
+  const isActive = desired_state !== 'ended' && failure === null
+  if (desired_state !== 'ended') {
     next.push({
       ...state,
-      wanted: 'ended',
+      desired_state: 'ended',
       status: 'terminating',
       instances: instances.map(() => 'releasing'),
     })
   } else if (instances.length === 0) next.push(derive(state))
-  if (isActive && wanted === 'awake') {
-    if (status === 'running') next.push({ ...state, wanted: 'asleep' })
+  if (isActive && desired_state === 'awake') {
+    if (status === 'running') next.push({ ...state, desired_state: 'asleep' })
     if (instances.length < 2) next.push(derive({ ...state, instances: [...instances, 'requested'] }))
   }
-  if (isActive && wanted === 'asleep') {
-    next.push({ ...state, wanted: 'awake', status: status === 'sleeping' ? 'provisioning' : status })
+  if (isActive && desired_state === 'asleep') {
+    next.push({ ...state, desired_state: 'awake', status: status === 'sleeping' ? 'provisioning' : status })
   }
   for (const [index, from] of instances.entries()) {
     for (const to of instanceTransitions[from]) {
@@ -53,11 +53,11 @@ function listNext(state: State): State[] {
       const isAlone = changed.every((each) => each === 'releasing')
       if (
         isAlone &&
-        wanted === 'awake' &&
+        desired_state === 'awake' &&
         (from === 'requested' || from === 'provisioning') &&
         status !== 'requested'
       )
-        next.push(derive({ ...state, instances: changed, wanted: 'asleep' }))
+        next.push(derive({ ...state, instances: changed, desired_state: 'asleep' }))
     }
   }
   return next

@@ -5,14 +5,14 @@ import type { Deployment } from '../state/store.ts'
 /** The columns of a deployment that follow from its instances. */
 export type DerivedColumns = Pick<Deployment, 'status' | 'waiting_for' | 'status_message' | 'progress'>
 
-type Wish = Pick<Deployment, 'status' | 'wanted' | 'failure_reason'>
+type Target = Pick<Deployment, 'status' | 'desired_state' | 'failure_reason'>
 type InstanceState = Pick<Instance, 'status' | 'waiting_for' | 'status_message' | 'progress'>
 
 /**
  * What a deployment shows for its live instances, oldest first: what the oldest running one waits for, if
  * there is one.
  */
-export function deriveStatus(deployment: Wish, instances: readonly InstanceState[]): DerivedColumns {
+export function deriveStatus(deployment: Target, instances: readonly InstanceState[]): DerivedColumns {
   const shown = instances.find(({ status }) => status === 'running') ?? instances[0]
   return {
     status: toStatus(deployment, instances),
@@ -26,14 +26,14 @@ export function deriveStatus(deployment: Wish, instances: readonly InstanceState
 const startingStatuses = ['deploying', 'provisioning', 'requested'] as const
 
 function toStatus(
-  { status, wanted, failure_reason: failure }: Wish,
+  { status, desired_state, failure_reason: failure }: Target,
   instances: readonly InstanceState[],
 ): DeploymentStatus {
-  if (wanted === 'ended') return instances.length === 0 ? 'terminated' : 'terminating'
+  if (desired_state === 'ended') return instances.length === 0 ? 'terminated' : 'terminating'
   if (failure !== null) return 'failed'
-  const has = (wished: InstanceState['status']) => instances.some((instance) => instance.status === wished)
+  const has = (each: InstanceState['status']) => instances.some((instance) => instance.status === each)
   if (has('running') || has('draining')) return 'running'
-  if (wanted === 'asleep') return instances.length === 0 ? 'sleeping' : status
+  if (desired_state === 'asleep') return instances.length === 0 ? 'sleeping' : status
   const furthest = startingStatuses.find(has)
   // What a deployment has left behind once, its next instance doesn't bring back.
   if (furthest === undefined || furthest === 'requested')

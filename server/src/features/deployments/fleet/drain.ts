@@ -17,7 +17,7 @@ export async function finishRequests(context: StepContext): Promise<StepResult> 
   const elapsed = timeInStatus(context)
   if (elapsed < noticeMilliseconds) return { waitMilliseconds: noticeMilliseconds - elapsed }
   const load = (await readLoads(deps.db, [instance.id])).get(instance.id)
-  const mayWait = pass.deployment.wanted === 'awake' || elapsed < sleepMilliseconds
+  const mayWait = pass.deployment.desired_state === 'awake' || elapsed < sleepMilliseconds
   if (load !== undefined && load.inFlight > 0 && mayWait) return { waitMilliseconds: pollMilliseconds }
   const next = await moveInstance(
     context,

@@ -47,7 +47,7 @@ export async function failInstance(
       {
         columns: { engine_url: null },
         deployment: {
-          wished_instances: others,
+          desired_instances: others,
           ...addRefusal(context.pass.deployment, refusal, deps.clock()),
         },
         event: refusals === 0 ? { stage, message } : null,
@@ -64,7 +64,7 @@ export async function failInstance(
       transition: beginTransition('sleep', { cause: 'refusal' }, null, at),
     }
     const refused = addRefusal(context.pass.deployment, refusal, at)
-    const deployment = { wanted: 'asleep', ...refused } as const
+    const deployment = { desired_state: 'asleep', ...refused } as const
     const change = { columns: { engine_url: null }, deployment, event, hook: alsoAlert }
     return { next: await moveInstance(context, { from, to: 'releasing' }, change) }
   }
@@ -91,14 +91,14 @@ export function toAlerted({ id, user_id: userId, model_name: modelName }: Deploy
   return { deployment_id: id, user_id: userId, model_name: modelName }
 }
 
-/** The other instances that serve or may, while the deployment is wanted awake */
+/** The other instances that serve or may, while the deployment is to be awake */
 function countOthers({ pass, instance }: StepContext): number {
-  if (pass.deployment.wanted !== 'awake') return 0
+  if (pass.deployment.desired_state !== 'awake') return 0
   return pass.instances.filter(({ id, status }) => id !== instance.id && status !== 'releasing').length
 }
 
 function isRefusedWake({ deployment, instance }: StepContext, { code }: InstanceFailure): boolean {
-  const { woken_at: wokenAt, wanted } = deployment
-  if (!refusalCodes.has(code) || wanted !== 'awake' || wokenAt === null) return false
+  const { woken_at: wokenAt, desired_state } = deployment
+  if (!refusalCodes.has(code) || desired_state !== 'awake' || wokenAt === null) return false
   return instance.started_at === null && instance.ready_at === null
 }

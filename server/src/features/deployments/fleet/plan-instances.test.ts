@@ -2,17 +2,17 @@ import { expect, test } from 'vitest'
 import type { InstanceStatus } from '../state/instance-lifecycle.ts'
 import { planInstances } from './plan-instances.ts'
 
-type Wish = Parameters<typeof planInstances>[0]
+type Target = Parameters<typeof planInstances>[0]
 
 const awake = {
-  wanted: 'awake',
+  desired_state: 'awake',
   failure_reason: null,
   refusals: 0,
   min_context_tokens: 8_192,
   min_parallel_sequences: null,
   adapters: [],
-} satisfies Wish
-const asleep = { ...awake, wanted: 'asleep' } satisfies Wish
+} satisfies Target
+const asleep = { ...awake, desired_state: 'asleep' } satisfies Target
 const nothing = { start: 0, keep: [], drain: [], release: [] }
 
 /** Instances with these statuses, whose ids are their places */
@@ -28,8 +28,8 @@ const members = (...statuses: InstanceStatus[]) =>
 test.each([
   ['none yet', awake, 1, members(), { start: 1 }],
   ['one starts', awake, 1, members('requested'), {}],
-  ['one is released, another is wanted', awake, 1, members('releasing'), { start: 1 }],
-  ['one serves, three are wanted', awake, 3, members('running', 'deploying'), { start: 1 }],
+  ['one is released, another is desired', awake, 1, members('releasing'), { start: 1 }],
+  ['one serves, three are desired', awake, 3, members('running', 'deploying'), { start: 1 }],
   ['too many: the newest drains', awake, 1, members('running', 'running'), { drain: ['1'] }],
   [
     'enough serve: one that starts is released',
@@ -43,7 +43,7 @@ test.each([
   ['awake again before the release', awake, 1, members('draining'), { keep: ['0'] }],
   [
     'ended',
-    { ...awake, wanted: 'ended' } as const,
+    { ...awake, desired_state: 'ended' } as const,
     1,
     members('running', 'draining'),
     { release: ['0', '1'] },
@@ -77,7 +77,7 @@ test.each([
     { start: 1 },
   ],
   [
-    'fewer are wanted: the small one leaves',
+    'fewer are desired: the small one leaves',
     awake,
     1,
     [...members('running'), ...small('running')],

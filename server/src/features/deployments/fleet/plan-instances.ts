@@ -14,35 +14,44 @@ export interface InstancePlan {
   release: readonly string[]
 }
 
-type Wish = Pick<
+type Target = Pick<
   Deployment,
-  'wanted' | 'failure_reason' | 'refusals' | 'min_context_tokens' | 'min_parallel_sequences' | 'adapters'
+  | 'desired_state'
+  | 'failure_reason'
+  | 'refusals'
+  | 'min_context_tokens'
+  | 'min_parallel_sequences'
+  | 'adapters'
 >
 type Member = Pick<Instance, 'id' | 'status' | 'context_tokens' | 'parallel_sequences' | 'adapters'>
 
 /**
- * Plans the instances of a deployment that should have `count` of them while it is awake. Those with less
+ * Plans the instances of a deployment that should have `desiredInstances` while it is awake. Those with less
  * than the owner asks for leave first, then the newest. One at a time is replaced before it leaves, unless
  * the hardware was refused. `instances` has the oldest first.
  */
-export function planInstances(deployment: Wish, count: number, instances: readonly Member[]): InstancePlan {
-  const { wanted, failure_reason: failure, refusals } = deployment
+export function planInstances(
+  deployment: Target,
+  desiredInstances: number,
+  instances: readonly Member[],
+): InstancePlan {
+  const { desired_state, failure_reason: failure, refusals } = deployment
   const live = instances.filter(({ status }) => status !== 'releasing')
-  if (wanted === 'ended' || failure !== null) return { ...nothing, release: toIds(live) }
-  const wished = wanted === 'awake' ? count : 0
+  if (desired_state === 'ended' || failure !== null) return { ...nothing, release: toIds(live) }
+  const desired = desired_state === 'awake' ? desiredInstances : 0
   const running = live.filter(({ status }) => status === 'running')
   const small = running.filter((instance) => needsResize(deployment, instance))
   const serving = [...running.filter((instance) => !small.includes(instance)), ...small]
   const draining = live.filter(({ status }) => status === 'draining')
   const starting = live.filter(({ status }) => status !== 'running' && status !== 'draining')
   // One that is up already spares the start of another one.
-  const keep = draining.slice(0, Math.max(0, wished - serving.length))
-  const replaces = small.length > 0 && serving.length === wished && refusals === 0
-  const missing = wished - serving.length - keep.length + (replaces ? 1 : 0)
+  const keep = draining.slice(0, Math.max(0, desired - serving.length))
+  const replaces = small.length > 0 && serving.length === desired && refusals === 0
+  const missing = desired - serving.length - keep.length + (replaces ? 1 : 0)
   return {
     start: Math.max(0, missing - starting.length),
     keep: toIds(keep),
-    drain: toIds(serving.slice(wished)),
+    drain: toIds(serving.slice(desired)),
     release: toIds(starting.slice(Math.max(0, missing))),
   }
 }

@@ -85,7 +85,7 @@ function toNextSteps({ instances }: Pass, waits: ReadonlyMap<string, number | nu
  * changed ones.
  */
 async function applyPlan(pass: Pass): Promise<string[]> {
-  const plan = planInstances(pass.deployment, pass.deployment.wished_instances, pass.instances)
+  const plan = planInstances(pass.deployment, pass.deployment.desired_instances, pass.instances)
   const contextOf = (id: string) =>
     toContext(
       pass,
@@ -98,7 +98,7 @@ async function applyPlan(pass: Pass): Promise<string[]> {
   for (const id of plan.release) await beginRelease(contextOf(id))
   for (let count = 0; count < plan.start; count += 1) await startInstance(pass)
   const { deployment, instances } = pass
-  if (instances.length === 0 && deployment.wanted === 'ended' && deployment.status !== 'terminated') {
+  if (instances.length === 0 && deployment.desired_state === 'ended' && deployment.status !== 'terminated') {
     await endDeployment(pass)
   }
   return [...plan.keep, ...plan.drain, ...plan.release]
@@ -161,7 +161,7 @@ async function retryLater(context: StepContext): Promise<StepResult> {
     })
   }
   const waiting = { for: 'retry' } as const
-  if (deployment.wanted !== 'ended') await reportWaiting(context, toStage(instance.status), waiting)
+  if (deployment.desired_state !== 'ended') await reportWaiting(context, toStage(instance.status), waiting)
   else if (!isReported) {
     await changeInstance(context, {
       waiting,

@@ -41,13 +41,13 @@ async function describeRelease(
   { pass, deps, instance }: StepContext,
   at: Date,
 ): Promise<EventContent | null> {
-  const { id, wanted } = pass.deployment
+  const { id, desired_state } = pass.deployment
   const isLast = pass.instances.length === 1
-  if (wanted === 'ended' && isLast) return allReleased
+  if (desired_state === 'ended' && isLast) return allReleased
   const event = holdsHardware(instance)
     ? { stage: 'termination', message: `Instance ${instance.instance_id} was released.` }
     : null
-  if (wanted !== 'asleep' || !isLast) return event
+  if (desired_state !== 'asleep' || !isLast) return event
   const begun = await findLastTransition(deps.db, id)
   if (begun?.transition?.type !== 'sleep') return event
   const transition = measureSleep(begun.transition, begun.at, { releasingAt: instance.status_changed_at, at })

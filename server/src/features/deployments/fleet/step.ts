@@ -82,8 +82,8 @@ export interface InstanceChange {
     | Partial<
         Pick<
           Deployment,
-          | 'wanted'
-          | 'wished_instances'
+          | 'desired_state'
+          | 'desired_instances'
           | 'refusal'
           | 'refusals'
           | 'refused_at'

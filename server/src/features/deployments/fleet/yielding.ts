@@ -41,7 +41,7 @@ export async function askForHardware(
 /** The instance that waits longest for hardware of a type */
 const selectAsking = (instanceType: string) => sql`
   SELECT instances.id, deployment_id FROM instances JOIN deployments ON deployments.id = deployment_id
-  WHERE hardware_asked_at IS NOT NULL AND instances.status = 'provisioning' AND wanted = 'awake'
+  WHERE hardware_asked_at IS NOT NULL AND instances.status = 'provisioning' AND desired_state = 'awake'
     AND instance_type = ${instanceType}
   ORDER BY hardware_asked_at, instances.id LIMIT 1`
 
@@ -70,14 +70,14 @@ async function listYielding(
   exceptId: string,
 ): Promise<YieldingDeployment[]> {
   const { rows } = await sql<YieldingDeployment>`
-    SELECT deployments.id, wanted = 'asleep' AS "isFallingAsleep",
-      wanted = 'awake' AND bool_and(instances.status = 'running')
+    SELECT deployments.id, desired_state = 'asleep' AS "isFallingAsleep",
+      desired_state = 'awake' AND bool_and(instances.status = 'running')
         AND max(instances.status_changed_at) < now() - make_interval(secs => ${holdSeconds})
         AND coalesce(max(used_at) < now() - make_interval(secs => ${idleSeconds}), true)
         AND coalesce(sum(in_flight) FILTER (WHERE reported_at > now() - make_interval(secs => 15)), 0) = 0 AS "mayYield"
     FROM deployments JOIN instances ON deployment_id = deployments.id
       LEFT JOIN instance_loads ON instance_loads.instance_id = instances.id
-    WHERE yields AND wanted IN ('awake', 'asleep') AND deployments.status = 'running'
+    WHERE yields AND desired_state IN ('awake', 'asleep') AND deployments.status = 'running'
       AND instances.status <> 'released' AND instance_type = ${instanceType} AND deployments.id <> ${exceptId}::uuid
     GROUP BY deployments.id
     ORDER BY coalesce(max(used_at), max(instances.status_changed_at))`.execute(db)

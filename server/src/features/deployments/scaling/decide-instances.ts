@@ -17,7 +17,7 @@ export interface ScalingPolicy {
 /** What a server knows about a deployment. Times are milliseconds since 1970. */
 export interface ScalingObservations {
   now: number
-  /** False while the deployment sleeps, also by a person's wish */
+  /** False while the deployment sleeps, also because a person put it to sleep */
   isAwake: boolean
   /** Oldest first; `findSampleMilliseconds` says how far back */
   load: readonly LoadSample[]

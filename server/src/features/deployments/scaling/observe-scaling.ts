@@ -46,10 +46,10 @@ export function observeScaling(
     now,
   }: { load: readonly LoadSample[]; loads: ReadonlyMap<string, InstanceLoad>; now: number },
 ): ScalingObservations {
-  const { wanted, refusals, refused_at: refusedAt } = deployment
+  const { desired_state, refusals, refused_at: refusedAt } = deployment
   return {
     now,
-    isAwake: wanted === 'awake',
+    isAwake: desired_state === 'awake',
     load,
     instances: instances.map(({ status }) => ({ status: instancePhases[status] })),
     recentStarts: instances.flatMap(({ created_at: from, ready_at: to }) =>

@@ -104,23 +104,23 @@ async function follow(
   decision: ScalingDecision,
   { inFlight, isSmall }: { inFlight: number; isSmall: boolean },
 ): Promise<void> {
-  const { id, status, wanted, idle_minutes: idle, wished_instances: wished, refusals } = deployment
+  const { id, status, desired_state, idle_minutes: idle, desired_instances: current, refusals } = deployment
   const { desired, start, reason } = decision
   if (reason === 'idle') return putToSleepFor(deps, id, { cause: 'idle', idle_minutes: idle })
   if (reason === 'asleep' || reason === 'no_capacity') return
-  if (reason === 'schedule' && wanted === 'asleep') return wakeOnSchedule(deps, deployment)
+  if (reason === 'schedule' && desired_state === 'asleep') return wakeOnSchedule(deps, deployment)
   // A larger instance that was refused is not asked for again by itself.
   const isRefused = refusals > 0 && start === 0 && !isSmall
-  if (desired === wished && !isRefused) return
+  if (desired === current && !isRefused) return
   const organizationId = deployment.organization_id
   const blocked = start > 0 ? await findRefusal(assertCanStart(deps, organizationId)) : null
   await updateOwnDeployment(
     deps.db,
-    { id, status, wished_instances: wished },
+    { id, status, desired_instances: current },
     blocked === null
-      ? { wished_instances: desired, ...(isRefused ? { refusals: 0, refusal: null } : {}) }
+      ? { desired_instances: desired, ...(isRefused ? { refusals: 0, refusal: null } : {}) }
       : addRefusal(deployment, blocked, deps.clock()),
-    blocked === null && desired !== wished ? describeDecision(decision, wished, inFlight) : null,
+    blocked === null && desired !== current ? describeDecision(decision, current, inFlight) : null,
     deps.clock(),
   )
 }

@@ -229,8 +229,8 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
 }
 
 /** True if the deployment sleeps, falls asleep, or has been woken and starts. */
-function isWaking({ status, wanted, woken_at: wokenAt }: Deployment): boolean {
-  if (wanted === 'asleep') return true
+function isWaking({ status, desired_state, woken_at: wokenAt }: Deployment): boolean {
+  if (desired_state === 'asleep') return true
   return wokenAt !== null && (status === 'provisioning' || status === 'deploying')
 }
 

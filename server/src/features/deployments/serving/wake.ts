@@ -24,7 +24,7 @@ export async function wakeForPerson(deps: Deps, viewer: Viewer, id: string): Pro
   for (;;) {
     const deployment = await accessDeployment(deps, viewer, 'change', id)
     requireActive(deployment)
-    if (deployment.wanted === 'awake') return deployment
+    if (deployment.desired_state === 'awake') return deployment
     const woken = await wake(
       deps,
       deployment,
@@ -44,7 +44,7 @@ export async function wakeForPerson(deps: Deps, viewer: Viewer, id: string): Pro
  */
 export async function wakeForRequest(deps: Deps, id: string, route: string): Promise<void> {
   const deployment = await findDeployment(deps.db, id)
-  if (deployment?.wanted === 'asleep') await wake(deps, deployment, { cause: 'request', route })
+  if (deployment?.desired_state === 'asleep') await wake(deps, deployment, { cause: 'request', route })
 }
 
 /** Wakes a sleeping deployment at a time of its schedules. Throws as `wakeForRequest`. */
@@ -72,11 +72,11 @@ async function wake(
   const asleepSince = isAsleep ? deployment.status_changed_at : null
   return updateOwnDeployment(
     deps.db,
-    { id, status: deployment.status, wanted: deployment.wanted },
+    { id, status: deployment.status, desired_state: deployment.desired_state },
     {
-      wanted: 'awake',
+      desired_state: 'awake',
       woken_at: at,
-      wished_instances: deployment.min_instances,
+      desired_instances: deployment.min_instances,
       refusal: null,
       ...(isAsleep ? { status: 'provisioning' } : {}),
     },

@@ -4,7 +4,7 @@ import { changeSpans } from '../../metering/spans.ts'
 import type { SpanChange } from '../../metering/spans.ts'
 import type { EventTransition } from './event-transition.ts'
 import type { Instance } from './instance-store.ts'
-import type { DeploymentStatus, WantedState } from './lifecycle.ts'
+import type { DeploymentStatus, DesiredState } from './lifecycle.ts'
 import type { Deployment } from './store.ts'
 
 /** Columns that change; those that are undefined stay. */
@@ -51,13 +51,10 @@ export interface DeploymentChange {
   id: string
   /** The required current status */
   status: DeploymentStatus
-  /** The required current number of wished instances, if it matters */
-  wished_instances?: number | undefined
-  /**
-   * What the owner must want so far, if it matters: a deployment that falls asleep has the same status as
-   * before
-   */
-  wanted?: WantedState | undefined
+  /** The required current number of desired instances, if it matters */
+  desired_instances?: number | undefined
+  /** The required current desired state, if it matters: the status stays while a deployment falls asleep */
+  desired_state?: DesiredState | undefined
   /** null for a change by people, which notifies the workers; a lease holder continues by itself. */
   lease: Lease | null
   changes: DeploymentChanges
@@ -104,7 +101,7 @@ export async function changeDeployments(
  */
 export async function updateOwnDeployment(
   db: Database,
-  current: Pick<DeploymentChange, 'id' | 'status' | 'wished_instances' | 'wanted'>,
+  current: Pick<DeploymentChange, 'id' | 'status' | 'desired_instances' | 'desired_state'>,
   changes: DeploymentChanges,
   event: EventContent | null,
   at: Date,
@@ -123,8 +120,8 @@ async function writeChanges(
 ): Promise<(Deployment | undefined)[]> {
   const guards = sql`deployments.id = change.id AND deployments.status = change.status
     AND deployments.lease_number = coalesce(change.lease_number, deployments.lease_number)
-    AND deployments.wished_instances = coalesce(change.wished_instances, deployments.wished_instances)
-    AND deployments.wanted = coalesce(change.wanted, deployments.wanted)`
+    AND deployments.desired_instances = coalesce(change.desired_instances, deployments.desired_instances)
+    AND deployments.desired_state = coalesce(change.desired_state, deployments.desired_state)`
   const deploymentColumns = listColumns(changes.map((change) => change.changes))
   const instanceColumns = listColumns(
     changes.map(({ instance }) => (instance?.kind === 'change' ? instance.columns : {})),
@@ -136,7 +133,7 @@ async function writeChanges(
   >`
     WITH change AS MATERIALIZED (
       SELECT * FROM jsonb_to_recordset(${toJson(changes.map(toRecord))}::jsonb) AS change (position integer, id uuid,
-        status text, lease_number bigint, wished_instances integer, wanted text, columns jsonb, due text, at timestamptz,
+        status text, lease_number bigint, desired_instances integer, desired_state text, columns jsonb, due text, at timestamptz,
         instance_id uuid, instance_columns jsonb, new_instance jsonb, event jsonb, notifies boolean)
     ), locked AS MATERIALIZED (
       SELECT deployments.id FROM deployments JOIN change ON ${guards} ORDER BY deployments.id FOR NO KEY UPDATE OF deployments
@@ -180,8 +177,8 @@ function toRecord(change: DeploymentChange, position: number) {
     id,
     status,
     lease_number: lease?.number ?? null,
-    wished_instances: change.wished_instances ?? null,
-    wanted: change.wanted ?? null,
+    desired_instances: change.desired_instances ?? null,
+    desired_state: change.desired_state ?? null,
     columns: { ...change.changes, updated_at: at },
     due,
     at,

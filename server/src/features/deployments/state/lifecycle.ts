@@ -20,8 +20,8 @@ export const deploymentStatuses = Object.keys(deploymentTransitions) as [
   ...DeploymentStatus[],
 ]
 
-/** What the owner wants of a deployment. */
-export type WantedState = 'awake' | 'asleep' | 'ended'
+/** What a deployment is to be. Its status says how far it is. */
+export type DesiredState = 'awake' | 'asleep' | 'ended'
 
 /** What the next step of an instance may wait for, as the reconciler records it. */
 export const waitingStates = ['instance', 'engine', 'stop', 'release', 'drain', 'runtime', 'retry'] as const

@@ -6,7 +6,7 @@ import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
 import type { Instance } from './instance-store.ts'
 import type { Deployment } from './store.ts'
 
-type Wishes = Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences' | 'adapters'>
+type Minimums = Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences' | 'adapters'>
 
 /** What the owner of a deployment asks for. */
 export function minimumsOf({
@@ -19,7 +19,7 @@ export function minimumsOf({
 /** Chooses the instance type for a deployment. Throws if the runtime throws. */
 export function chooseHardware(
   deps: Pick<Services, 'runtime' | 'clock' | 'config' | 'prices'>,
-  deployment: Pick<Deployment, 'id' | 'variant'> & Wishes,
+  deployment: Pick<Deployment, 'id' | 'variant'> & Minimums,
   refused: readonly string[],
 ): Promise<SelectionResult> {
   const { adapters } = deployment
@@ -28,7 +28,7 @@ export function chooseHardware(
 
 /** True if an instance has less than the owner asks for: a smaller capacity, or fewer LoRAs. */
 export function needsResize(
-  deployment: Wishes,
+  deployment: Minimums,
   instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,
 ): boolean {
   const { contextTokens, parallelSequences } = minimumsOf(deployment)
@@ -44,7 +44,7 @@ export function needsResize(
  * that were removed.
  */
 export function needsOtherEngine(
-  deployment: Wishes,
+  deployment: Minimums,
   instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,
 ): boolean {
   return needsResize(deployment, instance) || instance.adapters.length > deployment.adapters.length

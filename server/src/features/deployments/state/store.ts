@@ -222,7 +222,7 @@ export function listScalableDeployments(db: Database): Promise<Deployment[]> {
     .where((where) => {
       const isScheduled = sql<boolean>`schedules <> '[]'`
       const isAwake = where.and([
-        where('wanted', '=', 'awake'),
+        where('desired_state', '=', 'awake'),
         where('status', 'in', ['provisioning', 'deploying', 'running']),
       ])
       const mayChange = where.or([

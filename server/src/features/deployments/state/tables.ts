@@ -4,7 +4,7 @@ import type { FailureCode, FailureStage } from '../../../ports/engine-failures.t
 import type { ModelLora, ModelType } from '../../../ports/model-variant.ts'
 import type { InstanceStatus } from './instance-lifecycle.ts'
 import type { EventTransition } from './event-transition.ts'
-import type { DeploymentStatus, WaitingState, WantedState } from './lifecycle.ts'
+import type { DeploymentStatus, WaitingState, DesiredState } from './lifecycle.ts'
 
 declare module '../../../database/tables.ts' {
   interface Tables {
@@ -56,7 +56,7 @@ export interface DeploymentsTable {
   model_type: GeneratedAlways<ModelType>
   variant_reason: string | null
   adapters: ColumnType<ModelLora[], string | undefined, string>
-  wanted: Generated<WantedState>
+  desired_state: Generated<DesiredState>
   status: DeploymentStatus
   waiting_for: WaitingState | null
   status_message: string | null
@@ -71,7 +71,7 @@ export interface DeploymentsTable {
   target_concurrency: number | null
   schedules: ColumnType<PolicySchedule[], string | undefined, string>
   woken_at: Date | null
-  wished_instances: Generated<number>
+  desired_instances: Generated<number>
   refusal: ColumnType<Refusal | null, string | null | undefined, string | null>
   refusals: Generated<number>
   refused_at: Date | null

@@ -232,7 +232,7 @@ export class Waking {
       const message = `The deployment of ${modelName} has failed: ${state.failureReason}`
       return new ApplicationError('deployment_failed', message)
     }
-    if (state.wanted === 'awake' || state.refusal === null) return null
+    if (state.desiredState === 'awake' || state.refusal === null) return null
     const { code, message } = state.refusal
     if (code === 'budget_exhausted') return new ApplicationError('insufficient_quota', message)
     const sentences = `${modelName} sleeps, and there is no hardware to wake it on. ${message}`

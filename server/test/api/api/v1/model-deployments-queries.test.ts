@@ -21,7 +21,11 @@ beforeAll(async () => {
   server = await startTestServer({ runtime, worker: false })
   clients = await Promise.all(Array.from({ length: 3 }, () => registerClient(server.url)))
 })
-afterEach(() => vi.restoreAllMocks())
+/** The deployments of one test must not be due in the next, however long it takes. */
+afterEach(async () => {
+  vi.restoreAllMocks()
+  await server.application.db.updateTable('deployments').set({ reconcile_at: null }).execute()
+})
 afterAll(() => server.close())
 
 /** Runs `work` and returns the statements of the reconciler and the ledger that it sent to PostgreSQL. */
@@ -107,7 +111,7 @@ test('in a batch, times of instances are written, and a deployment whose owner w
       batches.changes.add({
         id,
         status,
-        wanted: index === 0 ? 'awake' : 'asleep',
+        desired_state: index === 0 ? 'awake' : 'asleep',
         lease: { deploymentId: id, number },
         changes: {},
         instance: { kind: 'change', id: rows[index]!.id, columns: { hardware_asked_at: asked } },
