@@ -164,9 +164,9 @@ test('every error code is listed by a route, except those of unknown addresses, 
     'internal_error',
     'malformed_request',
     'method_not_allowed',
+    'organization_status_conflict',
     'unknown_host',
     'unknown_url',
-    'organization_status_conflict',
   ])
   expect(document.components.schemas.Problem.properties.code.enum).toEqual(Object.keys(errorCodes))
 })
