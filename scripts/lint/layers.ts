@@ -48,7 +48,7 @@ const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     targets: [],
     arrival: ['protocols', 'targets'],
     relay: ['protocols', 'targets', 'arrival'],
-    waiting: ['targets', 'arrival'],
+    waiting: ['protocols', 'targets', 'arrival'],
     counting: ['protocols', 'targets', 'arrival', 'relay', 'waiting'],
     sending: ['protocols', 'targets', 'arrival', 'relay', 'waiting', 'counting'],
   },

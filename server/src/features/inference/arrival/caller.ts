@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { Viewer } from '../../../base/viewer.ts'
-import { toResponseHeaders } from './response-headers.ts'
+import type { ResponseHead, ResponseHeaders } from '../../../gateway/upstream-client/upstream.ts'
+import type { AnswerTranslation, Protocol } from '../protocols/protocol.ts'
+import type { EngineTarget } from '../targets/targets.ts'
+import type { InferenceRequest } from './request-body.ts'
 
 /** The parts of a Fastify request that an exchange uses. */
 export interface CallerRequest {
@@ -36,6 +38,18 @@ export interface Caller {
   isHeld?: true
 }
 
+/** A request that has arrived, and the deployments that can serve it. */
+export interface Arrival {
+  readonly protocol: Protocol
+  readonly caller: Caller
+  readonly request: InferenceRequest
+  /** null if the engine's answer has the format of the route */
+  readonly answers: AnswerTranslation | null
+  readonly targets: readonly EngineTarget[]
+  /** On the clock of `performance.now()` */
+  readonly receivedAt: number
+}
+
 /**
  * Sets the response head and takes the response from Fastify. The head is sent with the first byte of the
  * body.
@@ -62,4 +76,35 @@ export function writeResponseHead(
 function releaseHead(request: IncomingMessage): void {
   request.rawHeaders = []
   request.headers = {}
+}
+
+/** Upstream headers that are forwarded in addition to the type and length of the body. */
+const forwarded = ['content-encoding', 'retry-after', 'x-request-id', 'openai-processing-ms'] as const
+
+/**
+ * Composes the response headers as alternating names and values: the gateway's own, overridden by the
+ * forwarded upstream headers. `length` is null for a body of unknown length.
+ */
+function toResponseHeaders(
+  own: Record<string, number | string | string[] | undefined>,
+  upstream: ResponseHeaders,
+  length: number | null,
+  streams: boolean,
+): string[] {
+  const list: string[] = []
+  for (const name in own) {
+    const value = own[name]
+    if (value === undefined || upstream[name as keyof ResponseHeaders] !== undefined) continue
+    if (Array.isArray(value)) for (const each of value) list.push(name, each)
+    else list.push(name, String(value))
+  }
+  const type = upstream['content-type']
+  if (type !== undefined) list.push('content-type', type)
+  for (const name of forwarded) {
+    const value = upstream[name]
+    if (value !== undefined) list.push(name, value)
+  }
+  if (length !== null) list.push('content-length', String(length))
+  if (streams) list.push('x-accel-buffering', 'no')
+  return list
 }

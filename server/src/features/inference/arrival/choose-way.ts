@@ -1,33 +1,59 @@
 import { ApplicationError } from '../../../base/errors.ts'
-import { createRequestReader } from './request-body.ts'
-import type { InferenceRequest, RequestReader } from './request-body.ts'
 import { refuseField } from '../protocols/fields.ts'
-import type { Protocol, Translation } from '../protocols/protocol.ts'
+import type {
+  AnswerTranslation,
+  DeploymentFacts,
+  JsonObject,
+  Protocol,
+} from '../protocols/protocol.ts'
+import { mainProtocols } from '../protocols/protocols.ts'
 import type { EngineTarget } from '../targets/targets.ts'
+import { createRequestReader, createRequestWriter } from './request-body.ts'
+import type { InferenceRequest, RequestReader } from './request-body.ts'
+
+/** A request as an engine gets it, and what makes its answer the caller's; null if it is that already. */
+export interface EngineBoundRequest {
+  readonly request: InferenceRequest
+  readonly answers: AnswerTranslation | null
+}
 
 /** One way to serve the requests of a route: as they are, or by another route of the engine. */
 export interface Way {
   /** The route, with the formats of the engine's answers */
   readonly protocol: Protocol
-  /** Reads a body for the engine */
+  /** Translates a request, or throws the caller's 400. null if requests are forwarded as they are */
+  readonly translate: ((request: InferenceRequest, facts: DeploymentFacts) => EngineBoundRequest) | null
+}
+
+/** A route with the ways to serve it, the preferred one first. */
+export interface ServedRoute {
+  readonly protocol: Protocol
   readonly read: RequestReader
-  /** null if requests are forwarded as they are */
-  readonly translate: Translation['translate'] | null
+  readonly ways: readonly Way[]
 }
 
 /**
- * Returns the ways to serve a route, the preferred one first. Engines may fetch media from the hosts in
- * `mediaDomains`.
+ * Longest body that is translated, in bytes: it becomes objects, which block the process while they are made.
  */
-export function listWays(protocol: Protocol, mediaDomains?: ReadonlySet<string>): readonly [Way, ...Way[]] {
-  const asItIs = { protocol, read: createRequestReader(protocol, mediaDomains), translate: null }
-  const translated = protocol.translations.map(({ via, translate }) => ({
-    protocol: serveVia(protocol, via),
-    read: createRequestReader(via, mediaDomains),
-    translate,
-  }))
-  const [first, ...others] = translated
-  return protocol.alwaysTranslates && first !== undefined ? [first, ...others] : [asItIs, ...translated]
+const maxTranslatedBytes = 8 * 1024 * 1024
+
+/** Lists the ways to serve a route. Engines may fetch media from the hosts in `mediaDomains`. */
+export function serveRoute(protocol: Protocol, mediaDomains?: ReadonlySet<string>): ServedRoute {
+  const translated = protocol.translations.map(({ via, translate }): Way => {
+    const write = createRequestWriter(via, mediaDomains)
+    return {
+      protocol: serveVia(protocol, via),
+      translate(request, facts) {
+        const { body, answers } = translate(parseObject(request.body), facts)
+        return { request: write(body), answers }
+      },
+    }
+  })
+  return {
+    protocol,
+    read: createRequestReader(protocol, mediaDomains),
+    ways: protocol.alwaysTranslates ? translated : [{ protocol, translate: null }, ...translated],
+  }
 }
 
 /** The route of a protocol, as engines see it that get it by the route of another one. */
@@ -40,16 +66,28 @@ function serveVia(protocol: Protocol, via: Protocol): Protocol {
   return { ...protocol, enginePath, route, countedAt, bodies, events }
 }
 
+function parseObject(body: Buffer | string): JsonObject {
+  if (body.length > maxTranslatedBytes) {
+    const message = `The engine does not serve this route, so Berth translates requests, and those may have ${maxTranslatedBytes} bytes.`
+    throw new ApplicationError('body_too_large', message)
+  }
+  try {
+    return JSON.parse(typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body.toString())
+  } catch {
+    throw new ApplicationError('invalid_request_error', 'The body is not valid JSON.')
+  }
+}
+
 /**
  * Chooses how to serve a request at these targets, at least one: by a way that all engines have, or else by
  * one that some have. Throws a 404 if no engine has any.
  */
 export function chooseWay(
-  ways: readonly [Way, ...Way[]],
+  { protocol, ways }: Pick<ServedRoute, 'protocol' | 'ways'>,
   { prefersTranslation }: Pick<InferenceRequest, 'prefersTranslation'>,
   targets: readonly EngineTarget[],
 ): { way: Way; targets: readonly EngineTarget[] } {
-  const [first, ...others] = ways
+  const [first, ...others] = ways as [Way, ...Way[]]
   // Nearly all requests, which then need no new lists
   if (!prefersTranslation && targets.every((target) => hasRoute(target, first)))
     return { way: first, targets }
@@ -62,13 +100,17 @@ export function chooseWay(
   const { engineTitle, modelName } = targets[0]!
   throw new ApplicationError(
     'route_not_supported',
-    `${engineTitle}, which runs ${modelName}, does not serve ${first.protocol.path}.`,
+    `${engineTitle}, which runs ${modelName}, does not serve ${protocol.path}.`,
   )
 }
 
+function hasRoute({ routes }: EngineTarget, { protocol: { route } }: Way): boolean {
+  return route === null || routes.has(route)
+}
+
 /**
- * Returns the targets that honor all fields of a request. Throws a 400 if there is none: another answer would
- * be wrong without a word.
+ * Returns the targets that honor all fields of a request. Throws a 400 if there is none, because an engine
+ * that ignores such a field answers another question.
  */
 export function findHonoring(
   { meaningfulFields }: Pick<InferenceRequest, 'meaningfulFields'>,
@@ -86,6 +128,36 @@ export function findHonoring(
   )
 }
 
-function hasRoute({ routes }: EngineTarget, { protocol: { route } }: Way): boolean {
-  return route === null || routes.has(route)
+/**
+ * Throws a 400 if the request has a member that no caller of a shared engine, or of one with LoRAs, may set.
+ */
+export function refuseFields(
+  { refusedFields: [field] }: Pick<InferenceRequest, 'refusedFields'>,
+  targets: readonly EngineTarget[],
+): void {
+  if (field === undefined) return
+  if (targets.some(({ lora }) => lora !== null)) {
+    throw new ApplicationError(
+      'invalid_request_error',
+      `\`${field}\` is not available. Name an adapter of the deployment in \`model\` instead.`,
+    )
+  }
+  if (targets.every(({ sharedWith }) => sharedWith === null)) return
+  throw new ApplicationError(
+    'invalid_request_error',
+    `\`${field}\` is not available: the deployment is shared with the organization, and the field would affect the requests of others.`,
+  )
+}
+
+/** Throws a 400 for chat with an embedding model, and for embeddings of a chat model. */
+export function requireModelType(
+  { modelName, modelType }: Pick<EngineTarget, 'modelName' | 'modelType'>,
+  { modelTypes }: Pick<Protocol, 'modelTypes'>,
+): void {
+  if (modelTypes.includes(modelType)) return
+  const { modelKind, path } = mainProtocols[modelType]
+  throw new ApplicationError(
+    'invalid_request_error',
+    `${modelName} is ${modelKind}. Send its requests to ${path}.`,
+  )
 }

@@ -9,7 +9,7 @@ import type { MeaningfulField } from '../../../ports/runtime-engine.ts'
 import { editBytes, editText, startOfMembers } from '../protocols/body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from '../protocols/body-edits.ts'
 import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
-import type { MemberValues, Protocol } from '../protocols/protocol.ts'
+import type { JsonObject, MemberValues, Protocol } from '../protocols/protocol.ts'
 
 /** What the gateway knows about a request. All other fields are forwarded unread. */
 export interface InferenceRequest {
@@ -80,9 +80,8 @@ export function createRequestReader(
   format: RequestFormat,
   mediaDomains: ReadonlySet<string> = new Set(),
 ): RequestReader {
-  const { members, unparsed = [], messages, outputLimits = [] } = format
-  const long = [...unparsed, ...meaningfulFields, ...(messages === undefined ? [] : [messages])]
-  const names = memberNames(['model', 'stream', ...ownerFields, ...outputLimits, ...members], long)
+  const { short, long } = listNames(format)
+  const names = memberNames(short, long)
   return (bytes, slices) => {
     const body = hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes
     if (body.length > maxWholeBytes) {
@@ -94,12 +93,64 @@ export function createRequestReader(
     if (!isUtf8(body)) throw notUtf8()
     const walk = new MemberWalk(body, names)
     advance(walk, body.length)
-    const kept = body.length < maxTextBytes ? body.toString('latin1') : body
-    if (mayHaveMediaUrls(kept, format.media)) {
-      new MediaWalk(body, mediaDomains, format.media).advance(body.length)
-    }
-    return toRequest(walk, kept, format)
+    return toRequest(walk, checkMedia(body, { format, mediaDomains }), format)
   }
+}
+
+/**
+ * Returns what makes a request for a protocol of an object. The object becomes text only once, and the text
+ * is not walked.
+ */
+export function createRequestWriter(
+  format: RequestFormat,
+  mediaDomains: ReadonlySet<string> = new Set(),
+): (object: JsonObject) => InferenceRequest {
+  const { short, long } = listNames(format)
+  const names = new Set([...short, ...long])
+  return (object) => {
+    const { body, members } = writeObject(object, names)
+    const kept = checkMedia(body, { format, mediaDomains })
+    return toRequest({ body, members, isObject: true }, kept, format)
+  }
+}
+
+/** The members that are read, and those of them that may be long. */
+function listNames({ members, unparsed = [], messages, outputLimits = [] }: RequestFormat) {
+  return {
+    short: ['model', 'stream', ...ownerFields, ...outputLimits, ...members],
+    long: [...unparsed, ...meaningfulFields, ...(messages === undefined ? [] : [messages])],
+  }
+}
+
+/** Writes an object as JSON, and tells where its members with these names are. */
+function writeObject(
+  object: JsonObject,
+  names: ReadonlySet<string>,
+): { body: Buffer; members: MemberValue[] } {
+  const members: MemberValue[] = []
+  const pieces: string[] = []
+  let end = 0
+  const write = (piece: string) => {
+    pieces.push(piece)
+    end += Buffer.byteLength(piece)
+  }
+  for (const [name, value] of Object.entries(object)) {
+    if (value === undefined) continue
+    write(`${pieces.length === 0 ? '{' : ','}${JSON.stringify(name)}:`)
+    const start = end
+    write(JSON.stringify(value))
+    if (names.has(name)) members.push({ name, start, end })
+  }
+  return { body: Buffer.from(`${pieces.join('')}}`), members }
+}
+
+/** Throws the 400 for addresses of media that are not allowed. Returns the body as it is kept. */
+function checkMedia(body: Buffer, { format, mediaDomains }: Omit<Reading, 'names'>): Buffer | string {
+  const kept = body.length < maxTextBytes ? body.toString('latin1') : body
+  if (mayHaveMediaUrls(kept, format.media)) {
+    new MediaWalk(body, mediaDomains, format.media).advance(body.length)
+  }
+  return kept
 }
 
 function hasByteOrderMark(bytes: Buffer): boolean {
@@ -155,7 +206,7 @@ function advance(walk: MemberWalk, to: number): boolean {
 }
 
 function toRequest(
-  { body: bytes, members, isObject }: MemberWalk,
+  { body: bytes, members, isObject }: Pick<MemberWalk, 'body' | 'members' | 'isObject'>,
   body: InferenceRequest['body'],
   format: RequestFormat,
 ): InferenceRequest {

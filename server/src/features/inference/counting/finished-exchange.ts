@@ -1,7 +1,8 @@
 import type { TokenUsage } from '../../metering/token-usage.ts'
-import type { Arrival } from '../arrival/arrival.ts'
+import type { Arrival } from '../arrival/caller.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { ResponseRelay } from '../relay/response-relay.ts'
+import type { StatisticsRecorder } from '../../statistics/recorder.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 
 /**
@@ -79,6 +80,21 @@ function overheadOf(exchange: EndedExchange): number | null {
   if (engine === null || relay === null || relay.forwardedAt === 0) return null
   const before = startedAt - arrival.receivedAt + (engine.sentAt - admittedAt)
   return before + relay.forwardedAt - (relay.completeAt > 0 ? relay.completeAt : firstByteAt)
+}
+
+/** Counts an ended exchange in the statistics of its deployment, unless it never reached one. */
+export function recordStatistics(statistics: StatisticsRecorder, exchange: FinishedExchange): void {
+  const { deploymentId, usage, receivedAt, firstByteAt } = exchange
+  if (deploymentId === null) return
+  statistics.record(deploymentId, {
+    userId: exchange.userId,
+    waitedMilliseconds: exchange.waitedMilliseconds,
+    failed: exchange.brokenBy === 'engine' || exchange.status >= 500,
+    firstByteMilliseconds: firstByteAt > 0 ? firstByteAt - receivedAt : null,
+    durationMilliseconds: exchange.endedAt - receivedAt,
+    inputTokens: usage?.inputTokens ?? 0,
+    outputTokens: usage?.outputTokens ?? 0,
+  })
 }
 
 /**

@@ -58,7 +58,7 @@ export function openTraces(endpoint: URL): Traces {
           if (firstByteAt > 0) span.setAttribute('berth.first_byte_ms', firstByteAt - receivedAt)
           if (brokenBy !== null)
             span.setStatus({ code: SpanStatusCode.ERROR, message: `broken by the ${brokenBy}` })
-          span.end()
+          span.end(exchange.endedAt)
         },
       }
     },

@@ -4,8 +4,7 @@ import { editBytes, startOfMembers } from './body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from './body-edits.ts'
 import { readUsageAt, toTokenUsage } from './usage.ts'
 import { readOpenAiUsage } from './openai.ts'
-import { ChoiceCounts } from './choice-counts.ts'
-import type { EventFormat, EventRemoval, MemberValues } from './protocol.ts'
+import type { ChoiceCounts, EventFormat, EventRemoval, MemberValues } from './protocol.ts'
 
 /** The members of a request that ask an engine to count as it goes, next to `stream_options` */
 const timingRequests = ['timings_per_token', 'return_progress'] as const
@@ -60,7 +59,40 @@ function readProgress({ processed, cache }: ProgressCounts): TokenUsage | null {
 function openChoices({ n }: MemberValues, inEvents: EditTarget['counts']['inEvents']): ChoiceCounts | null {
   return inEvents === 'none' || typeof n !== 'number' || n <= 1
     ? null
-    : new ChoiceCounts(inEvents === 'timings')
+    : new ChunkCounts(inEvents === 'timings')
+}
+
+interface ChunkWithChoices {
+  choices?: readonly { index?: unknown }[]
+}
+
+/**
+ * Adds up the counts of a stream with several choices. In an event with a choice, engines count the tokens of
+ * that choice. An event without choices has the tokens of all of them, or, if `endsEach` is true as in
+ * llama-server, of the choice that just ended.
+ */
+class ChunkCounts implements ChoiceCounts {
+  readonly #endsEach: boolean
+  readonly #outputTokens = new Map<unknown, number>()
+  /** Of the last event with a choice */
+  #index: unknown = 0
+  /** null until an event has the tokens of all choices */
+  #total: number | null = null
+
+  constructor(endsEach: boolean) {
+    this.#endsEach = endsEach
+  }
+
+  add(event: unknown, usage: Partial<TokenUsage> | null): Partial<TokenUsage> | null {
+    const { choices } = (event ?? {}) as ChunkWithChoices
+    const choice = Array.isArray(choices) ? (choices as { index?: unknown }[])[0] : undefined
+    if (choice !== undefined) this.#index = choice?.index
+    if (usage?.outputTokens === undefined) return usage
+    if (choice === undefined && !this.#endsEach) this.#total = usage.outputTokens
+    else this.#outputTokens.set(this.#index, usage.outputTokens)
+    const sum = [...this.#outputTokens.values()].reduce((total, tokens) => total + tokens, 0)
+    return { ...usage, outputTokens: this.#total ?? sum }
+  }
 }
 
 const usageChunks: EventRemoval = {

@@ -2,7 +2,6 @@ import type { z } from 'zod'
 import type { ModelType } from '../../../ports/model-variant.ts'
 import type { EngineRoute, TokenCounts } from '../../../ports/runtime-engine.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
-import type { ChoiceCounts } from './choice-counts.ts'
 import type { Edit, ReadBody } from './body-edits.ts'
 import type { MediaFormat } from './media-formats.ts'
 
@@ -170,6 +169,12 @@ export interface MemberCount {
   readonly member: string
   /** Returns null for an implausible count. */
   readonly read: (count: JsonObject) => TokenUsage | null
+}
+
+/** Adds up the counts of a stream with several choices. */
+export interface ChoiceCounts {
+  /** Takes an event and what it counted. Returns the usage of all choices so far. */
+  add(event: unknown, usage: Partial<TokenUsage> | null): Partial<TokenUsage> | null
 }
 
 /** What the caller of a stream does not get. */

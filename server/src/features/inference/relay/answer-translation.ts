@@ -1,79 +1,79 @@
 import { copyText } from '../../../base/copy-text.ts'
 import { endOfEvent, endOfLastEvent, parseEventData } from '../../../gateway/sse-framing.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
-import type { BodyMeter } from '../arrival/body-meter.ts'
 import type { AnswerTranslation, BodyRewriter, CallerEvent, EventTranslation } from '../protocols/protocol.ts'
+import type { BodyMeter } from './response-relay.ts'
 
 /** Longest document that is translated, in bytes */
 const maxDocumentBytes = 8 * 1024 * 1024
 
 /** Translates a whole answer, which it holds. Texts have one character per byte. */
 export class DocumentTranslation implements BodyRewriter {
-  readonly toBody: AnswerTranslation['toBody']
-  text = ''
+  readonly #toBody: AnswerTranslation['toBody']
+  #text = ''
 
   constructor({ toBody }: AnswerTranslation) {
-    this.toBody = toBody
+    this.#toBody = toBody
   }
 
   take(bytes: string): string {
-    this.text += bytes
-    if (this.text.length > maxDocumentBytes) throw new Error('the engine sent an answer that is too long')
+    this.#text += bytes
+    if (this.#text.length > maxDocumentBytes) throw new Error('the engine sent an answer that is too long')
     return ''
   }
 
   finish(): string {
-    const answer: unknown = JSON.parse(Buffer.from(this.text, 'latin1').toString())
-    this.text = ''
-    return toLatin1(JSON.stringify(this.toBody(answer)))
+    const answer: unknown = JSON.parse(Buffer.from(this.#text, 'latin1').toString())
+    this.#text = ''
+    return toLatin1(JSON.stringify(this.#toBody(answer)))
   }
 }
 
 /** Translates the events that a meter forwards, and holds at most one. Texts have one character per byte. */
 export class StreamTranslation implements BodyMeter {
-  readonly meter: BodyMeter
-  readonly events: EventTranslation
+  readonly #meter: BodyMeter
+  readonly #events: EventTranslation
   /** An incomplete event. The meter limits its length. */
-  rest = ''
+  #rest = ''
 
   constructor(meter: BodyMeter, events: EventTranslation) {
-    this.meter = meter
-    this.events = events
+    this.#meter = meter
+    this.#events = events
   }
 
   take(bytes: string): string {
-    const scanned = this.rest.length
-    let text = this.rest + this.meter.take(bytes)
+    const scanned = this.#rest.length
+    let text = this.#rest + this.#meter.take(bytes)
     const end = endOfLastEvent(text, scanned)
-    this.rest = copyText(text.slice(end))
+    this.#rest = copyText(text.slice(end))
     text = text.slice(0, end)
     let translated = ''
     while (text !== '') {
       const length = endOfEvent(text, 0) || text.length
-      translated += this.translate(text.slice(0, length))
+      translated += this.#translate(text.slice(0, length))
       text = text.slice(length)
     }
     return translated
   }
 
   /** Translates one event. Those without JSON say nothing, such as comments and the end of the stream. */
-  translate(event: string): string {
+  #translate(event: string): string {
     const data = parseEventData(event)
-    return data === null ? '' : writeEvents(this.events.take(data))
+    return data === null ? '' : writeEvents(this.#events.take(data))
   }
 
   finish(): string {
-    const last = this.rest + this.meter.finish()
-    this.rest = ''
-    return (last === '' ? '' : this.translate(last)) + writeEvents(this.events.finish())
+    const last = this.#rest + this.#meter.finish()
+    this.#rest = ''
+    return (last === '' ? '' : this.#translate(last)) + writeEvents(this.#events.finish())
   }
 
   usage(): TokenUsage | null {
-    return this.meter.usage()
+    return this.#meter.usage()
   }
 
   partialUsage(): TokenUsage | null {
-    return this.meter.partialUsage()
+    return this.#meter.partialUsage()
   }
 }
 

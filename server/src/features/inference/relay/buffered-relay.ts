@@ -1,15 +1,16 @@
 import { truncateResponse } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../../gateway/write-batch.ts'
-import { DocumentTranslation } from './answer-translation.ts'
-import type { Arrival } from '../arrival/arrival.ts'
 import { writeResponseHead } from '../arrival/caller.ts'
+import type { Arrival } from '../arrival/caller.ts'
+import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
+import { edgeLength, readEdgeUsage, readUsage } from '../protocols/usage.ts'
+import { DocumentTranslation, StreamTranslation } from './answer-translation.ts'
 import { EdgeMeter } from './edge-meter.ts'
 import { translateEngineError } from './engine-errors.ts'
-import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
+import { openStreamMeter } from './stream-meter.ts'
 import { StreamRelay } from './stream-relay.ts'
-import { edgeLength, readEdgeUsage, readUsage } from '../protocols/usage.ts'
 
 /** When to repeat a request that an engine had no room for, unless the engine says so */
 const overloadRetrySeconds = '5'
@@ -17,146 +18,166 @@ const overloadRetrySeconds = '5'
 const maxTextBytes = 16 * 1024
 
 /**
+ * Opens the relay for a response with this head: one that streams events, or one that holds a document until
+ * it is complete.
+ */
+export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead): ResponseRelay {
+  const meter = openStreamMeter(owner, head)
+  if (meter === null) return new BufferedRelay(deps, owner, head)
+  const { answers } = owner.arrival
+  const body = answers?.openEvents ? new StreamTranslation(meter, answers.openEvents()) : meter
+  return new StreamRelay(deps, owner, head, body, true)
+}
+
+/**
  * Holds a response until it is complete, so that a broken one can still become a 502. A response that
  * outgrows the buffer is streamed instead.
  */
-export class BufferedRelay implements ResponseRelay, BatchedWrite {
-  readonly deps: RelayDeps
-  readonly owner: RelayOwner
-  readonly head: ResponseHead
-  readonly format: BodyFormat
-  /** A short response that arrived in one piece, one character per byte */
-  text: string | null = null
-  buffer: Buffer | null = null
-  /** Bytes in `buffer` */
-  size = 0
+class BufferedRelay implements ResponseRelay, BatchedWrite {
+  readonly #deps: RelayDeps
+  readonly #owner: RelayOwner
+  readonly #head: ResponseHead
+  readonly #format: BodyFormat
   /** null for errors, and if the protocol changes nothing */
-  readonly rewriter: BodyRewriter | null
-  completeAt = 0
-  forwardedAt = 0
-  closed = false
+  readonly #rewriter: BodyRewriter | null
+  /** A short response that arrived in one piece, one character per byte */
+  #text: string | null = null
+  #buffer: Buffer | null = null
+  /** Bytes in `#buffer` */
+  #size = 0
+  #completeAt = 0
+  #forwardedAt = 0
+  #isClosed = false
+  readonly meter = null
 
   constructor(deps: RelayDeps, owner: RelayOwner, head: ResponseHead) {
-    this.deps = deps
-    this.owner = owner
-    this.head = head
-    this.format = owner.arrival.protocol.bodies
-    this.rewriter = head.status === 200 ? openRewriter(owner.arrival) : null
+    this.#deps = deps
+    this.#owner = owner
+    this.#head = head
+    this.#format = owner.arrival.protocol.bodies
+    this.#rewriter = head.status === 200 ? openRewriter(owner.arrival) : null
     const { buffers } = deps.inference
     if (head.length !== null && head.length > maxTextBytes && head.length < buffers.size) {
-      this.buffer = buffers.take()
+      this.#buffer = buffers.take()
     }
   }
 
+  get buffer(): Buffer | null {
+    return this.#buffer
+  }
+
+  get completeAt(): number {
+    return this.#completeAt
+  }
+
+  get forwardedAt(): number {
+    return this.#forwardedAt
+  }
+
   take(bytes: Buffer): ResponseRelay {
-    const { buffers } = this.deps.inference
-    if (bytes.length === this.head.length && bytes.length <= maxTextBytes) {
-      this.text = bytes.toString('latin1')
-    } else if (this.size + bytes.length <= buffers.size) {
-      this.buffer ??= buffers.take()
+    const { buffers } = this.#deps.inference
+    if (bytes.length === this.#head.length && bytes.length <= maxTextBytes) {
+      this.#text = bytes.toString('latin1')
+    } else if (this.#size + bytes.length <= buffers.size) {
+      this.#buffer ??= buffers.take()
       // The client may have read the bytes into the buffer.
-      if (bytes.buffer !== this.buffer.buffer) bytes.copy(this.buffer, this.size)
-      this.size += bytes.length
-    } else return this.switchToStream(bytes)
+      if (bytes.buffer !== this.#buffer.buffer) bytes.copy(this.#buffer, this.#size)
+      this.#size += bytes.length
+    } else return this.#switchToStream(bytes)
     return this
   }
 
-  switchToStream(bytes: Buffer): ResponseRelay {
-    const { head, owner, format, rewriter } = this
-    const length = rewriter === null ? head.length : null
-    const meter = new EdgeMeter(format, rewriter)
-    const stream = new StreamRelay(this.deps, owner, { ...head, length }, meter, false)
-    if (this.buffer !== null) stream.take(this.buffer.subarray(0, this.size))
-    this.releaseBuffer()
+  #switchToStream(bytes: Buffer): ResponseRelay {
+    const length = this.#rewriter === null ? this.#head.length : null
+    const meter = new EdgeMeter(this.#format, this.#rewriter)
+    const stream = new StreamRelay(this.#deps, this.#owner, { ...this.#head, length }, meter, false)
+    if (this.#buffer !== null) stream.take(this.#buffer.subarray(0, this.#size))
+    this.#releaseBuffer()
     return stream.take(bytes)
   }
 
   end(): void {
-    this.completeAt = performance.now()
-    if (this.head.status === 200) this.meter()
-    this.deps.inference.writeBatch.flushOrDefer(this)
+    this.#completeAt = performance.now()
+    if (this.#head.status === 200) this.#owner.recordUsage(this.#readUsage())
+    this.#deps.inference.writeBatch.flushOrDefer(this)
   }
 
-  meter(): void {
-    const body = this.body()
+  #readUsage() {
+    const body = this.#body()
     const end =
       typeof body === 'string'
         ? body.slice(-edgeLength)
         : body.toString('latin1', Math.max(0, body.length - edgeLength))
-    this.owner.recordUsage(readEdgeUsage(end, this.format) ?? readUsage(parseJson(body), this.format))
+    return readEdgeUsage(end, this.#format) ?? readUsage(parseJson(body), this.#format)
   }
 
-  body(): string | Buffer {
-    if (this.text !== null) return this.text
-    return this.buffer === null ? '' : this.buffer.subarray(0, this.size)
+  #body(): string | Buffer {
+    if (this.#text !== null) return this.#text
+    return this.#buffer === null ? '' : this.#buffer.subarray(0, this.#size)
   }
 
-  rewrittenBody(): string | Buffer {
-    const body = this.body()
-    if (this.rewriter === null) return body
-    return this.rewriter.take(body.toString('latin1')) + this.rewriter.finish()
+  #rewrittenBody(): string | Buffer {
+    const body = this.#body()
+    if (this.#rewriter === null) return body
+    return this.#rewriter.take(body.toString('latin1')) + this.#rewriter.finish()
   }
 
   flush(): void {
-    if (this.closed) return
+    if (this.#isClosed) return
     // The journal must survive a crash before the caller has the response.
-    this.deps.tokens.write()
+    this.#deps.tokens.write()
     try {
-      if (this.head.status >= 400) this.sendError()
-      else this.send(this.head, this.rewrittenBody())
+      if (this.#head.status >= 400) this.#sendError()
+      else this.#send(this.#head, this.#rewrittenBody())
     } catch (error) {
-      this.owner.onBroken(error)
+      this.#owner.fail(error, 'engine')
     }
   }
 
-  sendError(): void {
-    const { head, owner } = this
-    const { arrival } = owner
-    const body = this.body()
+  #sendError(): void {
+    const head = this.#head
+    const { arrival, target } = this.#owner
+    const body = this.#body()
     const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
-    const translated = translateEngineError(this.deps.runtime, head.status, bytes, {
-      servedModelName: owner.engine!.target.servedModelName,
+    const translated = translateEngineError(this.#deps.runtime, head.status, bytes, {
+      servedModelName: target.servedModelName,
       requestId: arrival.caller.request.id,
       protocol: arrival.protocol,
     })
-    if (translated === 'model_lost') return owner.onModelLost()
+    if (translated === 'model_lost') return this.#owner.onModelLost()
     const { status } = translated
     const headers = { ...head.headers }
     if (status === 429) headers['retry-after'] ??= overloadRetrySeconds
-    if (translated.body === bytes) return this.send({ ...head, headers }, body)
+    if (translated.body === bytes) return this.#send({ ...head, headers }, body)
     headers['content-type'] = 'application/json'
-    this.send({ ...head, status, headers }, translated.body)
+    this.#send({ ...head, status, headers }, translated.body)
   }
 
-  send(head: ResponseHead, body: string | Buffer): void {
-    const { reply } = this.owner.arrival.caller
+  #send(head: ResponseHead, body: string | Buffer): void {
+    const { reply } = this.#owner.arrival.caller
     // A stream that waited for its engine has begun already, so the document is its only event.
     const hasBegun = reply.raw.headersSent
     writeResponseHead(reply, head, body.length, false)
-    this.forwardedAt = performance.now()
+    this.#forwardedAt = performance.now()
     if (hasBegun) return void reply.raw.end(`data: ${body.toString()}\n\n`)
     if (typeof body === 'string') reply.raw.end(body, 'latin1')
     else reply.raw.end(body)
   }
 
   truncate(): void {
-    truncateResponse(this.owner.arrival.caller.reply.raw)
+    truncateResponse(this.#owner.arrival.caller.reply.raw)
   }
 
   close(): void {
-    this.closed = true
-    if (this.owner.arrival.caller.reply.raw.writableFinished) return this.releaseBuffer()
+    this.#isClosed = true
+    if (this.#owner.arrival.caller.reply.raw.writableFinished) return this.#releaseBuffer()
     // Not released, because the socket may still be reading from it.
-    this.buffer = null
+    this.#buffer = null
   }
 
-  partialUsage(): null {
-    return null
-  }
-
-  releaseBuffer(): void {
-    if (this.buffer !== null) this.deps.inference.buffers.release(this.buffer)
-    this.buffer = null
+  #releaseBuffer(): void {
+    if (this.#buffer !== null) this.#deps.inference.buffers.release(this.#buffer)
+    this.#buffer = null
   }
 }
 

@@ -1,8 +1,8 @@
 import { copyText } from '../../../base/copy-text.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
-import type { BodyMeter } from '../arrival/body-meter.ts'
 import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
 import { edgeLength, readEdgeUsage } from '../protocols/usage.ts'
+import type { BodyMeter } from './response-relay.ts'
 
 /**
  * Meters a long JSON body by its first and its last bytes: some engines report the usage before everything

@@ -2,9 +2,9 @@ import type { BufferPool } from '../../../gateway/buffer-pool.ts'
 import type { FlowControl } from '../../../gateway/response-stream.ts'
 import type { WriteBatch } from '../../../gateway/write-batch.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
-import type { TokenJournal } from '../../metering/token-journal.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
-import type { Arrival } from '../arrival/arrival.ts'
+import type { TokenJournal } from '../../metering/token-journal.ts'
+import type { Arrival } from '../arrival/caller.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 
 /** Forwards the response of an engine to the caller. */
@@ -18,6 +18,8 @@ export interface ResponseRelay {
   readonly completeAt: number
   /** When the head was handed to the caller's connection; 0 until then */
   readonly forwardedAt: number
+  /** Reads the response of a stream; null for other responses */
+  readonly meter: BodyMeter | null
   /** Takes the next bytes and returns the relay for the bytes after them. */
   take(bytes: Buffer): ResponseRelay
   /** The engine's response is complete. */
@@ -29,7 +31,20 @@ export interface ResponseRelay {
   truncate(): void
   /** The caller's connection or the response has ended. */
   close(): void
-  /** What a stream has used so far; null if it doesn't tell */
+}
+
+/** Reads the token usage of a response body that is being forwarded. Texts have one character per byte. */
+export interface BodyMeter {
+  /**
+   * Takes the next bytes and returns the bytes to forward. Throws when the body can't be metered in bounded
+   * memory.
+   */
+  take(bytes: string): string
+  /** Returns the remaining bytes to forward at the end of the body. */
+  finish(): string
+  /** Usage of a complete body; null when the engine reported none */
+  usage(): TokenUsage | null
+  /** Usage of a truncated body; null when it is unknown */
   partialUsage(): TokenUsage | null
 }
 
@@ -42,14 +57,14 @@ export interface RelayDeps {
 /** The exchange that a relay belongs to. */
 export interface RelayOwner {
   readonly arrival: Arrival
-  /** Where the response comes from; never null while there is a relay */
-  readonly engine: { readonly target: EngineTarget; readonly call: FlowControl | null } | null
+  /** Where the response comes from */
+  readonly target: EngineTarget
+  /** Of the engine's response; null when it is complete */
+  readonly flow: FlowControl | null
   /** Meters the request; null when the engine reported no usage. */
   recordUsage(usage: TokenUsage | null): void
-  /** Meters a truncated request when it has ended, unless the engine then tells a later count. */
-  recordPartialUsage(usage: TokenUsage): void
   /** The engine no longer has the model; no response was sent. */
   onModelLost(): void
   /** The response can't be completed, because writing to the caller threw. */
-  onBroken(error: unknown): void
+  fail(error: unknown, brokenBy: 'engine'): void
 }

@@ -1,16 +1,31 @@
 import { copyText } from '../../../base/copy-text.ts'
 import { endOfEvent, endOfLastEvent, eventAround, parseEventData } from '../../../gateway/sse-framing.ts'
+import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { TokenCounts } from '../../../ports/runtime-engine.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
-import type { BodyMeter } from '../arrival/body-meter.ts'
-import type { ChoiceCounts } from '../protocols/choice-counts.ts'
-import { countOf } from '../protocols/count-of.ts'
-import type { EventFormat, EventRemoval, MemberCount, MemberValues } from '../protocols/protocol.ts'
+import type {
+  ChoiceCounts,
+  EventFormat,
+  EventRemoval,
+  MemberCount,
+  MemberValues,
+} from '../protocols/protocol.ts'
+import type { BodyMeter, RelayOwner } from './response-relay.ts'
 import { cutMember, RunningCount } from './running-count.ts'
 
 const maxEventBytes = 8 * 1024 * 1024
 /** Reads from this length on contain many events */
 const longRead = 4096
+
+/** Opens the meter of a response that streams events; null for other responses. */
+export function openStreamMeter(
+  { arrival, target }: Pick<RelayOwner, 'arrival' | 'target'>,
+  head: ResponseHead,
+): StreamMeter | null {
+  const { events } = arrival.protocol
+  if (events === null || !head.headers['content-type']?.startsWith('text/event-stream')) return null
+  return new StreamMeter(events, target.counts.inEvents, arrival.request.values)
+}
 
 /**
  * Reads the counts of a stream and forwards the server-sent events, without those counts that only Berth
@@ -145,6 +160,13 @@ export class StreamMeter implements BodyMeter {
 function copyFrom(text: string, start: number): string {
   const part = text.slice(start)
   return part.length > text.length / 2 ? part : copyText(part)
+}
+
+/** Returns how often `part` occurs in a text. */
+function countOf(text: string, part: string): number {
+  let count = 0
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) count += 1
+  return count
 }
 
 const objectValue = /\s*:\s*\{/y

@@ -1,87 +1,73 @@
 import { ResponseStream } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../../gateway/write-batch.ts'
-import type { TokenUsage } from '../../metering/token-usage.ts'
-import type { BodyMeter } from '../arrival/body-meter.ts'
 import { writeResponseHead } from '../arrival/caller.ts'
-import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
+import type { BodyMeter, RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
 
 /** Forwards an event stream, or a JSON body that is too long to buffer, as it arrives. */
 export class StreamRelay implements ResponseRelay, BatchedWrite {
-  readonly deps: RelayDeps
-  readonly owner: RelayOwner
+  readonly #deps: RelayDeps
+  readonly #owner: RelayOwner
+  readonly #out: ResponseStream
+  #isScheduled = false
+  #isClosed = false
   readonly meter: BodyMeter
-  readonly out: ResponseStream
   readonly buffer = null
   readonly completeAt = 0
   readonly forwardedAt: number
-  scheduled = false
-  closed = false
 
   /** `streams` is true for an event stream. */
   constructor(deps: RelayDeps, owner: RelayOwner, head: ResponseHead, meter: BodyMeter, streams: boolean) {
-    this.deps = deps
-    this.owner = owner
+    this.#deps = deps
+    this.#owner = owner
     this.meter = meter
     const { reply } = owner.arrival.caller
     writeResponseHead(reply, head, streams ? null : head.length, streams)
     this.forwardedAt = performance.now()
-    this.out = new ResponseStream(reply.raw, owner.engine!.call)
-    this.schedule()
+    this.#out = new ResponseStream(reply.raw, owner.flow)
+    this.#schedule()
   }
 
   take(bytes: Buffer): this {
     const text = this.meter.take(bytes.toString('latin1'))
     if (text !== '') {
-      this.out.push(text)
-      this.schedule()
+      this.#out.push(text)
+      this.#schedule()
     }
     return this
   }
 
-  schedule(): void {
-    if (this.scheduled) return
-    this.scheduled = true
-    this.deps.inference.writeBatch.defer(this)
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    this.#deps.inference.writeBatch.defer(this)
   }
 
   end(): void {
-    this.out.push(this.meter.finish())
-    this.owner.recordUsage(this.meter.usage())
-    this.out.end()
-    this.schedule()
+    this.#out.push(this.meter.finish())
+    this.#owner.recordUsage(this.meter.usage())
+    this.#out.end()
+    this.#schedule()
   }
 
   flush(): void {
-    this.scheduled = false
-    if (this.closed) return
+    this.#isScheduled = false
+    if (this.#isClosed) return
     // The journal must survive a crash before the caller has the response.
-    this.deps.tokens.write()
+    this.#deps.tokens.write()
     try {
-      this.out.flush()
+      this.#out.flush()
     } catch (error) {
-      this.owner.onBroken(error)
+      this.#owner.fail(error, 'engine')
     }
   }
 
   truncate(): void {
-    this.recordPartialUsage()
-    this.out.truncate()
+    this.#out.truncate()
   }
 
   close(): void {
-    this.closed = true
-    if (this.out.raw.writableFinished) return
-    this.recordPartialUsage()
-    this.out.discard()
-  }
-
-  partialUsage(): TokenUsage | null {
-    return this.meter.partialUsage()
-  }
-
-  recordPartialUsage(): void {
-    const usage = this.partialUsage()
-    if (usage !== null) this.owner.recordPartialUsage(usage)
+    this.#isClosed = true
+    this.#out.discard()
   }
 }

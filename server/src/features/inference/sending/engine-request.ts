@@ -1,4 +1,5 @@
 import type { CircuitBreakers } from '../../../gateway/circuit-breakers.ts'
+import type { FlowControl } from '../../../gateway/response-stream.ts'
 import type {
   ResponseHandler,
   ResponseHead,
@@ -8,10 +9,11 @@ import type {
 import { UpstreamError } from '../../../gateway/upstream-client/upstream-error.ts'
 import type { Services } from '../../../services.ts'
 import { reportEngine } from '../../deployments/serving/report-engine.ts'
-import type { Arrival } from '../arrival/arrival.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
+import type { Arrival } from '../arrival/caller.ts'
 import { writeEngineBody } from '../arrival/request-body.ts'
+import type { BodyMeter } from '../relay/response-relay.ts'
 import type { EngineTarget } from '../targets/targets.ts'
-import type { RequestSpan } from '../counting/traces.ts'
 
 export interface EngineRequestDeps extends Pick<Services, 'db' | 'runtime'> {
   inference: { breakers: CircuitBreakers; client: UpstreamClient }
@@ -21,10 +23,8 @@ export interface EngineRequestDeps extends Pick<Services, 'db' | 'runtime'> {
 export interface EngineRequestOwner {
   readonly arrival: Arrival
   /** null without traces */
-  readonly span: RequestSpan | null
-  /** The request came back from an engine that did not begin to answer */
-  readonly hasReturned: boolean
-  /** Returns another deployment for a request that `refusing` did not accept; null when none is left. */
+  readonly traceparent: string | null
+  /** Returns another instance for a request that this one did not accept; null when none is left. */
   pickOther(refusing: EngineTarget): EngineTarget | null
   /** A response has begun, so the request is not repeated. May return a buffer for its body. */
   onResponse(head: ResponseHead): Buffer | null
@@ -33,7 +33,7 @@ export interface EngineRequestOwner {
   /** The engine did not begin to answer, and this process knows no other one. */
   onUnanswered(error: UpstreamError): void
   /** No engine gave a complete response. */
-  onBroken(error: unknown): void
+  fail(error: unknown, brokenBy: 'engine'): void
 }
 
 /**
@@ -43,49 +43,72 @@ export interface EngineRequestOwner {
  * broken the engine.
  */
 export class EngineRequest implements ResponseHandler {
-  readonly deps: EngineRequestDeps
-  readonly owner: EngineRequestOwner
-  target: EngineTarget
-  call: UpstreamCall | null = null
-  sentAt = 0
-  /** A stale connection was replaced */
-  retried = false
-  /** The authorization was renewed */
-  renewed = false
-  /** An engine was lost before it answered */
-  moved: boolean
-  /** The engine rejected the authorization. The rest of its response is dropped. */
-  rejected = false
-  aborted = false
+  readonly #deps: EngineRequestDeps
+  readonly #owner: EngineRequestOwner
+  #target: EngineTarget
+  /** null while no response is awaited */
+  #call: UpstreamCall | null = null
+  #sentAt = 0
   /** Of the response; 0 until it begins */
-  status = 0
+  #status = 0
+  /** A stale connection was replaced */
+  #hasRetried = false
+  #hasRenewed = false
+  /** An engine was lost before it answered */
+  #hasMoved: boolean
+  /** The owner hears nothing more. */
+  #isLeft = false
 
-  constructor(deps: EngineRequestDeps, owner: EngineRequestOwner, target: EngineTarget) {
-    this.deps = deps
-    this.owner = owner
-    this.target = target
-    this.moved = owner.hasReturned
-    this.send()
+  /** `hasMoved` is true if the request came back from an engine that did not begin to answer. */
+  constructor(deps: EngineRequestDeps, owner: EngineRequestOwner, target: EngineTarget, hasMoved: boolean) {
+    this.#deps = deps
+    this.#owner = owner
+    this.#target = target
+    this.#hasMoved = hasMoved
+    this.#send()
   }
 
-  send(): void {
-    const { target } = this
-    const { breakers, client } = this.deps.inference
-    const { protocol, caller, request } = this.owner.arrival
+  get target(): EngineTarget {
+    return this.#target
+  }
+
+  /** On the clock of `performance.now()` */
+  get sentAt(): number {
+    return this.#sentAt
+  }
+
+  /** Of the response; null while none arrives */
+  get flow(): FlowControl | null {
+    return this.#call
+  }
+
+  /** Nothing reads the pieces of the body anymore. */
+  get isBodySent(): boolean {
+    return this.#call !== null && this.#call.bodySent
+  }
+
+  /** The engine has the request and has neither refused it nor finished. */
+  get isProcessing(): boolean {
+    return this.#call !== null && (this.#status === 0 || this.#status === 200)
+  }
+
+  #send(): void {
+    const target = this.#target
+    const { breakers, client } = this.#deps.inference
+    const { arrival, traceparent } = this.#owner
+    const { protocol, caller, request } = arrival
     const { enginePath: path } = protocol
-    const { span } = this.owner
     breakers.onSend(target.instanceId)
-    this.rejected = false
-    this.status = 0
-    this.sentAt = performance.now()
-    this.call = client.send(
+    this.#status = 0
+    this.#sentAt = performance.now()
+    this.#call = client.send(
       target.origin,
       {
         path: target.basePath === '' ? path : target.basePath + path,
         streams: request.streams,
         requestId: caller.request.id,
         authorization: target.authorization,
-        traceparent: span === null ? null : span.traceparent,
+        traceparent,
         body: writeEngineBody(request, target),
       },
       this,
@@ -97,105 +120,161 @@ export class EngineRequest implements ResponseHandler {
    * owner then hears nothing more.
    */
   leave(handler: ResponseHandler): boolean {
-    if (this.rejected || this.call === null || !this.call.leave(handler)) return false
-    this.aborted = true
-    this.call = null
+    if (this.#isRejected || this.#call === null || !this.#call.leave(handler)) return false
+    this.#isLeft = true
+    this.#call = null
     return true
   }
 
   /** Closes the connection. The owner hears nothing more. */
   abort(): void {
-    this.aborted = true
-    this.call?.abort()
-    this.call = null
+    this.#isLeft = true
+    this.#call?.abort()
+    this.#call = null
+  }
+
+  /** The engine rejected the authorization. The rest of its response is dropped. */
+  get #isRejected(): boolean {
+    return this.#status === 401
   }
 
   onHead(head: ResponseHead): Buffer | null {
-    const { breakers } = this.deps.inference
-    if (head.status < 500) breakers.onSuccess(this.target.instanceId)
-    else breakers.onFailure(this.target.instanceId)
-    this.status = head.status
-    this.rejected = head.status === 401
-    return this.rejected ? null : this.owner.onResponse(head)
+    const { breakers } = this.#deps.inference
+    if (head.status < 500) breakers.onSuccess(this.#target.instanceId)
+    else breakers.onFailure(this.#target.instanceId)
+    this.#status = head.status
+    return this.#isRejected ? null : this.#owner.onResponse(head)
   }
 
   onBody(bytes: Buffer): void {
-    if (!this.rejected) this.owner.onBytes(bytes)
+    if (!this.#isRejected) this.#owner.onBytes(bytes)
   }
 
   onEnd(): void {
-    this.call = null
-    if (!this.rejected) return this.owner.onComplete()
-    if (!this.renewed && this.deps.runtime.authorizeEngine !== undefined)
-      return void this.renewAuthorization()
+    this.#call = null
+    if (!this.#isRejected) return this.#owner.onComplete()
+    if (!this.#hasRenewed && this.#deps.runtime.authorizeEngine !== undefined)
+      return void this.#renewAuthorization()
     // The caller can't fix this 401, so it becomes a 502.
-    this.owner.arrival.caller.request.log.error(
-      { deployment: this.target.deploymentId },
+    this.#owner.arrival.caller.request.log.error(
+      { deployment: this.#target.deploymentId },
       'the engine rejected its key; SECRET_KEY may differ from the one that the engine started with',
     )
-    this.owner.onBroken(new UpstreamError('broken', 'the engine rejected the authorization'))
+    this.#owner.fail(new UpstreamError('broken', 'the engine rejected the authorization'), 'engine')
   }
 
-  async renewAuthorization(): Promise<void> {
-    this.renewed = true
-    const { target } = this
+  async #renewAuthorization(): Promise<void> {
+    this.#hasRenewed = true
+    const target = this.#target
     try {
-      const { runtime } = this.deps
+      const { runtime } = this.#deps
       target.authorization = await runtime.authorizeEngine!(target.engineUrl, target.authorization)
     } catch (error) {
-      if (!this.aborted) this.owner.onBroken(error)
+      if (!this.#isLeft) this.#owner.fail(error, 'engine')
       return
     }
-    if (!this.aborted) this.send()
+    if (!this.#isLeft) this.#send()
   }
 
   onError(error: UpstreamError): void {
-    this.call = null
+    this.#call = null
     // The engine closed a keep-alive connection before the request arrived.
-    if (error.kind === 'stale' && !this.retried) {
-      this.retried = true
-      return this.send()
+    if (error.kind === 'stale' && !this.#hasRetried) {
+      this.#hasRetried = true
+      return this.#send()
     }
-    this.deps.inference.breakers.onFailure(this.target.instanceId)
-    this.requeueDeployment()
-    if (!this.mayMove(error)) return this.owner.onBroken(error)
-    const other = this.owner.pickOther(this.target)
-    if (other === null) this.owner.onUnanswered(error)
-    else this.moveTo(other, error.kind !== 'refused')
+    this.#deps.inference.breakers.onFailure(this.#target.instanceId)
+    this.report()
+    if (!this.#mayMove(error)) return this.#owner.fail(error, 'engine')
+    const other = this.#owner.pickOther(this.#target)
+    if (other === null) this.#owner.onUnanswered(error)
+    else this.#moveTo(other, error.kind !== 'refused')
   }
 
   /** An engine that only takes long goes on with the request. */
-  mayMove({ kind }: UpstreamError): boolean {
+  #mayMove({ kind }: UpstreamError): boolean {
     if (kind === 'refused') return true
-    return kind !== 'timeout' && this.status === 0 && !this.moved
+    return kind !== 'timeout' && this.#status === 0 && !this.#hasMoved
   }
 
   /**
    * The instance is lost, so that no answer may ever come. Without another one, the request goes on waiting.
    */
   leaveLostEngine(): void {
-    if (this.moved || this.call === null) return
-    const other = this.owner.pickOther(this.target)
+    if (this.#hasMoved || this.#call === null) return
+    const other = this.#owner.pickOther(this.#target)
     if (other === null) return
-    this.call.abort()
-    this.moveTo(other, true)
+    this.#call.abort()
+    this.#moveTo(other, true)
   }
 
-  moveTo(other: EngineTarget, counts: boolean): void {
-    this.moved ||= counts
-    this.retried = false
-    this.target = other
-    this.send()
+  #moveTo(other: EngineTarget, counts: boolean): void {
+    this.#hasMoved ||= counts
+    this.#hasRetried = false
+    this.#target = other
+    this.#send()
   }
 
   /** Has a worker check the engine. Requests that fail together wake the worker once. */
-  requeueDeployment(): void {
-    const { target } = this
-    reportEngine(this.deps.db, target.instanceId, 'unresponsive').catch((error: unknown) =>
-      this.owner.arrival.caller.request.log.warn(
-        { err: error, deployment: target.deploymentId },
-        'could not requeue a deployment with an unresponsive engine',
+  report(): void {
+    const { instanceId, deploymentId } = this.#target
+    reportEngine(this.#deps.db, instanceId, 'unresponsive').catch((error: unknown) =>
+      this.#owner.arrival.caller.request.log.warn(
+        { err: error, deployment: deploymentId },
+        'could not report an unresponsive engine',
       ),
     )
+  }
+}
+
+/** Reads the counts in what an engine sends after the request has left it. */
+export class LeftResponse implements ResponseHandler {
+  /** null before the head, and if the response is no stream */
+  #meter: BodyMeter | null
+  readonly #openMeter: (head: ResponseHead) => BodyMeter | null
+  readonly #onClosed: () => void
+  #isOpen = true
+
+  /** `meter` has read the response so far; null before the head. */
+  constructor(
+    meter: BodyMeter | null,
+    openMeter: (head: ResponseHead) => BodyMeter | null,
+    onClosed: () => void,
+  ) {
+    this.#meter = meter
+    this.#openMeter = openMeter
+    this.#onClosed = onClosed
+  }
+
+  /** More may come. */
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** The last count; null without any */
+  usage(): TokenUsage | null {
+    return this.#meter === null ? null : this.#meter.partialUsage()
+  }
+
+  close(): void {
+    this.#isOpen = false
+  }
+
+  onHead(head: ResponseHead): null {
+    this.#meter = head.status === 200 ? this.#openMeter(head) : null
+    return null
+  }
+
+  onBody(bytes: Buffer): void {
+    this.#meter?.take(bytes.toString('latin1'))
+  }
+
+  onEnd(): void {
+    this.close()
+    this.#onClosed()
+  }
+
+  onError(): void {
+    this.onEnd()
   }
 }

@@ -14,8 +14,10 @@ export const transitions = {
   complete: ['failed', 'ended'],
   /** An error is being sent, or the response was truncated */
   failed: ['ended'],
-  /** The caller's connection or the response has ended */
-  ended: [],
+  /** The caller's connection or the response has ended. The engine's last count may still come. */
+  ended: ['settled'],
+  /** The engine sends no more, so that what the request used can be recorded */
+  settled: [],
 } as const satisfies Record<string, readonly string[]>
 
 export type ExchangeState = keyof typeof transitions

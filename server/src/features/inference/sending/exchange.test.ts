@@ -146,7 +146,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
       writeBatch,
     },
     tokens: { record: vi.fn(), write() {} },
-    sendAgain: (request: UnansweredRequest, error: unknown) => request.onBroken(error),
+    sendAgain: (request: UnansweredRequest, error: unknown) => request.fail(error, 'engine'),
     onFinished: (exchange: FinishedExchange) => void (finished = exchange),
     db: null as never,
     runtime: { readEngineError: ({ body }) => ({ isModelLost: false, message: body }) } as ModelRuntime,

@@ -1,28 +1,28 @@
 import { freeBuffer } from '../../../base/free-buffer.ts'
 import type { Viewer } from '../../../base/viewer.ts'
+import type { FlowControl } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { TokenJournal } from '../../metering/token-journal.ts'
-import type { AdmissionRequest } from '../waiting/admission.ts'
-import type { Arrival } from '../arrival/arrival.ts'
+import type { Arrival, Caller } from '../arrival/caller.ts'
+import { describeExchange } from '../counting/finished-exchange.ts'
+import type { BrokenBy, FinishedExchange } from '../counting/finished-exchange.ts'
+import type { RequestSpan } from '../counting/traces.ts'
 import type { Edit } from '../protocols/body-edits.ts'
-import { EngineRequest } from './engine-request.ts'
+import { openRelay } from '../relay/buffered-relay.ts'
+import type { RelayOwner, ResponseRelay } from '../relay/response-relay.ts'
+import { openStreamMeter } from '../relay/stream-meter.ts'
+import { modelLost, toGatewayError } from '../targets/gateway-errors.ts'
+import type { EngineTarget } from '../targets/targets.ts'
+import type { AdmissionRequest } from '../waiting/admission.ts'
+import { hashOpening } from '../waiting/prefix-key.ts'
+import { EngineRequest, LeftResponse } from './engine-request.ts'
 import type { EngineRequestDeps, EngineRequestOwner } from './engine-request.ts'
 import { isAtEngine } from './exchange-states.ts'
 import type { ExchangeState, NextState } from './exchange-states.ts'
-import { describeExchange } from '../counting/finished-exchange.ts'
-import type { BrokenBy, FinishedExchange } from '../counting/finished-exchange.ts'
-import { modelLost, toGatewayError } from '../targets/gateway-errors.ts'
 import type { Inference } from './inference.ts'
-import { LeftResponse } from '../counting/left-response.ts'
-import { openRelay, openStreamMeter } from '../relay/open-relay.ts'
-import { hashOpening } from '../waiting/prefix-key.ts'
-import type { RelayOwner, ResponseRelay } from '../relay/response-relay.ts'
 import type { Revocable } from './revoke-access.ts'
-import { StreamRelay } from '../relay/stream-relay.ts'
-import type { EngineTarget } from '../targets/targets.ts'
 import type { UnansweredRequest } from './send-again.ts'
-import type { RequestSpan } from '../counting/traces.ts'
 
 export interface ExchangeDeps extends EngineRequestDeps {
   inference: Omit<Inference, 'targets' | 'waking' | 'slices' | 'statistics' | 'inFlight' | 'close'>
@@ -42,9 +42,11 @@ export interface ExchangeDeps extends EngineRequestDeps {
 export class Exchange
   implements AdmissionRequest, EngineRequestOwner, UnansweredRequest, RelayOwner, Revocable
 {
-  readonly deps: ExchangeDeps
-  arrival: Arrival
+  readonly #deps: ExchangeDeps
+  #arrival: Arrival
+  #state: ExchangeState = 'queued'
   targets: readonly EngineTarget[]
+  openIndex = -1
   readonly userId: number
   /**
    * About four bytes of text are a token; what is not text, such as an image, is never longer than the
@@ -52,48 +54,41 @@ export class Exchange
    */
   readonly promptTokens: number
   /** undefined until the request has a choice of targets */
-  prefixHash: number | null | undefined = undefined
-  state: ExchangeState = 'queued'
-  openIndex = -1
-  refusedBy: ReadonlySet<string> = noRefusals
+  #prefixHash: number | null | undefined = undefined
+  #refusedBy: ReadonlySet<string> = noRefusals
   /** The last engine that got the request; null for none */
-  engine: EngineRequest | null = null
+  #engine: EngineRequest | null = null
+  /** The request was put back into the queue because its engine was gone */
+  #hasReturned = false
   /** null until the engine responds */
-  relay: ResponseRelay | null = null
-  usage: TokenUsage | null = null
-  /** What a truncated response reported last */
-  partialUsage: TokenUsage | null = null
-  /** It was put back into the queue because its engine was gone */
-  hasReturned = false
-  span: RequestSpan | null = null
-  brokenBy: BrokenBy | null = null
-  startedAt = 0
-  admittedAt = 0
-  firstByteAt = 0
-  /** 0 until the caller's connection or the response has ended */
-  endedAt = 0
-  /** The response has begun, and the body is still in memory */
-  holdsBody = false
-  /** The engine was processing the request when this left it */
-  abandoned = false
-  /** The engine may have sent a count that has not arrived */
-  awaitsCount = false
-  /** What is left to do when that count is known; null until the caller's connection has closed */
-  settle: (() => void) | null = null
+  #relay: ResponseRelay | null = null
+  /** null unless this left an engine that was processing the request */
+  #left: LeftResponse | null = null
+  #usage: TokenUsage | null = null
+  #span: RequestSpan | null = null
+  #brokenBy: BrokenBy | null = null
+  #startedAt = 0
+  #admittedAt = 0
+  #firstByteAt = 0
+  #endedAt = 0
 
   constructor(deps: ExchangeDeps, arrival: Arrival) {
     const { caller, targets, request } = arrival
     const [{ contextTokens }] = targets as readonly [EngineTarget, ...EngineTarget[]]
     this.promptTokens = Math.min(Math.ceil(request.body.length / 4), contextTokens ?? Infinity)
-    this.deps = deps
-    this.arrival = arrival
+    this.#deps = deps
+    this.#arrival = arrival
     this.targets = targets
     this.userId = caller.request.viewer.userId
     caller.request.hasOwnAccessLog = true
   }
 
+  get arrival(): Arrival {
+    return this.#arrival
+  }
+
   get viewer(): Viewer {
-    return this.arrival.caller.request.viewer
+    return this.#arrival.caller.request.viewer
   }
 
   get sessionId(): number {
@@ -101,11 +96,15 @@ export class Exchange
   }
 
   get model(): string {
-    return this.arrival.request.model
+    return this.#arrival.request.model
   }
 
   get arrivedAt(): number {
-    return this.arrival.caller.arrivedAt
+    return this.#arrival.caller.arrivedAt
+  }
+
+  get refusedBy(): ReadonlySet<string> {
+    return this.#refusedBy
   }
 
   /** All deployments that may serve the request, because it may still fail over to another one */
@@ -113,100 +112,70 @@ export class Exchange
     return [...new Set(this.targets.map(({ deploymentId }) => deploymentId))]
   }
 
-  get isMetered(): boolean {
-    return this.arrival.protocol.bodies.usageAt !== null
+  get traceparent(): string | null {
+    return this.#span === null ? null : this.#span.traceparent
   }
 
-  get deploymentId(): string | null {
-    return this.engine === null ? null : this.engine.target.deploymentId
+  get target(): EngineTarget {
+    return this.#engine!.target
+  }
+
+  get flow(): FlowControl | null {
+    return this.#engine!.flow
+  }
+
+  get silentTarget(): EngineTarget | null {
+    return this.#state === 'sent' ? this.target : null
+  }
+
+  get #isMetered(): boolean {
+    return this.#arrival.protocol.bodies.usageAt !== null
   }
 
   hashPrefix(): number | null {
-    if (this.prefixHash === undefined) {
-      const { body, messagesAt, model } = this.arrival.request
+    if (this.#prefixHash === undefined) {
+      const { body, messagesAt, model } = this.#arrival.request
       const scope = `${this.targets[0]!.organizationId} ${model}`
-      const { prefixKey } = this.deps.inference
-      this.prefixHash =
+      const { prefixKey } = this.#deps.inference
+      this.#prefixHash =
         prefixKey === null || messagesAt < 0 ? null : hashOpening(prefixKey, scope, body, messagesAt)
     }
-    return this.prefixHash
+    return this.#prefixHash
   }
 
   generatedTokens(): number {
-    const { usage, partialUsage, relay } = this
-    return (usage ?? partialUsage ?? relay?.partialUsage() ?? null)?.outputTokens ?? 0
+    return (this.#usage ?? this.#partialUsage())?.outputTokens ?? 0
   }
 
   /** Starts the request: immediately when a deployment has room, otherwise from the queue. */
   start(): void {
-    this.startedAt = performance.now()
-    const { traces, admission, openRequests } = this.deps.inference
+    this.#startedAt = performance.now()
+    const { traces, admission, openRequests } = this.#deps.inference
     openRequests.add(this)
     if (traces !== null) {
-      const { protocol, caller } = this.arrival
+      const { protocol, caller } = this.#arrival
       const traceparent = caller.request.headers['traceparent']
       const parent = typeof traceparent === 'string' ? traceparent : undefined
-      this.span = traces.begin(protocol, this.targets[0]!.modelName, parent)
+      this.#span = traces.begin(protocol, this.targets[0]!.modelName, parent)
     }
     admission.request(this)
   }
 
   /** Changes the state, and gives up the place in admission with the states that need it. */
-  move<From extends ExchangeState>(from: From, to: NextState<From>): void {
-    this.state = to
-    if (isAtEngine(from) && !isAtEngine(to)) {
-      this.deps.inference.admission.release(this, this.engine!.target)
-    }
-  }
-
-  /** Changes the state and leaves the queue or the engine, whatever the state was. */
-  leave<From extends ExchangeState>(from: From, to: NextState<From>): void {
-    if (from === 'queued') this.deps.inference.admission.cancel(this)
-    const { engine } = this
-    if (isAtEngine(from) && engine !== null && engine.call !== null) {
-      this.abandoned = engine.status === 0 || engine.status === 200
-    }
-    this.awaitsCount = this.abandoned && this.readsCounts() && this.readLastCount()
-    if (!this.awaitsCount) engine?.abort()
-    this.move(from, to)
-  }
-
-  /** True if the engine counts in the events of the response, and does not tell the count afterwards. */
-  readsCounts(): boolean {
-    const { inEvents, afterAbort } = this.engine!.target.counts
-    return this.arrival.request.streams && inEvents !== 'none' && afterAbort !== 'report'
-  }
-
-  /** Leaves the engine, and reads what it sent before it noticed. Returns false if that is not possible. */
-  readLastCount(): boolean {
-    const { engine, relay } = this
-    const response = new LeftResponse(
-      relay instanceof StreamRelay ? relay.meter : null,
-      (head) => openStreamMeter(this, head),
-      (usage) => {
-        this.partialUsage = usage ?? this.partialUsage
-        this.awaitsCount = false
-        this.settle?.()
-      },
-    )
-    return engine!.leave(response)
-  }
-
-  reject(error: unknown): void {
-    if (this.state !== 'queued') return
-    this.move('queued', 'failed')
-    void this.arrival.caller.reply.send(error)
+  #move<From extends ExchangeState>(from: From, to: NextState<From>): void {
+    this.#state = to
+    if (isAtEngine(from) && !isAtEngine(to)) this.#deps.inference.admission.release(this, this.target)
   }
 
   admit(target: EngineTarget): void {
-    this.admittedAt = performance.now()
-    this.engine = new EngineRequest(this.deps, this, target)
-    this.move('queued', 'sent')
+    this.#admittedAt = performance.now()
+    this.#engine = new EngineRequest(this.#deps, this, target, this.#hasReturned)
+    this.#move('queued', 'sent')
   }
 
   pickOther(refused: EngineTarget): EngineTarget | null {
-    const { admission } = this.deps.inference
-    this.refusedBy = new Set([...this.refusedBy, refused.instanceId])
+    const { admission } = this.#deps.inference
+    this.#refusedBy = new Set([...this.#refusedBy, refused.instanceId])
     const other = admission.pickTarget(this)
     if (other !== null) admission.transfer(this, refused, other)
     return other
@@ -217,163 +186,192 @@ export class Exchange
    * have broken the engine.
    */
   onUnanswered(error: unknown): void {
-    if (this.hasReturned) return this.onBroken(error)
-    this.hasReturned = true
-    this.move('sent', 'queued')
-    this.deps.sendAgain(this, error)
+    if (this.#hasReturned) return this.fail(error, 'engine')
+    this.#hasReturned = true
+    this.#move('sent', 'queued')
+    this.#deps.sendAgain(this, error)
+  }
+
+  hold(caller: Caller): void {
+    this.#arrival = { ...this.#arrival, caller }
   }
 
   resume(targets: readonly EngineTarget[]): void {
-    if (this.state !== 'queued') return
+    if (this.#state !== 'queued') return
     this.targets = targets
-    this.deps.inference.admission.request(this)
-  }
-
-  get silentTarget(): EngineTarget | null {
-    return this.state === 'sent' ? this.engine!.target : null
+    this.#deps.inference.admission.request(this)
   }
 
   leaveLostEngine(): void {
-    if (this.state === 'sent') this.engine!.leaveLostEngine()
+    if (this.#state === 'sent') this.#engine!.leaveLostEngine()
   }
 
   onResponse(head: ResponseHead): Buffer | null {
-    this.move('sent', 'body')
-    this.firstByteAt = performance.now()
+    this.#move('sent', 'body')
+    this.#firstByteAt = performance.now()
+    const { countedAt } = this.#arrival.protocol
     // An engine that counts prompts may have to count this one until it has begun to answer.
-    this.holdsBody =
-      this.arrival.protocol.countedAt !== null && this.engine!.target.counts.afterAbort === 'tokenize'
-    if (!this.holdsBody) this.releaseBody()
-    this.relay = openRelay(this.deps, this, head)
-    return this.relay.buffer
+    if (countedAt === null || this.target.counts.afterAbort !== 'tokenize') this.#releaseBody()
+    this.#relay = openRelay(this.#deps, this, head)
+    return this.#relay.buffer
   }
 
   /** The request is not repeated, so its body need not stay in memory during a long stream. */
-  releaseBody(): void {
-    const { request, caller } = this.arrival
-    if (typeof request.body !== 'string' && this.engine!.call!.bodySent) freeBuffer(request.body)
+  #releaseBody(): void {
+    const { request, caller } = this.#arrival
+    if (request.body === '') return
+    if (typeof request.body !== 'string' && this.#engine!.isBodySent) freeBuffer(request.body)
     request.body = ''
     request.edits = noEdits
     caller.request.bodyHold?.release()
-    this.holdsBody = false
   }
 
   onBytes(bytes: Buffer): void {
-    if (this.holdsBody) this.releaseBody()
-    this.relay = this.relay!.take(bytes)
+    this.#releaseBody()
+    this.#relay = this.#relay!.take(bytes)
   }
 
   onComplete(): void {
-    this.move('body', 'complete')
-    this.relay!.end()
-  }
-
-  onBroken(error: unknown): void {
-    this.fail('engine', error)
+    this.#move('body', 'complete')
+    this.#relay!.end()
   }
 
   /** Has a worker restart the engine and tells the caller to retry. */
   onModelLost(): void {
-    this.engine!.requeueDeployment()
-    void this.arrival.caller.reply.send(modelLost(this.targets[0]!.modelName))
-  }
-
-  /** Ends the exchange because the caller lost access, or nothing confirms it. */
-  revoke(error: unknown): void {
-    this.fail('gateway', error)
+    this.#engine!.report()
+    void this.#arrival.caller.reply.send(modelLost(this.targets[0]!.modelName))
   }
 
   /** Excludes deployments that the caller may not call anymore. */
   loseDeployments(ids: ReadonlySet<string>, error: unknown): void {
     const lost = this.targets.filter((target) => ids.has(target.deploymentId))
-    this.refusedBy = new Set([...this.refusedBy, ...lost.map(({ instanceId }) => instanceId)])
+    this.#refusedBy = new Set([...this.#refusedBy, ...lost.map(({ instanceId }) => instanceId)])
     const isLost =
-      this.state === 'queued'
-        ? this.targets.every((target) => this.refusedBy.has(target.instanceId))
-        : ids.has(this.deploymentId!)
-    if (isLost) this.revoke(error)
+      this.#state === 'queued'
+        ? this.targets.every((target) => this.#refusedBy.has(target.instanceId))
+        : this.#engine !== null && ids.has(this.target.deploymentId)
+    if (isLost) this.fail(error, 'gateway')
   }
 
   /** Sends an error response, or truncates a response that has begun. */
-  fail(brokenBy: 'gateway' | 'engine', error: unknown): void {
-    const { state, relay } = this
-    if (state === 'failed' || state === 'ended') return
-    this.brokenBy = brokenBy
-    this.leave(state, 'failed')
-    const { reply, request } = this.arrival.caller
+  fail(error: unknown, brokenBy: BrokenBy | null): void {
+    const state = this.#state
+    if (state === 'failed' || state === 'ended' || state === 'settled') return
+    this.#brokenBy = brokenBy
+    this.#leave(state, 'failed')
+    const relay = this.#relay
+    const { request, reply } = this.#arrival.caller
     // The response of a stream that waited for its engine may have begun, but not with the engine's answer.
     if (relay === null || relay.forwardedAt === 0) {
       relay?.close()
       return void reply.send(brokenBy === 'engine' ? toGatewayError(error) : error)
     }
     if (brokenBy === 'engine') {
-      request.log.warn({ err: error, deployment: this.deploymentId }, 'the engine broke off its response')
+      const deployment = this.target.deploymentId
+      request.log.warn({ err: error, deployment }, 'the engine broke off its response')
     }
-    relay?.truncate()
-  }
-
-  recordPartialUsage(usage: TokenUsage): void {
-    this.partialUsage = usage
-  }
-
-  /** Meters the request; later calls have no effect. */
-  recordUsage(usage: TokenUsage | null): void {
-    if (this.usage !== null) return
-    if (usage === null) {
-      if (!this.isMetered) return
-      const { log } = this.arrival.caller.request
-      return log.warn({ deployment: this.deploymentId }, 'the engine reported no usage')
-    }
-    this.usage = usage
-    const endedAt = this.endedAt > 0 ? this.endedAt : performance.now()
-    this.deps.tokens.record(this.engine!.target, usage, {
-      userId: this.userId,
-      processingMilliseconds: Math.max(0, Math.round(endedAt - this.admittedAt)),
-    })
+    relay.truncate()
   }
 
   /** The caller's connection has closed: the response is complete or the caller left. */
   close(): void {
-    const { state } = this
-    if (state === 'ended') return
-    this.endedAt = performance.now()
-    this.deps.inference.openRequests.delete(this)
-    if (!this.arrival.caller.reply.raw.writableFinished) this.brokenBy ??= 'caller'
-    this.relay?.close()
-    this.leave(state, 'ended')
-    const ended = describeExchange(this)
-    this.span?.end({ ...ended, usage: this.usage ?? this.partialUsage })
-    // Not for each request: with a function in a field, minor collections kept ended requests.
-    if (this.awaitsCount) this.settle = () => this.finish(ended)
-    else this.finish(ended)
+    const state = this.#state
+    if (state === 'ended' || state === 'settled') return
+    this.#endedAt = performance.now()
+    this.#deps.inference.openRequests.delete(this)
+    if (!this.#arrival.caller.reply.raw.writableFinished) this.#brokenBy ??= 'caller'
+    this.#relay?.close()
+    this.#leave(state, 'ended')
+    this.#settle()
   }
 
-  /**
-   * Records what the request used. If its caller left before the engine sent a count, the engine is asked.
-   */
-  finish(ended: FinishedExchange): void {
-    const { partialUsage, engine } = this
-    const asksEngine =
-      this.isMetered &&
-      this.usage === null &&
-      this.abandoned &&
-      (partialUsage === null || engine!.target.counts.afterAbort === 'report')
-    if (!asksEngine) {
-      if (partialUsage !== null) this.recordUsage(partialUsage)
-      return this.end(ended)
+  /** Changes the state and leaves the queue or the engine, whatever the state was. */
+  #leave<From extends ExchangeState>(from: From, to: NextState<From>): void {
+    if (from === 'queued') this.#deps.inference.admission.cancel(this)
+    if (isAtEngine(from)) this.#leaveEngine(this.#engine!)
+    this.#move(from, to)
+  }
+
+  /** Leaves the engine, and reads what it sent before it noticed if that may have a count. */
+  #leaveEngine(engine: EngineRequest): void {
+    if (engine.isProcessing) {
+      const { inEvents, afterAbort } = engine.target.counts
+      const mayCount = this.#arrival.request.streams && inEvents !== 'none' && afterAbort !== 'report'
+      const left = new LeftResponse(
+        this.#relay === null ? null : this.#relay.meter,
+        (head) => openStreamMeter(this, head),
+        () => this.#settle(),
+      )
+      this.#left = left
+      if (mayCount && engine.leave(left)) return
+      left.close()
     }
-    this.deps.inference.abortedRequests.count(this.arrival, engine!.target, (told) => {
-      const usage = told ?? partialUsage
-      if (usage !== null) this.recordUsage(usage)
-      this.end(ended)
+    engine.abort()
+  }
+
+  /** What a response that is not complete has reported last */
+  #partialUsage(): TokenUsage | null {
+    return this.#left?.usage() ?? this.#relay?.meter?.partialUsage() ?? null
+  }
+
+  /** Meters the request; later calls have no effect. */
+  recordUsage(usage: TokenUsage | null): void {
+    if (this.#usage !== null) return
+    const { target } = this
+    if (usage === null) {
+      if (!this.#isMetered) return
+      const { log } = this.#arrival.caller.request
+      return log.warn({ deployment: target.deploymentId }, 'the engine reported no usage')
+    }
+    this.#usage = usage
+    const endedAt = this.#endedAt > 0 ? this.#endedAt : performance.now()
+    this.#deps.tokens.record(target, usage, {
+      userId: this.userId,
+      processingMilliseconds: Math.max(0, Math.round(endedAt - this.#admittedAt)),
     })
   }
 
-  /** Hands on what is known of the ended request. */
-  end(ended: FinishedExchange): void {
-    const { engine, usage } = this
-    if (engine !== null) this.deps.inference.engineTotals.add(engine.target, usage)
-    this.deps.onFinished(ended.usage === usage ? ended : { ...ended, usage })
+  /**
+   * Records what the request used, once its caller has gone and the engine sends no more. An engine that has
+   * sent no count is asked.
+   */
+  #settle(): void {
+    const left = this.#left
+    if (this.#state !== 'ended' || left?.isOpen === true) return
+    this.#move('ended', 'settled')
+    if (this.#usage !== null) return this.#report()
+    const partial = this.#partialUsage()
+    const isAsked =
+      this.#isMetered && left !== null && (partial === null || this.target.counts.afterAbort === 'report')
+    if (!isAsked) {
+      if (partial !== null) this.recordUsage(partial)
+      return this.#report()
+    }
+    this.#deps.inference.abortedRequests.count(this.#arrival, this.target, (told) => {
+      const usage = told ?? partial
+      if (usage !== null) this.recordUsage(usage)
+      this.#report()
+    })
+  }
+
+  /** Hands on what is known of the request. */
+  #report(): void {
+    const engine = this.#engine
+    const usage = this.#usage
+    if (engine !== null) this.#deps.inference.engineTotals.add(engine.target, usage)
+    const finished = describeExchange({
+      arrival: this.#arrival,
+      engine,
+      relay: this.#relay,
+      brokenBy: this.#brokenBy,
+      usage,
+      startedAt: this.#startedAt,
+      admittedAt: this.#admittedAt,
+      firstByteAt: this.#firstByteAt,
+      endedAt: this.#endedAt,
+    })
+    this.#span?.end(finished)
+    this.#deps.onFinished(finished)
   }
 }
 

@@ -37,14 +37,14 @@ test('an unreachable database ends requests only after five minutes, with its ow
     onReconnected: () => () => {},
   } satisfies Partial<Notifications> as unknown as Notifications
   const requests = trackOpenRequests(connection.db, notifications, { warn: () => {} })
-  const revoke = vi.fn<(error: unknown) => void>()
+  const fail = vi.fn<(error: unknown, brokenBy: string) => void>()
   const request = {
     userId: 7,
     sessionId: 1,
     deploymentIds: [],
     openIndex: -1,
     arrivedAt: 0,
-    revoke,
+    fail,
     loseDeployments: () => {},
     silentTarget: null,
     leaveLostEngine: () => {},
@@ -53,11 +53,11 @@ test('an unreachable database ends requests only after five minutes, with its ow
   try {
     events.emit('session_revoked', '7')
     await expect.poll(port.attempts, { timeout: 20_000 }).toBeGreaterThan(2)
-    expect(revoke).not.toHaveBeenCalled()
+    expect(fail).not.toHaveBeenCalled()
     const now = performance.now()
     vi.spyOn(performance, 'now').mockReturnValue(now + 300_000)
-    await expect.poll(() => revoke.mock.calls.length, { timeout: 20_000 }).toBeGreaterThan(0)
-    expect(isDatabaseUnavailable(revoke.mock.calls[0]![0])).toBe(true)
+    await expect.poll(() => fail.mock.calls.length, { timeout: 20_000 }).toBeGreaterThan(0)
+    expect(isDatabaseUnavailable(fail.mock.calls[0]![0])).toBe(true)
   } finally {
     requests.close()
     await connection.close()

@@ -5,19 +5,22 @@ import type { Database } from '../../../database/tables.ts'
 import type { ApplicationError } from '../../../base/errors.ts'
 import { findLostAccess } from '../../deployments/serving/lost-access.ts'
 import type { Access } from '../../deployments/serving/lost-access.ts'
-import { leaveLostEngines } from './lost-engines.ts'
-import type { MovableRequest } from './lost-engines.ts'
+import { findLostEngines } from '../../deployments/serving/serving-deployments.ts'
+import type { EngineTarget } from '../targets/targets.ts'
 
-/** A request in flight that ends when its caller loses access, and moves when its engine is lost. */
-export interface Revocable extends Access, MovableRequest {
-  /** Its index among the requests in flight, or -1 */
+/** A request in flight that fails when its caller loses access, and moves when its engine is lost. */
+export interface Revocable extends Access {
+  /** Its index among the requests in flight, which `OpenRequests` sets; -1 for none */
   openIndex: number
   /** When the request arrived, before its caller was looked up, on the clock of `performance.now()` */
   readonly arrivedAt: number
-  /** Ends the request with this error. */
-  revoke(error: unknown): void
-  /** Takes these deployments from the request, and ends it with this error if it can't do without them. */
+  /** Where the request is at an engine that has not answered yet; null otherwise */
+  readonly silentTarget: Pick<EngineTarget, 'instanceId' | 'engineUrl'> | null
+  /** Sends the request to another engine, if there is one. */
+  leaveLostEngine(): void
+  /** Takes these deployments from the request, which fails with this error if it can't do without them. */
   loseDeployments(ids: ReadonlySet<string>, error: ApplicationError): void
+  fail(error: unknown, brokenBy: 'gateway'): void
 }
 
 /** The requests in flight of this process. */
@@ -32,7 +35,7 @@ const outageMilliseconds = 300_000
 const retryMilliseconds = 500
 
 /**
- * Ends requests whose caller's session was revoked, or whose caller may not call the deployment anymore.
+ * Fails requests whose caller's session was revoked, or whose caller may not call the deployment anymore.
  * Moves those whose engine is lost to another one.
  */
 export function trackOpenRequests(
@@ -49,7 +52,7 @@ export function trackOpenRequests(
     open.filter(({ userId }) => payload === '' || userId === Number(payload))
   function checkAccess(requests: readonly Revocable[]): void {
     changedAt = performance.now()
-    checks.begin(requests)
+    checks.check(requests)
   }
   function checkAll(requests: readonly Revocable[]): void {
     checkAccess(requests)
@@ -67,7 +70,7 @@ export function trackOpenRequests(
     add(request) {
       request.openIndex = open.push(request) - 1
       // The caller may have lost access while the body arrived.
-      if (request.arrivedAt <= changedAt) checks.begin([request])
+      if (request.arrivedAt <= changedAt) checks.check([request])
     },
     delete(request) {
       const index = request.openIndex
@@ -86,8 +89,22 @@ export function trackOpenRequests(
 }
 
 /**
- * Asks the database who has lost access, and ends those requests. While the database is unavailable, it asks
- * again. After five minutes the requests that the database has not confirmed end too.
+ * Moves the requests whose engine is lost. A machine that dies closes no connection, so they would wait for
+ * the timeout.
+ */
+async function leaveLostEngines(db: Database, requests: readonly Revocable[]): Promise<void> {
+  const targets = requests.flatMap(({ silentTarget }) => silentTarget ?? [])
+  const lost = await findLostEngines(db, targets)
+  if (lost.size === 0) return
+  for (const request of requests) {
+    const target = request.silentTarget
+    if (target !== null && lost.has(target.instanceId)) request.leaveLostEngine()
+  }
+}
+
+/**
+ * Asks the database who has lost access, and fails those requests. While the database is unavailable, it asks
+ * again. After five minutes the requests that the database has not confirmed fail too.
  */
 class AccessChecks {
   readonly #db: Database
@@ -102,9 +119,9 @@ class AccessChecks {
     this.#log = log
   }
 
-  begin(requests: readonly Revocable[]): void {
+  check(requests: readonly Revocable[]): void {
     const now = performance.now()
-    void this.#check(new Map(requests.map((request) => [request, now])))
+    void this.#ask(new Map(requests.map((request) => [request, now])))
   }
 
   close(): void {
@@ -112,13 +129,13 @@ class AccessChecks {
     clearTimeout(this.#retry)
   }
 
-  async #check(since: ReadonlyMap<Revocable, number>): Promise<void> {
+  async #ask(since: ReadonlyMap<Revocable, number>): Promise<void> {
     const requests = [...since.keys()].filter(isOpen)
     if (requests.length === 0) return
     try {
       for (const { access: request, deploymentIds, error } of await findLostAccess(this.#db, requests)) {
         if (!isOpen(request)) continue
-        if (deploymentIds === null) request.revoke(error)
+        if (deploymentIds === null) request.fail(error, 'gateway')
         else request.loseDeployments(deploymentIds, error)
       }
     } catch (error) {
@@ -127,10 +144,10 @@ class AccessChecks {
       if (expired.length > 0) {
         this.#log.warn(
           { err: error, requests: expired.length },
-          'nobody can confirm the access of requests; they end',
+          'nobody can confirm the access of requests; they fail',
         )
       }
-      for (const request of expired) end(request, error)
+      for (const request of expired) if (isOpen(request)) request.fail(error, 'gateway')
       this.#askAgain(since)
     }
   }
@@ -146,15 +163,11 @@ class AccessChecks {
       const due = this.#unconfirmed
       this.#unconfirmed = new Map()
       this.#retry = undefined
-      void this.#check(due)
+      void this.#ask(due)
     }, retryMilliseconds)
   }
 }
 
 function isOpen({ openIndex }: Revocable): boolean {
   return openIndex >= 0
-}
-
-function end(request: Revocable, error: unknown): void {
-  if (isOpen(request)) request.revoke(error)
 }

@@ -28,7 +28,7 @@ export interface AdmissionRequest extends TargetedRequest, TurnRequest {
   /** Called once, immediately or later. The request must call `release` when it ends. */
   admit(target: EngineTarget): void
   /** Called instead of `admit` when the queue is full or the wait timed out. */
-  reject(error: Error): void
+  fail(error: Error, brokenBy: null): void
 }
 
 /**
@@ -237,10 +237,10 @@ export class Admission {
     // What an unshared deployment has in flight beyond the sequences of its engine waits here.
     const places = shared ? findPlaces(wanted, this.#limits, true) : 0
     if (this.#waiting.countAhead(request) >= places + queuedPerUser) {
-      return request.reject(tooManyRequests(this.#limits))
+      return request.fail(tooManyRequests(this.#limits), null)
     }
     this.#waiting.add(request, shared ? turnMilliseconds : queueMilliseconds, () =>
-      request.reject(tooManyRequests(this.#limits)),
+      request.fail(tooManyRequests(this.#limits), null),
     )
   }
 

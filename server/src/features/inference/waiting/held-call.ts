@@ -1,80 +1,138 @@
 import type { Services } from '../../../services.ts'
 import type { ServingDeployment } from '../../deployments/serving/serving-deployments.ts'
-import type { Caller } from '../arrival/caller.ts'
+import type { Caller, CallerReply } from '../arrival/caller.ts'
+import { requireModelType } from '../arrival/choose-way.ts'
+import type { InferenceRequest } from '../arrival/request-body.ts'
+import type { ErrorFacts, Protocol } from '../protocols/protocol.ts'
 import { AsleepError } from '../targets/find-targets.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 import type { HeldRequest, Waking } from './waking.ts'
 
-type Deps = Pick<Services, 'config'> & { inference: { waking: Waking } }
+export interface HeldCallDeps extends Pick<Services, 'config'> {
+  inference: { waking: Waking }
+  /** What callers are told of an error */
+  toPublicError(error: unknown): ErrorFacts
+}
 
 /** The longest that a caller may ask a request to wait, in seconds */
 const longestPatience = 86_400
 
-/** What a request wants, and what to do when its deployment is awake. */
-interface Wish {
-  /** The path of its route */
-  readonly route: string
+/** What a call that may have to wait asks for, and what becomes of it. */
+export interface HeldCallSteps {
   findTargets(): readonly EngineTarget[] | Promise<readonly EngineTarget[]>
-  start(targets: readonly EngineTarget[]): void | Promise<void>
+  /** Replaces the caller by one whose connection stays open during the wait. */
+  hold(caller: Caller): void
+  start(targets: readonly EngineTarget[]): void
   fail(error: unknown): void
 }
 
 /**
- * A request that waits until its deployment is awake. A class, because thousands may wait, and instances
- * share their methods.
+ * A call whose targets must be found, and that waits while its deployment sleeps. A class, because thousands
+ * may wait, and instances share their methods.
  */
 export class HeldCall implements HeldRequest {
-  readonly deps: Deps
-  readonly caller: Caller
-  readonly wish: Wish
+  readonly #deps: HeldCallDeps
+  readonly #protocol: Protocol
+  readonly #request: Pick<InferenceRequest, 'model' | 'streams'>
+  readonly #steps: HeldCallSteps
+  #caller: Caller
+  #deploymentId = ''
   readonly until: number
-  deploymentId = ''
 
-  constructor(deps: Deps, caller: Caller, wish: Wish) {
-    this.deps = deps
-    this.caller = caller
-    this.wish = wish
+  constructor(
+    deps: HeldCallDeps,
+    caller: Caller,
+    { protocol, request }: { protocol: Protocol; request: Pick<InferenceRequest, 'model' | 'streams'> },
+    steps: HeldCallSteps,
+  ) {
+    this.#deps = deps
+    this.#caller = caller
+    this.#protocol = protocol
+    this.#request = request
+    this.#steps = steps
     const patience = readPatience(caller.request.headers['x-scale-up-timeout'])
     this.until = performance.now() + (patience ?? deps.config.inference.wakeMilliseconds)
-    caller.reply.raw.once('close', () => this.deps.inference.waking.remove(this.deploymentId, this))
+    caller.reply.raw.once('close', () => deps.inference.waking.remove(this.#deploymentId, this))
   }
 
   get userId(): number {
-    return this.caller.request.viewer.userId
+    return this.#caller.request.viewer.userId
   }
 
   get sessionId(): number {
-    return this.caller.request.viewer.session.id
+    return this.#caller.request.viewer.session.id
   }
 
   get route(): string {
-    return this.wish.route
+    return this.#protocol.path
   }
 
-  /** Waits for this deployment. Throws the error for the caller if too many wait. */
-  waitFor(deployment: ServingDeployment): void {
-    this.deploymentId = deployment.deploymentId
-    // The caller may have left before.
-    if (!this.caller.reply.raw.destroyed) this.deps.inference.waking.hold(deployment, this)
-  }
-
+  /** Finds the targets and starts the call there, now or when the deployment is awake. */
   proceed(): void {
-    this.start().catch((error: unknown) => this.fail(error))
+    this.#start().catch((error: unknown) => this.fail(error))
   }
 
   fail(error: unknown): void {
-    this.wish.fail(error)
+    this.#steps.fail(error)
   }
 
-  async start(): Promise<void> {
-    const { wish } = this
+  async #start(): Promise<void> {
     try {
-      await wish.start(await wish.findTargets())
+      this.#steps.start(await this.#steps.findTargets())
     } catch (error) {
       // The deployment may have fallen asleep again, or lost its instance.
       if (!(error instanceof AsleepError)) throw error
-      this.waitFor(error.deployment)
+      this.#waitFor(error.deployment)
     }
+  }
+
+  /** Waits for this deployment. Throws the error for the caller if too many wait. */
+  #waitFor(deployment: ServingDeployment): void {
+    requireModelType(deployment, this.#protocol)
+    this.#deploymentId = deployment.deploymentId
+    // The caller may have left before.
+    if (this.#caller.reply.raw.destroyed) return
+    const { model, streams } = this.#request
+    if (streams) {
+      this.#caller = this.#holdStream(this.#caller, model)
+      this.#steps.hold(this.#caller)
+    }
+    this.#deps.inference.waking.hold(deployment, this)
+  }
+
+  /**
+   * Returns the caller of a stream that waits for this model. After ten seconds, and then every ten, it gets
+   * a comment or an event, so that its connection stays open. An error after that is an event.
+   */
+  #holdStream(caller: Caller, model: string): Caller {
+    if (caller.isHeld) return caller
+    const { request, reply } = caller
+    const { raw } = reply
+    const protocol = this.#protocol
+    const { toPublicError } = this.#deps
+    let seconds = 0
+    const timer = setInterval(() => {
+      if (!raw.headersSent) begin(reply)
+      seconds += updateSeconds
+      raw.write(composeProgress(request, protocol, { model, seconds }))
+    }, updateSeconds * 1000)
+    const end = () => clearInterval(timer)
+    raw.once('close', end)
+    const held: CallerReply = {
+      raw,
+      getHeaders: () => reply.getHeaders(),
+      hijack() {
+        end()
+        return reply.hijack()
+      },
+      send(error) {
+        end()
+        if (!raw.headersSent) return reply.send(error)
+        raw.end(toEvent(protocol.errors.compose(toPublicError(error), request.id).body))
+        return undefined
+      },
+    }
+    return { ...caller, reply: held, isHeld: true }
   }
 }
 
@@ -82,4 +140,32 @@ export class HeldCall implements HeldRequest {
 function readPatience(header: string | string[] | undefined): number | null {
   const seconds = typeof header === 'string' && header.trim() !== '' ? Number(header) : NaN
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, longestPatience) * 1000 : null
+}
+
+const updateSeconds = 10
+const comment = ': waiting for the model to wake up\n\n'
+
+/** A comment, or a thought of the model if the caller asks for thoughts, which chat windows show. */
+function composeProgress(
+  { headers, id }: Caller['request'],
+  { composeThought }: Protocol,
+  { model, seconds }: { model: string; seconds: number },
+): string {
+  if (headers['x-berth-progress'] !== 'reasoning' || composeThought === undefined) return comment
+  return toEvent(composeThought(`${model} is waking up: ${seconds} seconds so far.\n`, { id, model }))
+}
+
+const toEvent = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`
+
+function begin(reply: CallerReply): void {
+  const own = Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  )
+  reply.raw.writeHead(200, {
+    ...Object.fromEntries(own),
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+    'x-accel-buffering': 'no',
+  })
+  reply.hijack()
 }

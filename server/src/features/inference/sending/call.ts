@@ -1,0 +1,108 @@
+import { requireCallable } from '../../deployments/serving/serving-deployments.ts'
+import type { Caller } from '../arrival/caller.ts'
+import { chooseWay, findHonoring, refuseFields, requireModelType } from '../arrival/choose-way.ts'
+import type { ServedRoute } from '../arrival/choose-way.ts'
+import type { InferenceRequest } from '../arrival/request-body.ts'
+import { modelNotFound } from '../targets/find-targets.ts'
+import { loadTargets, recallTargets } from '../targets/targets.ts'
+import type { EngineTarget, TargetDeps } from '../targets/targets.ts'
+import { HeldCall } from '../waiting/held-call.ts'
+import type { HeldCallDeps, HeldCallSteps } from '../waiting/held-call.ts'
+import { Exchange } from './exchange.ts'
+import type { ExchangeDeps } from './exchange.ts'
+import type { Inference } from './inference.ts'
+
+export interface CallDeps extends ExchangeDeps, TargetDeps, HeldCallDeps {
+  inference: Inference
+}
+
+/**
+ * Reads the body of a call and starts an exchange, which sends the response. Stays synchronous while nothing
+ * has to be waited for: short bodies are read at once, and targets are cached. Later errors are sent through
+ * the caller's reply.
+ */
+export function startCall(deps: CallDeps, route: ServedRoute, caller: Caller, body: Buffer): void {
+  const receivedAt = performance.now()
+  const { bodyHold } = caller.request
+  if (bodyHold) caller.reply.raw.once('close', () => bodyHold.release())
+  const start = (request: InferenceRequest) => new Call(deps, route, { request, caller, receivedAt }).begin()
+  const read = route.read(body, deps.inference.slices)
+  if (read instanceof Promise) read.then(start).catch((error: unknown) => caller.reply.send(error))
+  else start(read)
+}
+
+/** A call whose body was read, until its exchange starts. */
+class Call implements HeldCallSteps {
+  readonly #deps: CallDeps
+  readonly #route: ServedRoute
+  readonly #request: InferenceRequest
+  readonly #receivedAt: number
+  #caller: Caller
+
+  constructor(
+    deps: CallDeps,
+    route: ServedRoute,
+    { request, caller, receivedAt }: { request: InferenceRequest; caller: Caller; receivedAt: number },
+  ) {
+    this.#deps = deps
+    this.#route = route
+    this.#request = request
+    this.#caller = caller
+    this.#receivedAt = receivedAt
+  }
+
+  begin(): void {
+    const cached = this.#recallTargets()
+    if (cached !== undefined) return this.start(cached)
+    const { protocol } = this.#route
+    new HeldCall(this.#deps, this.#caller, { protocol, request: this.#request }, this).proceed()
+  }
+
+  #recallTargets(): readonly EngineTarget[] | undefined {
+    return recallTargets(this.#deps.inference.targets, this.#caller.request.viewer, this.#request.model)
+  }
+
+  findTargets(): readonly EngineTarget[] | Promise<readonly EngineTarget[]> {
+    const { viewer } = this.#caller.request
+    return this.#recallTargets() ?? loadTargets(this.#deps, viewer, this.#request.model)
+  }
+
+  hold(caller: Caller): void {
+    this.#caller = caller
+  }
+
+  /** Throws the error for the caller if none of these targets may serve the request. */
+  start(found: readonly EngineTarget[]): void {
+    const request = this.#request
+    const caller = this.#caller
+    const callable = requireCallable(caller.request.viewer, found, () => modelNotFound(request.model))
+    requireModelType(callable[0]!, this.#route.protocol)
+    refuseFields(request, callable)
+    const { way, targets } = chooseWay(this.#route, request, findHonoring(request, callable))
+    const sent = way.translate === null ? { request, answers: null } : way.translate(request, targets[0]!)
+    // The caller may have left meanwhile.
+    if (caller.reply.raw.destroyed) return
+    const { protocol } = way
+    const exchange = new Exchange(this.#deps, {
+      ...sent,
+      protocol,
+      caller,
+      targets,
+      receivedAt: this.#receivedAt,
+    })
+    exchange.start()
+    closeWithResponse(exchange, caller)
+  }
+
+  fail(error: unknown): void {
+    void this.#caller.reply.send(error)
+  }
+}
+
+/**
+ * Outside of `Call`, because a function in a method keeps its variables in memory, and a stream may be open
+ * for long.
+ */
+function closeWithResponse(exchange: Exchange, { reply }: Caller): void {
+  reply.raw.on('close', () => exchange.close())
+}
