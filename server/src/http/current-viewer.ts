@@ -114,7 +114,6 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
     const caller = cachesViewer ? viewer : { ...viewer, ...origin }
     try {
       request.viewer = caller
-      requireAllowedNetwork(caller, request)
       requireAccess(caller, request)
     } catch (error) {
       const { method, routeOptions } = request
@@ -134,7 +133,6 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
     }
     try {
       request.viewer = cached
-      requireAllowedNetwork(cached, request)
       requireAccess(cached, request)
     } catch (error) {
       return done(error as Error)
@@ -143,23 +141,21 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
   }
 }
 
-/** Throws `network_not_allowed` if a service member calls from an address outside its networks. */
-function requireAllowedNetwork({ allowedNetworks }: Viewer, request: { ip: string }): void {
-  if (allowedNetworks !== null) assertInNetworks(request.ip, allowedNetworks)
-}
-
 function isChange({ method }: { method: string }): boolean {
   return method !== 'GET' && method !== 'HEAD'
 }
 
-/** Throws an error if the viewer may not call a route with this method. */
-export function requireAccess(
-  viewer: Viewer,
-  {
-    method,
-    routeOptions,
-  }: { method: string; routeOptions: { url?: string | undefined; config: RouteAccess } },
-): void {
+/** The parts of Fastify's request that decide what its viewer may do. */
+interface AccessRequest {
+  readonly method: string
+  /** null if it is unknown */
+  readonly ip: string | null
+  readonly routeOptions: { readonly url?: string | undefined; readonly config: RouteAccess }
+}
+
+/** Throws an error if the viewer may not call a route with this method, or not from this address. */
+export function requireAccess(viewer: Viewer, { method, ip, routeOptions }: AccessRequest): void {
+  if (viewer.allowedNetworks !== null) assertInNetworks(ip, viewer.allowedNetworks)
   const { permission, admitsServices, anyOrganization, requiresVerifiedEmail } = routeOptions.config
   if (permission === undefined)
     throw new Error(`The protected route ${routeOptions.url} names no permission.`)

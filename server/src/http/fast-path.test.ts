@@ -9,7 +9,7 @@ import { parseNetworks } from '../base/network.ts'
 import type { Viewer } from '../base/viewer.ts'
 import type { App } from './app.ts'
 import { openFastPath } from './fast-path.ts'
-import { knowHosts } from './known-host.ts'
+import { refuseCrossSite, refuseDuplicateHost, refuseUnknownHosts } from './guards.ts'
 import { parseRawBodies } from './raw-body.ts'
 
 const viewer = { userId: 1, role: 'admin', organizationStatus: 'active', allowedNetworks: null } as Viewer
@@ -28,7 +28,11 @@ async function start(handle: (body: Buffer) => string = (body) => body.toString(
   const watchRate = vi.fn()
   openFastPath(app, {
     headers: { 'x-own': 'yes' },
-    isKnownHost: knowHosts([]),
+    guards: [
+      refuseDuplicateHost,
+      refuseUnknownHosts([]),
+      refuseCrossSite({ publicOrigin: 'http://127.0.0.1', trustedOrigins: [] }),
+    ],
     findViewer: (cookies) =>
       cookies === 'session=good'
         ? viewer
@@ -43,7 +47,7 @@ async function start(handle: (body: Buffer) => string = (body) => body.toString(
   app.post('/echo', async () => 'fastify')
   app.fastPath.add({
     path: '/echo',
-    access: { permission: 'createDeployments' },
+    config: { permission: 'createDeployments' },
     parse: parseRawBodies(100),
     composeError: (error) => ({
       status: (error as { statusCode?: number }).statusCode ?? 500,

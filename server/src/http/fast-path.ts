@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyBaseLogger } from 'fastify'
-import { isInNetworks } from '../base/network.ts'
+import type { FastifyBaseLogger, FastifyContextConfig } from 'fastify'
 import type { Viewer } from '../base/viewer.ts'
 import type { App } from './app.ts'
-import type { BodyHold } from './raw-body.ts'
 import { requireAccess } from './current-viewer.ts'
-import type { RouteAccess } from './current-viewer.ts'
-import { countHosts } from './duplicate-host.ts'
+import { findRefusal } from './guards.ts'
+import type { Guard } from './guards.ts'
+import type { BodyHold } from './raw-body.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -26,7 +25,7 @@ export interface ErrorResponse {
 /** A POST route that takes JSON, with what it would otherwise tell Fastify. */
 export interface FastRoute {
   path: string
-  access: RouteAccess
+  config: FastifyContextConfig
   /** Reads the body of a request. */
   parse(call: FastCall, message: IncomingMessage, done: (error: Error | null, body?: Buffer) => void): void
   /** Composes the response to an error that the route throws or sends. */
@@ -34,11 +33,11 @@ export interface FastRoute {
   handle(call: FastCall, body: Buffer): void
 }
 
-export interface FastPathGuards {
+export interface FastPathOptions {
   /** Headers of each response */
   headers: Readonly<Record<string, string>>
-  /** Whether the server serves this `Host` */
-  isKnownHost(host: string): boolean
+  /** Those of the server's hook */
+  guards: readonly Guard[]
   /** Finds the signed-in user of a `Cookie` header in memory; null when that needs the database. */
   findViewer(cookies: string): Viewer | null
   /** The caller's address; null if only Fastify can tell */
@@ -53,11 +52,11 @@ export interface FastPath {
 /**
  * Lets plain requests pass by Fastify, whose router and hooks cost as much as the rest of a short request. A
  * request is plain if it is as programs send it, its route is exact, and all that is needed to admit it is in
- * memory. Fastify serves every other request, and is the only one to refuse any: the fast path makes the same
- * checks with the same functions, and leaves a request that fails one to Fastify, before it reads the body.
- * Call this before the server listens.
+ * memory. Fastify serves every other request, and is the only one to refuse any: the fast path calls the
+ * functions of Fastify's hooks (`guards.ts`, `requireAccess`, the watch of the rate), and leaves a request
+ * that one of them refuses to Fastify, before it reads the body. Call this before the server listens.
  */
-export function openFastPath(app: App, guards: FastPathGuards): void {
+export function openFastPath(app: App, options: FastPathOptions): void {
   const routes = new Map<string, FastRoute>()
   app.decorate('fastPath', { add: (route: FastRoute) => void routes.set(route.path, route) })
 
@@ -65,14 +64,17 @@ export function openFastPath(app: App, guards: FastPathGuards): void {
   function take(message: IncomingMessage, response: ServerResponse): boolean {
     const route = message.method === 'POST' ? routes.get(message.url ?? '') : undefined
     if (route === undefined || app.shuttingDown.signal.aborted) return false
-    if (!isPlain(message.headers) || countHosts(message.rawHeaders) !== 1) return false
-    if (!guards.isKnownHost(message.headers.host!)) return false
-    const viewer = guards.findViewer(message.headers.cookie!)
-    if (viewer === null || !hasAccess(viewer, route)) return false
-    const { allowedNetworks } = viewer
-    if (allowedNetworks !== null && !isInNetworks(guards.findAddress(message), allowedNetworks)) return false
-    guards.watchRate(message)
-    run(new FastCall(app, guards.headers, route, { response, viewer }), message)
+    const { host, cookie } = message.headers
+    if (!isPlain(message.headers) || host === undefined || cookie === undefined) return false
+    const routeOptions = { url: route.path, config: route.config }
+    if (findRefusal(options.guards, { raw: message, hostname: host, routeOptions }) !== null) return false
+    const viewer = options.findViewer(cookie)
+    if (viewer === null) return false
+    // Only the networks of a service member need the address.
+    const ip = viewer.allowedNetworks === null ? null : options.findAddress(message)
+    if (!hasAccess(viewer, { method: 'POST', ip, routeOptions })) return false
+    options.watchRate(message)
+    run(new FastCall(app, options.headers, route, { response, viewer }), message)
     return true
   }
 
@@ -88,12 +90,9 @@ function isPlain(headers: IncomingHttpHeaders): boolean {
   return (
     isJson(headers['content-type']) &&
     Number(headers['content-length']) > 0 &&
-    headers.cookie !== undefined &&
-    headers.host !== undefined &&
     headers['transfer-encoding'] === undefined &&
     headers.expect === undefined &&
     headers.origin === undefined &&
-    headers['sec-fetch-site'] === undefined &&
     headers['x-forwarded-host'] === undefined
   )
 }
@@ -102,9 +101,9 @@ function isJson(contentType: string | undefined): boolean {
   return contentType === 'application/json' || contentType === 'application/json; charset=utf-8'
 }
 
-function hasAccess(viewer: Viewer, { path, access }: FastRoute): boolean {
+function hasAccess(...given: Parameters<typeof requireAccess>): boolean {
   try {
-    requireAccess(viewer, { method: 'POST', routeOptions: { url: path, config: access } })
+    requireAccess(...given)
     return true
   } catch {
     return false

@@ -49,16 +49,15 @@ import { statisticsRoutes } from '../features/statistics/routes.ts'
 import type { App } from '../http/app.ts'
 import { serveConsole } from '../http/console.ts'
 import { allowOrigins } from '../http/cross-origin.ts'
-import { rejectCrossSite } from '../http/csrf.ts'
 import { readSessionToken, requireViewer } from '../http/current-viewer.ts'
-import { rejectDuplicateHost } from '../http/duplicate-host.ts'
 import { forbidCaching, httpsOnly, requireHttps } from '../http/response-headers.ts'
 import { sendEntityTag } from '../http/entity-tag.ts'
 import { sendProblem } from '../http/errors.ts'
 import { openFastPath } from '../http/fast-path.ts'
+import type { Guard } from '../http/guards.ts'
+import { refuseCrossSite, refuseDuplicateHost, refuseUnknownHosts, rejectRefused } from '../http/guards.ts'
 import { healthRoutes } from '../http/health.ts'
 import { parseJsonBodies } from '../http/json-body.ts'
-import { knowHosts, rejectUnknownHost } from '../http/known-host.ts'
 import { requireMinimumRate } from '../http/minimum-rate.ts'
 import { trackAllowedMethods } from '../http/method-not-allowed.ts'
 import { measureRequests } from '../http/metrics.ts'
@@ -103,11 +102,16 @@ export async function buildServer(application: Application): Promise<App> {
     if (allowed.length === 0 && sendConsole(request, reply)) return
     return sendUnknownRoute(request, reply, allowed)
   })
-  const { watchRate } = await addHooks(app, config)
+  const guards = [
+    refuseDuplicateHost,
+    refuseUnknownHosts(config.hosts),
+    refuseCrossSite({ publicOrigin: config.publicUrl.origin, trustedOrigins: config.csrfTrustedOrigins }),
+  ]
+  const watchRate = await addHooks(app, config, guards)
   measureOperations(app.metrics, application)
   openFastPath(app, {
     headers: config.publicUrl.protocol === 'https:' ? { ...everyResponse, ...httpsOnly } : everyResponse,
-    isKnownHost: config.hosts === null ? () => true : knowHosts(config.hosts),
+    guards,
     findViewer(cookies) {
       const token = readSessionToken({ cookies: app.parseCookie(cookies) }, config.sessionCookie)
       return token === null ? null : findCachedViewer(application, token)
@@ -169,26 +173,21 @@ function sendUnknownRoute(request: FastifyRequest, reply: FastifyReply, allowed:
   return sendProblem(new ApplicationError('method_not_allowed', message), request, reply)
 }
 
-/** Adds the hooks of every route. They run in this order. */
-async function addHooks(app: App, config: Config) {
+/** Adds the hooks of every route, in the order in which they run. Returns what watches a connection's rate. */
+async function addHooks(app: App, config: Config, guards: readonly Guard[]) {
   announceShutdown(app)
   // Before the hooks that refuse requests, so that pages of these origins can read the reason.
   await allowOrigins(app, config.csrfTrustedOrigins)
   watchStorage(app, config.dataDirectory)
   if (config.publicUrl.protocol === 'https:') app.addHook('onRequest', requireHttps)
   const watchRate = requireMinimumRate(app, config.minimumRate)
-  app.addHook('onRequest', rejectDuplicateHost)
-  if (config.hosts !== null) app.addHook('onRequest', rejectUnknownHost(config.hosts))
-  app.addHook(
-    'onRequest',
-    rejectCrossSite({ publicOrigin: config.publicUrl.origin, trustedOrigins: config.csrfTrustedOrigins }),
-  )
+  app.addHook('onRequest', rejectRefused(guards))
   parseJsonBodies(app)
   await limitNetworks(app, config.networkLimits)
   await app.register(fastifyCookie)
   await describeApi(app, { cookieName: config.sessionCookie.name })
   await measureRequests(app, { exposed: config.metricsPort === null ? 'this machine' : 'nobody' })
-  return { watchRate }
+  return watchRate
 }
 
 const everyResponse = { 'x-content-type-options': 'nosniff' }

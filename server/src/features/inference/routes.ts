@@ -97,12 +97,17 @@ function addProtocol(app: App, deps: CallDeps, protocol: Protocol, parse: RawBod
   const { path, description, errors } = protocol
   const { operationId, summary, request: body, response, events } = description
   const route = serveRoute(protocol, deps.config.mediaDomains)
-  const access = { permission: 'useOwnDeployments', anyOrganization: true } as const
+  const config = {
+    permission: 'useOwnDeployments',
+    anyOrganization: true,
+    cachesViewer: true,
+    readsRawBody: true,
+  } as const
   app.post(
     path,
     {
       bodyLimit: deps.config.inferenceBodyLimit,
-      config: { ...access, cachesViewer: true, readsRawBody: true },
+      config,
       errorHandler: sendErrorsAs(errors),
       schema: {
         operationId,
@@ -124,7 +129,7 @@ function addProtocol(app: App, deps: CallDeps, protocol: Protocol, parse: RawBod
   )
   app.fastPath.add({
     path,
-    access,
+    config,
     parse,
     composeError: (error, { id, log }) => composeError(errors, error, { id, log, storage: app.storage }),
     handle: (call, bytes) =>
