@@ -277,7 +277,7 @@ test('a long body is written in parts, each in a turn of the event loop of its o
   const origin = await listen((socket) => {
     socket.on('data', (data) => {
       bytes += data.length
-      if (bytes > length) socket.write(ok('{}'))
+      if (bytes > length && data.at(-1) === 0x22) socket.write(ok('{}'))
     })
   })
   let turns = 0
@@ -292,5 +292,5 @@ test('a long body is written in parts, each in a turn of the event loop of its o
   await response
   clearImmediate(turn)
   expect(turns).toBeGreaterThanOrEqual(length / (256 * 1024))
-  expect(call.bodySent).toBe(true)
+  await expect.poll(() => call.bodySent).toBe(true)
 })
