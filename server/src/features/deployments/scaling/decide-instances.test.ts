@@ -20,10 +20,9 @@ function load(...parts: [requests: number, seconds: number][]): LoadSample[] {
   const values = parts.flatMap(([requests, seconds]) =>
     Array<number>(Math.round((seconds * 1000) / interval)).fill(requests),
   )
-  return values.map((inFlight, index) => ({
+  return values.map((requests, index) => ({
     at: now - (values.length - 1 - index) * interval,
-    inFlight,
-    queued: 0,
+    requests,
   }))
 }
 
@@ -125,7 +124,7 @@ test('a deployment sleeps after its idle minutes, but not with a request in flig
 test('a request wakes a sleeping deployment at once', () => {
   const asleep = observe({ isAwake: false, instances: [] })
   expect(decideInstances(policy, asleep)).toEqual({ desired: 0, start: 0, reason: 'asleep' })
-  const called = { ...asleep, load: [{ at: now, inFlight: 0, queued: 1 }] }
+  const called = { ...asleep, load: [{ at: now, requests: 1 }] }
   expect(decideInstances(policy, called)).toEqual({ desired: 1, start: 1, reason: 'request' })
 })
 
@@ -210,7 +209,7 @@ test('no decision leaves the limits, and each starts what is missing', () => {
 test('with a request in flight a deployment never sleeps, and lower load costs one instance at most', () => {
   fc.assert(
     fc.property(anyPolicy, anyObservations, (limits, observed) => {
-      const busy = { ...observed, load: [...observed.load, { at: now, inFlight: 1, queued: 0 }] }
+      const busy = { ...observed, load: [...observed.load, { at: now, requests: 1 }] }
       const { desired, reason } = decideInstances(limits, busy)
       const present = observed.instances.filter(({ status }) => status === 'starting' || status === 'running')
       expect(desired).toBeGreaterThanOrEqual(1)

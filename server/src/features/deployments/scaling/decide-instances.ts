@@ -1,5 +1,5 @@
 import type { InstancePhase } from '../state/instance-lifecycle.ts'
-import { countRequests, findDemand, listDemands, meanMilliseconds } from './load-window.ts'
+import { findDemand, listDemands, meanMilliseconds } from './load-window.ts'
 import type { LoadSample } from './load-window.ts'
 
 /** How many instances a deployment may have, and what for. */
@@ -109,7 +109,7 @@ function mayBeAsleep(
   { now, isAwake, load, lastUsedAt }: ScalingObservations,
 ): boolean {
   const last = load.at(-1)
-  if (last !== undefined && countRequests(last) > 0) return false
+  if (last !== undefined && last.requests > 0) return false
   if (scheduledMinimum !== null && scheduledMinimum > 0) return false
   if (!isAwake) return true
   const isLoadKnown = last !== undefined && now - last.at < meanMilliseconds

@@ -4,8 +4,8 @@
  */
 export interface LoadSample {
   at: number
-  inFlight: number
-  queued: number
+  /** At engines, in queues, and held until the deployment is awake */
+  requests: number
 }
 
 /**
@@ -72,15 +72,11 @@ class SlidingMean {
 
   include(index: number): number {
     const { at } = this.#samples[index]!
-    this.#sum += countRequests(this.#samples[index]!)
+    this.#sum += this.#samples[index]!.requests
     while (this.#samples[this.#from]!.at <= at - this.#milliseconds) {
-      this.#sum -= countRequests(this.#samples[this.#from]!)
+      this.#sum -= this.#samples[this.#from]!.requests
       this.#from += 1
     }
     return this.#sum / (index - this.#from + 1)
   }
-}
-
-export function countRequests({ inFlight, queued }: LoadSample): number {
-  return inFlight + queued
 }

@@ -80,7 +80,7 @@ async function scale(
   // A clock that was set back makes later samples worthless.
   const known = (windows.get(deployment.id) ?? []).filter(({ at }) => at < now)
   const observed = observeScaling(deployment, instances, {
-    load: [...known, { at: now, inFlight, queued: 0 }],
+    load: [...known, { at: now, requests: inFlight }],
     loads,
     now,
   })

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../../database/tables.ts'
 
-/** What one server process has in flight at an instance. */
+/** What one server process has in flight at an instance, or in the queue for it. */
 export interface ReportedLoad {
   instanceId: string
   inFlight: number
