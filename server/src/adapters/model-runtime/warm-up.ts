@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Agent, request as send } from 'undici'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../ports/model-runtime.ts'
 import type { ModelType } from '../../ports/model-variant.ts'
 
@@ -71,6 +72,7 @@ export function withWarmUp(
   timeouts: WarmUpTimeouts = defaultTimeouts,
 ): ModelRuntime {
   const warmUps = new Map<string, WarmUp>()
+  const agent = new Agent({ maxResponseSize: maxResponseBytes })
 
   function cancel(engineId: string): void {
     warmUps.get(engineId)?.cancellation.abort()
@@ -94,7 +96,7 @@ export function withWarmUp(
     return warmUp
   }
 
-  async function send(spec: EngineSpec, warmUp: WarmUp): Promise<Outcome> {
+  async function ask(spec: EngineSpec, warmUp: WarmUp): Promise<Outcome> {
     try {
       const authorization =
         runtime.authorizeEngine === undefined
@@ -103,9 +105,19 @@ export function withWarmUp(
       const signal = AbortSignal.any([warmUp.cancellation.signal, AbortSignal.timeout(timeouts.request)])
       const { path, warmUp: request } = requests[spec.variant.modelType]
       const body = { model: spec.servedModelName, ...request.input }
-      const { status, text } = await post(warmUp.baseUrl + path, body, authorization, signal)
+      const response = await send(warmUp.baseUrl + path, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          ...(authorization === null ? {} : { authorization }),
+        },
+        body: JSON.stringify(body),
+        dispatcher: agent,
+        signal,
+      })
+      const status = response.statusCode
       warmUp.refusedAuthorization = status === 401 ? authorization : null
-      const message = describeFailure(request.results, status, text)
+      const message = describeFailure(request.results, status, await response.body.text())
       return message === null ? null : { message, status }
     } catch (error) {
       return { message: describeError(error) }
@@ -122,7 +134,7 @@ export function withWarmUp(
     const now = performance.now()
     const warmUp = openWarmUp(engineId, observation.endpoint.baseUrl, now)
     warmUp.checkedAt = now
-    warmUp.request ??= send(spec, warmUp)
+    warmUp.request ??= ask(spec, warmUp)
     const error = await Promise.race([warmUp.request, sleep(timeouts.wait, undefined, { ref: false })])
     if (error === undefined) {
       return { phase: 'starting', message: 'The engine is processing its first request.' }
@@ -156,35 +168,10 @@ export function withWarmUp(
     },
     async close() {
       for (const engineId of warmUps.keys()) cancel(engineId)
+      await agent.destroy()
       await runtime.close()
     },
   }
-}
-
-async function post(
-  url: string,
-  body: Record<string, unknown>,
-  authorization: string | null,
-  signal: AbortSignal,
-): Promise<{ status: number; text: string }> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      ...(authorization === null ? {} : { authorization }),
-    },
-    body: JSON.stringify(body),
-    redirect: 'error',
-    signal,
-  })
-  const pieces: Uint8Array[] = []
-  let size = 0
-  for await (const piece of response.body ?? []) {
-    pieces.push(piece)
-    size += piece.length
-    if (size > maxResponseBytes) throw new Error('the response is too large')
-  }
-  return { status: response.status, text: Buffer.concat(pieces).toString() }
 }
 
 /** Returns null if the response has at least one result in the list `name`. */
@@ -210,5 +197,5 @@ function parseObject(text: string): Record<string, unknown> {
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error'
   if (error.name === 'TimeoutError') return 'no response in time'
-  return error.cause instanceof Error ? error.cause.message : error.message
+  return error.message
 }
