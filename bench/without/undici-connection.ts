@@ -27,12 +27,12 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite, Dispatche
   readonly pool: ConnectionPool
   readonly client: Client
   socket: Socket | null = null
-  closed = false
-  paused = false
+  isClosed = false
+  isPaused = false
   left = false
   reused = false
   receivedData = false
-  bodySent = false
+  isBodySent = false
   request: UpstreamRequest | null = null
   handler: ResponseHandler | null = null
   controller: Controller | null = null
@@ -65,11 +65,19 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite, Dispatche
     })
   }
 
+  get origin(): string {
+    return this.address.origin
+  }
+
+  keepUntil(deadline: number): void {
+    this.deadline = deadline
+  }
+
   send(request: UpstreamRequest, handler: ResponseHandler): void {
     this.request = request
     this.handler = handler
     this.receivedData = false
-    this.bodySent = false
+    this.isBodySent = false
     this.room = null
     if (this.socket !== null) this.deadline = this.pool.deadline('firstByte')
   }
@@ -77,7 +85,7 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite, Dispatche
   flush(): void {
     const { request } = this
     this.request = null
-    if (this.closed || request === null) return
+    if (this.isClosed || request === null) return
     const { path, streams, requestId, authorization, traceparent } = request
     const accept = streams ? 'text/event-stream' : 'application/json'
     const headers = ['content-type', 'application/json', 'accept', accept, 'x-request-id', requestId]
@@ -96,7 +104,7 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite, Dispatche
       // undici takes any iterable, but its types don't.
       return writeParts(body) as unknown as Readable
     }
-    this.bodySent = true
+    this.isBodySent = true
     return Buffer.concat(body, length)
   }
 
@@ -126,7 +134,7 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite, Dispatche
   onResponseData(_: Controller, bytes: Buffer): void {
     const { handler, room } = this
     if (handler === null) return
-    if (!this.paused && !this.left) this.deadline = this.pool.deadline('idle')
+    if (!this.isPaused && !this.left) this.deadline = this.pool.deadline('idle')
     if (room === null) {
       // undici calls this for each chunk of a chunked body. The handler gets all of a read at once.
       if (this.pieces.push(bytes) === 1) queueMicrotask(this.emit)
@@ -156,7 +164,7 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite, Dispatche
     if (this.left) this.close()
     else {
       this.reused = true
-      this.paused = false
+      this.isPaused = false
       this.pool.onIdle(this as never)
     }
     try {
@@ -174,14 +182,14 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite, Dispatche
   }
 
   pause(): void {
-    this.paused = true
+    this.isPaused = true
     this.deadline = Infinity
     this.controller?.pause()
   }
 
   resume(): void {
-    if (this.closed || !this.paused) return
-    this.paused = false
+    if (this.isClosed || !this.isPaused) return
+    this.isPaused = false
     this.deadline = this.pool.deadline('idle')
     this.controller?.resume()
   }
@@ -192,11 +200,11 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite, Dispatche
   }
 
   leave(handler: ResponseHandler): boolean {
-    if (this.closed || this.controller === null || this.socket === null) return false
+    if (this.isClosed || this.controller === null || this.socket === null) return false
     this.handler = handler
     this.room = null
     this.left = true
-    if (this.paused) this.resume()
+    if (this.isPaused) this.resume()
     this.deadline = this.pool.deadline('leave')
     this.socket.end()
     return true
@@ -227,8 +235,8 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite, Dispatche
   }
 
   close(): void {
-    if (this.closed) return
-    this.closed = true
+    if (this.isClosed) return
+    this.isClosed = true
     this.client.destroy().catch(() => {})
     this.pool.onClosed(this as never)
   }

@@ -106,24 +106,33 @@ export function memberNames(texts: readonly string[], long: readonly string[] = 
  */
 export class MemberWalk {
   readonly body: Buffer
-  readonly names: MemberNames
+  readonly #names: MemberNames
   readonly members: MemberValue[] = []
-  /** The document is an object */
-  isObject = false
-  position = 0
-  state = stateOf('value')
-  depth = 0
+  #isObject = false
+  #position = 0
+  #state = stateOf('value')
+  #depth = 0
   /** The kind at each depth up to the current one */
-  kinds = new Uint16Array(usualDepth + 1)
-  inString = false
-  nextQuote = -1
+  #kinds = new Uint16Array(usualDepth + 1)
+  #inString = false
+  #nextQuote = -1
   /** The current top-level member if it is one of `names`, and the offset after its name */
-  member: MemberNames['names'][number] | null = null
-  nameEnd = 0
+  #member: MemberNames['names'][number] | null = null
+  #nameEnd = 0
 
   constructor(body: Buffer, names: MemberNames) {
     this.body = body
-    this.names = names
+    this.#names = names
+  }
+
+  /** The document is an object */
+  get isObject(): boolean {
+    return this.#isObject
+  }
+
+  /** The offset after what was walked */
+  get position(): number {
+    return this.#position
   }
 
   /** Walks at least to the offset `to`, or to the end. Returns true at the end. Throws a `JsonError`. */
@@ -132,7 +141,11 @@ export class MemberWalk {
     const { body } = this
     const [next, classOf] = [transitions, classes]
     const end = Math.min(to, body.length)
-    let { kinds, position, state, depth, inString } = this
+    let kinds = this.#kinds
+    let position = this.#position
+    let state = this.#state
+    let depth = this.#depth
+    let inString = this.#inString
     let deepest = kinds.length - 1
     while (position < end) {
       if (inString) {
@@ -143,7 +156,7 @@ export class MemberWalk {
           position += byte === backslash ? 2 : 1
         }
         if (byte === quote) inString = false
-        else position = this.skipText(position)
+        else position = this.#skipText(position)
         continue
       }
       let transition = 0
@@ -158,16 +171,16 @@ export class MemberWalk {
 
       const action = transition & actionBits
       if (action === textAction) inString = true
-      else if (action !== 0) inString = this.act(action, position)
+      else if (action !== 0) inString = this.#act(action, position)
       if (depth === deepest) {
-        kinds = this.deepen(position)
+        kinds = this.#deepen(position)
         deepest = maxDepth
       }
     }
-    this.position = position
-    this.state = state
-    this.depth = depth
-    this.inString = inString
+    this.#position = position
+    this.#state = state
+    this.#depth = depth
+    this.#inString = inString
     if (position < body.length) return false
     const last = transitions[state | classes[0x20]!]! & stateBits
     if (depth > 0 || inString || last !== stateOf('end')) throw new JsonError('The JSON is incomplete.')
@@ -175,35 +188,35 @@ export class MemberWalk {
   }
 
   /** Does what follows from the byte before `position`. Returns true if it begins a string. */
-  act(action: number, position: number): boolean {
+  #act(action: number, position: number): boolean {
     if (action === nameAction) {
-      if (this.names.starts[this.body[position]!] === 1) this.startMember(position)
+      if (this.#names.starts[this.body[position]!] === 1) this.#startMember(position)
       return true
     }
     if (action === failAction) throw new JsonError(`The JSON is invalid at byte ${position - 1}.`)
-    if (this.member !== null) this.endMember(this.member, position - 1)
-    if (action === endObjectAction) this.isObject = true
+    if (this.#member !== null) this.#endMember(this.#member, position - 1)
+    if (action === endObjectAction) this.#isObject = true
     return false
   }
 
   /** Makes room for the kinds of more levels. */
-  deepen(position: number): Uint16Array<ArrayBuffer> {
-    const { kinds } = this
+  #deepen(position: number): Uint16Array<ArrayBuffer> {
+    const kinds = this.#kinds
     if (kinds.length > maxDepth)
       throw new JsonError(`The JSON has ${maxDepth} levels at byte ${position - 1}.`)
-    this.kinds = new Uint16Array(maxDepth + 1)
-    this.kinds.set(kinds)
-    return this.kinds
+    this.#kinds = new Uint16Array(maxDepth + 1)
+    this.#kinds.set(kinds)
+    return this.#kinds
   }
 
   /**
    * Returns an offset in the string that ends no later than at its last quote, from the end `at` of a
    * character.
    */
-  skipText(at: number): number {
+  #skipText(at: number): number {
     const { body } = this
-    if (this.nextQuote < at) this.nextQuote = findByte(body, quote, at)
-    const end = this.nextQuote
+    if (this.#nextQuote < at) this.#nextQuote = findByte(body, quote, at)
+    const end = this.#nextQuote
     const most = Math.min(end - at, burst)
     let backslashes = 0
     while (backslashes < most && body[end - 1 - backslashes] === backslash) backslashes += 1
@@ -213,22 +226,23 @@ export class MemberWalk {
   }
 
   /** Starts a member if one of the names is at the offset `from`. */
-  startMember(from: number): void {
+  #startMember(from: number): void {
     const { body } = this
-    const { names } = this.names
+    const { names } = this.#names
     for (let index = 0; index < names.length; index += 1) {
       const name = names[index]!
       const end = endOfName(body, from, name.bytes)
       if (end < 0) continue
-      this.member = name
-      this.nameEnd = end
+      this.#member = name
+      this.#nameEnd = end
       return
     }
   }
 
   /** Ends the member before the comma or brace at the offset `at`. */
-  endMember({ text: name, isLong }: MemberNames['names'][number], at: number): void {
-    const { body, members, nameEnd } = this
+  #endMember({ text: name, isLong }: MemberNames['names'][number], at: number): void {
+    const nameEnd = this.#nameEnd
+    const { body, members } = this
     if (members.length === maxMembers) throw new JsonError(`\`${name}\` occurs too often.`)
     if (!isLong && at - nameEnd > maxValueBytes) throw new JsonError(`\`${name}\` is too long.`)
     let start = nameEnd
@@ -236,7 +250,7 @@ export class MemberWalk {
     let end = at
     while (isSpace(body[end - 1]!)) end -= 1
     members.push({ name, start, end })
-    this.member = null
+    this.#member = null
   }
 }
 

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream'
 
 /** Backpressure control of a stream's source. */
 export interface FlowControl {
-  readonly paused: boolean
+  readonly isPaused: boolean
   pause(): void
   resume(): void
 }
@@ -18,25 +18,25 @@ const longText = 4096
  * which costs a third of `ServerResponse.write`. Texts have one character per byte.
  */
 export class ResponseStream {
-  readonly raw: ServerResponse
-  source: FlowControl | null
-  pending = ''
-  ended = false
-  headFlushed = false
+  readonly #raw: ServerResponse
+  #source: FlowControl | null
+  #pending = ''
+  #isEnded = false
+  #isHeadFlushed = false
 
   constructor(raw: ServerResponse, source: FlowControl | null) {
-    this.raw = raw
-    this.source = source
+    this.#raw = raw
+    this.#source = source
   }
 
   /** Adds text to the next flush. */
   push(text: string): void {
-    this.pending += text
+    this.#pending += text
   }
 
   /** Ends the response with the next flush. */
   end(): void {
-    this.ended = true
+    this.#isEnded = true
   }
 
   /**
@@ -44,24 +44,26 @@ export class ResponseStream {
    * slow.
    */
   flush(): void {
-    const { raw, pending } = this
-    this.pending = ''
+    const raw = this.#raw
+    const pending = this.#pending
+    this.#pending = ''
     // The response has no socket until the previous response on the same connection has ended.
     const out: Writable = raw.socket ?? raw
     out.cork()
-    if (!this.headFlushed) {
-      this.headFlushed = true
+    if (!this.#isHeadFlushed) {
+      this.#isHeadFlushed = true
       raw.flushHeaders()
     }
     if (pending !== '') writeText(out, pending, out !== raw && raw.chunkedEncoding)
-    if (this.ended) raw.end()
+    if (this.#isEnded) raw.end()
     out.uncork()
-    if (raw.writableLength > 0) this.applyBackpressure(out)
+    if (raw.writableLength > 0) this.#applyBackpressure(out)
   }
 
-  applyBackpressure(out: Writable): void {
-    const { raw, source } = this
-    if (this.ended || raw.writableLength < maxBacklogBytes || source === null || source.paused) return
+  #applyBackpressure(out: Writable): void {
+    const raw = this.#raw
+    const source = this.#source
+    if (this.#isEnded || raw.writableLength < maxBacklogBytes || source === null || source.isPaused) return
     source.pause()
     out.once('drain', () => source.resume())
   }
@@ -71,15 +73,15 @@ export class ResponseStream {
    * the truncation.
    */
   truncate(): void {
-    this.source = null
-    this.ended = false
+    this.#source = null
+    this.#isEnded = false
     this.flush()
-    truncateResponse(this.raw)
+    truncateResponse(this.#raw)
   }
 
   /** Drops the pending text: the reader has left. */
   discard(): void {
-    this.pending = ''
+    this.#pending = ''
   }
 }
 

@@ -74,7 +74,7 @@ export function openFastPath(app: App, options: FastPathOptions): void {
     const ip = viewer.allowedNetworks === null ? null : options.findAddress(message)
     if (!hasAccess(viewer, { method: 'POST', ip, routeOptions })) return false
     options.watchRate(message)
-    run(new FastCall(app, options.headers, route, { response, viewer }), message)
+    run(route, new FastCall(app, options.headers, route, { response, viewer }), message)
     return true
   }
 
@@ -110,8 +110,7 @@ function hasAccess(...given: Parameters<typeof requireAccess>): boolean {
   }
 }
 
-function run(call: FastCall, message: IncomingMessage): void {
-  const { route } = call
+function run(route: FastRoute, call: FastCall, message: IncomingMessage): void {
   route.parse(call, message, (error, body) => {
     // The rest of the body may still arrive, so the connection can't be used again.
     if (error !== null) return call.send(error, { connection: 'close' })
@@ -125,9 +124,9 @@ function run(call: FastCall, message: IncomingMessage): void {
 
 /** The parts of Fastify's request and reply that a fast route uses, for one request. */
 export class FastCall {
-  readonly app: App
-  readonly own: Readonly<Record<string, string>>
-  readonly route: FastRoute
+  readonly #app: App
+  readonly #own: Readonly<Record<string, string>>
+  readonly #route: FastRoute
   readonly raw: ServerResponse
   readonly viewer: Viewer
   readonly id = randomUUID()
@@ -141,9 +140,9 @@ export class FastCall {
     route: FastRoute,
     parts: { response: ServerResponse; viewer: Viewer },
   ) {
-    this.app = app
-    this.own = own
-    this.route = route
+    this.#app = app
+    this.#own = own
+    this.#route = route
     this.raw = parts.response
     this.viewer = parts.viewer
     // Without a listener, a write to a caller who has left would end the process.
@@ -155,11 +154,11 @@ export class FastCall {
   }
 
   get log(): FastifyBaseLogger {
-    return this.app.log.child({ reqId: this.id })
+    return this.#app.log.child({ reqId: this.id })
   }
 
   getHeaders(): Record<string, string> {
-    return { ...this.own, 'x-request-id': this.id }
+    return { ...this.#own, 'x-request-id': this.id }
   }
 
   hijack(): void {}
@@ -167,9 +166,9 @@ export class FastCall {
   /** Sends an error response, unless the caller has left. */
   send(error: unknown, connection: Readonly<Record<string, string>> = {}): void {
     const { raw } = this
-    if (!this.hasOwnAccessLog) raw.once('close', () => this.measure())
+    if (!this.hasOwnAccessLog) raw.once('close', () => this.#measure())
     if (raw.destroyed) return
-    const { status, headers, body } = this.route.composeError(error, this)
+    const { status, headers, body } = this.#route.composeError(error, this)
     raw.writeHead(status, {
       ...this.getHeaders(),
       'content-type': 'application/json; charset=utf-8',
@@ -180,10 +179,10 @@ export class FastCall {
     raw.end(body)
   }
 
-  measure(): void {
+  #measure(): void {
     const { statusCode: status } = this.raw
     const milliseconds = performance.now() - this.startedAt
-    this.app.measureRequest({ method: 'POST', route: this.route.path, status, milliseconds }, this.log)
+    this.#app.measureRequest({ method: 'POST', route: this.#route.path, status, milliseconds }, this.log)
   }
 }
 

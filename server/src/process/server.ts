@@ -173,7 +173,7 @@ function sendUnknownRoute(request: FastifyRequest, reply: FastifyReply, allowed:
   return sendProblem(new ApplicationError('method_not_allowed', message), request, reply)
 }
 
-/** Adds the hooks of every route, in the order in which they run. Returns what watches a connection's rate. */
+/** Adds the hooks of every route. They run in this order. Returns the watch of a connection's rate. */
 async function addHooks(app: App, config: Config, guards: readonly Guard[]) {
   announceShutdown(app)
   // Before the hooks that refuse requests, so that pages of these origins can read the reason.

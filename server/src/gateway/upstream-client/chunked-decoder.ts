@@ -22,49 +22,61 @@ type Expected =
 
 /** Decodes a chunked body (RFC 9112, section 7.1) that arrives in arbitrary pieces. */
 export class ChunkedDecoder {
-  /** The body is complete. Bytes that `decode` did not consume are not part of it. */
-  ended = false
-  /** The body is malformed at this point */
-  malformed = false
-  /** Bytes consumed from the last piece */
-  consumed = 0
-  expected: Expected = 'size'
+  #isComplete = false
+  #isMalformed = false
+  #consumed = 0
+  #expected: Expected = 'size'
   /** Bytes of the current chunk still to come */
-  remaining = 0
-  sizeDigits = 0
-  extraBytes = 0
+  #remaining = 0
+  #sizeDigits = 0
+  #extraBytes = 0
   /** Where the data of the last piece is */
-  start = 0
-  end = 0
+  #start = 0
+  #end = 0
+
+  /** The body is complete. Bytes that `decode` did not consume are not part of it. */
+  get isComplete(): boolean {
+    return this.#isComplete
+  }
+
+  /** The body is malformed where `decode` stopped. */
+  get isMalformed(): boolean {
+    return this.#isMalformed
+  }
+
+  /** Bytes consumed from the last piece */
+  get consumed(): number {
+    return this.#consumed
+  }
 
   /** Returns the data in `bytes`, which is overwritten: the data of all chunks is moved together. */
   decode(bytes: Buffer): Buffer {
-    this.start = 0
-    this.end = 0
+    this.#start = 0
+    this.#end = 0
     let at = 0
-    while (at < bytes.length && !this.ended && !this.malformed) {
-      const next = this.expected === 'data' ? this.takeData(bytes, at) : this.takeWholeChunk(bytes, at)
-      if (next === at) this.takeByte(bytes[at]!)
+    while (at < bytes.length && !this.#isComplete && !this.#isMalformed) {
+      const next = this.#expected === 'data' ? this.#takeData(bytes, at) : this.#takeWholeChunk(bytes, at)
+      if (next === at) this.#takeByte(bytes[at]!)
       at = next === at ? at + 1 : next
     }
-    this.consumed = at
-    return bytes.subarray(this.start, this.end)
+    this.#consumed = at
+    return bytes.subarray(this.#start, this.#end)
   }
 
   /** Takes the available data of the current chunk and returns the offset after it. */
-  takeData(bytes: Buffer, at: number): number {
-    const stop = Math.min(at + this.remaining, bytes.length)
-    this.append(bytes, at, stop)
-    this.remaining -= stop - at
-    if (this.remaining === 0) this.expected = 'data carriage return'
+  #takeData(bytes: Buffer, at: number): number {
+    const stop = Math.min(at + this.#remaining, bytes.length)
+    this.#append(bytes, at, stop)
+    this.#remaining -= stop - at
+    if (this.#remaining === 0) this.#expected = 'data carriage return'
     return stop
   }
 
   /**
    * Fast path: takes a complete chunk without an extension. Returns `at` when the chunk is of another kind.
    */
-  takeWholeChunk(bytes: Buffer, at: number): number {
-    if (this.expected !== 'size' || this.sizeDigits > 0) return at
+  #takeWholeChunk(bytes: Buffer, at: number): number {
+    if (this.#expected !== 'size' || this.#sizeDigits > 0) return at
     let size = 0
     let position = at
     for (let digit = toDigit(bytes[at]); digit >= 0 && position - at < 6; digit = toDigit(bytes[position])) {
@@ -73,74 +85,74 @@ export class ChunkedDecoder {
     }
     const end = position + 2 + size
     if (size === 0 || !isLineEnd(bytes, position) || !isLineEnd(bytes, end)) return at
-    this.append(bytes, position + 2, end)
+    this.#append(bytes, position + 2, end)
     return end + 2
   }
 
-  append(bytes: Buffer, from: number, stop: number): void {
-    if (this.end === 0) this.start = from
-    else bytes.copyWithin(this.end, from, stop)
-    this.end = this.end === 0 ? stop : this.end + stop - from
+  #append(bytes: Buffer, from: number, stop: number): void {
+    if (this.#end === 0) this.#start = from
+    else bytes.copyWithin(this.#end, from, stop)
+    this.#end = this.#end === 0 ? stop : this.#end + stop - from
   }
 
   /** Takes one byte that is not data. */
-  takeByte(byte: number): void {
-    switch (this.expected) {
+  #takeByte(byte: number): void {
+    switch (this.#expected) {
       case 'size':
-        return this.takeSize(byte)
+        return this.#takeSize(byte)
       case 'extension':
       case 'trailer':
-        if (byte === carriageReturn) this.expected = 'line feed'
-        else this.takeExtra(byte)
+        if (byte === carriageReturn) this.#expected = 'line feed'
+        else this.#takeExtra(byte)
         return
       case 'line feed':
-        this.check(byte === lineFeed)
-        this.expected = this.remaining > 0 ? 'data' : 'trailer or end'
+        this.#check(byte === lineFeed)
+        this.#expected = this.#remaining > 0 ? 'data' : 'trailer or end'
         return
       case 'data carriage return':
-        this.check(byte === carriageReturn)
-        this.expected = 'data line feed'
+        this.#check(byte === carriageReturn)
+        this.#expected = 'data line feed'
         return
       case 'data line feed':
-        this.check(byte === lineFeed)
-        this.expected = 'size'
-        this.sizeDigits = 0
+        this.#check(byte === lineFeed)
+        this.#expected = 'size'
+        this.#sizeDigits = 0
         return
       case 'trailer or end':
-        this.expected = byte === carriageReturn ? 'final line feed' : 'trailer'
-        if (byte !== carriageReturn) this.takeExtra(byte)
+        this.#expected = byte === carriageReturn ? 'final line feed' : 'trailer'
+        if (byte !== carriageReturn) this.#takeExtra(byte)
         return
       case 'final line feed':
-        this.check(byte === lineFeed)
-        this.ended = true
+        this.#check(byte === lineFeed)
+        this.#isComplete = true
         return
       case 'data':
     }
   }
 
-  takeSize(byte: number): void {
+  #takeSize(byte: number): void {
     const digit = toDigit(byte)
     if (digit >= 0) {
-      this.sizeDigits += 1
-      this.check(this.sizeDigits <= maxSizeDigits)
-      this.remaining = this.remaining * 16 + digit
+      this.#sizeDigits += 1
+      this.#check(this.#sizeDigits <= maxSizeDigits)
+      this.#remaining = this.#remaining * 16 + digit
       return
     }
-    this.check(this.sizeDigits > 0)
-    if (byte === carriageReturn) this.expected = 'line feed'
+    this.#check(this.#sizeDigits > 0)
+    if (byte === carriageReturn) this.#expected = 'line feed'
     else {
-      this.check(byte === semicolon)
-      this.expected = 'extension'
+      this.#check(byte === semicolon)
+      this.#expected = 'extension'
     }
   }
 
-  takeExtra(byte: number): void {
-    this.extraBytes += 1
-    this.check(byte !== lineFeed && byte !== 0 && this.extraBytes <= maxExtraBytes)
+  #takeExtra(byte: number): void {
+    this.#extraBytes += 1
+    this.#check(byte !== lineFeed && byte !== 0 && this.#extraBytes <= maxExtraBytes)
   }
 
-  check(holds: boolean): void {
-    if (!holds) this.malformed = true
+  #check(holds: boolean): void {
+    if (!holds) this.#isMalformed = true
   }
 }
 

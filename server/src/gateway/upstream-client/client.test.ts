@@ -268,7 +268,7 @@ test('a response that arrives before the request was fully sent is read, and its
   const { body } = await response
   expect([body, client.size()]).toEqual(['{"early":1}', 0])
   // The socket may still read the body, so its memory must not be reused.
-  expect(call.bodySent).toBe(false)
+  expect(call.isBodySent).toBe(false)
 })
 
 test('a long body is written in parts, each in a turn of the event loop of its own', async () => {
@@ -288,9 +288,9 @@ test('a long body is written in parts, each in a turn of the event loop of its o
   let turn = setImmediate(count)
   const pieces = [Buffer.from('"'), Buffer.alloc(length - 2, 'x'), Buffer.from('"')]
   const { call, response } = send(origin, { body: pieces })
-  expect(call.bodySent).toBe(false)
+  expect(call.isBodySent).toBe(false)
   await response
   clearImmediate(turn)
   expect(turns).toBeGreaterThanOrEqual(length / (256 * 1024))
-  await expect.poll(() => call.bodySent).toBe(true)
+  await expect.poll(() => call.isBodySent).toBe(true)
 })

@@ -37,7 +37,7 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
     headBuffer: buffer.subarray(0, headBytes),
     deadline: (kind) => now + limits[kind] + tick,
     onIdle(connection) {
-      connection.deadline = now + keepAliveMilliseconds
+      connection.keepUntil(now + keepAliveMilliseconds)
       // In a later turn: data that follows the response then closes the connection before another request
       // uses it.
       if (returned.push(connection) === 1) setImmediate(keepReturned)
@@ -56,8 +56,8 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
     const connections = returned
     returned = []
     for (const connection of connections) {
-      if (connection.closed) continue
-      const { origin } = connection.address
+      if (connection.isClosed) continue
+      const { origin } = connection
       const kept = idle.get(origin)
       if (kept === undefined) idle.set(origin, [connection])
       else kept.push(connection)
@@ -65,7 +65,7 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
   }
 
   function removeIdle(connection: UpstreamConnection): void {
-    const { origin } = connection.address
+    const { origin } = connection
     const kept = idle.get(origin)
     if (kept === undefined) return
     const index = kept.indexOf(connection)

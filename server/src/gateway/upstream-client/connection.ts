@@ -55,35 +55,35 @@ const partBytes = 256 * 1024
  * their methods.
  */
 export class UpstreamConnection implements UpstreamCall, BatchedWrite {
-  readonly address: UpstreamAddress
-  readonly pool: ConnectionPool
-  readonly socket: Socket
-  connected = false
-  closed = false
-  paused = false
+  readonly #address: UpstreamAddress
+  readonly #pool: ConnectionPool
+  readonly #socket: Socket
+  #isConnected = false
+  #isClosed = false
+  #isPaused = false
   /** This side is closed */
-  left = false
+  #isLeft = false
   /** The connection has carried a complete response before */
-  reused = false
+  #isReused = false
   /** A byte has arrived since the request was sent */
-  receivedData = false
+  #hasReceived = false
   /** A request that is not written yet */
-  request: UpstreamRequest | null = null
+  #request: UpstreamRequest | null = null
   /** Pieces of the body that are not written yet */
-  unsent: Buffer[] = []
-  bodySent = false
-  handler: ResponseHandler | null = null
+  #unsent: Buffer[] = []
+  #isBodySent = false
+  #handler: ResponseHandler | null = null
   /** Reads the current response; null between requests */
-  reader: ResponseReader | null = null
+  #reader: ResponseReader | null = null
   /** When to give up unless data arrives, on the pool's clock */
-  deadline: number
+  #deadline: number
 
   constructor(address: UpstreamAddress, pool: ConnectionPool) {
-    this.address = address
-    this.pool = pool
-    this.deadline = pool.deadline('connect')
+    this.#address = address
+    this.#pool = pool
+    this.#deadline = pool.deadline('connect')
     const { hostname: host, port, secure } = address
-    this.socket = secure
+    this.#socket = secure
       ? connectTls({
           host,
           port,
@@ -94,61 +94,84 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
           host,
           port,
           onread: {
-            buffer: () => this.nextReadBuffer(),
-            callback: (length, buffer) => this.onRead(length, buffer),
+            buffer: () => this.#nextReadBuffer(),
+            callback: (length, buffer) => this.#onRead(length, buffer),
           },
         })
-    this.socket.setNoDelay(true)
-    const onEnd = () => this.onSocketEnd()
-    if (secure) this.socket.on('data', (bytes: Buffer) => this.read(bytes))
-    this.socket
-      .once(secure ? 'secureConnect' : 'connect', () => this.onConnect())
-      .on('error', (error) => this.onSocketError(error))
+    this.#socket.setNoDelay(true)
+    const onEnd = () => this.#onSocketEnd()
+    if (secure) this.#socket.on('data', (bytes: Buffer) => this.#read(bytes))
+    this.#socket
+      .once(secure ? 'secureConnect' : 'connect', () => this.#onConnect())
+      .on('error', (error) => this.#onSocketError(error))
       .on('end', onEnd)
       .on('close', onEnd)
   }
 
+  get origin(): string {
+    return this.#address.origin
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  get isBodySent(): boolean {
+    return this.#isBodySent
+  }
+
+  /** Gives up at this time on the pool's clock unless another request comes. */
+  keepUntil(deadline: number): void {
+    this.#deadline = deadline
+  }
+
   /** Accepts a request. `flush` writes it. */
   send(request: UpstreamRequest, handler: ResponseHandler): void {
-    this.request = request
-    this.handler = handler
-    this.reader = new ResponseReader(handler)
-    this.receivedData = false
-    this.bodySent = false
-    if (this.connected) this.deadline = this.pool.deadline('firstByte')
+    this.#request = request
+    this.#handler = handler
+    this.#reader = new ResponseReader(handler)
+    this.#hasReceived = false
+    this.#isBodySent = false
+    if (this.#isConnected) this.#deadline = this.#pool.deadline('firstByte')
   }
 
   /** Writes head and body with one system call, unless the body is long. */
   flush(): void {
-    const { request, socket } = this
-    this.request = null
-    if (this.closed || request === null) return
+    const request = this.#request
+    const socket = this.#socket
+    this.#request = null
+    if (this.#isClosed || request === null) return
     if (request.authorization !== null && unsafeInHeader.test(request.authorization)) {
       const error = new UpstreamError('broken', 'the authorization header contains invalid characters')
       // In a later turn: the handler must not be called while its request is being sent.
-      setImmediate(() => this.fail(error))
+      setImmediate(() => this.#fail(error))
       return
     }
-    const head = composeHead(this.address.host, request)
+    const head = composeHead(this.#address.host, request)
     if (typeof request.body === 'string') {
       socket.write(head + request.body, 'latin1')
       return
     }
     socket.cork()
     socket.write(head, 'latin1')
-    this.unsent = [...request.body]
-    this.writePart()
+    this.#unsent = [...request.body]
+    this.#writePart()
     socket.uncork()
   }
 
   /** Writes the next part of the body. The event loop turns before the part after it. */
-  writePart(): void {
-    if (this.closed) return
-    const { unsent, socket } = this
+  #writePart(): void {
+    if (this.#isClosed) return
+    const unsent = this.#unsent
+    const socket = this.#socket
     const onWritten = (error?: Error | null) => {
       if (error) return
-      if (unsent.length > 0) setImmediate(() => this.writePart())
-      else this.bodySent = true
+      if (unsent.length > 0) setImmediate(() => this.#writePart())
+      else this.#isBodySent = true
     }
     for (let room = partBytes; room > 0 && unsent.length > 0;) {
       const [piece] = unsent as [Buffer]
@@ -162,34 +185,34 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
   }
 
   pause(): void {
-    this.paused = true
+    this.#isPaused = true
     // The upstream is not responsible for the time that its reader takes.
-    this.deadline = Infinity
-    this.socket.pause()
+    this.#deadline = Infinity
+    this.#socket.pause()
   }
 
   resume(): void {
-    if (this.closed || !this.paused) return
-    this.paused = false
-    this.deadline = this.pool.deadline('idle')
-    this.socket.resume()
+    if (this.#isClosed || !this.#isPaused) return
+    this.#isPaused = false
+    this.#deadline = this.#pool.deadline('idle')
+    this.#socket.resume()
   }
 
   abort(): void {
-    this.detachHandler()
-    this.close()
+    this.#detachHandler()
+    this.#close()
   }
 
   leave(handler: ResponseHandler): boolean {
-    const { reader } = this
-    const isSent = this.connected && this.request === null && this.unsent.length === 0
-    if (this.closed || reader === null || !isSent) return false
-    this.handler = handler
-    reader.leave(handler)
-    this.left = true
-    if (this.paused) this.resume()
-    this.deadline = this.pool.deadline('leave')
-    this.socket.end()
+    const reader = this.#reader
+    const isSent = this.#isConnected && this.#request === null && this.#unsent.length === 0
+    if (this.#isClosed || reader === null || !isSent) return false
+    this.#handler = handler
+    reader.handOver(handler)
+    this.#isLeft = true
+    if (this.#isPaused) this.resume()
+    this.#deadline = this.#pool.deadline('leave')
+    this.#socket.end()
     return true
   }
 
@@ -198,71 +221,73 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
    * for.
    */
   shutDown(): void {
-    if (this.left) this.fail(new UpstreamError('broken', 'the client closes'))
+    if (this.#isLeft) this.#fail(new UpstreamError('broken', 'the client closes'))
     else this.abort()
   }
 
   /** Fails the request if its deadline has passed. The pool calls this periodically. */
   checkDeadline(now: number): void {
-    if (now < this.deadline) return
-    if (!this.connected) this.fail(new UpstreamError('refused', 'connecting to the upstream timed out'))
-    else this.fail(new UpstreamError('timeout', 'the upstream did not respond in time'))
+    if (now < this.#deadline) return
+    if (!this.#isConnected) this.#fail(new UpstreamError('refused', 'connecting to the upstream timed out'))
+    else this.#fail(new UpstreamError('timeout', 'the upstream did not respond in time'))
   }
 
-  onConnect(): void {
-    this.connected = true
-    this.deadline = this.pool.deadline('firstByte')
+  #onConnect(): void {
+    this.#isConnected = true
+    this.#deadline = this.#pool.deadline('firstByte')
   }
 
-  nextReadBuffer(): Buffer {
-    const { reader, pool } = this
-    if (reader === null || reader.framing === null) return pool.headBuffer
-    return reader.room === null || reader.room.length === 0 ? pool.buffer : reader.room
+  #nextReadBuffer(): Buffer {
+    const reader = this.#reader
+    const pool = this.#pool
+    if (reader === null || reader.isHeadPending) return pool.headBuffer
+    return reader.room ?? pool.buffer
   }
 
-  onRead(length: number, buffer: Uint8Array): boolean {
-    this.read(Buffer.from(buffer.buffer, buffer.byteOffset, length))
+  #onRead(length: number, buffer: Uint8Array): boolean {
+    this.#read(Buffer.from(buffer.buffer, buffer.byteOffset, length))
     return true
   }
 
-  onSocketError(error: Error): void {
-    this.fail(new UpstreamError(this.closeErrorKind(), error.message, { cause: error }))
+  #onSocketError(error: Error): void {
+    this.#fail(new UpstreamError(this.#closeErrorKind(), error.message, { cause: error }))
   }
 
-  onSocketEnd(): void {
-    if (this.closed) return
-    if (this.reader?.endsOnClose()) this.endResponse(false)
-    else this.fail(new UpstreamError(this.closeErrorKind(), 'the upstream closed the connection'))
+  #onSocketEnd(): void {
+    if (this.#isClosed) return
+    if (this.#reader?.endsOnClose === true) this.#endResponse(false)
+    else this.#fail(new UpstreamError(this.#closeErrorKind(), 'the upstream closed the connection'))
   }
 
-  closeErrorKind(): 'refused' | 'stale' | 'broken' {
-    if (!this.connected) return 'refused'
-    return this.reused && !this.receivedData ? 'stale' : 'broken'
+  #closeErrorKind(): 'refused' | 'stale' | 'broken' {
+    if (!this.#isConnected) return 'refused'
+    return this.#isReused && !this.#hasReceived ? 'stale' : 'broken'
   }
 
-  read(bytes: Buffer): void {
-    const { reader } = this
+  #read(bytes: Buffer): void {
+    const reader = this.#reader
     // Unsolicited data on an idle connection must not become the response to the next request.
-    if (reader === null) return this.close()
-    this.receivedData = true
+    if (reader === null) return this.#close()
+    this.#hasReceived = true
     try {
       reader.read(bytes)
     } catch (error) {
-      return this.fail(toUpstreamError(error))
+      return this.#fail(toUpstreamError(error))
     }
-    if (reader.handler === null) return
-    if (reader.complete) this.endResponse(reader.keepsAlive && reader.excess === 0)
-    else if (reader.bodyStarted && !this.paused && !this.left) this.deadline = this.pool.deadline('idle')
+    if (!reader.isRead) return
+    if (reader.isComplete) this.#endResponse(reader.keepsAlive && reader.excess === 0)
+    else if (reader.hasBodyBegun && !this.#isPaused && !this.#isLeft)
+      this.#deadline = this.#pool.deadline('idle')
   }
 
-  endResponse(keepsAlive: boolean): void {
-    const handler = this.handler!
-    this.detachHandler()
-    if (keepsAlive && !this.left && this.unsent.length === 0 && this.socket.writableLength === 0) {
-      this.reused = true
-      if (this.paused) this.resume()
-      this.pool.onIdle(this)
-    } else this.close()
+  #endResponse(keepsAlive: boolean): void {
+    const handler = this.#handler!
+    this.#detachHandler()
+    if (keepsAlive && !this.#isLeft && this.#unsent.length === 0 && this.#socket.writableLength === 0) {
+      this.#isReused = true
+      if (this.#isPaused) this.resume()
+      this.#pool.onIdle(this)
+    } else this.#close()
     try {
       handler.onEnd()
     } catch (error) {
@@ -270,25 +295,25 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
     }
   }
 
-  detachHandler(): void {
-    if (this.reader !== null) this.reader.handler = null
-    this.reader = null
-    this.handler = null
-    this.request = null
+  #detachHandler(): void {
+    this.#reader?.handOver(null)
+    this.#reader = null
+    this.#handler = null
+    this.#request = null
   }
 
-  fail(error: UpstreamError): void {
-    const { handler } = this
-    this.detachHandler()
-    this.close()
+  #fail(error: UpstreamError): void {
+    const handler = this.#handler
+    this.#detachHandler()
+    this.#close()
     handler?.onError(error)
   }
 
-  close(): void {
-    if (this.closed) return
-    this.closed = true
-    this.socket.destroy()
-    this.pool.onClosed(this)
+  #close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#socket.destroy()
+    this.#pool.onClosed(this)
   }
 }
 

@@ -32,7 +32,7 @@ function read(bytes: Buffer, cuts: readonly number[] = [], { intoOwnBuffer = fal
   try {
     for (const [index, end] of edges.slice(1).entries()) {
       const length = bytes.copy(shared, 0, edges[index], end)
-      if (reader.complete) excess += length
+      if (reader.isComplete) excess += length
       else if (reader.room !== null && reader.room.length >= length) {
         const { room } = reader
         shared.copy(room, 0, 0, length)
@@ -45,9 +45,9 @@ function read(bytes: Buffer, cuts: readonly number[] = [], { intoOwnBuffer = fal
   return {
     heads,
     body: Buffer.concat(body).toString('latin1'),
-    complete: reader.complete,
+    complete: reader.isComplete,
     excess: excess + reader.excess,
-    keepsAlive: reader.framing === null ? undefined : reader.keepsAlive,
+    keepsAlive: reader.isHeadPending ? undefined : reader.keepsAlive,
     error,
   }
 }

@@ -48,8 +48,8 @@ export interface ResponseHandler {
 /** A request in flight. */
 export interface UpstreamCall {
   /** The body was written, so its pieces are no longer read. Never set for a string. */
-  readonly bodySent: boolean
-  readonly paused: boolean
+  readonly isBodySent: boolean
+  readonly isPaused: boolean
   /** Stops reading the response, for backpressure. */
   pause(): void
   resume(): void

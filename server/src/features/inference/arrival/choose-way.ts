@@ -1,11 +1,6 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import { refuseField } from '../protocols/fields.ts'
-import type {
-  AnswerTranslation,
-  DeploymentFacts,
-  JsonObject,
-  Protocol,
-} from '../protocols/protocol.ts'
+import type { AnswerTranslation, DeploymentFacts, JsonObject, Protocol } from '../protocols/protocol.ts'
 import { mainProtocols } from '../protocols/protocols.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 import { createRequestReader, createRequestWriter } from './request-body.ts'

@@ -76,140 +76,146 @@ export function isAllowedMediaUrl(url: string, domains: ReadonlySet<string>): bo
  * continue later.
  */
 export class MediaWalk {
-  readonly body: Buffer
-  readonly domains: ReadonlySet<string>
-  readonly format: MediaFormat
-  position = 0
-  depth = 0
+  readonly #body: Buffer
+  readonly #domains: ReadonlySet<string>
+  readonly #format: MediaFormat
+  #position = 0
+  #depth = 0
   /** Offset after the opening quote of the current string; -1 outside of strings */
-  start = -1
+  #start = -1
   /** The current string, or the last one, has an escape */
-  isEscaped = false
+  #isEscaped = false
   /** The last string, until it turns out to be a name or a value */
-  text: { start: number; end: number } | null = null
+  #text: { start: number; end: number } | null = null
   /**
    * The name whose value comes next, '' for one that doesn't matter; null if a name or an element comes next
    */
-  name: string | null = null
+  #name: string | null = null
   /** Depth of the outermost object or array below a name that ends in `_url` */
-  mediaDepth = Infinity
+  #mediaDepth = Infinity
   /** Depth of the outermost object or array below an ignored name */
-  ignoredDepth = Infinity
-  isSchema = false
+  #ignoredDepth = Infinity
+  #isSchema = false
 
   constructor(body: Buffer, domains: ReadonlySet<string>, format: MediaFormat = openAiMedia) {
-    this.body = body
-    this.domains = domains
-    this.format = format
+    this.#body = body
+    this.#domains = domains
+    this.#format = format
+  }
+
+  /** The offset after what was walked */
+  get position(): number {
+    return this.#position
   }
 
   /** Walks to the offset `to`, or to the end. Returns true at the end. */
   advance(to: number): boolean {
-    const { body } = this
+    const body = this.#body
     const end = Math.min(to, body.length)
-    while (this.position < end) {
-      if (this.start >= 0) this.walkString(end)
+    while (this.#position < end) {
+      if (this.#start >= 0) this.#walkString(end)
       else {
-        this.walkStructure(body[this.position]!)
-        this.position += 1
+        this.#walkStructure(body[this.#position]!)
+        this.#position += 1
       }
     }
-    return this.position >= body.length
+    return this.#position >= body.length
   }
 
-  walkString(end: number): void {
-    const { body } = this
-    let { position } = this
+  #walkString(end: number): void {
+    const body = this.#body
+    let position = this.#position
     while (position < end && body[position] !== quote) {
       const escapes = body[position] === backslash
-      if (escapes) this.isEscaped = true
+      if (escapes) this.#isEscaped = true
       position += escapes ? 2 : 1
     }
-    this.position = position
+    this.#position = position
     if (position >= end) return
-    this.endString(this.start, position)
-    this.start = -1
-    this.position += 1
+    this.#endString(this.#start, position)
+    this.#start = -1
+    this.#position += 1
   }
 
-  endString(start: number, end: number): void {
-    if (this.name === null) {
-      this.text = { start, end }
+  #endString(start: number, end: number): void {
+    if (this.#name === null) {
+      this.#text = { start, end }
       return
     }
-    if (this.isMedia(this.name)) this.check(start, end)
-    this.name = null
+    if (this.#isMedia(this.#name)) this.#check(start, end)
+    this.#name = null
   }
 
-  isMedia(name: string): boolean {
-    return name.endsWith('_url') || (name === 'url' && this.depth >= this.mediaDepth)
+  #isMedia(name: string): boolean {
+    return name.endsWith('_url') || (name === 'url' && this.#depth >= this.#mediaDepth)
   }
 
-  walkStructure(byte: number): void {
+  #walkStructure(byte: number): void {
     if (byte === quote) {
-      this.start = this.position + 1
-      this.isEscaped = false
-    } else if (byte === colon) this.startValue()
-    else if (byte === open.brace || byte === open.bracket) this.enter()
-    else if (byte === close.brace || byte === close.bracket) this.leave()
-    else if (byte === comma) this.endElement()
+      this.#start = this.#position + 1
+      this.#isEscaped = false
+    } else if (byte === colon) this.#startValue()
+    else if (byte === open.brace || byte === open.bracket) this.#enter()
+    else if (byte === close.brace || byte === close.bracket) this.#leave()
+    else if (byte === comma) this.#endElement()
   }
 
   /** Ends a member, or an element of an array. */
-  endElement(): void {
-    if (this.text !== null && this.depth >= this.mediaDepth) this.check(this.text.start, this.text.end)
-    this.text = null
-    this.name = null
+  #endElement(): void {
+    if (this.#text !== null && this.#depth >= this.#mediaDepth) this.#check(this.#text.start, this.#text.end)
+    this.#text = null
+    this.#name = null
   }
 
-  startValue(): void {
-    const { text } = this
+  #startValue(): void {
+    const text = this.#text
     const name =
-      text !== null && this.mayMatter(text) ? this.decode(text.start, text.end, maxNameBytes) : null
-    this.text = null
-    if (this.depth === 1) this.isSchema = schemaMembers.has(name ?? '')
-    this.name = this.isSchema ? '' : (name ?? '')
+      text !== null && this.#mayMatter(text) ? this.#decode(text.start, text.end, maxNameBytes) : null
+    this.#text = null
+    if (this.#depth === 1) this.#isSchema = schemaMembers.has(name ?? '')
+    this.#name = this.#isSchema ? '' : (name ?? '')
   }
 
   /** False for most names, without decoding them: a body can have millions. */
-  mayMatter({ start, end }: { start: number; end: number }): boolean {
-    if (this.isEscaped || this.body[end - 1] === lastOfUrl || this.format.container !== null) return true
-    return this.depth === 1 && schemaLengths.has(end - start)
+  #mayMatter({ start, end }: { start: number; end: number }): boolean {
+    if (this.#isEscaped || this.#body[end - 1] === lastOfUrl || this.#format.container !== null) return true
+    return this.#depth === 1 && schemaLengths.has(end - start)
   }
 
-  enter(): void {
-    this.depth += 1
-    const { name, format } = this
+  #enter(): void {
+    this.#depth += 1
+    const name = this.#name
+    const format = this.#format
     if (name !== null && name !== '') {
       const holdsUrls = name.endsWith('_url') || name === format.container
-      if (holdsUrls && this.mediaDepth === Infinity) this.mediaDepth = this.depth
-      const isIgnored = name === format.ignored && this.depth > 2
-      if (isIgnored && this.ignoredDepth === Infinity) this.ignoredDepth = this.depth
+      if (holdsUrls && this.#mediaDepth === Infinity) this.#mediaDepth = this.#depth
+      const isIgnored = name === format.ignored && this.#depth > 2
+      if (isIgnored && this.#ignoredDepth === Infinity) this.#ignoredDepth = this.#depth
     }
-    this.name = null
+    this.#name = null
   }
 
-  leave(): void {
-    this.endElement()
-    this.depth -= 1
-    if (this.depth < this.mediaDepth) this.mediaDepth = Infinity
-    if (this.depth < this.ignoredDepth) this.ignoredDepth = Infinity
+  #leave(): void {
+    this.#endElement()
+    this.#depth -= 1
+    if (this.#depth < this.#mediaDepth) this.#mediaDepth = Infinity
+    if (this.#depth < this.#ignoredDepth) this.#ignoredDepth = Infinity
   }
 
-  check(start: number, end: number): void {
-    if (this.ignoredDepth !== Infinity) return
+  #check(start: number, end: number): void {
+    if (this.#ignoredDepth !== Infinity) return
     // The data of an image is long and needs no decoding.
-    if (/^data:/i.test(this.body.toString('latin1', start, Math.min(end, start + 5)))) return
-    const url = this.decode(start, end, maxAddressBytes)
-    if (url !== null && isAllowedMediaUrl(url, this.domains)) return
-    throw new ApplicationError('invalid_request_error', refuse(this.domains))
+    if (/^data:/i.test(this.#body.toString('latin1', start, Math.min(end, start + 5)))) return
+    const url = this.#decode(start, end, maxAddressBytes)
+    if (url !== null && isAllowedMediaUrl(url, this.#domains)) return
+    throw new ApplicationError('invalid_request_error', refuse(this.#domains))
   }
 
   /** The text of a string; null if it is longer than `limit` bytes or has an invalid escape. */
-  decode(start: number, end: number, limit: number): string | null {
+  #decode(start: number, end: number, limit: number): string | null {
     if (end - start > limit) return null
     try {
-      return String(JSON.parse(this.body.toString('utf8', start - 1, end + 1)))
+      return String(JSON.parse(this.#body.toString('utf8', start - 1, end + 1)))
     } catch {
       return null
     }

@@ -17,10 +17,10 @@ const maxListBytes = 1024 * 1024
  */
 export class EmbeddingEncoder implements BodyRewriter {
   /** An incomplete member */
-  rest = ''
+  #rest = ''
 
   take(bytes: string): string {
-    const all = this.rest + bytes
+    const all = this.#rest + bytes
     let encoded = ''
     let copied = 0
     for (let at = all.indexOf(memberName); at !== -1; at = all.indexOf(memberName, at + 1)) {
@@ -28,24 +28,24 @@ export class EmbeddingEncoder implements BodyRewriter {
       if (all[at - 1] !== '"' || all[at - 2] === '\\' || !openList.test(all)) continue
       const start = openList.lastIndex - 1
       const end = all.indexOf(']', start) + 1
-      if (end === 0) return encoded + this.keep(all, copied, at - 1)
+      if (end === 0) return encoded + this.#keep(all, copied, at - 1)
       encoded += all.slice(copied, start) + encodeList(all.slice(start, end))
       copied = end
       at = end
     }
     const held = openEnd.exec(all.slice(-openEndReach))![0].length
-    return encoded + this.keep(all, copied, Math.max(copied, all.length - held))
+    return encoded + this.#keep(all, copied, Math.max(copied, all.length - held))
   }
 
   finish(): string {
-    return this.rest
+    return this.#rest
   }
 
   /** Keeps the text from `to` on and returns the text before it. */
-  keep(all: string, from: number, to: number): string {
+  #keep(all: string, from: number, to: number): string {
     if (all.length - to > maxListBytes) throw new Error('the engine sent an embedding that is too long')
     // A copy, because a slice would keep all of the text in memory.
-    this.rest = copyText(all.slice(to))
+    this.#rest = copyText(all.slice(to))
     return all.slice(from, to)
   }
 }

@@ -4,8 +4,8 @@ import type { CallerEvent, EventTranslation } from './protocol.ts'
 
 /** Writes the parts of a chat completion as events of another protocol. */
 export interface ChatStreamWriter {
-  /** Events for the caller that were not returned yet */
-  events: CallerEvent[]
+  /** Returns the events for the caller since the last call. */
+  takeEvents(): readonly CallerEvent[]
   start(): void
   add(part: ChatPart): void
   /** Ends the stream by an error of the engine. */
@@ -15,42 +15,36 @@ export interface ChatStreamWriter {
 
 /** Translates the chunks of a chat completion. Nothing follows an error. */
 export class ChatStream implements EventTranslation {
-  readonly writer: ChatStreamWriter
-  hasStarted = false
-  hasFailed = false
+  readonly #writer: ChatStreamWriter
+  #hasStarted = false
+  #hasFailed = false
 
   constructor(writer: ChatStreamWriter) {
-    this.writer = writer
+    this.#writer = writer
   }
 
   take(event: unknown): readonly CallerEvent[] {
     const part = readChatChunk(event)
-    if (this.hasFailed) return []
-    this.start()
-    if (part.error === null) this.writer.add(part)
+    if (this.#hasFailed) return []
+    this.#start()
+    if (part.error === null) this.#writer.add(part)
     else {
-      this.hasFailed = true
-      this.writer.fail(part.error)
+      this.#hasFailed = true
+      this.#writer.fail(part.error)
     }
-    return this.flush()
+    return this.#writer.takeEvents()
   }
 
   finish(): readonly CallerEvent[] {
-    if (this.hasFailed) return []
-    this.start()
-    this.writer.finish()
-    return this.flush()
+    if (this.#hasFailed) return []
+    this.#start()
+    this.#writer.finish()
+    return this.#writer.takeEvents()
   }
 
-  start(): void {
-    if (this.hasStarted) return
-    this.hasStarted = true
-    this.writer.start()
-  }
-
-  flush(): readonly CallerEvent[] {
-    const { events } = this.writer
-    this.writer.events = []
-    return events
+  #start(): void {
+    if (this.#hasStarted) return
+    this.#hasStarted = true
+    this.#writer.start()
   }
 }

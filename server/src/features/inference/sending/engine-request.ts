@@ -84,7 +84,7 @@ export class EngineRequest implements ResponseHandler {
 
   /** Nothing reads the pieces of the body anymore. */
   get isBodySent(): boolean {
-    return this.#call !== null && this.#call.bodySent
+    return this.#call !== null && this.#call.isBodySent
   }
 
   /** The engine has the request and has neither refused it nor finished. */

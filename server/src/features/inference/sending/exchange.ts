@@ -18,8 +18,6 @@ import type { AdmissionRequest } from '../waiting/admission.ts'
 import { hashOpening } from '../waiting/prefix-key.ts'
 import { EngineRequest, LeftResponse } from './engine-request.ts'
 import type { EngineRequestDeps, EngineRequestOwner } from './engine-request.ts'
-import { isAtEngine } from './exchange-states.ts'
-import type { ExchangeState, NextState } from './exchange-states.ts'
 import type { Inference } from './inference.ts'
 import type { Revocable } from './revoke-access.ts'
 import type { UnansweredRequest } from './send-again.ts'
@@ -36,7 +34,39 @@ export interface ExchangeDeps extends EngineRequestDeps {
 }
 
 /**
- * One request on its way to an engine and back, in the states of `exchange-states.ts`. A class, because one
+ * The legal transitions of an exchange. A caller may leave in any state. An exchange fails if the engine
+ * breaks off, the caller loses access, or no place becomes free; its caller gets an error, or a truncated
+ * response if one has begun.
+ */
+const transitions = {
+  /** Waits for a place at a deployment */
+  queued: ['sent', 'failed', 'ended'],
+  /** Waits for the head of the engine's response. Returns to the queue once if the engine is gone. */
+  sent: ['queued', 'body', 'failed', 'ended'],
+  /** The relay takes the body */
+  body: ['complete', 'failed', 'ended'],
+  /** The engine's response is complete; the relay writes what is left of it */
+  complete: ['failed', 'ended'],
+  /** An error is being sent, or the response was truncated */
+  failed: ['ended'],
+  /** The caller's connection or the response has ended. The engine's last count may still come. */
+  ended: ['settled'],
+  /** The engine sends no more, so that what the request used can be recorded */
+  settled: [],
+} as const satisfies Record<string, readonly string[]>
+
+type ExchangeState = keyof typeof transitions
+
+/** The states that may follow `From`, so that an illegal transition doesn't compile. */
+type NextState<From extends ExchangeState> = (typeof transitions)[From][number]
+
+/** The states in which an exchange holds a place in admission and has a request at an engine. */
+function isAtEngine(state: ExchangeState): boolean {
+  return state === 'sent' || state === 'body'
+}
+
+/**
+ * One request on its way to an engine and back, in the states of `transitions`. A class, because one
  * is created per request and instances share their methods.
  */
 export class Exchange

@@ -28,58 +28,69 @@ const maxOutput = 8 * 1024 * 1024
  * events of an item and of the response repeat it.
  */
 export class ResponseEvents implements ChatStreamWriter {
-  readonly facts: ResponseFacts
-  readonly response: JsonObject
-  events: CallerEvent[] = []
-  sequence = 0
-  open: OpenItem | null = null
-  readonly output: JsonObject[] = []
-  length = 0
-  finishReason: string | null = null
-  usage: TokenUsage | null = null
+  readonly #facts: ResponseFacts
+  readonly #response: JsonObject
+  #events: CallerEvent[] = []
+  #sequence = 0
+  #open: OpenItem | null = null
+  readonly #output: JsonObject[] = []
+  #length = 0
+  #finishReason: string | null = null
+  #usage: TokenUsage | null = null
 
   constructor(facts: ResponseFacts) {
-    this.facts = facts
-    this.response = openResponse(facts)
+    this.#facts = facts
+    this.#response = openResponse(facts)
+  }
+
+  takeEvents(): readonly CallerEvent[] {
+    const events = this.#events
+    this.#events = []
+    return events
   }
 
   finish(): void {
-    if (this.open === null && this.output.length === 0)
-      this.openItem({ type: 'message', id: createItemId('msg'), text: '' })
-    const { status } = toEnd(this.finishReason)
-    this.close(status)
-    this.send(`response.${status}`, { response: { ...this.response, ...closeResponse(this, this.output) } })
+    if (this.#open === null && this.#output.length === 0)
+      this.#openItem({ type: 'message', id: createItemId('msg'), text: '' })
+    const { status } = toEnd(this.#finishReason)
+    this.#close(status)
+    this.#send(`response.${status}`, {
+      response: {
+        ...this.#response,
+        ...closeResponse({ finishReason: this.#finishReason, usage: this.#usage }, this.#output),
+      },
+    })
   }
 
   start(): void {
-    this.send('response.created', { response: this.response })
-    this.send('response.in_progress', { response: this.response })
+    this.#send('response.created', { response: this.#response })
+    this.#send('response.in_progress', { response: this.#response })
   }
 
   add({ text, reasoning, calls, finishReason, usage }: ChatPart): void {
-    if (reasoning !== '') this.addText('reasoning', 'rs', reasoning)
-    if (text !== '') this.addText('message', 'msg', text)
-    for (const call of calls) this.addCall(call)
-    this.finishReason = finishReason ?? this.finishReason
-    this.usage = usage ?? this.usage
+    if (reasoning !== '') this.#addText('reasoning', 'rs', reasoning)
+    if (text !== '') this.#addText('message', 'msg', text)
+    for (const call of calls) this.#addCall(call)
+    this.#finishReason = finishReason ?? this.#finishReason
+    this.#usage = usage ?? this.#usage
   }
 
-  addText(type: 'message' | 'reasoning', prefix: string, delta: string): void {
-    if (this.open?.type !== type) this.openItem({ type, id: createItemId(prefix), text: '' })
+  #addText(type: 'message' | 'reasoning', prefix: string, delta: string): void {
+    if (this.#open?.type !== type) this.#openItem({ type, id: createItemId(prefix), text: '' })
     const name = type === 'message' ? 'output_text' : 'reasoning_text'
-    this.append(delta)
-    this.sendOfItem(`response.${name}.delta`, {
+    this.#append(delta)
+    this.#sendOfItem(`response.${name}.delta`, {
       content_index: 0,
       delta,
       ...(type === 'message' ? { logprobs: [] } : {}),
     })
   }
 
-  addCall({ index, id, name, arguments: delta }: ChatCall): void {
-    const { open } = this
+  #addCall({ index, id, name, arguments: delta }: ChatCall): void {
+    const open = this.#open
     if (open?.type !== 'function_call' || open.call !== index) {
       if (name === '') throw new Error('the engine continued a call that has ended')
-      this.openItem({
+      this.#openItem({
         type: 'function_call',
         id: createItemId('fc'),
         text: '',
@@ -89,71 +100,71 @@ export class ResponseEvents implements ChatStreamWriter {
       })
     }
     if (delta === '') return
-    this.append(delta)
-    this.sendOfItem('response.function_call_arguments.delta', { delta })
+    this.#append(delta)
+    this.#sendOfItem('response.function_call_arguments.delta', { delta })
   }
 
-  append(text: string): void {
-    this.length += text.length
-    if (this.length > maxOutput) throw new Error('the engine sent an answer that is too long')
-    this.open!.text += text
+  #append(text: string): void {
+    this.#length += text.length
+    if (this.#length > maxOutput) throw new Error('the engine sent an answer that is too long')
+    this.#open!.text += text
   }
 
-  openItem(item: OpenItem): void {
-    this.close('completed')
-    this.open = item
-    this.send('response.output_item.added', {
-      output_index: this.output.length,
-      item: this.writeItem(item, 'in_progress'),
+  #openItem(item: OpenItem): void {
+    this.#close('completed')
+    this.#open = item
+    this.#send('response.output_item.added', {
+      output_index: this.#output.length,
+      item: this.#writeItem(item, 'in_progress'),
     })
     if (item.type === 'function_call') return
-    this.sendOfItem('response.content_part.added', { content_index: 0, part: writePart(item, '') })
+    this.#sendOfItem('response.content_part.added', { content_index: 0, part: writePart(item, '') })
   }
 
   /** Ends the open item with the events that repeat its text. */
-  close(status: ItemStatus): void {
-    const item = this.open
+  #close(status: ItemStatus): void {
+    const item = this.#open
     if (item === null) return
     const { text } = item
     if (item.type === 'function_call') {
-      const called = this.facts.functions.get(item.name)?.name ?? item.name
-      this.sendOfItem('response.function_call_arguments.done', { arguments: text, name: called })
+      const called = this.#facts.functions.get(item.name)?.name ?? item.name
+      this.#sendOfItem('response.function_call_arguments.done', { arguments: text, name: called })
     } else {
       const name = item.type === 'message' ? 'output_text' : 'reasoning_text'
       const more = item.type === 'message' ? { logprobs: [] } : {}
-      this.sendOfItem(`response.${name}.done`, { content_index: 0, text, ...more })
-      this.sendOfItem('response.content_part.done', { content_index: 0, part: writePart(item, text) })
+      this.#sendOfItem(`response.${name}.done`, { content_index: 0, text, ...more })
+      this.#sendOfItem('response.content_part.done', { content_index: 0, part: writePart(item, text) })
     }
-    const written = this.writeItem(item, status)
-    this.send('response.output_item.done', { output_index: this.output.length, item: written })
-    this.output.push(written)
-    this.open = null
+    const written = this.#writeItem(item, status)
+    this.#send('response.output_item.done', { output_index: this.#output.length, item: written })
+    this.#output.push(written)
+    this.#open = null
   }
 
-  writeItem(item: OpenItem, status: ItemStatus): JsonObject {
+  #writeItem(item: OpenItem, status: ItemStatus): JsonObject {
     const { id } = item
     const text = status === 'in_progress' ? null : item.text
     if (item.type === 'function_call') {
       const { callId, name } = item
-      return toCallItem({ id, callId, name, arguments: text ?? '' }, this.facts, status)
+      return toCallItem({ id, callId, name, arguments: text ?? '' }, this.#facts, status)
     }
     return item.type === 'message' ? toMessageItem(id, text, status) : toReasoningItem(id, text, status)
   }
 
   fail(message: string): void {
     const error = { code: 'server_error', message }
-    this.send('response.failed', {
-      response: { ...this.response, status: 'failed', error, output: this.output },
+    this.#send('response.failed', {
+      response: { ...this.#response, status: 'failed', error, output: this.#output },
     })
   }
 
-  sendOfItem(name: string, data: JsonObject): void {
-    this.send(name, { item_id: this.open!.id, output_index: this.output.length, ...data })
+  #sendOfItem(name: string, data: JsonObject): void {
+    this.#send(name, { item_id: this.#open!.id, output_index: this.#output.length, ...data })
   }
 
-  send(name: string, data: JsonObject): void {
-    this.events.push({ name, data: { type: name, sequence_number: this.sequence, ...data } })
-    this.sequence += 1
+  #send(name: string, data: JsonObject): void {
+    this.#events.push({ name, data: { type: name, sequence_number: this.#sequence, ...data } })
+    this.#sequence += 1
   }
 }
 
