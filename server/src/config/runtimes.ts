@@ -16,6 +16,20 @@ export interface RuntimesConfig {
   defaultIdleMinutes: number | null
   /** How long the load must ask for fewer instances before one is released */
   scaleDownMilliseconds: number
+  pace: PaceConfig
+}
+
+/** Milliseconds between steps of the work on deployments. */
+export interface PaceConfig {
+  /**
+   * After this time every server process has seen that an instance drains, and has reported the requests that
+   * it admitted before.
+   */
+  drainNotice: number
+  /** Between two reports of the requests in flight */
+  loadReport: number
+  /** Between two decisions on the number of instances */
+  scaling: number
 }
 
 /** Ceilings for engines. */
@@ -175,6 +189,7 @@ export function readRuntimes(settings: Settings, problems: string[]): RuntimesCo
     kubernetes: readKubernetes(settings),
     defaultIdleMinutes: settings.DEFAULT_IDLE_MINUTES ?? null,
     scaleDownMilliseconds: 300_000,
+    pace: { drainNotice: 3_000, loadReport: 1_000, scaling: 2_000 },
   }
 }
 

@@ -50,6 +50,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     ...settings,
   })
   read.passwordHashing = { memoryCost: 1024, timeCost: 1 }
+  read.pace = { ...read.pace, drainNotice: 600, loadReport: 200 }
   // Nobody sends emails then.
   if (!withWorker) read.mail.patienceMilliseconds = 0
   const config = changeConfig(read, changes)

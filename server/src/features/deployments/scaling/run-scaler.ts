@@ -24,10 +24,8 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices'>
 /** The samples of each deployment, oldest first */
 type Windows = Map<string, LoadSample[]>
 
-const intervalMilliseconds = 2_000
-
 /**
- * Decides every two seconds how many instances deployments should have, until stopped. Every worker does so,
+ * Decides regularly how many instances deployments should have, until stopped. Every worker does so,
  * with samples that it has taken itself; the first one that reaches a decision writes it, and the reconciler
  * follows.
  */
@@ -40,7 +38,7 @@ export function runScaler(deps: Deps): { stop(): Promise<void> } {
       .finally(() => {
         scaling = null
       })
-  }, intervalMilliseconds)
+  }, deps.config.pace.scaling)
   return {
     async stop() {
       clearInterval(timer)
@@ -74,7 +72,7 @@ async function scale(
   instances: readonly Instance[],
   loads: ReadonlyMap<string, InstanceLoad>,
 ): Promise<void> {
-  const { scaleDownMilliseconds } = deps.config
+  const { scaleDownMilliseconds, pace } = deps.config
   const now = deps.clock().getTime()
   const inFlight = countInFlight(instances, loads)
   // A clock that was set back makes later samples worthless.
@@ -87,7 +85,7 @@ async function scale(
   const oldest = now - findSampleMilliseconds(observed.recentStarts, scaleDownMilliseconds)
   windows.set(
     deployment.id,
-    observed.load.filter(({ at }) => at >= oldest - intervalMilliseconds),
+    observed.load.filter(({ at }) => at >= oldest - pace.scaling),
   )
   const policy = toScalingPolicy(deployment, instances, now)
   const decision = decideInstances(policy, observed, scaleDownMilliseconds)

@@ -1,20 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { Database } from '../../../database/tables.ts'
+import type { Services } from '../../../services.ts'
 import type { Logger } from 'pino'
 import { reportLoads } from '../../deployments/serving/instance-loads.ts'
 import type { StatisticsRecorder } from '../../statistics/recorder.ts'
 import type { Admission } from '../waiting/admission.ts'
 import type { Waking } from '../waiting/waking.ts'
 
-const intervalMilliseconds = 1_000
-
 /**
- * Tells the workers every second what this process has in flight at each instance, and what waits for a
+ * Tells the workers regularly what this process has in flight at each instance, and what waits for a
  * deployment to wake up, so that they know which deployments are idle, how many instances they need, and when
  * a draining instance has finished. Says nothing about those that nobody uses.
  */
 export function reportInFlight(
-  { db, log }: { db: Database; log: Pick<Logger, 'warn'> },
+  { db, log, config }: Pick<Services, 'db' | 'config'> & { log: Pick<Logger, 'warn'> },
   admission: Pick<Admission, 'takeUsed'>,
   waking: Pick<Waking, 'takeHeld'>,
 ): { close(): Promise<void> } {
@@ -36,7 +34,7 @@ export function reportInFlight(
       .finally(() => {
         isReporting = false
       })
-  }, intervalMilliseconds)
+  }, config.pace.loadReport)
   timer.unref()
   return {
     async close() {

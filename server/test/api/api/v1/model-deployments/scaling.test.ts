@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import type { ServerResponse } from 'node:http'
-import { setTimeout as delay } from 'node:timers/promises'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
+import { createTestClock } from '../../../../support/clock.ts'
 import { deploy } from '../../../../support/deployments.ts'
 import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../../support/recording-engine.ts'
@@ -27,7 +27,9 @@ beforeAll(async () => {
   server = await startTestServer({
     runtime,
     settings: { BILLING_TRIAL_MAX_ACTIVE: '50' },
-    config: { scaleDownMilliseconds: 3_000 },
+    // The load counts for half a minute, which is six seconds here.
+    clock: createTestClock(5).now,
+    config: { scaleDownMilliseconds: 3_000, pace: { drainNotice: 3_000, scaling: 400 } },
   })
 })
 beforeEach(async () => {
@@ -151,7 +153,10 @@ test('PATCH …/{id} schedules: wake the deployment and keep it awake; 0 lets it
   await change(id, { schedules: [{ ...always, min_instances: 0 }] })
   expect((await client.post(`${path}/${id}/sleep`)).status).toBe(200)
   await vi.waitFor(async () => expect((await read(id)).status).toBe('sleeping'), patience)
-  await delay(5_000)
+  // The scheduler wakes a later deployment, so it has left this one asleep.
+  const { id: later } = await deploy(client)
+  await change(later, { max_instances: 2, schedules: [busy] })
+  await waitForRunning(later, 2)
   expect((await read(id)).status).toBe('sleeping')
 })
 

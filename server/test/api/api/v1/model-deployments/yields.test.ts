@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { deploy, waitForStatus } from '../../../../support/deployments.ts'
-import { makeDue } from '../../../../support/make-due.ts'
+import { makeDue } from '../../../../support/reconcile.ts'
 import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
@@ -26,6 +26,8 @@ beforeAll(async () => {
   server = await startTestServer({ runtime, settings: { BILLING_TRIAL_MAX_ACTIVE: '50' } })
 })
 beforeEach(async () => {
+  // The deployments of earlier tests keep their hardware.
+  await server.application.db.updateTable('deployments').set({ yields: false }).execute()
   owner = await registerClient(server.url)
   other = await registerClient(server.url)
   engine.answer((response) => answerJson(response, answer))
