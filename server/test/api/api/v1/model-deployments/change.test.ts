@@ -3,6 +3,7 @@ import type { EngineObservation } from '../../../../../src/ports/model-runtime.t
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { waitForStatus } from '../../../../support/deployments.ts'
+import { makeDue } from '../../../../support/reconcile.ts'
 import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
@@ -162,6 +163,7 @@ test('PATCH …/{id}: without room for a larger instance, a running deployment r
   )
   isFull = false
   const before = runtime.callsFor(id).length
+  await makeDue(server, id)
   await vi.waitFor(() => expect(runtime.callsFor(id).slice(before)).toContain('observeEngine'), patience)
   expect(runtime.callsFor(id).slice(before)).not.toContain('provision')
   let hasCrashed = false
@@ -172,6 +174,7 @@ test('PATCH …/{id}: without room for a larger instance, a running deployment r
       return crashed
     },
   })
+  await makeDue(server, id)
   await vi.waitFor(
     async () =>
       expect(await read(id)).toMatchObject({

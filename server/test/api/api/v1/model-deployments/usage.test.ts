@@ -43,11 +43,12 @@ test('GET …/{id}/usage: no usage yet, but instance time runs until the release
   expect(first).toEqual({
     ...nothing,
     instance_seconds: expect.any(Number),
-    cost: expect.stringMatching(/^0\.000\d+$/),
+    cost: expect.stringMatching(/^0\.0\d+$/),
     currency: 'usd',
     asleep_seconds: 0,
     saved: '0',
   })
+  expect(first.cost / first.instance_seconds).toBeCloseTo(0.00108, 3)
   await expect
     .poll(async () => (await client.get(`${path}/${id}/usage`)).body.instance_seconds)
     .toBeGreaterThan(first.instance_seconds)
