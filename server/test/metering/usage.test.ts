@@ -385,6 +385,7 @@ test('a deployment that failed before it was ready is not billed; one that faile
   const { id: late } = await deploy(client)
   pass({ hours: 1 })
   runtime.answer({ observeEngine: () => failed, release: () => false })
+  await checkEngine(late)
   await waitForStatus(client, late, 'failed')
   pass({ minutes: 1 })
   runtime.answer({ release: () => true })

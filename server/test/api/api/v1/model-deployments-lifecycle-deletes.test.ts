@@ -4,6 +4,7 @@ import { listOrphans, sweepOrphans } from '../../../../src/features/deployments/
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { waitForStatus } from '../../../support/deployments.ts'
+import { checkNow, makeDue } from '../../../support/reconcile.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
 import type { Script } from '../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../support/server.ts'
@@ -104,14 +105,13 @@ test('a failing cleanup stays terminating with cleanup_failed and is retried unt
     failure_reason: expect.stringMatching(/^cleanup_failed: (?!.*runtime error)/),
     terminated_at: null,
   })
-  await vi.waitFor(
-    () => expect(runtime.callsFor(id).filter((call) => call === 'release').length).toBeGreaterThan(2),
-    pollOptions,
-  )
+  for (let failures = 1; failures < 3; failures += 1) await checkNow(server, id)
+  expect(runtime.callsFor(id).filter((call) => call === 'release').length).toBeGreaterThan(2)
   const { items } = (await client.get(`${path}/${id}/events`)).body
   const failures = items.filter(({ message }: { message: string }) => message.startsWith('cleanup_failed'))
   expect(failures, 'reported once').toHaveLength(1)
   runtime.reset()
+  await makeDue(server, id)
   expect(await waitForStatus(client, id, 'terminated')).toMatchObject({
     waiting_for: null,
     failure_stage: null,

@@ -4,6 +4,7 @@ import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { engines } from '../../../../support/engines.ts'
 import { waitForStatus } from '../../../../support/deployments.ts'
+import { makeDue } from '../../../../support/reconcile.ts'
 import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
@@ -55,6 +56,7 @@ async function crash(id: string): Promise<void> {
       return { phase: 'failed', stage: 'runtime', code: 'engine_crashed', message: 'The engine crashed.' }
     },
   })
+  await makeDue(server, id)
   await vi.waitFor(async () => {
     expect(starts()).toBeGreaterThan(before)
     expect((await read(id)).status_message).toBeNull()
@@ -70,6 +72,7 @@ test('GET …/{id}: engine is what started last, not what the operator has insta
   expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.27.1' })
   installed.splice(0, 1, { ...vllm, version: '0.28.0' })
   const observed = runtime.callsFor(id).length
+  await makeDue(server, id)
   await vi.waitFor(() => expect(runtime.callsFor(id).slice(observed)).toContain('observeEngine'), patience)
   expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.27.1' })
   await crash(id)

@@ -104,6 +104,12 @@ test('GET …/{id}/logs of a failed engine: its last lines, even after its insta
   const engineId = await findEngineId(failing)
   const folder = join(server.dataDirectory, 'engines', engineId)
   const line = 'last words'
+  // The next crash is the last one.
+  await server.application.db
+    .updateTable('instances')
+    .set({ engine_restarts: 3, engine_restarted_at: new Date() })
+    .where('id', '=', engineId)
+    .execute()
   const killed = new Set<number>()
   await expect
     .poll(
