@@ -1,9 +1,9 @@
 import type { DeploymentStatistics } from '../../contract.ts'
 import { Section } from '../../components/page.tsx'
 import { Skeleton } from '../../components/states.tsx'
-import { Cell, HeadCell, Table } from '../../components/table.tsx'
-import { formatHourAndMinute, formatMean, formatMoment } from '../../format.ts'
+import { formatHourAndMinute, formatMean } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { SeriesTable } from './series-table.tsx'
 import { TimeChart } from './time-chart.tsx'
 
 type Point = DeploymentStatistics['series'][number]
@@ -23,7 +23,18 @@ export function LoadCharts({ statistics }: { statistics: DeploymentStatistics | 
       ) : (
         <div className="grid gap-5">
           <Charts points={statistics.series} />
-          <PointsTable points={statistics.series} />
+          <SeriesTable
+            label={words.instancesAndLoad}
+            empty={words.noInstances}
+            points={statistics.series.filter(
+              (point) => point.instances > 0 || point.in_flight > 0 || point.waiting > 0,
+            )}
+            columns={[
+              [words.chartInstances, (point) => formatMean(point.instances)],
+              [words.inFlight, (point) => formatMean(point.in_flight)],
+              [words.waiting, (point) => formatMean(point.waiting)],
+            ]}
+          />
         </div>
       )}
     </Section>
@@ -65,45 +76,5 @@ function Charts({ points }: { points: readonly Point[] }) {
         format={formatMean}
       />
     </div>
-  )
-}
-
-/** The numbers of the charts, without intervals in which nothing was there. */
-function PointsTable({ points }: { points: readonly Point[] }) {
-  const rows = points
-    .filter((point) => point.instances > 0 || point.in_flight > 0 || point.waiting > 0)
-    .toReversed()
-  return (
-    <details className="rounded-lg border">
-      <summary className="cursor-pointer rounded-lg px-4 py-2 font-medium hover:bg-subtle">
-        {words.asTable}
-      </summary>
-      {rows.length === 0 ? (
-        <p className="border-t px-4 py-3 text-muted">{words.noInstances}</p>
-      ) : (
-        <div className="max-h-96 overflow-y-auto border-t">
-          <Table
-            label={words.instancesAndLoad}
-            head={
-              <>
-                <HeadCell>{words.time}</HeadCell>
-                <HeadCell numeric>{words.chartInstances}</HeadCell>
-                <HeadCell numeric>{words.inFlight}</HeadCell>
-                <HeadCell numeric>{words.waiting}</HeadCell>
-              </>
-            }
-          >
-            {rows.map(({ at, instances, in_flight: inFlight, waiting }) => (
-              <tr key={at}>
-                <Cell className="whitespace-nowrap">{formatMoment(at)}</Cell>
-                <Cell numeric>{formatMean(instances)}</Cell>
-                <Cell numeric>{formatMean(inFlight)}</Cell>
-                <Cell numeric>{formatMean(waiting)}</Cell>
-              </tr>
-            ))}
-          </Table>
-        </div>
-      )}
-    </details>
   )
 }

@@ -56,7 +56,18 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
             {data ? (
               <div className="grid gap-5">
                 <Charts statistics={data} />
-                <SeriesTable statistics={data} />
+                <SeriesTable
+                  label={words.overTime}
+                  empty={words.noRequests}
+                  points={data.series.filter(({ requests }) => requests > 0)}
+                  columns={[
+                    [words.requests, (point) => formatNumber(point.requests)],
+                    [words.errors, (point) => formatNumber(point.errors)],
+                    [words.outputTokens, (point) => formatNumber(point.output_tokens)],
+                    [`${words.chartDuration} ${words.p50}`, (point) => formatLatency(point.duration_p50_ms)],
+                    [`${words.chartDuration} ${words.p95}`, (point) => formatLatency(point.duration_p95_ms)],
+                  ]}
+                />
               </div>
             ) : (
               <ChartsSkeleton />
@@ -130,6 +141,10 @@ function Latencies({ statistics }: { statistics: DeploymentStatistics | undefine
       ))}
     </Table>
   )
+}
+
+function formatLatency(milliseconds: number | null): string {
+  return milliseconds === null ? words.noValue : formatDuration(milliseconds)
 }
 
 function ChartsSkeleton() {

@@ -1,43 +1,54 @@
 import type { DeploymentStatistics } from '../../contract.ts'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
-import { formatDuration, formatMoment, formatNumber } from '../../format.ts'
+import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
+
+type Point = DeploymentStatistics['series'][number]
 
 const words = text.deployment
 
-/** The numbers of the charts as a collapsed table, without intervals that have no request. */
-export function SeriesTable({ statistics }: { statistics: DeploymentStatistics }) {
-  const rows = statistics.series.filter(({ requests }) => requests > 0).toReversed()
+/** The numbers of charts as a collapsed table, latest first. `empty` replaces a table without points. */
+export function SeriesTable({
+  label,
+  empty,
+  points,
+  columns,
+}: {
+  label: string
+  empty: string
+  points: readonly Point[]
+  columns: readonly (readonly [heading: string, format: (point: Point) => string])[]
+}) {
   return (
     <details className="rounded-lg border">
       <summary className="cursor-pointer rounded-lg px-4 py-2 font-medium hover:bg-subtle">
         {words.asTable}
       </summary>
-      {rows.length === 0 ? (
-        <p className="border-t px-4 py-3 text-muted">{words.noRequests}</p>
+      {points.length === 0 ? (
+        <p className="border-t px-4 py-3 text-muted">{empty}</p>
       ) : (
         <div className="max-h-96 overflow-y-auto border-t">
           <Table
-            label={words.overTime}
+            label={label}
             head={
               <>
                 <HeadCell>{words.time}</HeadCell>
-                <HeadCell numeric>{words.requests}</HeadCell>
-                <HeadCell numeric>{words.errors}</HeadCell>
-                <HeadCell numeric>{words.outputTokens}</HeadCell>
-                <HeadCell numeric>{`${words.chartDuration} ${words.p50}`}</HeadCell>
-                <HeadCell numeric>{`${words.chartDuration} ${words.p95}`}</HeadCell>
+                {columns.map(([heading]) => (
+                  <HeadCell key={heading} numeric>
+                    {heading}
+                  </HeadCell>
+                ))}
               </>
             }
           >
-            {rows.map(({ at, requests, errors, output_tokens, duration_p50_ms, duration_p95_ms }) => (
-              <tr key={at}>
-                <Cell className="whitespace-nowrap">{formatMoment(at)}</Cell>
-                <Cell numeric>{formatNumber(requests)}</Cell>
-                <Cell numeric>{formatNumber(errors)}</Cell>
-                <Cell numeric>{formatNumber(output_tokens)}</Cell>
-                <Cell numeric>{formatNullable(duration_p50_ms)}</Cell>
-                <Cell numeric>{formatNullable(duration_p95_ms)}</Cell>
+            {points.toReversed().map((point) => (
+              <tr key={point.at}>
+                <Cell className="whitespace-nowrap">{formatMoment(point.at)}</Cell>
+                {columns.map(([heading, format]) => (
+                  <Cell key={heading} numeric>
+                    {format(point)}
+                  </Cell>
+                ))}
               </tr>
             ))}
           </Table>
@@ -45,8 +56,4 @@ export function SeriesTable({ statistics }: { statistics: DeploymentStatistics }
       )}
     </details>
   )
-}
-
-function formatNullable(milliseconds: number | null): string {
-  return milliseconds === null ? words.noValue : formatDuration(milliseconds)
 }
