@@ -54,5 +54,5 @@ export type PathTo<M extends Method, MediaType extends string> = {
 }[PathOf<M>]
 
 /** The parsed JSON of an operation's successful response; undefined without a body. */
-export type Answer<M extends Method, Path extends PathOf<M>> =
+export type ResponseBody<M extends Method, Path extends PathOf<M>> =
   Content<Operations<M>[Path]> extends { 'application/json': infer Body } ? Body : undefined

@@ -16,7 +16,7 @@ export interface Change {
   eventIds: string[]
 }
 
-export interface Answer {
+export interface StoredResponse {
   status: number
   body: object
 }
@@ -27,14 +27,14 @@ export interface Store {
   /** Runs `work` in one transaction, one change at a time. */
   change<Result>(work: (change: Change) => Promise<Result>): Promise<Result>
   /**
-   * Like `change`, once per idempotency `key`: a repeated request gets the first answer, a different request
+   * Like `change`, once per idempotency `key`: a repeated request gets the first response, a different request
    * an error.
    */
   changeOnce(
     key: string | undefined,
     request: string[],
-    work: (change: Change) => Promise<Answer>,
-  ): Promise<Answer>
+    work: (change: Change) => Promise<StoredResponse>,
+  ): Promise<StoredResponse>
 }
 
 export interface StoreOptions {
@@ -79,13 +79,13 @@ export function createStore({ db, clock, onEvents }: StoreOptions): Store {
           .executeTakeFirst()
         if (inserted === 0n) return replay(begun, key, fingerprint)
         await takeLock(begun)
-        const answer = await answerOrRefusal(begun, work)
+        const response = await respondOrRefuse(begun, work)
         await begun.db
           .updateTable('idempotency_keys')
-          .set({ status: answer.status, body: JSON.stringify(answer.body) })
+          .set({ status: response.status, body: JSON.stringify(response.body) })
           .where('key', '=', key)
           .execute()
-        return answer
+        return response
       })
     },
   }
@@ -95,8 +95,11 @@ async function takeLock({ db }: Change): Promise<void> {
   await sql`SELECT pg_advisory_xact_lock(${lockNumber})`.execute(db)
 }
 
-/** A refused card is stored as the answer for the key, and everything else the request did is rolled back. */
-async function answerOrRefusal(change: Change, work: (change: Change) => Promise<Answer>): Promise<Answer> {
+/** A refused card is stored as the response for the key, and everything else the request did is rolled back. */
+async function respondOrRefuse(
+  change: Change,
+  work: (change: Change) => Promise<StoredResponse>,
+): Promise<StoredResponse> {
   await sql`SAVEPOINT work`.execute(change.db)
   try {
     return await work(change)
@@ -108,7 +111,7 @@ async function answerOrRefusal(change: Change, work: (change: Change) => Promise
   }
 }
 
-async function replay({ db }: Change, key: string, fingerprint: Buffer): Promise<Answer> {
+async function replay({ db }: Change, key: string, fingerprint: Buffer): Promise<StoredResponse> {
   const stored = await db
     .selectFrom('idempotency_keys')
     .select(['fingerprint', 'status', 'body'])

@@ -1,5 +1,12 @@
 import type { Problem } from '../../../console/src/contract.ts'
-import type { Answer, Input, Method, Optional, PathOf, PathTo } from '../../../console/src/operations.ts'
+import type {
+  ResponseBody,
+  Input,
+  Method,
+  Optional,
+  PathOf,
+  PathTo,
+} from '../../../console/src/operations.ts'
 import { CommandError, exitCodes, messageOf } from '../base/errors.ts'
 import { version } from '../../package.json'
 
@@ -63,9 +70,9 @@ export class Client {
     method: M,
     path: Path,
     ...[input]: Optional<Input<M, Path> & RequestOptions>
-  ): Promise<Answer<M, Path>> {
+  ): Promise<ResponseBody<M, Path>> {
     const response = await this.#send(method, path, input)
-    return (response.status === 204 ? undefined : await response.json()) as Answer<M, Path>
+    return (response.status === 204 ? undefined : await response.json()) as ResponseBody<M, Path>
   }
 
   /** Sends a POST or GET whose response is a stream of events. Throws ApiError or ConnectionError. */

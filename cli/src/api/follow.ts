@@ -1,11 +1,12 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { Answer, Input, PathTo } from '../../../console/src/operations.ts'
+import type { ResponseBody, Input, PathTo } from '../../../console/src/operations.ts'
 import { ConnectionError } from './client.ts'
 import type { Client } from './client.ts'
 import { Patience } from './patience.ts'
 
 type StreamPath = PathTo<'GET', 'text/event-stream'>
-type ItemOf<Path extends StreamPath> = Answer<'GET', Path> extends { items: (infer Item)[] } ? Item : never
+type ItemOf<Path extends StreamPath> =
+  ResponseBody<'GET', Path> extends { items: (infer Item)[] } ? Item : never
 
 /**
  * Reads the events of a response. Comments keep it open meanwhile. Throws ConnectionError if the connection

@@ -32,11 +32,11 @@ export async function usage({ env, output }: Context, { by, from, to }: UsageOpt
       output.table(['USAGE', 'OF', 'QUANTITY', 'AMOUNT'], summary.usage_totals.map(describeTotal))
     })
   }
-  const answer = await client.call('GET', '/v1/billing/usage', { query: { group_by: by, from, to } })
-  output.result(answer, () =>
+  const usage = await client.call('GET', '/v1/billing/usage', { query: { group_by: by, from, to } })
+  output.result(usage, () =>
     output.table(
       [(by ?? 'day').toUpperCase(), 'USAGE', 'OF', 'QUANTITY', 'AMOUNT'],
-      (answer.items as Item[]).map((item) => describeItem(item, answer.currency)),
+      (usage.items as Item[]).map((item) => describeItem(item, usage.currency)),
     ),
   )
 }

@@ -79,7 +79,7 @@ function attempt(url: string, { request, body, target, cookie }: Forwarded, sign
 /** Passes a response on as it arrives. */
 export async function passOn(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   response.writeHead(incoming.statusCode ?? 502, toProgramHeaders(incoming.headers))
-  // The first bytes of a slow answer may take minutes.
+  // The first bytes of a slow response may take minutes.
   response.flushHeaders()
   await pipeline(incoming, response)
 }

@@ -35,7 +35,7 @@ export interface Proxy {
 
 /** Starts a proxy. Throws if the port is in use. */
 export async function startProxy(options: ProxyOptions): Promise<Proxy> {
-  const server = createServer((request, response) => void answer(options, request, response))
+  const server = createServer((request, response) => void respond(options, request, response))
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const isTaken = error.code === 'EADDRINUSE'
@@ -66,7 +66,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   }
 }
 
-async function answer(
+async function respond(
   options: ProxyOptions,
   request: IncomingMessage,
   response: ServerResponse,
@@ -107,14 +107,14 @@ function parseTarget(target = '/'): URL {
   }
 }
 
-/** Answers what needs no server. Throws a Refusal for a request that the proxy does not forward. */
+/** Responds to what needs no server. Throws a Refusal for a request that the proxy does not forward. */
 function admit(key: string | null, request: IncomingMessage, response: ServerResponse, path: string): void {
   const { method = '', headers } = request
   if (!isLocalHost(headers.host))
     throw new Refusal(403, 'permission_error', 'Use the address http://127.0.0.1.')
   allowOrigin(request, response)
   if (method === 'OPTIONS') return void response.writeHead(204).end()
-  // Anthropic's clients ask whether the address answers.
+  // Anthropic's clients ask whether the address responds.
   if (path === '/' && (method === 'HEAD' || method === 'GET')) return void response.writeHead(200).end()
   const methods = methodsOf(path)
   if (methods.length === 0) {

@@ -13,7 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Answers with an error in the shape that the clients of a path read. */
+/** Responds with an error in the shape that the clients of a path read. */
 export function refuse(response: ServerResponse, path: string, { status, type, message }: Refusal): void {
   const body = path.startsWith('/v1/messages')
     ? { type: 'error', error: { type, message } }

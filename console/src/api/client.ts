@@ -1,5 +1,14 @@
 import type { Problem } from '../contract.ts'
-import type { Answer, Input, MediaTypeOf, Method, Optional, PathOf, PathTo, UrlInput } from '../operations.ts'
+import type {
+  ResponseBody,
+  Input,
+  MediaTypeOf,
+  Method,
+  Optional,
+  PathOf,
+  PathTo,
+  UrlInput,
+} from '../operations.ts'
 import { takeEarlyResponse } from './early.ts'
 import { text } from '../text/index.ts'
 
@@ -57,9 +66,9 @@ export async function callApi<M extends Method, const Path extends PathOf<M>>(
   method: M,
   path: Path,
   ...[input]: Optional<Input<M, Path> & RequestOptions>
-): Promise<Answer<M, Path>> {
+): Promise<ResponseBody<M, Path>> {
   const response = await send(method, path, input)
-  return (response.status === 204 ? undefined : await response.json()) as Answer<M, Path>
+  return (response.status === 204 ? undefined : await response.json()) as ResponseBody<M, Path>
 }
 
 /** Downloads a response of another type than JSON. Throws ApiError. */

@@ -16,9 +16,9 @@ function listRequests(): string[] {
     .map((path) => path.replace('*', item))
 }
 
-const answers = new Map(listRequests().map((path) => [path, fetch(path)]))
+const responses = new Map(listRequests().map((path) => [path, fetch(path)]))
 // The caller of takeEarlyResponse handles the rejection.
-for (const answer of answers.values()) answer.catch(() => {})
+for (const response of responses.values()) response.catch(() => {})
 
 // The first formatters take tens of milliseconds on a phone, which has nothing else to do while the main code
 // loads.
@@ -35,12 +35,12 @@ if ('document' in globalThis) {
  * includes the query.
  */
 export function takeEarlyResponse(path: string): Promise<Response> | undefined {
-  const answer = answers.get(path)
-  answers.delete(path)
-  return answer
+  const response = responses.get(path)
+  responses.delete(path)
+  return response
 }
 
 /** Drops unused early responses, which would be stale after the first view. */
 export function dropEarlyResponses() {
-  answers.clear()
+  responses.clear()
 }

@@ -10,7 +10,7 @@ export const unreachableEvent = 'berth:server-unreachable'
 
 /**
  * Loads code and retries while the server is unreachable. Without the retry the router would reload the page
- * and lose its state. The error reaches the router, which reloads, if the server answers but a second try
+ * and lose its state. The error reaches the router, which reloads, if the server responds but a second try
  * fails: a newer console was deployed without this file, or the browser remembers failed imports (Chromium
  * before 154, Safari).
  */

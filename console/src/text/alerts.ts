@@ -34,8 +34,8 @@ export const alerts = {
   signature:
     'Alerts are signed with your secret in the format of Standard Webhooks: the headers are webhook-id, webhook-timestamp and webhook-signature.',
   libraries: 'Libraries that verify them',
-  answer:
-    'Answer 2xx within ten seconds. After any other answer, Berth tries again for three days; 410 ends the attempts. Every attempt has the same webhook-id, so ignore an id that you know.',
+  response:
+    'Respond with 2xx within ten seconds. After any other response, Berth tries again for three days; 410 ends the attempts. Every attempt has the same webhook-id, so ignore an id that you know.',
 
   setDescription: 'Each alert is sent to this URL as signed JSON.',
   urlHint:

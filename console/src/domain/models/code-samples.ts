@@ -29,11 +29,11 @@ function writePython({ kind, origin, body }: SampleRequest): string {
 for chunk in stream:
     if chunk.choices:
         print(chunk.choices[0].delta.content or "", end="", flush=True)`,
-    embeddings: `answer = client.embeddings.create(\n${sent})
-for item in answer.data:
+    embeddings: `response = client.embeddings.create(\n${sent})
+for item in response.data:
     print(item.index, item.embedding[:4])`,
-    rerank: `answer = client.post("${samplePaths.rerank}", cast_to=object, body=${toPython(body)})
-for result in answer["results"]:
+    rerank: `response = client.post("${samplePaths.rerank}", cast_to=object, body=${toPython(body)})
+for result in response["results"]:
     print(result["index"], result["relevance_score"])`,
   }
   return `import os
@@ -53,10 +53,10 @@ function writeJavaScript({ kind, origin, body }: SampleRequest): string {
   const uses = {
     chat: `const stream = await openai.chat.completions.create(${sent})
 for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '')`,
-    embeddings: `const answer = await openai.embeddings.create(${sent})
-for (const { index, embedding } of answer.data) console.log(index, embedding.slice(0, 4))`,
-    rerank: `const answer = await openai.post('${samplePaths.rerank}', { body: ${sent} })
-for (const { index, relevance_score } of answer.results) console.log(index, relevance_score)`,
+    embeddings: `const response = await openai.embeddings.create(${sent})
+for (const { index, embedding } of response.data) console.log(index, embedding.slice(0, 4))`,
+    rerank: `const response = await openai.post('${samplePaths.rerank}', { body: ${sent} })
+for (const { index, relevance_score } of response.results) console.log(index, relevance_score)`,
   }
   return `// Save as sample.mjs.
 import OpenAI from 'openai'

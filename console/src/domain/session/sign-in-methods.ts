@@ -9,7 +9,7 @@ export const ssoProvidersQuery = queryOptions({
   staleTime: Infinity,
 })
 
-/** Requests a password reset email. The answer does not reveal whether the address has an account. */
+/** Requests a password reset email. The response does not reveal whether the address has an account. */
 export function useRequestPasswordReset() {
   return useMutation({
     mutationFn: (email: string) => callApi('POST', '/v1/auth/password-reset/request', { body: { email } }),

@@ -5,7 +5,7 @@ import { ApiError, callApi } from '../../api/client.ts'
 import { startSession } from '../../api/session.ts'
 import { signWithPasskey } from '../../domain/second-factors/passkeys.ts'
 
-/** The server's answer to a right password of an account with a second factor. */
+/** The server's response to a right password of an account with a second factor. */
 export interface FactorDemand {
   credentials: CredentialsInput
   /** `passkey`, `totp` and `recovery_code`, as far as the account has them */

@@ -1,13 +1,14 @@
 import { useEffect, useEffectEvent, useMemo } from 'react'
 import { toUrl } from '../../api/client.ts'
-import type { Answer, PathTo, UrlInput } from '../../operations.ts'
+import type { ResponseBody, PathTo, UrlInput } from '../../operations.ts'
 
 const initialDelay = 1_000
 const maxDelay = 15_000
 
 /** An operation that lists items as JSON, or streams new ones as events. */
 type StreamPath = PathTo<'GET', 'text/event-stream'>
-type ItemOf<Path extends StreamPath> = Answer<'GET', Path> extends { items: (infer Item)[] } ? Item : never
+type ItemOf<Path extends StreamPath> =
+  ResponseBody<'GET', Path> extends { items: (infer Item)[] } ? Item : never
 
 interface EventStream<Path extends StreamPath> {
   input: UrlInput<'GET', Path>

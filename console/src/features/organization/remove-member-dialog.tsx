@@ -48,7 +48,7 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
           !isFinished(deployment),
       ),
   })
-  // The list may be older than the answer of the server, which refuses to decide about active deployments.
+  // The list may be older than the response of the server, which refuses to decide about active deployments.
   const isActive = error instanceof ApiError && error.code === 'deployments_active'
   const reported = isActive ? (error.facts.active_deployments ?? []) : null
   const [refused, setRefused] = useState<ActiveDeployment[]>([])

@@ -54,7 +54,7 @@ export function removeText(id: number) {
   comparison.set((state) => ({ ...state, texts: state.texts.filter((one) => one.id !== id) }))
 }
 
-interface EmbeddingsAnswer {
+interface EmbeddingsResponse {
   data?: { index?: number; embedding?: number[] }[]
   usage?: { prompt_tokens?: number } | null
 }
@@ -65,15 +65,15 @@ export function useCompare() {
     mutationFn: async ({ deploymentId, texts }: { deploymentId: string; texts: string[] }) => {
       const body: EmbeddingsRequestInput = { model: deploymentId, input: texts, encoding_format: 'float' }
       const startedAt = performance.now()
-      const answer = (await callApi('POST', '/v1/embeddings', { body })) as EmbeddingsAnswer
+      const response = (await callApi('POST', '/v1/embeddings', { body })) as EmbeddingsResponse
       const milliseconds = performance.now() - startedAt
-      const vectors = readVectors(answer, texts.length)
+      const vectors = readVectors(response, texts.length)
       return {
         texts,
         deploymentId,
         similarities: compareVectors(vectors),
         dimensions: vectors[0]?.length ?? 0,
-        tokens: answer.usage?.prompt_tokens ?? null,
+        tokens: response.usage?.prompt_tokens ?? null,
         milliseconds,
       }
     },
@@ -85,7 +85,7 @@ export function useCompare() {
  * Reads the vectors in the order of the texts. Throws ApiError unless there is one vector per text, all of
  * the same length.
  */
-function readVectors({ data = [] }: EmbeddingsAnswer, count: number): number[][] {
+function readVectors({ data = [] }: EmbeddingsResponse, count: number): number[][] {
   const vectors = data
     .toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))
     .flatMap(({ embedding }) => (Array.isArray(embedding) && embedding.length > 0 ? [embedding] : []))

@@ -3,7 +3,7 @@ import { text } from '../../../text/index.ts'
 
 const words = text.alerts
 
-/** What a receiver gets, how it verifies that, and how it answers. */
+/** What a receiver gets, how it verifies that, and how it responds. */
 export function FormatDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog open wide onOpenChange={onClose} title={words.formatTitle}>
@@ -28,7 +28,7 @@ export function FormatDialog({ onClose }: { onClose: () => void }) {
             {words.libraries}
           </a>
         </p>
-        <p>{words.answer}</p>
+        <p>{words.response}</p>
       </div>
     </Dialog>
   )
