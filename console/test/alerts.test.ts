@@ -67,9 +67,9 @@ test('an admin sets a webhook, sees its secret once, changes the URL, replaces t
   await receiver.waitForAlerts('webhook.test', second)
   await expect(receiver.waitForAlerts('webhook.test', first)).rejects.toThrow('No matching signature')
 
-  await press(page, 'Remove webhook')
-  await dialog(page).getByRole('button', { name: 'Remove webhook' }).click()
-  await see(page.getByText('The webhook was removed.'))
+  await press(page, 'Delete webhook')
+  await dialog(page).getByRole('button', { name: 'Delete webhook' }).click()
+  await see(page.getByText('The webhook was deleted.'))
   await see(page.getByText('No webhook is set.'))
 })
 

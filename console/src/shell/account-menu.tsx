@@ -5,7 +5,7 @@ import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../components/menu.tsx
 import { text } from '../text/index.ts'
 import { chooseTheme, useTheme } from '../theme.ts'
 import { themes } from './themes.ts'
-import { useOwnInvitations } from '../domain/session/own-invitations.ts'
+import { useOwnInvitations } from '../domain/session/invitations-query.ts'
 import { useSignOut } from '../domain/session/sign-out.ts'
 
 /** The signed-in person, with a menu for the profile, the theme and sign-out. */

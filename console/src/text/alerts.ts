@@ -26,7 +26,7 @@ export const alerts = {
   test: 'Send a test alert',
   change: 'Change URL',
   replace: 'Replace secret',
-  remove: 'Remove webhook',
+  delete: 'Delete webhook',
 
   format: 'How to verify alerts',
   formatTitle: 'What arrives, and how to verify it',
@@ -53,8 +53,8 @@ export const alerts = {
   replaceDescription:
     'The current secret signs nothing from then on. Alerts that your receiver refuses until it has the new one are sent again for three days.',
 
-  removeTitle: 'Remove the webhook?',
-  removeDescription:
+  deleteTitle: 'Delete the webhook?',
+  deleteDescription:
     'No more alerts are sent to it, and those that were not delivered yet are dropped. A webhook that you set later has another secret.',
-  removed: 'The webhook was removed.',
+  deleted: 'The webhook was deleted.',
 }

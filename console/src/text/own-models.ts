@@ -22,7 +22,7 @@ export const ownModels = {
   uploadOpen: (received: string, size: string) =>
     `${received} of ${size} uploaded. Choose the same file again to go on.`,
   goOn: 'Continue',
-  removeUpload: (name: string) => `Remove the upload of ${name}`,
+  deleteUpload: (name: string) => `Delete the upload of ${name}`,
   uploadOf: (name: string) => `Upload of ${name}`,
   uploadStates: {
     sending: (sent: string, size: string) => `${sent} of ${size} uploaded`,
@@ -53,9 +53,9 @@ export const ownModels = {
   description: 'Description',
   tags: 'Tags',
   tagsHint: 'Separated by commas. tools, reasoning and vision say what the model can do.',
-  remove: 'Remove',
-  removeTitle: (name: string) => `Remove ${name}?`,
-  removeNote: 'Nobody can deploy it anymore. You can add it again from its repository or file.',
-  removeConfirm: 'Remove model',
-  removed: (name: string) => `${name} was removed from the catalog.`,
+  delete: 'Delete',
+  deleteTitle: (name: string) => `Delete ${name}?`,
+  deleteNote: 'Nobody can deploy it anymore. You can add it again from its repository or file.',
+  deleteConfirm: 'Delete model',
+  deleted: (name: string) => ` was deleted from the catalog.`,
 }

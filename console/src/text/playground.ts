@@ -46,7 +46,7 @@ export const playground = {
   parameters: 'Parameters',
   parametersHint: 'Leave a field empty for the engine’s default.',
 
-  begin: 'Start a conversation',
+  start: 'Start a conversation',
   beginMore: (many: boolean) =>
     many ? 'Each deployment receives the same messages.' : 'The conversation stays in this browser tab.',
   examples: [

@@ -26,7 +26,7 @@ export const secondFactors = {
     used === null ? `Passkey, added ${added}, not used yet.` : `Passkey, added ${added}, last used ${used}.`,
   passkeyInstead: 'Use a passkey instead',
   appInstead: 'Use an authenticator app instead',
-  renew: 'New recovery codes',
+  rotate: 'New recovery codes',
   renewTitle: 'Replace your recovery codes?',
   renewDescription: 'You get ten new codes. The earlier ones stop working.',
 

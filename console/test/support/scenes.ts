@@ -410,10 +410,10 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('menuitem', { name: 'Edit' }).click()
       await see(dialog(page).getByLabel('Description'))
     },
-    'own-model-remove': async (page, { ownModel }) => {
+    'own-model-delete': async (page, { ownModel }) => {
       await openOwnModelMenu(page, ownModel)
-      await page.getByRole('menuitem', { name: 'Remove' }).click()
-      await see(dialog(page).getByRole('button', { name: 'Remove model' }))
+      await page.getByRole('menuitem', { name: 'Delete' }).click()
+      await see(dialog(page).getByRole('button', { name: 'Delete model' }))
     },
     model: async (page, { model }) => {
       await page.goto(`/catalog/${model}`)
@@ -584,7 +584,7 @@ export const scenes: readonly Scene[] = [
     },
     'organization-webhook-remove': async (page) => {
       await page.goto('/organization?tab=settings')
-      await page.getByRole('button', { name: 'Remove webhook' }).click()
+      await page.getByRole('button', { name: 'Delete webhook' }).click()
       await see(dialog(page))
     },
     'organization-require-factor': async (page) => {

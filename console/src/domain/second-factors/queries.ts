@@ -71,10 +71,10 @@ export function useRemoveFactor(factor: 'totp' | number) {
 }
 
 /** Replaces the recovery codes. Reports the new ones even if the form is gone by then. */
-export function useRenewRecoveryCodes(onRenewed: OnFactorAdded) {
+export function useRotateRecoveryCodes(onRotated: OnFactorAdded) {
   return useMutation({
     mutationFn: (proof: ReauthenticationInput) =>
       callApi('POST', '/v1/user/second-factors/recovery-codes', { body: proof }),
-    onSuccess: (renewed) => onRenewed(renewed.recovery_codes),
+    onSuccess: (rotated) => onRotated(rotated.recovery_codes),
   })
 }

@@ -13,7 +13,7 @@ import { text } from '../../text/index.ts'
 import { isSubscribed } from './account-problem.ts'
 import type { CardSetup } from './add-card.tsx'
 import { formatExpiry, nameCard, spokenCardName, expiryStatus } from './card.ts'
-import { cardsQuery, useSetDefaultCard } from './queries.ts'
+import { cardsQuery, useUpdateDefaultCard } from './queries.ts'
 import { RemoveCardDialog } from './remove-card-dialog.tsx'
 
 /** The saved cards with their actions. */
@@ -87,7 +87,7 @@ interface CardRowProps {
 }
 
 function CardRow({ card, isCharged, onRemove }: CardRowProps) {
-  const setDefault = useSetDefaultCard()
+  const setDefault = useUpdateDefaultCard()
   const toasts = useToasts()
   const expiryState = expiryStatus(card)
   const expiry = formatExpiry(card)

@@ -5,7 +5,7 @@ import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
-import { useSetCollectionMethod } from './queries.ts'
+import { useUpdateCollectionMethod } from './queries.ts'
 
 type Method = CollectionMethodInput['collection_method']
 
@@ -13,7 +13,7 @@ type Method = CollectionMethodInput['collection_method']
 export function CollectionMethodRow({ method, canSend }: { method: Method; canSend: boolean }) {
   const [isAsking, setAsking] = useState(false)
   const other: Method = method === 'charge_automatically' ? 'send_invoice' : 'charge_automatically'
-  const change = useSetCollectionMethod()
+  const change = useUpdateCollectionMethod()
   const toasts = useToasts()
   return (
     <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 border-t pt-5">

@@ -43,7 +43,7 @@ export function useActivatePostpaid() {
 }
 
 /** Sets whether invoices are charged to the card or sent. */
-export function useSetCollectionMethod() {
+export function useUpdateCollectionMethod() {
   const refresh = useRefreshBilling()
   return useMutation({
     mutationFn: (method: CollectionMethodInput['collection_method']) =>
@@ -55,7 +55,7 @@ export function useSetCollectionMethod() {
 }
 
 /** Makes a card the default, with an optimistic update. */
-export function useSetDefaultCard() {
+export function useUpdateDefaultCard() {
   const queryClient = useQueryClient()
   const refresh = useRefreshBilling()
   return useMutation({

@@ -9,7 +9,7 @@ import { useAccess } from '../../domain/deployments/use-access.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { formatBytes } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { useChangeDeployment } from './queries.ts'
+import { useUpdateDeployment } from './queries.ts'
 
 const words = text.adapters
 
@@ -20,7 +20,7 @@ export function Adapters({ deployment }: { deployment: Deployment }) {
   const { id, adapters } = deployment
   const { call: mayCall, change: mayChange } = useAccess(deployment)
   const { data: models = [] } = useQuery(modelsQuery)
-  const change = useChangeDeployment(id)
+  const change = useUpdateDeployment(id)
   const isOver = isFinished(deployment)
   const canChange = mayChange && !isOver
   const others = canChange ? models.filter((model) => isOther(model, deployment)) : []

@@ -12,7 +12,7 @@ import { planQuery } from '../../domain/deploy/queries.ts'
 import type { Minimums } from '../../domain/deploy/queries.ts'
 import { formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { useChangeDeployment } from './queries.ts'
+import { useUpdateDeployment } from './queries.ts'
 
 const words = text.deployment
 
@@ -51,7 +51,7 @@ export function Capacity({ deployment }: { deployment: Deployment }) {
 function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClose: () => void }) {
   const [context, setContext] = useState(toText(deployment.min_context_tokens))
   const [sequences, setSequences] = useState(toText(deployment.min_parallel_sequences))
-  const change = useChangeDeployment(deployment.id)
+  const change = useUpdateDeployment(deployment.id)
   const minimums = { min_context_tokens: toNumber(context), min_parallel_sequences: toNumber(sequences) }
   const isValid = isWhole(context) && isWhole(sequences)
   const edit = (set: (value: string) => void) => (event: { target: { value: string } }) => {

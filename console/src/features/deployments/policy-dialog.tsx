@@ -7,7 +7,7 @@ import { ErrorMessage } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { findErrors, isValid, toChange, toDraft } from './policy-draft.ts'
 import type { PolicyDraft, PolicyField } from './policy-draft.ts'
-import { useChangeDeployment } from './queries.ts'
+import { useUpdateDeployment } from './queries.ts'
 import { ScheduleFields } from './schedule-fields.tsx'
 
 const words = text.instances
@@ -15,7 +15,7 @@ const words = text.instances
 /** Edits when a deployment sleeps, how many instances it has and when, and its alias. */
 export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; onClose: () => void }) {
   const [draft, setDraft] = useState(() => toDraft(deployment))
-  const change = useChangeDeployment(deployment.id)
+  const change = useUpdateDeployment(deployment.id)
   const errors = findErrors(draft)
   const mayBeSaved = isValid(draft)
   const edit = (changes: Partial<PolicyDraft>) => {

@@ -66,7 +66,7 @@ export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boo
   })
 
 /** Changes the minimum capacity of a deployment, its policy, its alias, or with whom it is shared. */
-export function useChangeDeployment(id: string) {
+export function useUpdateDeployment(id: string) {
   const queryClient = useQueryClient()
   return useMutation({
     mutationFn: (changes: DeploymentUpdateInput) =>

@@ -7,7 +7,7 @@ import { ErrorMessage } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
 import { usePayer } from './payer.ts'
-import { useChangeDeployment } from './queries.ts'
+import { useUpdateDeployment } from './queries.ts'
 
 const words = text.deployment.sharing
 
@@ -17,7 +17,7 @@ const words = text.deployment.sharing
  */
 export function ShareButton({ deployment }: { deployment: Deployment }) {
   const [open, setOpen] = useState(false)
-  const change = useChangeDeployment(deployment.id)
+  const change = useUpdateDeployment(deployment.id)
   const toasts = useToasts()
   const organization = usePayer(deployment).name ?? ''
   const { model_name: model, shared_with: sharedWith } = deployment

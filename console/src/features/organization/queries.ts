@@ -67,7 +67,7 @@ export function useInvitationLink() {
   })
 }
 
-export function useChangeRole() {
+export function useUpdateRole() {
   const queryClient = useQueryClient()
   return useMutation({
     mutationFn: ({ id, role }: { id: number } & MemberUpdateInput) =>

@@ -5,7 +5,7 @@ import { Dialog } from '../../components/dialog.tsx'
 import { Form } from '../../components/form.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
-import { useChangeRole } from './queries.ts'
+import { useUpdateRole } from './queries.ts'
 import { RoleChoice } from './role-choice.tsx'
 
 interface RoleDialogProps {
@@ -18,7 +18,7 @@ interface RoleDialogProps {
 /** Changes the role of a member. */
 export function RoleDialog({ member, roles, onClose }: RoleDialogProps) {
   const formId = useId()
-  const change = useChangeRole()
+  const change = useUpdateRole()
   const toasts = useToasts()
   return (
     <Dialog

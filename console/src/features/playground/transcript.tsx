@@ -68,7 +68,7 @@ function EmptyTranscript({ modelName, many }: { modelName: string | undefined; m
   return (
     <div className="m-auto grid justify-items-center gap-4 text-center">
       <div className="grid gap-1">
-        <h2 className="text-base font-semibold">{text.playground.begin}</h2>
+        <h2 className="text-base font-semibold">{text.playground.start}</h2>
         <p className="text-muted">{text.playground.beginMore(many)}</p>
       </div>
       <ul className="grid gap-2">

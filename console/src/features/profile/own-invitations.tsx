@@ -8,7 +8,7 @@ import { useToasts } from '../../components/toast.tsx'
 import { useMailIsFile } from '../../domain/installation.ts'
 import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { useOwnInvitations } from '../../domain/session/own-invitations.ts'
+import { useOwnInvitations } from '../../domain/session/invitations-query.ts'
 import { useDeclineInvitation } from './queries.ts'
 import { sections } from './sections.ts'
 

@@ -4,7 +4,7 @@ import type { AccountDeletionInput, PasswordChangeInput, ProfileUpdateInput } fr
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 import { profileQuery } from '../../domain/session/profile-query.ts'
-import { ownInvitationsQuery } from '../../domain/session/own-invitations.ts'
+import { ownInvitationsQuery } from '../../domain/session/invitations-query.ts'
 import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 
 /** Updates the signed-in person's profile. */

@@ -1,7 +1,7 @@
 import { Dialog } from '../../components/dialog.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { useToasts } from '../../components/toast.tsx'
-import { useRemoveFactor, useRenewRecoveryCodes } from '../../domain/second-factors/queries.ts'
+import { useRemoveFactor, useRotateRecoveryCodes } from '../../domain/second-factors/queries.ts'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { text } from '../../text/index.ts'
 
@@ -36,14 +36,14 @@ export function RemoveFactorDialog({
 }
 
 /** Replaces the recovery codes after the password. */
-export function RenewCodesDialog({
+export function RotateCodesDialog({
   onClose,
-  onRenewed,
+  onRotated,
 }: {
   onClose: () => void
-  onRenewed: (codes: string[] | null) => void
+  onRotated: (codes: string[] | null) => void
 }) {
-  const renewal = useRenewRecoveryCodes(onRenewed)
+  const renewal = useRotateRecoveryCodes(onRotated)
   return (
     <Dialog
       open
@@ -52,7 +52,7 @@ export function RenewCodesDialog({
       description={text.secondFactors.renewDescription}
     >
       <Form<'password'>
-        submitLabel={text.secondFactors.renew}
+        submitLabel={text.secondFactors.rotate}
         busy={renewal.isPending}
         error={renewal.error}
         onSubmit={({ password }) => renewal.mutate({ password })}

@@ -12,7 +12,7 @@ import { RecoveryCodesDialog } from '../../domain/second-factors/recovery-codes.
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
 import { formatDay, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { RemoveFactorDialog, RenewCodesDialog } from './second-factor-dialogs.tsx'
+import { RemoveFactorDialog, RotateCodesDialog } from './second-factor-dialogs.tsx'
 import { sections } from './sections.ts'
 
 /** The authenticator app, passkeys and recovery codes of an account with a password. */
@@ -38,7 +38,7 @@ export function SecondFactorSection() {
 type Open =
   | 'app'
   | 'passkey'
-  | 'renew'
+  | 'rotate'
   | { factor: 'totp' | number; title: string }
   | { codes: string[] }
   | null
@@ -76,8 +76,8 @@ function Factors({ factors: { totp, passkeys, recovery_codes_left: left } }: { f
       {totp || passkeys.length > 0 ? (
         <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2">
           <p className={left < 3 ? 'text-warn' : 'text-muted'}>{text.secondFactors.codesLeft(left)}</p>
-          <Button size="small" onClick={() => setOpen('renew')}>
-            {text.secondFactors.renew}
+          <Button size="small" onClick={() => setOpen('rotate')}>
+            {text.secondFactors.rotate}
           </Button>
         </div>
       ) : (
@@ -95,7 +95,7 @@ function Factors({ factors: { totp, passkeys, recovery_codes_left: left } }: { f
       <Dialog open={open === 'passkey'} onOpenChange={close} title={text.secondFactors.addPasskey}>
         <PasskeySetup onAdded={showCodes} />
       </Dialog>
-      {open === 'renew' && <RenewCodesDialog onClose={close} onRenewed={showCodes} />}
+      {open === 'rotate' && <RotateCodesDialog onClose={close} onRotated={showCodes} />}
       {open !== null && typeof open === 'object' && 'factor' in open && (
         <RemoveFactorDialog {...open} onClose={close} />
       )}

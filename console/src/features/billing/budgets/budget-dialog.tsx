@@ -10,7 +10,7 @@ import { useToasts } from '../../../components/toast.tsx'
 import { billingAccountQuery } from '../../../domain/billing/queries.ts'
 import { useBudgetWords } from '../../../domain/budgets/use-budget-words.ts'
 import { text } from '../../../text/index.ts'
-import { useChangeBudget, useCreateBudget } from './queries.ts'
+import { useUpdateBudget, useCreateBudget } from './queries.ts'
 import { useScopeChoices } from './scope-choices.ts'
 import type { BudgetScope, ScopeChoices } from './scope-choices.ts'
 
@@ -25,7 +25,7 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
   const describe = useBudgetWords()
   const choices = useScopeChoices()
   const create = useCreateBudget()
-  const change = useChangeBudget(budget?.id ?? 0)
+  const change = useUpdateBudget(budget?.id ?? 0)
   const toasts = useToasts()
   const { data: account } = useQuery(billingAccountQuery)
   const [chosen, setChosen] = useState<BudgetScope>()

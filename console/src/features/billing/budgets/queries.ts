@@ -27,7 +27,7 @@ export function useCreateBudget() {
   })
 }
 
-export function useChangeBudget(id: number) {
+export function useUpdateBudget(id: number) {
   const onSuccess = useRefreshBudgets()
   return useMutation({
     mutationFn: (body: BudgetUpdateInput) =>

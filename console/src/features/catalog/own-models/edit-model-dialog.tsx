@@ -6,7 +6,7 @@ import { TextArea, TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form } from '../../../components/form.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
-import { useChangeModel } from './queries.ts'
+import { useUpdateModel } from './queries.ts'
 
 const words = text.ownModels
 
@@ -15,7 +15,7 @@ type Fields = 'display_name' | 'description' | 'tags'
 /** Edits how a model of the organization is presented. */
 export function EditModelDialog({ model, onClose }: { model: DeployableModel; onClose: () => void }) {
   const formId = useId()
-  const change = useChangeModel(model.id)
+  const change = useUpdateModel(model.id)
   const toasts = useToasts()
   const submit = ({ display_name, description, tags }: Record<Fields, string>) => {
     const list = tags.split(',').map((tag) => tag.trim())

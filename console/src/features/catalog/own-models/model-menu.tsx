@@ -9,13 +9,13 @@ import { text } from '../../../text/index.ts'
 const EditModelDialog = lazyPart(() =>
   import('./edit-model-dialog.tsx').then((module) => module.EditModelDialog),
 )
-const RemoveModelDialog = lazyPart(() =>
-  import('./remove-model-dialog.tsx').then((module) => module.RemoveModelDialog),
+const DeleteModelDialog = lazyPart(() =>
+  import('./delete-model-dialog.tsx').then((module) => module.DeleteModelDialog),
 )
 
 /** What an admin can do with a model of the organization. */
 export function ModelMenu({ model }: { model: DeployableModel }) {
-  const [open, setOpen] = useState<'edit' | 'remove' | null>(null)
+  const [open, setOpen] = useState<'edit' | 'delete' | null>(null)
   const close = () => setOpen(null)
   return (
     <>
@@ -27,13 +27,13 @@ export function ModelMenu({ model }: { model: DeployableModel }) {
         }
       >
         <MenuItem onSelect={() => setOpen('edit')}>{text.ownModels.edit}</MenuItem>
-        <MenuItem dangerous onSelect={() => setOpen('remove')}>
-          {text.ownModels.remove}
+        <MenuItem dangerous onSelect={() => setOpen('delete')}>
+          {text.ownModels.delete}
         </MenuItem>
       </Menu>
       <Suspense>
         {open === 'edit' && <EditModelDialog model={model} onClose={close} />}
-        {open === 'remove' && <RemoveModelDialog model={model} onClose={close} />}
+        {open === 'delete' && <DeleteModelDialog model={model} onClose={close} />}
       </Suspense>
     </>
   )

@@ -19,10 +19,10 @@ const uploadsKey = ['model-uploads']
 export const useUploads = (enabled: boolean) =>
   useQuery({ queryKey: uploadsKey, queryFn: () => callApi('GET', '/api/v1/model-uploads'), enabled })
 
-export function useRemoveUpload() {
+export function useDeleteUpload() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: async (id: string) => (await import('./tus-client.ts')).removeUpload(id),
+    mutationFn: async (id: string) => (await import('./tus-client.ts')).deleteUpload(id),
     onSettled: () => queryClient.invalidateQueries({ queryKey: uploadsKey }),
   })
 }
@@ -40,7 +40,7 @@ export function useImportModel() {
   })
 }
 
-export function useChangeModel(id: string) {
+export function useUpdateModel(id: string) {
   const onSuccess = useRefreshCatalog()
   return useMutation({
     mutationFn: (body: DeployableModelUpdateInput) =>
@@ -49,7 +49,7 @@ export function useChangeModel(id: string) {
   })
 }
 
-export function useRemoveModel() {
+export function useDeleteModel() {
   const queryClient = useQueryClient()
   return useMutation({
     mutationFn: (id: string) =>

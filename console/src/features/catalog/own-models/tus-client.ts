@@ -36,8 +36,8 @@ export function createUpload(file: File, id: string | null, listener: UploadList
   return upload
 }
 
-/** Removes an upload with what has arrived of its file. Rejects with ApiError. */
-export async function removeUpload(id: string): Promise<void> {
+/** Deletes an upload with what has arrived of its file. Rejects with ApiError. */
+export async function deleteUpload(id: string): Promise<void> {
   try {
     await Upload.terminate(toAddress(`${path}/${id}`))
   } catch (error) {

@@ -6,7 +6,7 @@ import { ErrorMessage } from '../../../components/states.tsx'
 import type { ModelUpload } from '../../../contract.ts'
 import { formatBytes } from '../../../format.ts'
 import { text } from '../../../text/index.ts'
-import { useRemoveUpload } from './queries.ts'
+import { useDeleteUpload } from './queries.ts'
 
 const words = text.ownModels
 
@@ -74,7 +74,7 @@ export function UploadPicker({ uploads, onFile, onContinue }: UploadPickerProps)
 }
 
 function OpenUpload({ upload, onContinue }: { upload: ModelUpload; onContinue: () => void }) {
-  const remove = useRemoveUpload()
+  const deletion = useDeleteUpload()
   const { id, file_name: name, bytes, received, status } = upload
   return (
     <li className="grid gap-1 px-4 py-2.5">
@@ -95,14 +95,14 @@ function OpenUpload({ upload, onContinue }: { upload: ModelUpload; onContinue: (
         <Button
           size="small"
           variant="quiet"
-          aria-label={words.removeUpload(name)}
-          busy={remove.isPending}
-          onClick={() => remove.mutate(id)}
+          aria-label={words.deleteUpload(name)}
+          busy={deletion.isPending}
+          onClick={() => deletion.mutate(id)}
         >
           <X />
         </Button>
       </div>
-      <ErrorMessage error={remove.error} />
+      <ErrorMessage error={deletion.error} />
     </li>
   )
 }

@@ -58,7 +58,7 @@ export function useFileUpload(onSent: (id: string) => void) {
     running.current = null
     setUpload(null)
     if (current !== null) await current.abort(true).catch(() => {})
-    else if (upload?.id) await (await import('./tus-client.ts')).removeUpload(upload.id)
+    else if (upload?.id) await (await import('./tus-client.ts')).deleteUpload(upload.id)
   }
   /** Goes on with an upload that is complete on the server. */
   const take = ({ id, file_name: fileName, bytes }: ModelUpload) => {

@@ -77,7 +77,7 @@ function WebhookView({ webhook, onOpen }: WebhookViewProps) {
         <Button onClick={() => onOpen('url')}>{words.change}</Button>
         <Button onClick={() => onOpen('replace')}>{words.replace}</Button>
         <Button variant="quiet" onClick={() => onOpen('remove')}>
-          {words.remove}
+          {words.delete}
         </Button>
       </div>
       <ErrorMessage error={test.error} />

@@ -35,7 +35,7 @@ function useReloadWebhook() {
  * Sets the URL. Reports the secret of a new webhook even if the form is gone by then, because the server
  * sends it once.
  */
-export function useSetWebhook(onNewSecret: (secret: string) => void) {
+export function useUpdateWebhook(onNewSecret: (secret: string) => void) {
   const reload = useReloadWebhook()
   return useMutation({
     mutationFn: (url: string) => callApi('PATCH', '/v1/organization/alert-webhook', { body: { url } }),
@@ -66,7 +66,7 @@ export function useTestWebhook() {
 }
 
 /** Removes the webhook and drops its undelivered alerts. */
-export function useRemoveWebhook() {
+export function useDeleteWebhook() {
   const reload = useReloadWebhook()
   return useMutation({
     mutationFn: () => callApi('DELETE', '/v1/organization/alert-webhook'),

@@ -8,7 +8,7 @@ import { ErrorMessage } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
 import { FormatDialog } from './format-dialog.tsx'
-import { useRemoveWebhook, useReplaceSecret, useSetWebhook } from './queries.ts'
+import { useDeleteWebhook, useReplaceSecret, useUpdateWebhook } from './queries.ts'
 
 const words = text.alerts
 
@@ -41,7 +41,7 @@ interface ChangeProps {
 
 function UrlDialog({ url, onClose, onNewSecret }: ChangeProps & { url: string | undefined }) {
   const toasts = useToasts()
-  const change = useSetWebhook(onNewSecret)
+  const change = useUpdateWebhook(onNewSecret)
   const finish = ({ secret }: WebhookWithSecret) => {
     if (secret !== null) return
     toasts.success(words.saved)
@@ -110,19 +110,19 @@ function ReplaceDialog({ onClose, onNewSecret }: ChangeProps) {
 }
 
 function RemoveDialog({ onClose }: { onClose: () => void }) {
-  const removal = useRemoveWebhook()
+  const removal = useDeleteWebhook()
   const toasts = useToasts()
   const onSuccess = () => {
-    toasts.success(words.removed)
+    toasts.success(words.deleted)
     onClose()
   }
   return (
     <ConfirmDialog
       open
       onOpenChange={onClose}
-      title={words.removeTitle}
-      description={words.removeDescription}
-      confirmLabel={words.remove}
+      title={words.deleteTitle}
+      description={words.deleteDescription}
+      confirmLabel={words.delete}
       dangerous
       busy={removal.isPending}
       onConfirm={() => removal.mutate(undefined, { onSuccess })}

@@ -11,7 +11,7 @@ import { text } from '../../../text/index.ts'
 import { RemoveMemberDialog } from '../remove-member-dialog.tsx'
 import { RoleChoice } from '../role-choice.tsx'
 import { RoleDialog } from '../role-dialog.tsx'
-import { useAddServiceMember, useChangeNetworks, useRotatePassword } from './queries.ts'
+import { useAddServiceMember, useUpdateNetworks, useRotatePassword } from './queries.ts'
 
 const words = text.serviceMembers
 const roles = ['viewer', 'member'] as const
@@ -90,7 +90,7 @@ function AddDialog({ onClose, onIssued }: IssueProps) {
 }
 
 function NetworksDialog({ member, onClose }: { member: ServiceMember; onClose: () => void }) {
-  const change = useChangeNetworks()
+  const change = useUpdateNetworks()
   const toasts = useToasts()
   const onSuccess = () => {
     toasts.success(text.common.saved)

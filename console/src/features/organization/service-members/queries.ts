@@ -30,7 +30,7 @@ export function useAddServiceMember(onIssued: (issued: IssuedServiceMember) => v
   })
 }
 
-export function useChangeNetworks() {
+export function useUpdateNetworks() {
   const reload = useReloadMembers()
   return useMutation({
     mutationFn: ({ id, networks }: { id: number; networks: string[] }) =>

@@ -4,32 +4,32 @@ import { ConfirmDialog } from '../../../components/dialog.tsx'
 import { ErrorMessage } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
-import { useRemoveModel } from './queries.ts'
+import { useDeleteModel } from './queries.ts'
 
-/** Asks for confirmation before a model is removed, then leads back to the catalog. */
-export function RemoveModelDialog({ model, onClose }: { model: DeployableModel; onClose: () => void }) {
+/** Asks for confirmation before a model is deleted, then leads back to the catalog. */
+export function DeleteModelDialog({ model, onClose }: { model: DeployableModel; onClose: () => void }) {
   const navigate = useNavigate()
-  const remove = useRemoveModel()
+  const deletion = useDeleteModel()
   const toasts = useToasts()
   return (
     <ConfirmDialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title={text.ownModels.removeTitle(model.display_name)}
-      description={text.ownModels.removeNote}
-      confirmLabel={text.ownModels.removeConfirm}
+      title={text.ownModels.deleteTitle(model.display_name)}
+      description={text.ownModels.deleteNote}
+      confirmLabel={text.ownModels.deleteConfirm}
       dangerous
-      busy={remove.isPending}
+      busy={deletion.isPending}
       onConfirm={() =>
-        remove.mutate(model.id, {
+        deletion.mutate(model.id, {
           onSuccess: () => {
-            toasts.success(text.ownModels.removed(model.display_name))
+            toasts.success(text.ownModels.deleted(model.display_name))
             void navigate({ to: '/catalog' })
           },
         })
       }
     >
-      <ErrorMessage error={remove.error} />
+      <ErrorMessage error={deletion.error} />
     </ConfirmDialog>
   )
 }

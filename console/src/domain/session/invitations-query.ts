@@ -9,7 +9,7 @@ export const ownInvitationsQuery = queryOptions({
   select: (invitations) => invitations.filter(({ status }) => status === 'pending'),
 })
 
-/** The person's pending invitations. The server shows them only to a proven address. */
+/** The person's pending invitations. The server shows them only to a verified address. */
 export function useOwnInvitations() {
   const { user } = useSession()
   return useQuery({ ...ownInvitationsQuery, enabled: !user.requires_email_verification })
