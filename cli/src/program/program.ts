@@ -1,13 +1,12 @@
 import { Command } from 'commander'
 import { version } from '../../package.json'
-import { defineCompletion } from './completion.ts'
 import { defineConnectionCommands } from './connection.ts'
 import { defineDeploymentCommands } from './deployments.ts'
 import { defineInferenceCommands } from './inference.ts'
-import { defineIntegrationCommands } from './integration.ts'
 import { defineOrganizationCommands } from './organization.ts'
 import { defineOwnModelCommands } from './own-models.ts'
 import { defineSessionCommands } from './session.ts'
+import { examples, lazily } from './define.ts'
 
 /** All commands of `berth`. `args` is the command line. */
 export async function createProgram(args: readonly string[]): Promise<Command> {
@@ -37,4 +36,29 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
   defineIntegrationCommands(program)
   await defineCompletion(program, args)
   return program
+}
+
+/**
+ * Defines `completion`, which prints a script for a shell, and `complete`, which the script asks. Their code
+ * loads on demand.
+ */
+async function defineCompletion(program: Command, [name = '']: readonly string[]): Promise<void> {
+  if (['completion', 'complete'].includes(name)) {
+    const { default: tab } = await import('@bomb.sh/tab/commander')
+    tab(program, { completionCommandName: 'completion' })
+  } else {
+    program
+      .command('completion <shell>')
+      .description('Print the completion script of bash, zsh, fish or powershell')
+  }
+}
+
+/** Defines `mcp`. */
+function defineIntegrationCommands(program: Command): void {
+  program
+    .command('mcp')
+    .description('Serve Berth as tools to an agent, by the Model Context Protocol on stdio')
+    .option('--read-only', 'only tools that change nothing')
+    .addHelpText('after', examples('claude mcp add berth -- berth mcp --read-only'))
+    .action(lazily(async () => (await import('../commands/mcp.ts')).serveTools))
 }
