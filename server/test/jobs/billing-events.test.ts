@@ -9,6 +9,7 @@ import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestClock, day } from '../support/clock.ts'
 import { callSandbox, openSandboxTables } from '../support/sandbox.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -32,7 +33,7 @@ function watch(server: TestServer, changes: Partial<PaymentProcessor> = {}) {
 describe('with a worker and the webhook', () => {
   let server: TestServer
   beforeAll(async () => {
-    server = await startTestServer()
+    server = await startTestServer({ runtime: createScriptedRuntime() })
   })
   afterAll(() => server.close())
 

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deriveFileKey } from '../../../../src/features/own-models/uploads/file-key.ts'
 import { registerClient } from '../../../support/client.ts'
 import { deploy, waitForStatus } from '../../../support/deployments.ts'
+import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 import { sha256, uploadFile } from '../../../support/tus.ts'
@@ -24,7 +25,10 @@ let admin: Awaited<ReturnType<typeof registerClient>>
 let uploaded: string
 let bundled: string
 beforeAll(async () => {
-  server = await startTestServer({ settings: { PUBLIC_URL: 'http://berth.example.com' } })
+  server = await startTestServer({
+    runtime: createScriptedRuntime(),
+    settings: { PUBLIC_URL: 'http://berth.example.com' },
+  })
   admin = await registerClient(server.url)
   const added = await admin.post('/api/v1/deployable-models', { upload_id: await uploadFile(admin, tiny) })
   expect(added.status).toBe(201)

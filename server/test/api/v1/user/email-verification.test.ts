@@ -5,6 +5,7 @@ import { startMailServer } from '../../../support/mail.ts'
 import type { MailServer } from '../../../support/mail.ts'
 import { invite, readInvitationToken, registerProven } from '../../../support/organizations.ts'
 import type { Account } from '../../../support/organizations.ts'
+import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
@@ -17,7 +18,11 @@ let server: TestServer
 let withoutMail: TestServer
 beforeAll(async () => {
   mails = await startMailServer()
-  server = await startTestServer({ settings: { MAIL_URL: mails.url }, clock: clock.now })
+  server = await startTestServer({
+    runtime: createScriptedRuntime(),
+    settings: { MAIL_URL: mails.url },
+    clock: clock.now,
+  })
   withoutMail = await startTestServer({ worker: false })
 })
 afterAll(async () => {
