@@ -134,7 +134,7 @@ export function refuseFields(
   if (targets.some(({ lora }) => lora !== null)) {
     throw new ApplicationError(
       'invalid_request_error',
-      `\`${field}\` is not available. Name an adapter of the deployment in \`model\` instead.`,
+      `\`${field}\` is not available. Name a LoRA of the deployment in \`model\` instead.`,
     )
   }
   if (targets.every(({ sharedWith }) => sharedWith === null)) return

@@ -44,6 +44,7 @@ export function reportInFlight(
   }
 }
 
+const sampleMilliseconds = 1_000
 /** A process that was frozen knows nothing about the time in between. */
 const longestMilliseconds = 5_000
 
@@ -68,7 +69,7 @@ export function sampleLoads(
       const inFlightSeconds = inFlight.get(id) * seconds
       statistics.recordLoad(id, { inFlightSeconds, waitingSeconds: waiting.get(id) * seconds })
     }
-  }, intervalMilliseconds)
+  }, sampleMilliseconds)
   timer.unref()
   return { close: () => clearInterval(timer) }
 }
