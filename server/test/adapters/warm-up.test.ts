@@ -116,15 +116,15 @@ describe('withWarmUp', () => {
   })
 
   test('only answers of 503: failed with engine_unreachable, which a restart may fix', async () => {
-    const brief = withWarmUp(scripted, mainProtocols, { ...timeouts, unavailable: 50 })
+    const brief = withWarmUp(scripted, mainProtocols, { ...timeouts, unavailable: 300 })
     engine.answer(refuses)
     expect(await brief.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
     engine.answer((response) => answerJson(response, '{}', 500))
-    await sleep(60)
+    await sleep(320)
     expect(await brief.ensureEngine(spec), 'another error').toMatchObject({ phase: 'starting' })
     engine.answer(refuses)
     expect(await brief.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
-    await sleep(60)
+    await sleep(320)
     expect(await brief.ensureEngine(spec)).toEqual({
       phase: 'failed',
       stage: 'health_check',

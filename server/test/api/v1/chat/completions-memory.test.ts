@@ -130,7 +130,8 @@ test('a request writes one access log line without prompt or completion, and upd
   const input = 'berth_inference_tokens_total{model="berth-tiny",direction="input"}'
   const tokens = await count(input)
   await elsewhere.post(path, { model: id, messages: [{ role: 'user', content: 'secret question' }] })
-  const lines = () => server.logs.slice(before).filter((line) => line.includes(`"deployment":"${id}"`))
+  const isRequest = (line: string) => line.includes(`"deployment":"${id}"`) && line.includes('"request"')
+  const lines = () => server.logs.slice(before).filter(isRequest)
   await vi.waitFor(() => expect(lines()).toHaveLength(1), patience)
   expect(JSON.parse(lines()[0]!)).toMatchObject({
     msg: 'request',
