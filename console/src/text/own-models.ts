@@ -57,5 +57,5 @@ export const ownModels = {
   deleteTitle: (name: string) => `Delete ${name}?`,
   deleteNote: 'Nobody can deploy it anymore. You can add it again from its repository or file.',
   deleteConfirm: 'Delete model',
-  deleted: (name: string) => ` was deleted from the catalog.`,
+  deleted: (name: string) => `${name} was deleted from the catalog.`,
 }

@@ -14,7 +14,7 @@ export interface Visitor {
 }
 
 /** How the API says that an organization has no webhook: a browser reports each 404. */
-const noWebhook = /status of 404 .*\/v1\/organization\/webhook$/
+const noWebhook = /status of 404 .*\/v1\/organization\/alert-webhook$/
 
 /** Launches the Chromium that `findChromium` finds. */
 export async function launchBrowser(): Promise<Browser> {

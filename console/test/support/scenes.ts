@@ -582,7 +582,7 @@ export const scenes: readonly Scene[] = [
       await dialog(page).getByRole('button', { name: 'Replace secret' }).click()
       await see(heading(page, 'Copy the signing secret'))
     },
-    'organization-webhook-remove': async (page) => {
+    'organization-webhook-delete': async (page) => {
       await page.goto('/organization?tab=settings')
       await page.getByRole('button', { name: 'Delete webhook' }).click()
       await see(dialog(page))
