@@ -27,8 +27,8 @@ export interface Store {
   /** Runs `work` in one transaction, one change at a time. */
   change<Result>(work: (change: Change) => Promise<Result>): Promise<Result>
   /**
-   * Like `change`, once per idempotency `key`: a repeated request gets the first response, a different request
-   * an error.
+   * Like `change`, once per idempotency `key`: a repeated request gets the first response, a different
+   * request an error.
    */
   changeOnce(
     key: string | undefined,
@@ -95,7 +95,9 @@ async function takeLock({ db }: Change): Promise<void> {
   await sql`SELECT pg_advisory_xact_lock(${lockNumber})`.execute(db)
 }
 
-/** A refused card is stored as the response for the key, and everything else the request did is rolled back. */
+/**
+ * A refused card is stored as the response for the key, and everything else the request did is rolled back.
+ */
 async function respondOrRefuse(
   change: Change,
   work: (change: Change) => Promise<StoredResponse>,
