@@ -4,7 +4,7 @@ import type { ProgramOptions } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
 interface Peer extends Pick<ProgramOptions, 'name' | 'command' | 'env'> {
-  args(port: number): string[] | Promise<string[]>
+  args: (port: number) => string[] | Promise<string[]>
   /** What callers must send along */
   headers?: Record<string, string>
   rewrites?: boolean

@@ -55,7 +55,7 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite, Dispatche
       bodyTimeout: 0,
       connect: (options, callback) =>
         connect(options, (error, socket) => {
-          this.socket = (socket ?? null) as Socket | null
+          this.socket = socket ?? null
           callback(...([error, socket] as Parameters<typeof callback>))
         }),
     })

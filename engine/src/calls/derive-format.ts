@@ -62,7 +62,7 @@ function readsBack(format: CallFormat, text: string): boolean {
 function toComparable(call: ReadPiece | ProbeCall) {
   if (!('name' in call)) return null
   const given = typeof call.arguments === 'string' ? (JSON.parse(call.arguments) as object) : call.arguments
-  return [call.name, Object.entries(given).toSorted()]
+  return [call.name, Object.entries(given).toSorted(([one], [other]) => one.localeCompare(other))]
 }
 
 interface Rendered {

@@ -213,7 +213,7 @@ function readPairs(text: string, at: number, notation: 'python' | 'gemma'): Argu
   const start = skipSpace(text, at)
   if (start >= text.length) return 'incomplete'
   if (text[start] !== open) return 'text'
-  const read = readLooseMembers(text, start + 1, close!)
+  const read = readLooseMembers(text, start + 1, close)
   if (read === 'invalid') return 'text'
   // What ends the call begins with the closing sign.
   return read === 'incomplete' ? read : { json: read.json, end: read.end - 1 }

@@ -54,7 +54,7 @@ export function writeTextUntil(
   rules: Pick<GrammarWriter, 'reserve' | 'define'>,
   then?: string,
 ): string {
-  const characters = [...end]
+  const characters = Array.from(end)
   const names = characters.map(() => rules.reserve())
   const known = [...new Set(characters)]
   for (const [matched, name] of names.entries()) {

@@ -28,7 +28,7 @@ export class ChatTemplate {
       /\{%(-?)\s*(?:end)?generation\s*(-?)%\}/g,
       '{%$1 if true $2%}{%$1 endif $2%}',
     )
-    this.#program = parse(tokenize(plain, { lstrip_blocks: true, trim_blocks: true })) as unknown as Node
+    this.#program = parse(tokenize(plain, { lstrip_blocks: true, trim_blocks: true }))
     markOutputs(this.#program)
   }
 

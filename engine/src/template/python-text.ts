@@ -41,7 +41,7 @@ function represent(value: Value): string {
 /** A number as Python writes it, or as the caller wrote it. */
 function writeNumber(value: Value<number>): string {
   const number = value.value
-  if (!(value instanceof FloatValue) || 'digits' in value) return String(value)
+  if (!(value instanceof FloatValue) || 'digits' in value) return value.toString()
   const magnitude = Math.abs(number)
   if (magnitude !== 0 && (magnitude >= 1e16 || magnitude < 1e-4)) {
     return number.toExponential().replace(/e([+-])(\d)$/, 'e$10$2')

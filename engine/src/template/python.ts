@@ -233,7 +233,7 @@ function toItems(value: Value): Value[] {
   if (isUndefined(value)) return []
   if (isList(value)) return value.value
   if (isDict(value)) return keysOf(value)
-  if (isText(value)) return [...value.value].map((character) => new TextValue(character))
+  if (isText(value)) return Array.from(value.value, (character) => new TextValue(character))
   throw new Error(`a ${value.type} is not iterable`)
 }
 
@@ -340,7 +340,7 @@ function pick(value: Value, isBetter: (candidate: number, best: number) => boole
   const items = toItems(value)
   if (!items.every(isNumber)) throw new Error('min and max compare only numbers')
   if (items.length === 0) return new UndefinedValue(undefined)
-  return (items as Value<number>[]).reduce((best, item) => (isBetter(item.value, best.value) ? item : best))
+  return items.reduce((best, item) => (isBetter(item.value, best.value) ? item : best))
 }
 
 /** Python's white space differs from JavaScript's, which also counts U+FEFF. */

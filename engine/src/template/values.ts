@@ -4,6 +4,7 @@ import { Environment as Scope, Interpreter as Base } from '@huggingface/jinja'
 export interface Value<Data = unknown> {
   readonly type: string
   value: Data
+  toString(): string
 }
 
 /** A node of a parsed template. */

@@ -57,7 +57,7 @@ test('a new engine has the alias of its deployment, and the others keep their na
   const chatTogether = async () => {
     const from = engine.requests.length
     const answers = await Promise.all([chat(alias), chat(alias)])
-    const sent = engine.requests.slice(from).map(({ body }) => JSON.parse(body).model)
+    const sent = engine.requests.slice(from).map(({ body }) => JSON.parse(body).model as string)
     expect(answers.map(({ answered }) => answered).toSorted()).toEqual(sent.toSorted())
     return sent
   }

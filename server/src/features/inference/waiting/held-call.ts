@@ -109,7 +109,7 @@ export class HeldCall implements HeldRequest {
     const { request, reply } = caller
     const { raw } = reply
     const protocol = this.#protocol
-    const { toPublicError } = this.#deps
+    const deps = this.#deps
     let seconds = 0
     const timer = setInterval(() => {
       if (!raw.headersSent) begin(reply)
@@ -128,7 +128,7 @@ export class HeldCall implements HeldRequest {
       send(error) {
         end()
         if (!raw.headersSent) return reply.send(error)
-        raw.end(toEvent(protocol.errors.compose(toPublicError(error), request.id).body))
+        raw.end(toEvent(protocol.errors.compose(deps.toPublicError(error), request.id).body))
         return undefined
       },
     }
