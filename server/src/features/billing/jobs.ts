@@ -16,10 +16,7 @@ declare module '../../jobs/queue.ts' {
     'resume-activation': { activationId: string }
     /** Fetches events that never arrived from the processor and requeues unhandled ones */
     'sweep-billing-events': null
-    /**
-     * Reports the usage of sealed hours to the processor, compares invoices with the ledger, cancels
-     * subscriptions of closed accounts
-     */
+    /** Reports sealed usage, compares invoices with the ledger, cancels subscriptions of closed accounts */
     'report-usage': null
   }
 }

@@ -15,7 +15,7 @@ const manage = { permission: 'manageBilling' } as const
 /** The longest range of a proof: a year. */
 const maxMilliseconds = 366 * 24 * 3_600_000
 
-/** Documents from which a program recomputes a bill without the server. */
+/** Documents that let a program recompute a bill without the server. */
 export function proofRoutes(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/usage/proof',

@@ -11,8 +11,8 @@ const pollMilliseconds = 50
 
 /**
  * Runs `work` under the account's lease, so that one process at a time calls the processor for an account
- * without holding a transaction open. The lease of a crashed process expires; throws
- * `billing_change_in_progress` after ten seconds of waiting.
+ * without holding a transaction open. A crashed process's lease expires. Throws `billing_change_in_progress`
+ * after ten seconds.
  */
 export async function withLease<Result>(
   { db }: Pick<Services, 'db'>,

@@ -4,10 +4,7 @@ import type {
   ProcessorSubscriptionStatus,
 } from '../../../ports/payment-processor.ts'
 
-/**
- * The allowed status transitions of a billing account. The processor moves it between `active` and
- * `past_due`; only an operator suspends and closes accounts, and no event reverts that.
- */
+/** Allowed transitions. The processor sets `active` and `past_due`; only an operator suspends and closes. */
 export const accountTransitions = {
   active: ['past_due', 'suspended', 'closed'],
   past_due: ['active', 'suspended', 'closed'],
@@ -26,10 +23,7 @@ export const billingModes = ['trial', 'postpaid'] as const satisfies readonly Bi
 /** Stripe's eight statuses, and `none` before the first subscription. */
 export type SubscriptionStatus = ProcessorSubscriptionStatus | 'none'
 
-/**
- * The effect of each subscription status: `late` is live with an unpaid invoice, `ended` is no longer
- * charged.
- */
+/** The effect of each subscription status: `late` has an unpaid invoice, `ended` is no longer charged. */
 const standings = {
   none: 'ended',
   incomplete: 'late',
@@ -62,10 +56,7 @@ export interface SyncedState {
   max_active_resources: number
 }
 
-/**
- * Derives an account's state from its previous state and the processor's subscription. Events are not an
- * input, so their order and repetition don't matter. An account stays postpaid after its subscription ends.
- */
+/** Derives an account's state, from no events: their order doesn't matter. Postpaid accounts stay so. */
 export function deriveAccountState(
   account: SyncedState,
   subscription: ProcessorSubscription | null,
@@ -104,9 +95,7 @@ function nextStatus(status: AccountStatus, subscription: SubscriptionStatus): Ac
   return standings[subscription] === 'late' ? 'past_due' : 'active'
 }
 
-/**
- * The error code that blocks new deployments; null when only the resource limit and the trial credit apply.
- */
+/** The error code that blocks new deployments; null when only the limit and the trial credit apply. */
 export function findBlock(
   account: Pick<SyncedState, 'billing_mode' | 'status' | 'subscription_status'>,
   terms: { trial: boolean },

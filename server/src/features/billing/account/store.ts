@@ -10,10 +10,7 @@ export type AccountChanges = Omit<
   'id' | 'organization_id' | 'lease_number' | 'leased_until' | 'updated_at'
 >
 
-/**
- * The right to call the processor for one account. `number` is a fencing token: writes with an old number are
- * rejected.
- */
+/** The right to call the processor for an account. `number` is a fencing token: old ones can't write. */
 export interface AccountLease {
   accountId: number
   number: number
@@ -168,10 +165,7 @@ export async function setSyncedAt(
     .execute()
 }
 
-/**
- * How many instances an organization's deployments may have, all but failed and terminated ones. Its limit
- * counts them.
- */
+/** Counts the instances that count against an organization's limit: all but failed and terminated ones. */
 export async function countActiveInstances(db: Database, organizationId: number): Promise<number> {
   const { count } = await db
     .selectFrom('deployments')

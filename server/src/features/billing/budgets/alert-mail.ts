@@ -7,10 +7,7 @@ import { findAlert, findModelName } from './store.ts'
 
 type Alert = NonNullable<Awaited<ReturnType<typeof findAlert>>>
 
-/**
- * Writes the email about a budget that has reached a percentage of its limit; null when the budget was
- * deleted.
- */
+/** Writes the email about a budget that has reached a percentage of its limit; null for a deleted budget. */
 export async function composeBudgetMail(
   { db, config }: Pick<Services, 'db' | 'config'>,
   alertId: number,

@@ -21,10 +21,7 @@ export interface Start {
   pricePerHour: string | null
 }
 
-/**
- * What is spent of the budgets that could block a start. Call it before the transaction of
- * `assertBudgetsAllow`, because it opens its own snapshot.
- */
+/** Reads the budgets that could block a start, in a snapshot before `assertBudgetsAllow`'s transaction. */
 export async function readBlockingBudgets(
   deps: Deps,
   { organizationId, userId, deploymentId }: Omit<Start, 'pricePerHour'>,
@@ -44,10 +41,7 @@ function readBlockingStandings(
   )
 }
 
-/**
- * Throws `budget_exhausted` if a budget blocks the start. Call it in the transaction that inserts the
- * deployment, after the account is locked: concurrent starts are counted one after the other.
- */
+/** Throws `budget_exhausted`. Call it with the account locked, so that concurrent starts count in turn. */
 export async function assertBudgetsAllow(
   transaction: DatabaseTransaction,
   deps: Omit<Deps, 'db'>,
@@ -73,10 +67,7 @@ export async function listBudgetsOf(
   return organizationIds.map((id) => budgets.get(id) ?? [])
 }
 
-/**
- * A sentence that says which budget blocks a start and by how much its limit was passed; null if none does.
- * `budgets` are those of the organization, if the caller has just read them.
- */
+/** Says which budget blocks a start and by how much it was passed, or null. `budgets`: if just read. */
 export async function findBudgetBlock(
   deps: Deps,
   start: Start,
@@ -110,8 +101,7 @@ const budgetNames = {
 } as const
 
 /**
- * Hardware is a rate: what would pass the limit within one minute counts as passing it now. `perHour` is what
- * all instances in the scope cost, those of the start and of others that start included.
+ * Hardware is a rate: a limit counts as passed a minute ahead, at `perHour` of all instances in the scope.
  */
 export function explainBlock(
   standing: Pick<BudgetStanding, 'budget' | 'spent' | 'pending' | 'periodEnd'>,

@@ -15,10 +15,7 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'prices'
 /** What else happens when a budget is exhausted that puts deployments to sleep. */
 export type OnExhausted = (budget: Budget) => Promise<void>
 
-/**
- * Emails the people of every budget that has reached a percentage of its limit, once in each billing period,
- * and calls `onExhausted`. False without budgets.
- */
+/** Emails each reached percentage once per billing period and calls `onExhausted`. False without budgets. */
 export async function checkBudgets(deps: Deps, onExhausted?: OnExhausted): Promise<boolean> {
   const budgets = await listBudgets(deps.db)
   for (const standing of await readStandings(deps, budgets)) {
@@ -33,9 +30,7 @@ export async function checkBudgets(deps: Deps, onExhausted?: OnExhausted): Promi
   return budgets.length > 0
 }
 
-/**
- * Records the alert and queues its emails in one transaction, so that a crash neither loses nor repeats one.
- */
+/** Records the alert and queues its emails in one transaction: a crash neither loses nor repeats one. */
 async function announce(deps: Deps, standing: BudgetStanding, percent: number): Promise<void> {
   const { budget, spent, periodStart, periodEnd } = standing
   await deps.db.transaction().execute(async (transaction) => {

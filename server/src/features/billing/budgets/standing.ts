@@ -5,17 +5,14 @@ import { sumSpending } from '../../metering/spending.ts'
 import { findOwnerIds, listCurrentAlerts } from './store.ts'
 import type { Budget, BudgetAlert } from './store.ts'
 
-/** The percentages of a limit at which people are told. */
+/** The percentages of a limit that cause an email. */
 export const alertPercents = [50, 80, 100] as const
 
 const dayMilliseconds = 24 * 3_600_000
 /** A forecast is an estimate, and a share of a period has no end of digits. */
 const forecastDecimals = 6
 
-/**
- * A budget with what was spent of it in the current billing period. Amounts are decimal strings in the
- * account's currency.
- */
+/** A budget with its spending in this billing period: decimal strings in the account's currency. */
 export interface BudgetStanding {
   budget: Budget
   periodStart: Date

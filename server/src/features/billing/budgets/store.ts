@@ -14,10 +14,7 @@ export function listBudgets(db: Database, organizationIds?: readonly number[]): 
     : budgets.where('organization_id', 'in', organizationIds).execute()
 }
 
-/**
- * The budgets that limit a member's deployments, oldest first: the organization's, the member's and those of
- * deployments they own.
- */
+/** The budgets of the organization, the member and the member's deployments, oldest first. */
 export function listBudgetsOfMember(db: Database, organizationId: number, userId: number): Promise<Budget[]> {
   const owned = db.selectFrom('deployments').select('id').where('user_id', '=', userId)
   return db

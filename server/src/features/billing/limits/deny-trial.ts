@@ -2,10 +2,7 @@ import type { Config } from '../../../config/config.ts'
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import { ensureAccount, updateAccount } from '../account/store.ts'
 
-/**
- * Gives a new organization no trial: it deploys only after activation. Otherwise leaving an organization
- * would renew the credit.
- */
+/** Gives a new organization no trial, because leaving an organization would otherwise renew the credit. */
 export async function denyTrial(
   transaction: DatabaseTransaction,
   config: Pick<Config, 'billing'>,

@@ -6,10 +6,7 @@ import { findBlock } from '../account/account-state.ts'
 import { blocked } from '../account/errors.ts'
 import { countActiveInstances, ensureAccount, lockAccount } from '../account/store.ts'
 
-/**
- * The cost of an organization's trial usage, a decimal string; null for a postpaid organization. Call it
- * before the transaction of `assertCanDeploy`, because it opens its own snapshot.
- */
+/** The cost of trial usage; null if postpaid. Its snapshot must precede `assertCanDeploy`'s transaction. */
 export async function readTrialUsage(
   deps: Pick<Services, 'db' | 'config' | 'clock' | 'prices'>,
   organizationId: number,
@@ -19,9 +16,7 @@ export async function readTrialUsage(
   return account.billing_mode === 'trial' ? sumAmount(deps, organizationId) : null
 }
 
-/**
- * Throws when the deployments of an organization may have more instances than its limit. Locks the account.
- */
+/** Throws when an organization's deployments may have more instances than its limit. Locks the account. */
 export async function assertWithinLimit(
   transaction: DatabaseTransaction,
   { config, clock }: Pick<Services, 'config' | 'clock'>,
@@ -50,10 +45,7 @@ function isUsedUp({ config }: Pick<Services, 'config'>, trialUse: string): boole
   return new Exact(trialUse).gte(config.billing.trialCredit)
 }
 
-/**
- * Throws when billing blocks another deployment. Locks the account until the transaction, which inserts the
- * deployment, ends: concurrent requests are counted one after the other.
- */
+/** Throws if billing blocks a deployment. Locks the account, so that concurrent requests count in turn. */
 export async function assertCanDeploy(
   transaction: DatabaseTransaction,
   { config, clock }: Pick<Services, 'config' | 'clock'>,

@@ -9,10 +9,7 @@ import { listActiveTrials, setTrialExhausted } from './trial-store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'prices'>
 
-/**
- * Finds the trials with active deployments whose credit is used up, emails their admins once, and returns the
- * ids of the organizations whose grace period is over.
- */
+/** Emails admins once when a trial's credit is used up. Returns the organizations past their grace period. */
 export async function listEndedTrials(deps: Deps): Promise<number[]> {
   const { db, clock, config } = deps
   const ended: number[] = []

@@ -21,10 +21,7 @@ export function listActiveTrials(
     .execute()
 }
 
-/**
- * Records when a trial's credit was found used up, or null to forget it; false if another process did so
- * first.
- */
+/** Records when a trial's credit was used up, or null to forget it; false if another process did so first. */
 export async function setTrialExhausted(
   db: Database,
   organizationId: number,

@@ -22,13 +22,10 @@ type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments' | 'job
 
 /** Delay of the job that resumes an unfinished activation. */
 const resumeSeconds = 60
-/**
- * Idempotency keys expire after 24 hours at the processor; older activations are refused, because a retry
- * could subscribe twice.
- */
+/** Keys expire after 24 hours: a retry of an older activation could subscribe twice, so it is refused. */
 const staleMilliseconds = 23 * 3_600_000
 
-/** The person who activates billing, and for which organization. */
+/** The person and the organization of an activation. */
 type Activator = Actor & { userId: number; organizationId: number }
 
 type Outcome =
@@ -36,8 +33,8 @@ type Outcome =
   | { outcome: 'refused'; error: ApplicationError }
 
 /**
- * Subscribes an organization to all prices, charged to a card, or returns its live subscription. The
- * activation is stored before the first call to the processor, so a retry after a crash ends in the same
+ * Subscribes an organization to all prices, charged to a card, or returns its live subscription. Stores the
+ * activation before the first call to the processor, so that a retry after a crash ends in the same
  * subscription.
  */
 export async function activatePostpaid(
@@ -97,10 +94,7 @@ export async function resumeActivation(deps: Deps, activationId: string): Promis
   })
 }
 
-/**
- * Runs or repeats the steps of an activation. Repeating is safe: an existing subscription is used, and the
- * idempotency key is the same.
- */
+/** Runs the steps of an activation. Repeats are safe: the subscription and idempotency key stay the same. */
 async function runActivation(
   deps: Deps,
   actor: Actor,

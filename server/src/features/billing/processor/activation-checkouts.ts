@@ -23,10 +23,7 @@ export async function insertActivationCheckout(
     .execute()
 }
 
-/**
- * Activates billing with the card of a completed checkout that was opened for that. A checkout that fails for
- * good, for example because the card is declined, is finished too: a person can activate with another card.
- */
+/** Activates billing with the card of a completed checkout. A failure such as a declined card finishes it. */
 export async function finishActivationCheckouts(
   deps: Deps,
   { id, organization_id: organizationId }: BillingAccount,

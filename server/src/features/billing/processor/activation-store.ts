@@ -60,10 +60,7 @@ export async function refuseActivation(db: Database, id: string, at: Date): Prom
     .execute()
 }
 
-/**
- * Completes the pending activation of an account that now has a live subscription; returns the resulting
- * auto-charge fields.
- */
+/** Completes pending activations of an account with a live subscription; returns its auto-charge fields. */
 export async function finishActivations(
   transaction: DatabaseTransaction,
   state: SyncedState,

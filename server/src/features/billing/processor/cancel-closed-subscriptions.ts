@@ -11,10 +11,7 @@ type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 /** Processors count usage with a delay, and what they have not counted at the end is never charged. */
 const countDelay = sql`interval '30 minutes'`
 
-/**
- * Cancels the subscriptions of closed accounts once their last usage has been reported. The account's status
- * is the task, so a run that crashes is repeated by the next one.
- */
+/** Cancels closed accounts' subscriptions after their last report. The next run repeats a crashed one. */
 export async function cancelClosedSubscriptions(deps: Deps): Promise<void> {
   for (const account of await listPostpaidAccounts(deps.db)) {
     if (account.status !== 'closed' || !isLive(account.subscription_status)) continue

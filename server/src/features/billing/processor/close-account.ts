@@ -1,9 +1,6 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 
-/**
- * Closes an organization's billing account: no new deployment, no new activation. Usage so far is still
- * billed.
- */
+/** Closes a billing account: no new deployment or activation. Usage so far is still billed. */
 export async function closeAccount(
   transaction: DatabaseTransaction,
   organizationId: number,

@@ -6,9 +6,8 @@ import { setCustomer } from '../account/store.ts'
 import type { BillingAccount } from '../account/store.ts'
 
 /**
- * Returns the account's customer id at the processor. Creates the customer if it does not exist, or was
- * deleted, or belongs to another processor account. `contact` is its billing contact. Call this under the
- * account's lease.
+ * Returns the account's customer id; call it under the lease. Creates the customer if it does not exist, was
+ * deleted, or belongs to another processor account. `contact`: the billing contact.
  */
 export async function ensureCustomer(
   { db, payments, clock, log }: Pick<Services, 'db' | 'payments' | 'clock' | 'log'>,

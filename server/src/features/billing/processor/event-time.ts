@@ -5,19 +5,15 @@ import { floorHour } from '../../metering/hours.ts'
 import type { BillingAccount } from '../account/store.ts'
 
 /**
- * SQL: when the payment processor counts a `bucket` with its `report`, if it has one. An hour without a whole
- * unit has no report: its fraction is in the next one, so it counts no earlier than the report before it,
- * which may have a time in the next period.
+ * SQL: when the processor counts a `bucket`. Without a whole unit it has no report: its fraction is in the
+ * next one, so it counts no earlier than the report before it, which may have a time in the next period.
  */
 const eventTime = sql<Date>`coalesce(report.at, greatest(bucket.hour + interval '59 minutes 59 seconds',
   (SELECT earlier.at FROM usage_reports AS earlier
     WHERE earlier.organization_id = bucket.organization_id AND earlier.price_key = bucket.price_key AND earlier.hour < bucket.hour
     ORDER BY earlier.hour DESC LIMIT 1)))`
 
-/**
- * SQL: whether an invoice charges the usage of a `bucket` with its `report`, if it has one. Usage that still
- * waits to be reported, as after the end of a subscription, is charged by a later one.
- */
+/** SQL: true if an invoice charges a `bucket` with its `report`. Unreported usage is on a later invoice. */
 export function isChargedBy(
   account: Pick<BillingAccount, 'postpaid_since' | 'usage_reported_through'>,
   { customerId, periodStart, periodEnd }: Pick<InvoicedUsage, 'customerId' | 'periodStart' | 'periodEnd'>,

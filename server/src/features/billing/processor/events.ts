@@ -31,10 +31,7 @@ export async function storeEvent(
   })
 }
 
-/**
- * Applies an event by syncing its account with the processor; the event's content is ignored. Skips events
- * before the last sync. A completed checkout may activate billing.
- */
+/** Syncs an event's account, unless synced since; ignores its content. A checkout may activate billing. */
 export async function applyBillingEvent(
   deps: Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'jobs' | 'payments'>,
   eventId: string,

@@ -1,9 +1,6 @@
 import type { Services } from '../../../services.ts'
 
-/**
- * Makes the only saved card of a customer the default. Stripe's checkout saves a card without doing so, and
- * invoices without a default card can't be charged.
- */
+/** Makes a customer's only card the default. Stripe's checkout doesn't, and invoices need a default. */
 export async function makeOnlyCardDefault(
   { payments }: Pick<Services, 'payments'>,
   customerId: string,

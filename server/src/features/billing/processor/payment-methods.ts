@@ -44,10 +44,7 @@ export async function setDefaultPaymentMethod(
   })
 }
 
-/**
- * Removes a saved card. If the subscription is charged to it, the newest other card takes its place, if there
- * is one.
- */
+/** Removes a saved card. If the subscription is charged to it, the newest other card takes its place. */
 export async function detachPaymentMethod(deps: Deps, viewer: Viewer, cardId: string): Promise<void> {
   const { db, config, clock, log, payments } = deps
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())

@@ -6,9 +6,8 @@ import { listPlacedInstances } from '../account/store.ts'
 type Deps = Pick<Services, 'db' | 'clock' | 'payments' | 'runtime' | 'prices'>
 
 /**
- * Publishes the prices of all offered instances in the sandbox. If they exceed the limit of a subscription,
- * publishes only those of instances in use. For Stripe, the operator publishes prices with `npm run
- * stripe:setup`.
+ * Publishes the prices of all offered instances in the sandbox, or only of those in use if a subscription has
+ * no room for all. For Stripe, the operator runs `npm run stripe:setup`.
  */
 export async function publishSandboxPrices(deps: Deps): Promise<void> {
   const { db, prices, clock, payments } = deps
@@ -21,9 +20,7 @@ export async function publishSandboxPrices(deps: Deps): Promise<void> {
   )
 }
 
-/**
- * Logs a warning when offered instances have unpublished prices or more prices than a subscription can have.
- */
+/** Warns when offered instances have unpublished prices or more prices than a subscription can have. */
 export async function checkPrices(deps: Deps & Pick<Services, 'log'>): Promise<void> {
   const { payments, log } = deps
   const offered = await listOfferedPrices(deps)

@@ -1,10 +1,7 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 
-/**
- * Throws a 422 unless a page of the processor may lead back to this URL, if one is given: our own site or a
- * trusted one. Others would make it an open redirect.
- */
+/** Throws a 422 for a return URL on neither our own site nor a trusted one, to prevent open redirects. */
 export function assertReturnUrl(
   { publicUrl, csrfTrustedOrigins }: Services['config'],
   address?: string,

@@ -18,10 +18,7 @@ const batchSize = 500
 
 type Deps = Pick<Services, 'db' | 'config' | 'jobs' | 'clock' | 'payments' | 'log'>
 
-/**
- * Backfills events whose webhook never arrived, requeues overdue events and activations, and deletes old
- * events.
- */
+/** Backfills events without a webhook, requeues overdue events and activations, and deletes old events. */
 export async function sweepBillingEvents(deps: Deps): Promise<void> {
   await backfillMissedEvents(deps)
   await requeueOverdue(deps)
@@ -47,7 +44,7 @@ async function backfillMissedEvents(deps: Deps): Promise<void> {
 
 /**
  * Syncs every postpaid account on the first sweep of a processor account or installation name (derived from
- * SECRET_KEY): missing customers cause no events, and live subscriptions must get the new installation name.
+ * SECRET_KEY): missing customers cause no events, and live subscriptions need the new name.
  */
 async function resyncPostpaidAccounts(deps: Deps): Promise<void> {
   for (const { id } of await listPostpaidAccounts(deps.db)) {

@@ -4,7 +4,7 @@ import type { BillingSweepsTable } from '../account/tables.ts'
 /** The processor's lists that are read again and again for new entries. */
 export type SweptList = BillingSweepsTable['list']
 
-/** The time up to which a list of a processor account was read; undefined before the first sweep. */
+/** The time up to which a list of an account was read; undefined before the first sweep. */
 export async function findSweptUntil(
   db: Database,
   account: string,
@@ -19,10 +19,7 @@ export async function findSweptUntil(
   return swept?.swept_until
 }
 
-/**
- * Stores the time of the last sweep and deletes those of other processor accounts: a return to one of them
- * needs a full sync.
- */
+/** Stores the last sweep and deletes those of other processor accounts: a return to one needs a full sync. */
 export async function setSweptUntil(
   db: Database,
   account: string,

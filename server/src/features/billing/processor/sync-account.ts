@@ -15,9 +15,8 @@ import { lockLeasedAccount, readDatabaseClock, setSyncedAt, updateAccount } from
 import type { AccountChanges, AccountLease, BillingAccount } from '../account/store.ts'
 
 /**
- * Applies the processor's subscription to the account and completes pending activations. `readAt`: when the
- * subscription was requested; `actor`: who made the change, the server by default. Throws
- * `billing_change_in_progress` when the lease has expired.
+ * Applies the subscription as of `readAt` and completes pending activations. `actor`: who made the change,
+ * the server by default. Throws `billing_change_in_progress` when the lease has expired.
  */
 export async function applySubscription(
   { db, config, clock }: Pick<Services, 'db' | 'config' | 'clock'>,
@@ -71,10 +70,7 @@ async function recordChanges(
   })
 }
 
-/**
- * Since when the card is charged automatically, and which user enabled it: null for a change on the
- * processor's own pages.
- */
+/** Since when the card is charged automatically, and the user who set it (null: at the processor). */
 function deriveAutoCharge(
   account: BillingAccount,
   { collection_method: method }: SyncedState,
@@ -97,10 +93,7 @@ function changesOf(account: BillingAccount, fields: AccountChanges): AccountChan
   return changed.length === 0 ? null : Object.fromEntries(changed)
 }
 
-/**
- * Syncs an account with the processor, unless its last sync is later than the event received at
- * `eventReceivedAt`.
- */
+/** Syncs an account with the processor, unless its last sync is later than `eventReceivedAt`. */
 export async function syncAccount(
   deps: Pick<Services, 'db' | 'config' | 'clock' | 'payments'>,
   accountId: number,

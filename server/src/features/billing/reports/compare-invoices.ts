@@ -20,17 +20,13 @@ const listedMilliseconds = 90 * day
 const overlapMilliseconds = 3_600_000
 /** The last hour of a period is sealed after 15 minutes and reported within the next ten. */
 const reportedMilliseconds = 25 * 60_000
-/**
- * Processors finalize an invoice after an hour, or after at most three days if the operator has set that. A
- * draft that is older waits for a person, as after an unpaid invoice, and is compared once a day.
- */
+/** Processors finalize invoices within three days. Older drafts wait for a person; compare them daily. */
 const finalizedMilliseconds = 4 * day
 
 /**
- * Compares the processor's new invoices with the ledger: drafts at every run, so that a difference is known
- * before an invoice is final, and the final invoice once, however late. The processor says which invoices
- * there are, so the last one of a canceled subscription and those of an outage are among them, and a run
- * without any is one request.
+ * Compares the processor's new invoices with the ledger: drafts at every run, to know a difference before an
+ * invoice is final, and each final invoice once. The processor lists them, so the last invoice of a canceled
+ * subscription and those of an outage are included.
  */
 export async function compareInvoices(deps: Deps): Promise<void> {
   try {

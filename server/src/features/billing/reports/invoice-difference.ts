@@ -4,10 +4,7 @@ import { Exact, add, formatDecimal, multiply, subtract } from '../../../base/dec
 type InvoiceLine = InvoicedUsage['lines'][number]
 export type BilledUsage = Omit<InvoiceLine, 'amount'>
 
-/**
- * One sentence about all prices whose usage or amount differs; null when there is none. Processors count
- * whole units, so less than one unit is no difference, and they round the amount of each line.
- */
+/** One sentence on all prices that differ, or null. Processors count whole units, so a fraction is equal. */
 export function describeDifference(
   used: readonly BilledUsage[],
   { invoiceId, isFinal, periodStart, periodEnd, lines }: InvoicedUsage,
@@ -27,10 +24,7 @@ export function describeDifference(
   return `Invoice ${invoiceId} of ${period} differs from the ledger: ${parts.join('; ')}.`
 }
 
-/**
- * Compares the amount of lines that have the ledger's quantity with quantity × unit amount. Each line may be
- * off by half of the currency's smallest unit, and a draft's, which is rounded twice, by a whole one.
- */
+/** Compares amounts with quantity × price. A line may be off by half the smallest unit, a draft's by one. */
 function describeAmount(
   price: string,
   lines: readonly InvoiceLine[],

@@ -13,10 +13,7 @@ import type { BillingAccount } from '../account/store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'payments'>
 
-/**
- * Writes the proof of an invoice: the sealed hours of its period, and hours before that were reported late,
- * with the lines of the processor. Throws `not_found` for an invoice that the organization does not have.
- */
+/** Writes the hours of an invoice, late ones included, with the processor's lines. Throws `not_found`. */
 export async function openInvoiceProof(
   deps: Deps,
   organizationId: number,
@@ -78,10 +75,7 @@ interface InvoiceHour {
   isCharged: boolean
 }
 
-/**
- * The sealed hours around an invoice's period. The invoice charges those whose meter event has a time in its
- * period.
- */
+/** The sealed hours around an invoice's period. It charges those with a meter event in its period. */
 async function listHours(
   db: Database,
   account: BillingAccount,

@@ -34,10 +34,7 @@ export async function reconcileUsageReports(
   }
 }
 
-/**
- * Reconciles the unconfirmed reports of one price and customer. Lost reports are sent again; a total that
- * matches neither case is left for a person, because a guess could charge twice.
- */
+/** Repeats a price's lost reports. Leaves unclear totals to a person: a guess could charge twice. */
 async function reconcilePrice(
   { db, clock, payments, log }: Deps,
   reporter: UsageReporter,

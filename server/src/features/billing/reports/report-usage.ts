@@ -21,10 +21,7 @@ import type { UsageReporter } from './usage-reporter.ts'
 
 type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
-/**
- * Reports the sealed usage of every organization with a live subscription to the payment processor. Safe to
- * run at any time.
- */
+/** Reports the sealed usage of every organization with a live subscription. Safe to run at any time. */
 export async function reportUsage(deps: Deps): Promise<void> {
   for (const account of await listPostpaidAccounts(deps.db)) {
     try {

@@ -5,10 +5,7 @@ import { isLive, subscriptionStatuses } from '../account/account-state.ts'
 
 /** Reports must be confirmed within this time. */
 const confirmationDeadline = sql`interval '2 hours'`
-/**
- * Sealed usage must have a report within this time; it may wait for a new subscription or the end of an
- * outage.
- */
+/** Time for sealed usage to get a report: it may wait for a new subscription or the end of an outage. */
 const reportDeadline = sql`interval '1 day'`
 
 const liveStatuses = subscriptionStatuses.filter(isLive)
@@ -16,10 +13,7 @@ const liveStatuses = subscriptionStatuses.filter(isLive)
 /** How long an invoice that differs from the ledger stays an anomaly after the last comparison. */
 const differenceRetention = sql`interval '35 days'`
 
-/**
- * Finds usage of postpaid organizations that was not reported to the processor, reports without a
- * confirmation, and invoices that differ from the ledger.
- */
+/** Finds usage without a report, unconfirmed reports, and invoices that differ from the ledger. */
 export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>): UsageCheck[] {
   return [
     {

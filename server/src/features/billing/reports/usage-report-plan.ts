@@ -3,15 +3,12 @@ import { latest } from '../../metering/hours.ts'
 import type { UsageReport } from './usage-report-store.ts'
 
 const hourMilliseconds = 3_600_000
-/**
- * How long after a period's end its usage still gets a time in that period; processors finalize an invoice
- * after an hour.
- */
+/** Usage gets a time in its period this long after its end; processors finalize invoices after an hour. */
 const lateMilliseconds = 30 * 60_000
 
 /**
- * The idempotency key of an hour's meter event: a digest, because Stripe limits it to 100 characters. It
- * includes the customer, so installations that share a Stripe account never use the same key.
+ * A meter event's idempotency key: a digest (Stripe's limit is 100 characters) that includes the customer, so
+ * that installations sharing a Stripe account never use the same key.
  */
 export function toEventIdentifier(customerId: string, priceKey: string, hour: Date): string {
   return createHash('sha256')
@@ -20,10 +17,9 @@ export function toEventIdentifier(customerId: string, priceKey: string, hour: Da
 }
 
 /**
- * The timestamp of an hour's meter event: the last second of the hour, which is inside a subscription that
- * began in that hour. Usage of a closed period gets the start of the current period, so that it appears on
- * the next invoice. A price charges only usage from `chargedSince` on, the time at which the subscription got
- * it.
+ * The timestamp of an hour's meter event: its last second, which is inside a subscription that began in that
+ * hour. Usage of a closed period gets the start of the current period, to appear on the next invoice. A price
+ * charges usage from `chargedSince` on, the time at which the subscription got it.
  */
 export function toEventTime(
   hour: Date,
@@ -45,10 +41,7 @@ const attemptMilliseconds = 2 * 60_000
 const retryMilliseconds = 23 * hourMilliseconds
 const compareMilliseconds = 24 * hourMilliseconds
 
-/**
- * Decides about a report without a confirmation: retry while its idempotency key is valid, then compare
- * totals.
- */
+/** Plans an unconfirmed report: retry while its idempotency key is valid, then compare totals. */
 export function planAttempt(
   {
     first_attempt_at: first,
@@ -63,10 +56,9 @@ export function planAttempt(
 }
 
 /**
- * The assumed time of an earlier attempt to report an hour that has no report yet; null for a recent hour. An
- * old hour has no report after an outage of all workers, or after the restore of a backup. In the second case
- * the processor may have counted the hour, and its idempotency key may have expired: treat the hour as
- * reported when it ended.
+ * The assumed time of an earlier attempt for an hour without a report; null for a recent hour. After the
+ * restore of a backup the processor may have counted an old hour, and its idempotency key may have expired:
+ * treat the hour as reported when it ended.
  */
 export function assumeEarlierAttempt(hour: Date, now: Date): Date | null {
   const end = new Date(hour.getTime() + hourMilliseconds)
@@ -75,18 +67,12 @@ export function assumeEarlierAttempt(hour: Date, now: Date): Date | null {
 
 const countDelayMilliseconds = 30 * 60_000
 
-/**
- * True once the processor's total, which lags behind its events, includes every attempt up to
- * `lastAttemptAt`.
- */
+/** True once the processor's total, which lags behind, includes every attempt up to `lastAttemptAt`. */
 export function isCountSettled(lastAttemptAt: Date | null, now: Date): boolean {
   return lastAttemptAt === null || now.getTime() - lastAttemptAt.getTime() >= countDelayMilliseconds
 }
 
-/**
- * Judges the unconfirmed reports of a price. `counted` is the processor's total, `confirmed` the total of
- * confirmed reports, and `unconfirmed` holds the quantities in question.
- */
+/** Judges `unconfirmed` quantities by the processor's total (`counted`) and the `confirmed` total. */
 export function judgeReports(
   counted: number,
   confirmed: number,

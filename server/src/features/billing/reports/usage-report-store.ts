@@ -18,10 +18,7 @@ export function listUnconfirmedReports(db: Database, organizationId: number): Pr
     .execute()
 }
 
-/**
- * The latest hour since `from` that has a report, by price key. Reports are inserted in order, so every hour
- * before it has one.
- */
+/** The latest reported hour since `from`, by price key. All hours before it have reports, too. */
 export async function findLastReportedHours(
   db: Database,
   organizationId: number,
@@ -38,10 +35,7 @@ export async function findLastReportedHours(
   return new Map(rows.map(({ price_key: priceKey, hour }) => [priceKey, hour]))
 }
 
-/**
- * The confirmed units of a report's price and customer, and the time of the last attempt (null before the
- * first).
- */
+/** The confirmed units of a report's price and customer, and the time of the last attempt (or null). */
 export async function readReportedTotals(
   db: Database,
   { organization_id: organizationId, price_key: priceKey, customer_id: customerId }: UsageReport,
@@ -57,10 +51,7 @@ export async function readReportedTotals(
   return { confirmed: Number(confirmed), lastAttemptAt }
 }
 
-/**
- * Inserts a report before its first attempt; undefined when the hour has one. `deferral`: why the report
- * waits, and since when it may have been sent.
- */
+/** Inserts a report before its first attempt; undefined if one exists. `deferral`: why it waits. */
 export function insertReport(
   db: Database,
   report: Pick<
@@ -83,10 +74,7 @@ export function insertReport(
     .executeTakeFirst()
 }
 
-/**
- * Claims a report for another attempt with the event time `at`; undefined when another process claimed it
- * first.
- */
+/** Claims a report for an attempt with the event time `at`; undefined if another process was first. */
 export function claimReport(
   db: Database,
   { identifier, last_attempt_at: last, attempts }: UsageReport,

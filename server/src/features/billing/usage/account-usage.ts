@@ -26,10 +26,7 @@ export async function readAccountUsage(
   }
 }
 
-/**
- * Running deployments continue after the credit is used up, so `used` can exceed `granted`; `remaining` is
- * never negative.
- */
+/** Deployments continue after the credit is used up: `used` can exceed `granted`, `remaining` stays ≥ 0. */
 function toTrialCredit(granted: string, used: string) {
   const left = subtract(granted, used)
   return { granted: formatDecimal(granted), used, remaining: left.startsWith('-') ? '0' : left }

@@ -9,10 +9,7 @@ export interface UsageDays {
   to: string
 }
 
-/**
- * The requested days; `from` defaults to the first day of the billing period and `to` to today. Throws
- * `invalid_date_range` for a reversed range and for more than 92 days.
- */
+/** The requested days, by default from the billing period's start to today. Throws `invalid_date_range`. */
 export function chooseUsageDays(
   requested: { from?: string | undefined; to?: string | undefined },
   periodStart: Date,
