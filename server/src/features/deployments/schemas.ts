@@ -198,10 +198,7 @@ export function toDeploymentBody(
   }
 }
 
-/**
- * The instance that the fields of the deployment describe: the oldest live one, or the last one of a
- * deployment that has ended.
- */
+/** The instance that the deployment's fields describe: the oldest live one, or the last one at the end. */
 function findShownInstance({ status }: DeploymentSummary, instances: readonly Instance[]): Instance | null {
   // A worker may have chosen hardware since the row of the deployment was read.
   if (status === 'requested') return null

@@ -6,10 +6,7 @@ import type { Deployment } from '../state/store.ts'
 /** What a deployment has saved by sleep. */
 export interface AsleepTime {
   seconds: number
-  /**
-   * What its least instances would have cost in that time at the present price, a decimal string; null if the
-   * price is unknown
-   */
+  /** The cost of its least instances in that time at the present price; null if the price is unknown */
   saved: string | null
 }
 

@@ -32,9 +32,9 @@ export type DeploymentUpdate = {
 }
 
 /**
- * Changes what a deployment must be able to serve, its alias, its policy, and whether it is shared. A
- * deployment that doesn't serve yet moves to hardware that is large enough; a running one starts a larger
- * instance first. Throws `deployment_ended`, `no_feasible_instance` and `adapter_not_supported`.
+ * Changes what a deployment must be able to serve, its alias, its policy, and its sharing. One that doesn't
+ * serve yet moves to hardware that is large enough; a running one starts a larger instance first. Throws
+ * `deployment_ended`, `no_feasible_instance` and `adapter_not_supported`.
  */
 export async function changeDeployment(
   deps: Deps,
@@ -86,10 +86,7 @@ type ChangedColumns = Partial<
   >
 >
 
-/**
- * The columns and the event of a change; null if nothing changes. `asksForMore` is true if other hardware may
- * be needed.
- */
+/** The columns and event of a change; null for no change. `asksForMore`: other hardware may be needed. */
 function toChange(
   deployment: Deployment,
   update: Omit<DeploymentUpdate, 'adapters'> & { adapters: ModelLora[] | undefined },

@@ -15,10 +15,7 @@ type Served = Pick<
 
 type LoraEngine = RuntimeEngine & { loras: LoraServing }
 
-/**
- * The LoRAs with these ids, as the deployment keeps them. It must be able to serve each: a LoRA of its
- * model that its organization sees, in the format of its engine. Throws `adapter_not_supported`.
- */
+/** The LoRAs with these ids, if engine, model and organization allow them, else `adapter_not_supported`. */
 export async function chooseLoras(
   deps: Pick<Services, 'db' | 'runtime'>,
   deployment: Served,

@@ -12,10 +12,7 @@ import { holdMembership } from '../../organizations/memberships.ts'
 import { insertDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 
-/**
- * Creates a deployment if an instance type can run it, and billing and budgets allow it. A worker provisions
- * it in the background.
- */
+/** Creates a deployment if hardware, billing and budgets allow it. A worker provisions it later. */
 export async function requestDeployment(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices' | 'runtime'>,
   viewer: Viewer,

@@ -13,8 +13,7 @@ import { findDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 
 /**
- * Puts a running deployment to sleep once its requests are finished. Does nothing if it sleeps or falls
- * asleep already. Throws `deployment_not_ready` while it starts, and `deployment_ended`.
+ * Puts a running deployment to sleep after its requests. Throws `deployment_not_ready`, `deployment_ended`.
  */
 export async function putToSleep(
   deps: Pick<Services, 'db' | 'clock'>,

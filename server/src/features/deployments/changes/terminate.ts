@@ -9,9 +9,7 @@ import { accessDeployment } from '../state/access-deployment.ts'
 import { getDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 
-/**
- * Starts terminating a deployment from any status. Does nothing if it is already terminating or terminated.
- */
+/** Starts terminating a deployment from any status. Does nothing if it is terminating or terminated. */
 export async function terminateDeployment(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
@@ -50,10 +48,7 @@ export async function terminateWithin(
   }
 }
 
-/**
- * Has the workers release all instances. A worker that holds the lease doesn't know of this change, but it
- * can't write anymore: the status of the deployment has changed.
- */
+/** Has all instances released. The worker with the lease can't write anymore: the status has changed. */
 async function releaseInstances(
   transaction: DatabaseTransaction,
   deploymentId: string,

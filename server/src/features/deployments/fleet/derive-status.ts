@@ -8,10 +8,7 @@ export type DerivedColumns = Pick<Deployment, 'status' | 'waiting_for' | 'status
 type Target = Pick<Deployment, 'status' | 'desired_state' | 'failure_reason'>
 type InstanceState = Pick<Instance, 'status' | 'waiting_for' | 'status_message' | 'progress'>
 
-/**
- * What a deployment shows for its live instances, oldest first: what the oldest running one waits for, if
- * there is one.
- */
+/** What a deployment shows: the state of its oldest running instance, or else of its oldest live one. */
 export function deriveStatus(deployment: Target, instances: readonly InstanceState[]): DerivedColumns {
   const shown = instances.find(({ status }) => status === 'running') ?? instances[0]
   return {

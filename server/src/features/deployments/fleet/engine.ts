@@ -15,10 +15,7 @@ import { measureStart } from './measure-transition.ts'
 import { changeInstance, moveInstance, pollDelay, toContext, toMetered } from './step.ts'
 import type { StepContext, StepResult } from './step.ts'
 
-/**
- * How long an instance may wait for an unreachable runtime before its first start; a running one waits
- * indefinitely.
- */
+/** An instance waits so long for an unreachable runtime before its first start; a running one, forever. */
 const unreachableTimeout = 10 * 60_000
 
 /** The step for `deploying`: starts the engine and waits until it is ready. */
@@ -130,10 +127,7 @@ async function handleStart(
     : waitForStart(next, 'engine_startup', waiting)
 }
 
-/**
- * The engine of a running instance may restart by itself. Clearing `engine_url` makes the gateway answer 503
- * meanwhile.
- */
+/** A running instance's engine may restart by itself. The gateway answers 503 without an `engine_url`. */
 async function waitForStart(
   context: StepContext,
   stage: FailureStage,
@@ -157,10 +151,7 @@ function getProgress({
   return progress === undefined ? null : Math.min(Math.max(progress, 0), 1)
 }
 
-/**
- * An unreachable engine may still be serving requests, so a running instance stays `running` and only reports
- * the problem. One that has never run fails after the timeout.
- */
+/** A running instance stays `running`, because its engine may still serve; others fail after the timeout. */
 async function waitForRuntime(context: StepContext, message: string): Promise<StepResult> {
   const now = context.deps.clock()
   const { status, unreachable_since: since } = context.instance
@@ -189,9 +180,8 @@ function getStartDelay({ instance, deps }: StepContext): number {
 }
 
 /**
- * Restarts a lost engine, or fails the deployment if `planRestart` does. The restart is counted even if the
- * old engine hasn't stopped yet, because the next pass continues with `ensureEngine`, which may no longer
- * report the failure.
+ * Restarts a lost engine, or fails the deployment if `planRestart` does. Counts the restart even if the old
+ * engine hasn't stopped yet, because the next pass may no longer report the failure.
  */
 async function restartEngine(context: StepContext, failure: InstanceFailure): Promise<StepResult> {
   const { instance, deps, pass } = context

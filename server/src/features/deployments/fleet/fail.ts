@@ -23,9 +23,9 @@ const refusalCodes: ReadonlySet<FailureCode> = new Set([
 ])
 
 /**
- * Fails the deployment because this instance can't serve, with an alert and `alsoAlert`. If it was woken and
- * gets no hardware, it returns to sleep. If it has other instances, it goes on with these, and the autoscaler
- * asks again later. The following steps release the instance.
+ * Fails the deployment because this instance can't serve, with an alert and `alsoAlert`. A woken one without
+ * hardware returns to sleep. One with other instances goes on, and the autoscaler asks again later. The
+ * following steps release the instance.
  */
 export async function failInstance(
   context: StepContext,

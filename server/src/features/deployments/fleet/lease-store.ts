@@ -71,10 +71,7 @@ function takeLeases(
     .execute()
 }
 
-/**
- * Revokes the leases of all workers whose name starts with `workerPrefix`, so that their deployments are
- * picked up without delay.
- */
+/** Revokes the leases of workers with this name prefix, so that others take their deployments at once. */
 export async function revokeLeases(db: Database, workerPrefix: string): Promise<void> {
   // The database may still run a change of a worker that was killed.
   const held = lockInOrder(db).where(sql<boolean>`starts_with(leased_by, ${workerPrefix})`)
@@ -85,10 +82,7 @@ export async function revokeLeases(db: Database, workerPrefix: string): Promise<
     .execute()
 }
 
-/**
- * Extends the worker's leases on `ids` by `leaseSeconds`. Leases that another worker has taken over stay
- * lost.
- */
+/** Extends the worker's leases on `ids`. Leases that another worker has taken over stay lost. */
 export async function renewLeases(
   db: Database,
   worker: string,
@@ -125,9 +119,8 @@ export interface LeaseRelease {
 }
 
 /**
- * Releases leases and schedules the next pass of each deployment for the first of its next steps. If its
- * status or `reconcile_at` is not as expected anymore, its existing schedule stays. Returns for each whether
- * it is due again already, for example because a person changed it meanwhile.
+ * Releases leases and schedules each deployment's next pass for the first of its next steps. A changed status
+ * or `reconcile_at` keeps its schedule. Returns for each whether it is due again already.
  */
 export async function releaseLeases(db: Database, releases: readonly LeaseRelease[]): Promise<boolean[]> {
   const rows = releases.map(({ lease, expected, steps }) => ({

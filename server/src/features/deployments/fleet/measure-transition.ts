@@ -3,10 +3,7 @@ import type { DeploymentEvent } from '../state/store.ts'
 
 type StartEvent = Pick<DeploymentEvent, 'at' | 'status' | 'stage' | 'transition'>
 
-/**
- * Says how a deployment became ready, and how long each phase took. `events` are those since it last ran or
- * slept, with that one, oldest first. `ranBefore` tells whether it ever served.
- */
+/** Measures a start and its phases. `events`: since the last run or sleep; `ranBefore`: it ever served. */
 export function measureStart(
   events: readonly StartEvent[],
   readyAt: Date,
@@ -50,10 +47,7 @@ function findPhase({ status, stage }: StartEvent): TransitionPhase | null {
   return stage === 'model_download' ? 'download' : 'start'
 }
 
-/**
- * Says how long a deployment took to fall asleep, which `begun` and `begunAt` tell of; its last instance is
- * released since `releasingAt`.
- */
+/** Measures a sleep that `begun` started at `begunAt`; its last instance is released since `releasingAt`. */
 export function measureSleep(
   begun: EventTransition,
   begunAt: Date,

@@ -10,7 +10,7 @@ export interface InstancePlan {
   keep: readonly string[]
   /** Those that get no new requests */
   drain: readonly string[]
-  /** Those that serve nobody */
+  /** Those without requests */
   release: readonly string[]
 }
 
@@ -26,9 +26,9 @@ type Target = Pick<
 type Member = Pick<Instance, 'id' | 'status' | 'context_tokens' | 'parallel_sequences' | 'adapters'>
 
 /**
- * Plans the instances of a deployment that should have `desiredInstances` while it is awake. Those with less
- * than the owner asks for leave first, then the newest. One at a time is replaced before it leaves, unless
- * the hardware was refused. `instances` has the oldest first.
+ * Plans the instances of an awake deployment. Those with less than the owner asks for leave first, then the
+ * newest. One at a time is replaced before it leaves, unless the hardware was refused. `instances` has the
+ * oldest first.
  */
 export function planInstances(
   deployment: Target,

@@ -67,10 +67,7 @@ function toColumns(deployment: Deployment, selection: Selection): Selected {
   }
 }
 
-/**
- * The step for `provisioning`: allocates the instance, or switches to the next type that fits if it is
- * refused.
- */
+/** The step for `provisioning`: allocates the instance, or switches types if the hardware is refused. */
 export async function provisionInstance(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
   if (needsOtherEngine(deployment, instance)) return resizeEngine(context)
@@ -142,8 +139,7 @@ async function waitForInstance(context: StepContext, message: string): Promise<S
 }
 
 /**
- * Switches to the next instance type that fits if the first one lacked capacity. Otherwise fails the
- * deployment.
+ * Switches to the next fitting instance type if the first lacked capacity. Otherwise fails the deployment.
  */
 async function tryNextOffer(
   context: StepContext,
@@ -205,10 +201,7 @@ async function alertRefusal(
   await queueAlert(deps, transaction, deployment.organization_id, { type: 'capacity.refused', data })
 }
 
-/**
- * Releases the hardware of an instance whose owner asks for something else than it can serve, and chooses
- * other hardware. The instance must not be serving.
- */
+/** Releases hardware that can't serve the owner's request, and chooses other. It must not be serving. */
 export async function resizeEngine(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
   const { status } = instance

@@ -23,10 +23,9 @@ const provisioningTimeout = 10 * minute
 
 /**
  * Moves a deployment toward its target state until it has to wait, then releases the lease: starts and
- * releases instances until there are as many as it should have, and moves each that is due, step by step. A
- * step reads the rows and asks the runtime instead of trusting a message about what changed. `checkInterval`
- * is the number of milliseconds between two checks of a running instance. Returns true if the deployment is
- * due again already.
+ * releases instances, and moves each that is due, step by step. A step reads the rows and asks the runtime
+ * instead of trusting a message. `checkInterval`: milliseconds between two checks of a running instance. True
+ * if the deployment is due again already.
  */
 export async function reconcileDeployment(
   deps: Deps,
@@ -80,10 +79,7 @@ function toNextSteps({ instances }: Pass, waits: ReadonlyMap<string, number | nu
   return instances.map(({ id }) => ({ instanceId: id, waitMilliseconds: waits.get(id) ?? null }))
 }
 
-/**
- * Starts and releases instances as planned, and ends a deployment that has none left. Returns the ids of the
- * changed ones.
- */
+/** Starts and releases instances as planned; ends a deployment without any. Returns the changed ids. */
 async function applyPlan(pass: Pass): Promise<string[]> {
   const plan = planInstances(pass.deployment, pass.deployment.desired_instances, pass.instances)
   const contextOf = (id: string) =>
@@ -145,8 +141,8 @@ const steps: Record<InstanceStatus, Step> = {
 }
 
 /**
- * Reports a transient error once and retries with a growing delay. Its text may reveal internals, so it goes
- * to the log only. Only `provisioning` ever gives up; every other status retries until it succeeds.
+ * Reports a transient error once and retries with a growing delay. Its text may reveal internals, so only the
+ * log has it. Only `provisioning` ever gives up.
  */
 async function retryLater(context: StepContext): Promise<StepResult> {
   const { instance, deps, deployment } = context

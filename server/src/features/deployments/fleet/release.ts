@@ -7,10 +7,7 @@ import { allReleased, moveInstance, pollDelay, timeInStatus, toMetered } from '.
 import type { InstanceChange, StepContext, StepResult } from './step.ts'
 import { holdsHardware } from '../state/instance-store.ts'
 
-/**
- * The step for `releasing`: saves the engine's log and releases all resources. The last instance of a
- * terminated deployment ends it once the runtime confirms.
- */
+/** Saves the engine's log and releases all. A terminated deployment ends with its last confirmed release. */
 export async function releaseInstance(context: StepContext): Promise<StepResult> {
   const { instance, deps } = context
   // The hardware of an instance may be lost, but its pod's log may still be readable.

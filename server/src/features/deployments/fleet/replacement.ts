@@ -62,10 +62,7 @@ function isRelaunched(
   )
 }
 
-/**
- * Stops the billing of hardware that was lost at `lostAt`, unless its loss is already recorded, and ends an
- * outage of the runtime. Returns undefined if another writer changed the deployment first.
- */
+/** Stops billing hardware lost at `lostAt`; ends an outage of the runtime. Undefined after another write. */
 export async function recordLoss(context: StepContext, lostAt: LossTime): Promise<Instance | undefined> {
   const { deps, instance } = context
   const { started_at: startedAt, unreachable_since: outage } = instance

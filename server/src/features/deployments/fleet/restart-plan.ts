@@ -16,16 +16,11 @@ const retryableCodes: ReadonlySet<FailureCode> = new Set([
 export interface RestartPlan {
   /** The columns that count this restart; empty if an earlier pass counted it */
   counts: Partial<Pick<Instance, 'engine_restarts' | 'engine_restarted_at'>>
-  /**
-   * True if the history doesn't tell the reason yet: the engine of a running instance was starting already.
-   */
+  /** True if the history lacks the reason: a running instance's engine was starting already */
   isNews: boolean
 }
 
-/**
- * Plans to restart an engine, at most three times until ten minutes pass without a restart. Returns null if
- * it must fail instead.
- */
+/** Plans a restart, of at most three until ten minutes pass without one; null if the engine must fail. */
 export function planRestart(
   instance: Pick<
     Instance,

@@ -13,10 +13,7 @@ const leaseSeconds = 6
 const renewMilliseconds = 2_000
 const pollMilliseconds = 500
 const maxConcurrent = 128
-/**
- * Minimum batch of a busy worker: a query for each single deployment would cost as much as the passes
- * themselves.
- */
+/** Minimum batch of a busy worker: a query per deployment would cost as much as the passes. */
 const minBatch = 8
 
 const countMilliseconds = 10_000
@@ -24,14 +21,10 @@ const countMilliseconds = 10_000
 const checksPerSecond = 200
 const checkIntervalRange = { min: 5_000, max: 60_000 }
 
-/**
- * Reconciles due deployments until stopped. Notifications wake it; a timer covers lost notifications. `stop`
- * waits for the passes in progress.
- */
+/** Reconciles due deployments on notifications, or by a timer if one is lost. `stop` waits for passes. */
 export async function runReconciler(deps: Deps): Promise<{ stop(): Promise<void> }> {
   const { config, db, log, notifications } = deps
-  // One worker at a time uses a DATA_DIR, so existing leases with this prefix belong to a worker that was
-  // killed.
+  // One worker at a time uses a DATA_DIR, so leases with this prefix belong to a worker that was killed.
   const workerPrefix = `${hostname()}:${config.dataDirectory}:`
   await revokeLeases(db, workerPrefix)
   const worker = `${workerPrefix}${randomUUID()}`

@@ -5,7 +5,7 @@ import { readEngineSpec } from '../serving/engine-spec.ts'
 import type { ServingEngine } from '../state/tables.ts'
 import type { StepContext } from './step.ts'
 
-/** Starts the engine if there is none, and returns its state. */
+/** Starts the engine if it is missing, and returns its state. */
 export async function startEngine({ deployment, instance, deps }: StepContext): Promise<EngineObservation> {
   return deps.runtime.ensureEngine(await readEngineSpec(deps, deployment, instance))
 }

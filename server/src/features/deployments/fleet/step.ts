@@ -18,10 +18,7 @@ export type Deps = Pick<
 /** Milliseconds between two polls of the runtime, by what the instance waits for. */
 export const pollDelay = { starting: 500, stopping: 250, running: 5_000 }
 
-/**
- * One pass of the reconciler over a leased deployment. Its writes keep `deployment` and `instances` up to
- * date.
- */
+/** A reconciler's pass over a leased deployment. Writes keep `deployment` and `instances` up to date. */
 export interface Pass {
   readonly deps: Deps
   readonly batches: PassBatches
@@ -33,12 +30,9 @@ export interface Pass {
   deployment: Deployment
   /** Those that are not released, oldest first */
   instances: readonly Instance[]
-  /** True if another writer changed the deployment first: what the pass has read is outdated. */
+  /** True if another writer changed the deployment first, so that the pass has outdated rows. */
   isOutdated: boolean
-  /**
-   * The last write. Each write derives the deployment's status from all instances, so their writes follow one
-   * another.
-   */
+  /** The last write. Writes follow each other, because each derives the status from all instances. */
   writing: Promise<unknown>
 }
 
@@ -55,8 +49,8 @@ export function toContext(pass: Pass, instance: Instance): StepContext {
 }
 
 /**
- * Either the delay until the next step (null for none), or the updated instance, whose next step runs
- * immediately. `next: undefined` means that another writer changed the deployment first.
+ * The delay until the next step (null for none), or the updated instance, whose next step runs immediately;
+ * `next` is undefined if another writer changed the deployment first.
  */
 export type StepResult = { waitMilliseconds: number | null } | { next: Instance | undefined }
 export type Step = (context: StepContext) => Promise<StepResult>
@@ -100,10 +94,7 @@ export interface InstanceChange {
   hook?: TransactionHook | undefined
 }
 
-/**
- * Moves an instance to another status, where it waits for nothing yet. Returns undefined if another writer
- * changed the deployment first.
- */
+/** Moves an instance, which then waits for nothing. Undefined if another writer was first. */
 export function moveInstance<From extends InstanceStatus>(
   context: StepContext,
   { from, to }: { from: From; to: NextInstanceStatus<From> },
@@ -112,9 +103,7 @@ export function moveInstance<From extends InstanceStatus>(
   return write(context, from, to, { waiting: null, ...change })
 }
 
-/**
- * Changes an instance without moving it. Returns undefined if another writer changed the deployment first.
- */
+/** Changes an instance without moving it. Undefined if another writer changed the deployment first. */
 export function changeInstance(context: StepContext, change: InstanceChange): Promise<Instance | undefined> {
   return write(context, context.instance.status, context.instance.status, change)
 }
@@ -168,10 +157,7 @@ interface PassChange extends Pick<InstanceChange, 'deployment' | 'spans' | 'hook
   at: Date
 }
 
-/**
- * Writes a change that leaves the deployment with these instances. Returns false if another writer changed
- * the deployment first.
- */
+/** Writes a change that leaves the deployment with these instances. False if another writer was first. */
 async function writePass(
   pass: Pass,
   instances: readonly Instance[],

@@ -1,10 +1,7 @@
 import type { Services } from '../../../services.ts'
 import { findLiveInstances } from '../state/store.ts'
 
-/**
- * Ids of engines with resources on the runtime that should have none: unknown ids, and instances that are
- * released.
- */
+/** Ids of engines on the runtime without a reason: unknown ids, and released instances. */
 export async function listOrphans({ db, runtime }: Pick<Services, 'db' | 'runtime'>): Promise<string[]> {
   const ids = await runtime.listEngineIds()
   const live = await findLiveInstances(db, ids)

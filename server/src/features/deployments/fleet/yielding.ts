@@ -21,10 +21,7 @@ interface YieldingDeployment {
   mayYield: boolean
 }
 
-/**
- * Finds hardware of this type that another deployment may give up. Puts the one to sleep that has been idle
- * longest, unless one falls asleep already. Returns false if there is none: waiting is useless.
- */
+/** Puts the longest idle deployment on this type to sleep, unless one falls asleep. False: none may yield. */
 export async function askForHardware(
   deps: Pick<Services, 'db' | 'clock'>,
   deploymentId: string,

@@ -58,9 +58,8 @@ const firstRetryMilliseconds = 10_000
 const lastRetryMilliseconds = 300_000
 
 /**
- * Decides how many instances a deployment should have. It grows at once. It shrinks one instance at a time,
- * the next when the last one is released, and only if every mean of the load in the last
- * `scaleDownMilliseconds` asked for fewer.
+ * Decides a deployment's desired instances. It grows at once. It shrinks one by one, when the last one is
+ * released, and only if every mean of the load in the last `scaleDownMilliseconds` asked for fewer.
  */
 export function decideInstances(
   policy: ScalingPolicy,

@@ -1,17 +1,11 @@
-/**
- * The requests of a deployment at one moment, summed over all server processes. Times are milliseconds since
- * 1970.
- */
+/** A deployment's requests at one moment, over all server processes. Times are milliseconds since 1970. */
 export interface LoadSample {
   at: number
   /** At engines, in queues, and held until the deployment is awake */
   requests: number
 }
 
-/**
- * What a mean of the load asks for. A burst is judged by its last seconds, because the longer mean would see
- * it too late.
- */
+/** The instances that a mean of the load needs. A burst has a short mean: the longer one is too late. */
 export interface LoadDemand {
   instances: number
   isBurst: boolean
@@ -24,9 +18,8 @@ const burstMilliseconds = 6_000
 const burstFactor = 2
 
 /**
- * Says how many instances the load asks for at each sample after `since`, oldest first. Samples come oldest
- * first, at regular intervals. Null if some of the time is unknown, because its first sample is later or two
- * samples are too far apart.
+ * The demand at each sample after `since`, oldest first, of regular samples in that order. Null if some of
+ * the time is unknown: its first sample is later, or two samples are too far apart.
  */
 export function listDemands(
   samples: readonly LoadSample[],
@@ -48,9 +41,7 @@ export function listDemands(
   return demands
 }
 
-/**
- * Says how many instances the load asks for now. Null before enough is known: one sample may be an accident.
- */
+/** The instances that the load asks for now. Null at first: one sample may be an accident. */
 export function findDemand(samples: readonly LoadSample[], now: number, target: number): LoadDemand | null {
   const recent = samples.filter(({ at }) => at > now - meanMilliseconds - burstMilliseconds && at <= now)
   if (recent.length === 0 || recent[0]!.at > now - burstMilliseconds) return null

@@ -25,9 +25,8 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices'>
 type Windows = Map<string, LoadSample[]>
 
 /**
- * Decides regularly how many instances deployments should have, until stopped. Every worker does so,
- * with samples that it has taken itself; the first one that reaches a decision writes it, and the reconciler
- * follows.
+ * Decides regularly how many instances deployments should have. Every worker does so with its samples; the
+ * first to reach a decision writes it, and the reconciler follows.
  */
 export function runScaler(deps: Deps): { stop(): Promise<void> } {
   const windows: Windows = new Map()

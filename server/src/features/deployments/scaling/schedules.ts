@@ -1,9 +1,6 @@
 import { Cron } from 'croner'
 
-/**
- * From each time that `cron` names until the next time of any schedule, `minInstances` takes the place of the
- * policy's.
- */
+/** Replaces the policy's `minInstances` from each time that `cron` names until any schedule's next time. */
 export interface ScalingSchedule {
   /** Five fields: minute, hour, day of the month, month, day of the week */
   cron: string
@@ -39,9 +36,7 @@ export function findScheduleError({
   }
 }
 
-/**
- * Finds the schedule that began last. Of two that begin at the same time, the later one in the list counts.
- */
+/** Finds the schedule that started last; of two at the same time, the later one in the list. */
 export function findScheduledMinimum(schedules: readonly ScalingSchedule[], now: number): ScheduledMinimum {
   const result: ScheduledMinimum = { minInstances: null, until: Infinity }
   let begun = -Infinity

@@ -14,8 +14,7 @@ export function deriveEngineKey(secretKey: string, deploymentId: string): string
 }
 
 /**
- * Separates an organization's cached prompts from those of others. Nobody outside can guess it, so timing
- * tells nothing about them.
+ * Separates organizations' cached prompts. Outsiders can't guess it, so timing reveals nothing about them.
  */
 export function deriveCacheSalt(secretKey: string, organizationId: number): string {
   return deriveKey(secretKey, 'cache-salt', organizationId).toString('base64url')

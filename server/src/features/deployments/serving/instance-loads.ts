@@ -16,7 +16,7 @@ export interface HeldLoad {
 /** What all server processes have in flight at an instance. */
 export interface InstanceLoad {
   inFlight: number
-  /** Since the last request; null if there was none */
+  /** Since the last request; null without one */
   idleSeconds: number | null
 }
 
@@ -24,8 +24,8 @@ export interface InstanceLoad {
 const reportSeconds = 15
 
 /**
- * Records the load of a process at these instances, which it has used since its last report. Requests that
- * wait for a deployment are load of its oldest instance, which starts.
+ * Records a process's load at the instances it used since its last report. Requests that wait for a
+ * deployment are load of its oldest instance, which starts.
  */
 export async function reportLoads(
   db: Database,

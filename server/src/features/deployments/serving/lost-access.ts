@@ -21,10 +21,7 @@ export interface LostAccess<Each> {
   error: ApplicationError
 }
 
-/**
- * Finds the requests whose session has ended, and those whose caller may not call some of their deployments
- * anymore.
- */
+/** Finds requests whose session has ended or whose caller may not call some of their deployments anymore. */
 export async function findLostAccess<Each extends Access>(
   db: Database,
   accesses: readonly Each[],

@@ -3,10 +3,9 @@ import { notify } from '../../../database/notifications.ts'
 import type { Database } from '../../../database/tables.ts'
 
 /**
- * Makes an instance due immediately because its engine did not answer, or because the runtime reports that it
- * has started or is lost. A report also counts while a pass is in progress, which may have asked the runtime
- * before. Of many unanswered requests one causes a check: if the deployment is due within a second of now,
- * its schedule stays.
+ * Makes an instance due immediately, because its engine did not answer or the runtime reports a start or a
+ * loss. Also counts during a pass, which may have asked the runtime before. Of many unanswered requests one
+ * causes a check: a deployment due within a second keeps its schedule.
  */
 export async function reportEngine(
   db: Database,

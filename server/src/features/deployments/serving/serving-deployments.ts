@@ -34,10 +34,7 @@ export interface ServingDeployment extends DeploymentOwnership {
   /** Whether a request wakes it, or waits until it is awake */
   isWaking: boolean
   createdAt: Date
-  /**
-   * The longest request that its oldest instance takes, or took before it slept, in tokens; null before one
-   * is chosen
-   */
+  /** Tokens of the longest request of its oldest instance, also while asleep; null before one is chosen */
   contextTokens: number | null
   /** Those whose engine is ready and has the LoRA, oldest first */
   instances: readonly ServingInstance[]
@@ -60,10 +57,10 @@ export interface ServingInstance {
 
 /**
  * Resolves the `model` of a request among the viewer's deployments that aren't terminating, then among those
- * that others share with the viewer's current organization: the one with this id or `inference_model_uid`,
- * otherwise all with this alias, otherwise all with this model name or a LoRA of this name, newest first,
- * otherwise for `base:adapter` those that `base` names and that have the LoRA. A name that none has may be
- * another spelling of one in the catalog, or the catalog's id.
+ * shared with the viewer's current organization: the one with this id or `inference_model_uid`, otherwise all
+ * with this alias, otherwise all with this model name or a LoRA of this name, newest first, otherwise for
+ * `base:adapter` those that `base` names and that have the LoRA. An unknown name may be another spelling of
+ * one in the catalog, or the catalog's id.
  */
 export async function resolveDeployments(
   { db }: Pick<Services, 'db'>,
@@ -140,8 +137,8 @@ function lazily<Value>(read: () => Promise<Value>): () => Promise<Value> {
 }
 
 /**
- * Returns the deployments that a person may call now. Throws if there is none: the refusal of the first one,
- * or what `toUnknown` returns if the person must not learn that it exists.
+ * Returns the deployments that a person may call now. Throws without any: the refusal of the first one, or
+ * what `toUnknown` returns if the person must not learn that it exists.
  */
 export function requireCallable<Each extends DeploymentOwnership>(
   person: Person,
@@ -157,8 +154,8 @@ export function requireCallable<Each extends DeploymentOwnership>(
 }
 
 /**
- * The running and sleeping deployments that the viewer may call now, newest first: their own, and those that
- * others share. A deployment is followed by the same one with each of its LoRAs.
+ * The running and sleeping deployments, own and shared, that the viewer may call now, newest first. The same
+ * deployment follows with each of its LoRAs.
  */
 export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,

@@ -16,10 +16,7 @@ import type { Deployment } from '../state/store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
-/**
- * Wakes a deployment for a person. Does nothing if it is awake. Throws `deployment_ended`, `budget_exhausted`
- * and billing errors.
- */
+/** Wakes a deployment for a person. Throws `deployment_ended`, `budget_exhausted` and billing errors. */
 export async function wakeForPerson(deps: Deps, viewer: Viewer, id: string): Promise<Deployment> {
   for (;;) {
     const deployment = await accessDeployment(deps, viewer, 'change', id)
@@ -39,8 +36,8 @@ export async function wakeForPerson(deps: Deps, viewer: Viewer, id: string): Pro
 }
 
 /**
- * Wakes a deployment because a request needs it. Of any number of requests, in any process, one wakes it.
- * `route` is the path of the request. Throws `budget_exhausted` and billing errors.
+ * Wakes a deployment for a request to `route`, once for any number of requests in any process. Throws
+ * `budget_exhausted` and billing errors.
  */
 export async function wakeForRequest(deps: Deps, id: string, route: string): Promise<void> {
   const deployment = await findDeployment(deps.db, id)

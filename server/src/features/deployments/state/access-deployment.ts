@@ -10,9 +10,8 @@ import { findDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
 /**
- * The deployment with this id, if the viewer may do this with it now. Throws `NotFoundError` if the id is
- * malformed or unknown, or the deployment is none of the viewer's business, and the refusal of its
- * organization otherwise. Records a refused change.
+ * The deployment with this id, if the viewer may do this with it now. Throws `NotFoundError` for a malformed,
+ * unknown or hidden id, otherwise its organization's refusal. Records a refused change.
  */
 export async function accessDeployment(
   { db }: Pick<Services, 'db'>,

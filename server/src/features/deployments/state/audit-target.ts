@@ -4,10 +4,7 @@ import type { RecordedAction } from '../../audit/record-action.ts'
 import { findOwners } from './store.ts'
 import type { Deployment } from './store.ts'
 
-/**
- * What the audit log names for an act: the deployment, or its owner if somebody else acts, so that the
- * owner's admins find it.
- */
+/** An act's audit target: one's deployment, or the owner of another's, so that the owner's admins find it. */
 export async function describeTarget(
   db: Database,
   actor: Actor,

@@ -38,8 +38,7 @@ export interface EventContent {
 export type TransactionHook = (transaction: DatabaseTransaction, changed: Deployment) => Promise<void>
 
 /**
- * The right to reconcile one deployment and to change its instances. `number` is a fencing token: writes with
- * an outdated number change nothing.
+ * The right to reconcile a deployment and its instances. `number` is a fencing token: old ones can't write.
  */
 export interface Lease {
   deploymentId: string
@@ -59,10 +58,7 @@ export interface DeploymentChange {
   lease: Lease | null
   changes: DeploymentChanges
   instance?: InstanceWrite | undefined
-  /**
-   * `now`: the deployment is due immediately if its worker stops after this change. `never`: nothing is left
-   * to do.
-   */
+  /** `now`: due immediately if its worker stops after this change. `never`: nothing is left to do. */
   due: 'now' | 'never' | 'unchanged'
   event: EventContent | null
   at: Date
@@ -71,8 +67,8 @@ export interface DeploymentChange {
 }
 
 /**
- * Changes deployments, each together with one of its instances, and records events, in one transaction. A
- * result is undefined if the deployment has left `status` or the lease is outdated.
+ * Changes deployments, each with one instance, and records events, in one transaction. A result is undefined
+ * if the deployment has left `status` or the lease is outdated.
  */
 export async function changeDeployments(
   db: Database,
@@ -95,10 +91,7 @@ export async function changeDeployments(
   })
 }
 
-/**
- * Updates a deployment for a person and notifies the workers. Returns undefined if it is not as `current`
- * says.
- */
+/** Updates a deployment for a person and notifies the workers. Undefined if it is not as in `current`. */
 export async function updateOwnDeployment(
   db: Database,
   current: Pick<DeploymentChange, 'id' | 'status' | 'desired_instances' | 'desired_state'>,
@@ -126,8 +119,7 @@ async function writeChanges(
   const instanceColumns = listColumns(
     changes.map(({ instance }) => (instance?.kind === 'change' ? instance.columns : {})),
   )
-  // All who change several deployments lock them in the order of their ids, so no two of them wait for each
-  // other.
+  // All writers of several deployments lock them in the order of ids, so no two wait for each other.
   const { rows } = await sql<
     Deployment & { position: number; event_notified: unknown; due_notified: unknown }
   >`

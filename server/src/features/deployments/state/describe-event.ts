@@ -3,7 +3,7 @@ import type { EventTransition, PhaseDuration, TransitionPhase } from './event-tr
 interface DescribedEvent {
   message: string
   transition: EventTransition | null
-  /** The name of the person who woke the deployment or put it to sleep; null if the account is gone */
+  /** The name of the person behind the wake or sleep; null for a deleted account */
   by: string | null
 }
 

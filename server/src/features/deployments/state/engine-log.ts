@@ -22,10 +22,7 @@ type Deps = Pick<Services, 'db' | 'log' | 'runtime'>
 /** A line of the log of one of a deployment's instances. */
 export type InstanceLogLine = LogLine & { instanceId: string }
 
-/**
- * The instances whose logs callers see: that with the id `only`, or the live ones, or the last one. Throws
- * `NotFoundError` if the deployment has no such instance.
- */
+/** The instance `only`, or the live ones, or the last one, for their logs. Throws `NotFoundError`. */
 export async function findLoggedInstances(
   db: Database,
   { id }: Deployment,
@@ -54,8 +51,8 @@ export async function requireReadableLog(
 }
 
 /**
- * The last lines of the engines' logs, oldest first: the saved lines of one that has ended, otherwise the
- * runtime's. Throws `runtime_unavailable`.
+ * The last lines, oldest first: saved ones of an ended engine, or the runtime's. Throws
+ * `runtime_unavailable`.
  */
 export async function readEngineLogs(
   deps: Deps,
@@ -126,10 +123,7 @@ async function readSavedLog({ db }: Deps, { id, status }: Instance, tail: number
   return lines.map(({ at, line }) => ({ at: new Date(at), line }))
 }
 
-/**
- * Saves the last log lines of an engine before its instance is released. Does nothing if they are already
- * saved.
- */
+/** Saves an engine's last log lines before its instance is released, unless they are saved already. */
 export async function saveEngineLog({ db, log, runtime }: Deps, instanceId: string): Promise<void> {
   if (await findSavedLog(db, instanceId)) return
   const lines = await runtime.logs.read(instanceId, maxLogLines).catch((error: unknown) => {
@@ -148,10 +142,7 @@ function findSavedLog(db: Database, id: string) {
   return db.selectFrom('failure_logs').select('lines').where('instance_id', '=', id).executeTakeFirst()
 }
 
-/**
- * Deletes the saved logs of deployments that were terminated over 30 days ago, and of instances that others
- * have followed since then.
- */
+/** Deletes saved logs 30 days after the deployment's termination or the instance's replacement. */
 export async function deleteOldEngineLogs({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<void> {
   const before = new Date(clock().getTime() - retentionDays * 86_400_000)
   await sql`

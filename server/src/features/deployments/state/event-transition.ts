@@ -22,10 +22,7 @@ export interface PhaseDuration {
   seconds: number
 }
 
-/**
- * What an event says about the start, a wake or a sleep that begins or ends with it. It is stored as the API
- * has it, but for the person.
- */
+/** What an event says about a start, wake or sleep; stored as in the API, except for the person. */
 export interface EventTransition {
   type: (typeof transitionTypes)[number]
   /** Null for a start and a restart */
@@ -47,10 +44,7 @@ export type TransitionOrigin = { cause: TransitionCause } & Partial<
   Pick<EventTransition, 'route' | 'user_id' | 'idle_minutes'>
 >
 
-/**
- * A wake or a sleep that begins now. `since` is when the deployment fell asleep or woke; null if it did
- * neither completely.
- */
+/** A wake or sleep that starts now. `since`: end of the last sleep or wake; null if that was incomplete. */
 export function beginTransition(
   type: 'wake' | 'sleep',
   origin: TransitionOrigin,

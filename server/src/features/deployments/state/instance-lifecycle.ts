@@ -1,8 +1,7 @@
 /**
- * The legal status transitions of an instance: one engine on one piece of hardware. A `running` instance has
- * served; its engine may be restarting. It returns to `provisioning` when it moves to larger hardware. A
- * `draining` one gets no new requests, and finishes those that it has. `released` is the end: the runtime
- * holds nothing for it.
+ * The legal transitions of an instance: one engine on one piece of hardware. A `running` instance has served;
+ * its engine may be restarting. It returns to `provisioning` to move to larger hardware. A `draining` one
+ * only finishes its requests. At the end, `released`, the runtime holds nothing for it.
  */
 export const instanceTransitions = {
   requested: ['provisioning', 'releasing'],

@@ -8,10 +8,7 @@ export type Instance = Selectable<InstancesTable>
 /** An instance that a pass has read, with the seconds until its next step is due; not positive if it is. */
 export type ScheduledInstance = Instance & { dueInSeconds: number }
 
-/**
- * A new instance of a deployment. Its engine calls the model as most callers do, so that few answers need
- * another name.
- */
+/** A new instance. Its engine names the model as most callers do, so few responses need another name. */
 export function makeInstance(
   { id, alias, model_name: modelName }: Pick<Selectable<DeploymentsTable>, 'id' | 'alias' | 'model_name'>,
   at: Date,
@@ -79,9 +76,7 @@ export async function listLiveInstances(
   return Map.groupBy(rows, ({ deployment_id: id }) => id)
 }
 
-/**
- * Finds the live instances of each deployment, oldest first. A deployment without live ones has its last one.
- */
+/** Finds each deployment's live instances, oldest first, or else its last one. */
 export async function listShownInstances(
   db: Database,
   deploymentIds: readonly string[],
@@ -111,10 +106,7 @@ export async function listShownInstances(
   return Map.groupBy(rows, ({ deployment_id: id }) => id)
 }
 
-/**
- * True if the compute backend has handed hardware over for the instance, and it was neither lost nor
- * released.
- */
+/** True if an instance has its hardware, which was neither lost nor released. */
 export function holdsHardware({
   status,
   started_at: startedAt,

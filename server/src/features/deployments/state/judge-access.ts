@@ -37,16 +37,13 @@ export interface DeploymentOwnership {
   sharedWith: SharedWith | null
 }
 
-/**
- * A person must not learn that the deployment exists, or learns from the standing in its organization what is
- * missing.
- */
+/** `not_found` hides a deployment from a person; otherwise the person's standing says what is missing. */
 export type AccessRefusal = { code: 'not_found' } | { code: StandingRefusal; standing: Standing }
 
 /**
- * Decides whether a person may do something with a deployment now; null if so. The person's standing in the
- * deployment's organization decides, whatever their current organization is; only a colleague's deployment is
- * called from its own organization.
+ * Decides whether a person may act on a deployment now; null if so. The person's standing in the deployment's
+ * organization decides, in any current organization; only calls of a colleague's deployment must come from
+ * there.
  */
 export function judgeAccess({
   act,

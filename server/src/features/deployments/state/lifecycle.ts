@@ -1,6 +1,6 @@
 /**
- * The transitions that `deriveStatus`, a wake and a termination make. A failed deployment releases its
- * instances. A deployment becomes `terminated` only when the runtime has confirmed the release.
+ * The transitions of `deriveStatus`, a wake and a termination. A failed deployment releases its instances.
+ * Only a release that the runtime confirms makes it `terminated`.
  */
 export const deploymentTransitions = {
   requested: ['provisioning', 'failed', 'terminating'],

@@ -6,10 +6,7 @@ import type { DeploymentListScope } from './store.ts'
 
 export const listScopes = ['own', 'organization', 'callable'] as const
 
-/**
- * The deployments that a list shows to the viewer. Throws the refusal of the viewer's current organization
- * for its deployments.
- */
+/** The deployments of a viewer's list. Throws the current organization's refusal for its deployments. */
 export function toListScope(viewer: Viewer, scope: (typeof listScopes)[number]): DeploymentListScope {
   const { organizationId, role, userId } = viewer
   const refusal = judgeStanding(viewer, 'readOwnDeployments', false)

@@ -39,10 +39,7 @@ export function needsResize(
   )
 }
 
-/**
- * True if an engine that starts again must be another one: it has less than the owner asks for, or LoRAs
- * that were removed.
- */
+/** True if a restart needs another engine: it has less than the owner asks for, or removed LoRAs. */
 export function needsOtherEngine(
   deployment: Minimums,
   instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,

@@ -43,10 +43,7 @@ const summaryColumns = [
   'terminated_at',
 ] as const satisfies (keyof Deployment)[]
 
-/**
- * Inserts a deployment and its first instance. It is due immediately by the database's clock, which is the
- * clock of the workers.
- */
+/** Inserts a deployment with an instance. It is due at once by the database's clock, which workers use. */
 export async function insertDeployment(
   db: Database,
   row: Omit<Insertable<DeploymentsTable>, 'reconcile_at'>,
@@ -151,10 +148,7 @@ async function countAll(db: Database, scope: DeploymentListScope): Promise<numbe
   return total
 }
 
-/**
- * The deployments that a person may name in requests: their own, or those that others share with an
- * organization.
- */
+/** The deployments for requests: a person's, or those that others share with an organization. */
 export type ServingScope = { ownerId: number } | { organizationId: number; exceptOwnerId: number }
 
 function selectServing(db: Database, scope: ServingScope) {
@@ -167,8 +161,7 @@ function selectServing(db: Database, scope: ServingScope) {
 }
 
 /**
- * Deployments whose id, engine uid, alias or model name is `name`, or that serve a LoRA of this name,
- * newest first, without those that are terminating.
+ * Deployments with the id, engine uid, alias, model or LoRA `name`, newest first, except terminating ones.
  */
 export function listDeploymentsByName(
   db: Database,

@@ -42,9 +42,7 @@ type WaitingDeployment = Pick<
 >
 type Capacity = Parameters<typeof needsResize>[1]
 
-/**
- * What a deployment waits for, including another instance if one serves with less than the owner asks for.
- */
+/** What a deployment waits for, also for another instance if one serves less than the owner asks for. */
 export function findWaitingFor(deployment: WaitingDeployment, instance: Capacity | null): WaitingFor | null {
   if (deployment.waiting_for !== null) return deployment.waiting_for
   if (deployment.status !== 'running') return null
