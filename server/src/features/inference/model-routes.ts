@@ -63,10 +63,7 @@ export function modelRoutes(app: App, deps: Deps): void {
   )
 }
 
-/**
- * Deployments by the names that a request reaches them with. A name reaches the caller's own deployments
- * first, so a shared one of the same model is listed by its `inference_model_uid`.
- */
+/** Deployments by request name. The caller's own come first: shared ones go by `inference_model_uid`. */
 function groupByRequestName({
   own,
   shared,

@@ -35,10 +35,7 @@ const inferenceErrors = [
 
 type Deps = Omit<CallDeps, 'onFinished' | 'sendAgain' | 'toPublicError'> & Pick<Services, 'config' | 'log'>
 
-/**
- * The routes of the inference protocols. They need a scope of their own, because bodies stay raw and errors
- * have other shapes.
- */
+/** The routes of the inference protocols, in a separate scope: bodies stay raw and errors differ. */
 export function inferenceRoutes(app: App, deps: Deps): void {
   const { bodies } = deps.config.inference
   app.setErrorHandler(sendErrorsAs(openAiErrors))

@@ -7,10 +7,7 @@ import { protocols } from './protocols/protocols.ts'
 /** The path segments below `/v1` of Berth's own API, whose errors are problem details. */
 const ownSegments = new Set(['', 'auth', 'billing', 'invitations', 'organization', 'sso', 'user'])
 
-/**
- * Sends a 404, or a 405 if the URL allows other methods, if the URL belongs to an inference protocol: in that
- * protocol's shape, or in OpenAI's for an unknown one. Returns true if it did.
- */
+/** Sends a 404 or 405 in the shape of the URL's inference protocol, or OpenAI's; true if it did. */
 export function sendUnknownInferenceRoute(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -4,10 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { writeResponseHead } from './caller.ts'
 
-/**
- * Responds to a request with a head of an engine, and returns the request's head as Node keeps it during the
- * response.
- */
+/** Responds with an engine's head. Returns the request's head as Node keeps it during the response. */
 async function respond(streams: boolean) {
   const { promise, resolve } = Promise.withResolvers<ServerResponse>()
   const server = createServer((_request, response) => resolve(response))

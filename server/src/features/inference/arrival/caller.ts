@@ -50,10 +50,7 @@ export interface Arrival {
   readonly receivedAt: number
 }
 
-/**
- * Sets the response head and takes the response from Fastify. The head is sent with the first byte of the
- * body.
- */
+/** Sets the head, which is sent with the body's first byte, and takes the response from Fastify. */
 export function writeResponseHead(
   reply: CallerReply,
   { status, headers }: ResponseHead,
@@ -69,10 +66,7 @@ export function writeResponseHead(
   if (streams) releaseHead(reply.raw.req)
 }
 
-/**
- * Drops the head of a request that nothing reads anymore: a stream may be open for long, and Node keeps its
- * request.
- */
+/** Drops a request's head, which nothing reads anymore: Node keeps the request, and streams last long. */
 function releaseHead(request: IncomingMessage): void {
   request.rawHeaders = []
   request.headers = {}
@@ -81,10 +75,7 @@ function releaseHead(request: IncomingMessage): void {
 /** Upstream headers that are forwarded in addition to the type and length of the body. */
 const forwarded = ['content-encoding', 'retry-after', 'x-request-id', 'openai-processing-ms'] as const
 
-/**
- * Composes the response headers as alternating names and values: the gateway's own, overridden by the
- * forwarded upstream headers. `length` is null for a body of unknown length.
- */
+/** The gateway's and upstream's headers (which win), as names and values. `length`: null if unknown. */
 function toResponseHeaders(
   own: Record<string, number | string | string[] | undefined>,
   upstream: ResponseHeaders,

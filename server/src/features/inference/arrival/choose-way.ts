@@ -12,11 +12,11 @@ export interface EngineBoundRequest {
   readonly answers: AnswerTranslation | null
 }
 
-/** One way to serve the requests of a route: as they are, or by another route of the engine. */
+/** One way to serve a route's requests: unchanged, or by another route of the engine. */
 export interface Way {
   /** The route, with the formats of the engine's answers */
   readonly protocol: Protocol
-  /** Translates a request, or throws the caller's 400. null if requests are forwarded as they are */
+  /** Translates a request, or throws the caller's 400; null without translation */
   readonly translate: ((request: InferenceRequest, facts: DeploymentFacts) => EngineBoundRequest) | null
 }
 
@@ -27,9 +27,7 @@ export interface ServedRoute {
   readonly ways: readonly Way[]
 }
 
-/**
- * Longest body that is translated, in bytes: it becomes objects, which block the process while they are made.
- */
+/** Longest body that is translated, in bytes, because making objects of it blocks the process. */
 const maxTranslatedBytes = 8 * 1024 * 1024
 
 /** Lists the ways to serve a route. Engines may fetch media from the hosts in `mediaDomains`. */
@@ -73,10 +71,7 @@ function parseObject(body: Buffer | string): JsonObject {
   }
 }
 
-/**
- * Chooses how to serve a request at these targets, at least one: by a way that all engines have, or else by
- * one that some have. Throws a 404 if no engine has any.
- */
+/** Chooses a way that all targets (at least one) have, or else some. Throws a 404 if none has any. */
 export function chooseWay(
   { protocol, ways }: Pick<ServedRoute, 'protocol' | 'ways'>,
   { prefersTranslation }: Pick<InferenceRequest, 'prefersTranslation'>,
@@ -103,10 +98,7 @@ function hasRoute({ routes }: EngineTarget, { protocol: { route } }: Way): boole
   return route === null || routes.has(route)
 }
 
-/**
- * Returns the targets that honor all fields of a request. Throws a 400 if there is none, because an engine
- * that ignores such a field answers another question.
- */
+/** Targets that honor all fields. Throws a 400 without any: ignored fields would change the answer. */
 export function findHonoring(
   { meaningfulFields }: Pick<InferenceRequest, 'meaningfulFields'>,
   targets: readonly EngineTarget[],
@@ -123,9 +115,7 @@ export function findHonoring(
   )
 }
 
-/**
- * Throws a 400 if the request has a member that no caller of a shared engine, or of one with LoRAs, may set.
- */
+/** Throws a 400 for a member that callers of a shared engine, or of one with LoRAs, may not set. */
 export function refuseFields(
   { refusedFields: [field] }: Pick<InferenceRequest, 'refusedFields'>,
   targets: readonly EngineTarget[],

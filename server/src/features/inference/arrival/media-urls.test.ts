@@ -5,7 +5,7 @@ import { isAllowedMediaUrl, mayHaveMediaUrls, MediaWalk } from './media-urls.ts'
 
 const domains = new Set(['images.example'])
 
-/** True if a body is accepted, whatever the size of the steps. */
+/** True if a body is accepted, for all sizes of steps. */
 function accepts(text: string, step = Infinity): boolean {
   const body = Buffer.from(text)
   const walk = new MediaWalk(body, domains)
@@ -91,10 +91,7 @@ test('ordinary texts need no walk, even with escapes', () => {
   }
 })
 
-/**
- * What the walk must find, by a full parse: every text below a name that ends in `_url`, by the rules of
- * MediaWalk.
- */
+/** What MediaWalk must find, by a full parse: every text below a name that ends in `_url`. */
 function findBad(value: unknown, inMedia = false): boolean {
   if (Array.isArray(value)) {
     return value.some((item) => (typeof item === 'string' ? inMedia && isBad(item) : findBad(item, inMedia)))

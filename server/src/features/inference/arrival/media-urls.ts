@@ -1,7 +1,4 @@
-/**
- * Engines fetch images, audio and video from the addresses in a request. The gateway allows only those that
- * the operator trusts.
- */
+/** Engines fetch media from the addresses in a request. Only those that the operator trusts are allowed. */
 
 import { ApplicationError } from '../../../base/errors.ts'
 import { openAiMedia } from '../protocols/media-formats.ts'
@@ -24,9 +21,7 @@ const maxNameBytes = 512
 /** Longest address */
 const maxAddressBytes = 8192
 
-/**
- * In each escape of a letter or an underscore, and rare elsewhere: the search skips quickly to its first byte
- */
+/** In each escape of a letter or an underscore, and rare elsewhere: the search skips to its first byte. */
 const zeros = '00'
 /** An escape that stands for an underscore or a letter, which may hide a name */
 const escapedLetter = /^\\u00(?:5f|[67])/i
@@ -37,10 +32,7 @@ const maxCandidates = 500
 /** Bytes that two parts of a body share, so that no name is missed between them: the length of an escape */
 export const mediaOverlap = 6
 
-/**
- * True if a body, or a part of one, may have an address of media. Quick, because most bodies don't. A text
- * has one character per byte and is searched faster.
- */
+/** True if a body or a part may have media addresses. Quick, because most don't; faster for byte texts. */
 export function mayHaveMediaUrls(body: Buffer | string, { marks }: MediaFormat = openAiMedia): boolean {
   return marks.some((mark) => body.includes(mark)) || hasEscapedLetter(body)
 }
@@ -60,8 +52,8 @@ function slice(body: Buffer | string, start: number, end: number): string {
 }
 
 /**
- * True for a `data:` URL and for an http or https URL whose host is one of `domains`, in lowercase. Only
- * plain URLs count: programs read credentials, backslashes and unencoded characters in different ways.
+ * True for a `data:` URL and a plain http or https URL with a host of `domains`, in lowercase. Programs read
+ * credentials, backslashes and unencoded characters in different ways.
  */
 export function isAllowedMediaUrl(url: string, domains: ReadonlySet<string>): boolean {
   if (/^data:/i.test(url)) return true
@@ -70,10 +62,9 @@ export function isAllowedMediaUrl(url: string, domains: ReadonlySet<string>): bo
 }
 
 /**
- * Finds the addresses of media in a body that is valid JSON, and throws the caller's 400 for the first one
- * that isn't allowed. They are the texts of members whose names end in `_url`, in their arrays, and of
- * members `url` inside them, at any depth. It builds no objects, and can stop after any number of bytes and
- * continue later.
+ * Finds the media addresses in a valid JSON body, and throws the caller's 400 for the first forbidden one.
+ * They are texts of members whose names end in `_url`, in their arrays, and of members `url` inside them, at
+ * any depth. It builds no objects, and can pause after any number of bytes.
  */
 export class MediaWalk {
   readonly #body: Buffer
@@ -87,9 +78,7 @@ export class MediaWalk {
   #isEscaped = false
   /** The last string, until it turns out to be a name or a value */
   #text: { start: number; end: number } | null = null
-  /**
-   * The name whose value comes next, '' for one that doesn't matter; null if a name or an element comes next
-   */
+  /** The name of the next value, '' for one that doesn't matter; null before a name or an element */
   #name: string | null = null
   /** Depth of the outermost object or array below a name that ends in `_url` */
   #mediaDepth = Infinity

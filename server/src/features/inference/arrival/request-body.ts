@@ -31,17 +31,11 @@ export interface InferenceRequest {
   messagesAt: number
 }
 
-/**
- * Members that no caller of a shared engine, or of one with LoRAs, may set, because they change the engine
- * for others and the answer
- */
+/** Members that callers of shared engines, or of ones with LoRAs, may not set: they affect others. */
 const refusedFields = ['lora']
 const noFields: readonly string[] = []
 
-/**
- * Members with which a caller would get ahead of others in a shared engine, or learn about their prompts, and
- * what the engine gets instead. They don't change the answer.
- */
+/** Members that put callers ahead or reveal prompts in a shared engine, with values that do no harm. */
 const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = {
   priority: () => '0',
   id_slot: () => '-1',
@@ -57,10 +51,7 @@ type RequestFormat = Pick<
   'members' | 'unparsed' | 'messages' | 'outputLimits' | 'prefersTranslation' | 'media' | 'edit'
 >
 
-/**
- * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it,
- * unless it is a JSON object with a `model`; the engine validates the rest.
- */
+/** Reads a body: at once if it is short, else in slices. A 400 unless it is a JSON object with a `model`. */
 export type RequestReader = (
   bytes: Buffer,
   slices: TimeSlices,
@@ -70,9 +61,7 @@ export type RequestReader = (
 const maxWholeBytes = 512 * 1024
 /** Bytes that are read before the next look at the clock */
 const stepBytes = 64 * 1024
-/**
- * A shorter body is sent as one string together with the head, which costs less than writing several pieces.
- */
+/** A shorter body is sent as one string with the head, which costs less than several pieces. */
 const maxTextBytes = 12 * 1024
 
 /** Returns the reader for a protocol. Engines may fetch media from the hosts in `mediaDomains`. */
@@ -97,10 +86,7 @@ export function createRequestReader(
   }
 }
 
-/**
- * Returns what makes a request for a protocol of an object. The object becomes text only once, and the text
- * is not walked.
- */
+/** Makes requests for a protocol from objects. An object becomes text once, and the text is not walked. */
 export function createRequestWriter(
   format: RequestFormat,
   mediaDomains: ReadonlySet<string> = new Set(),
@@ -144,7 +130,7 @@ function writeObject(
   return { body: Buffer.from(`${pieces.join('')}}`), members }
 }
 
-/** Throws the 400 for addresses of media that are not allowed. Returns the body as it is kept. */
+/** Throws the 400 for forbidden addresses of media. Returns the body for the call. */
 function checkMedia(body: Buffer, { format, mediaDomains }: Omit<Reading, 'names'>): Buffer | string {
   const kept = body.length < maxTextBytes ? body.toString('latin1') : body
   if (mayHaveMediaUrls(kept, format.media)) {

@@ -9,9 +9,7 @@ import { readUsageAt, toTokenUsage } from '../protocols/usage.ts'
 
 /** How long an engine may take to count one request, in milliseconds */
 const countMilliseconds = 5_000
-/**
- * Most questions to an engine that does not know the request yet, and the milliseconds between two of them
- */
+/** Most questions to an engine that doesn't know the request yet, and the milliseconds between them */
 const maxAttempts = 4
 const retryMilliseconds = 200
 /** Requests that engines count at the same time */
@@ -20,14 +18,12 @@ const maxCounting = 8
 const maxWaiting = 1_000
 /** Bytes of the bodies that wait */
 const maxWaitingBytes = 64 * 1024 * 1024
-/**
- * An engine's answer names a few numbers. Longer ones are cut off, because an engine may send without end.
- */
+/** Longer answers are cut off, because an engine may send without end; the numbers need less. */
 const maxAnswerBytes = 64 * 1024
 
 /** Learns the tokens of requests that were aborted before the engine sent a count. */
 export interface AbortedRequests {
-  /** Calls `record` with the usage when the engine has told it, or with null */
+  /** Calls `record` with the engine's usage, or with null */
   count(arrival: Arrival, target: EngineTarget, record: (usage: TokenUsage | null) => void): void
   /** Resolves when what is being counted is recorded. The tokens of requests that still wait stay unknown. */
   close(): Promise<void>
@@ -111,10 +107,7 @@ function toQuestion({ request, protocol, caller }: Arrival, target: EngineTarget
   }
 }
 
-/**
- * The tokens of a prompt: `count` in the answer of `/tokenize`, `input_tokens` in that of
- * `/v1/messages/count_tokens`
- */
+/** A prompt's tokens: `count` of `/tokenize`, or `input_tokens` of `/v1/messages/count_tokens` */
 function readCount(answer: unknown): unknown {
   const counts = answer as { count?: unknown; input_tokens?: unknown } | null
   return counts?.count ?? counts?.input_tokens

@@ -37,9 +37,8 @@ const freshMilliseconds = 1_000
 const idleMilliseconds = 3_600_000
 
 /**
- * Shows in `/metrics` how the tokens that are billed differ from the totals of the engines. It reads the
- * totals only when somebody reads the metrics, and only those of instances that had requests through this
- * process within an hour.
+ * Shows in `/metrics` how billed tokens differ from the engines' totals. Reads them only for a reader of the
+ * metrics, from instances with requests through this process within an hour.
  */
 export class EngineTotals {
   readonly #log: Logger
@@ -151,18 +150,13 @@ function addTokens(
   counter.inc({ deployment, model, direction: 'output' }, tokens.output)
 }
 
-/**
- * Adds up counters in Prometheus's text format; null if one of the two directions has none, or an implausible
- * one.
- */
+/** Adds up counters of Prometheus text; null if a direction has none, or an implausible one. */
 export function readTotals(text: string, { input, output }: Totals): Tokens | null {
   const found = { input: addUp(text, input), output: addUp(text, output) }
   return Number.isNaN(found.input) || Number.isNaN(found.output) ? null : found
 }
 
-/**
- * A counter has a line for each combination of its labels. Older engines lack some counters. NaN without any.
- */
+/** A counter has a line per combination of its labels. NaN without any: older engines lack some counters. */
 function addUp(text: string, names: readonly string[]): number {
   const wanted = new Set(names)
   let sum = NaN

@@ -5,16 +5,10 @@ import type { ResponseRelay } from '../relay/response-relay.ts'
 import type { StatisticsRecorder } from '../../statistics/recorder.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 
-/**
- * Who ended an exchange early: the caller left, the engine failed, or the gateway ended it because the caller
- * lost access
- */
+/** The caller left, the engine failed, or the gateway ended the exchange: its caller lost access */
 export type BrokenBy = 'caller' | 'engine' | 'gateway'
 
-/**
- * An ended request, for the access log, metrics, statistics and traces. Times are on the clock of
- * `performance.now()`.
- */
+/** An ended request, for logs, metrics, statistics and traces. Times are by `performance.now()`. */
 export interface FinishedExchange {
   readonly protocol: Protocol
   readonly requestId: string
@@ -97,10 +91,7 @@ export function recordStatistics(statistics: StatisticsRecorder, exchange: Finis
   })
 }
 
-/**
- * The members of an exchange's line in the access log: JSON without braces, written by hand, because each
- * request has a line. Prompts and completions are not logged.
- */
+/** A log line's members: JSON without braces, by hand because each request has one. No content. */
 export function toLogMembers(exchange: FinishedExchange): string {
   const { usage, firstByteAt, receivedAt, endedAt } = exchange
   return (

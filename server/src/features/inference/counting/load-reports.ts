@@ -7,9 +7,8 @@ import type { Admission } from '../waiting/admission.ts'
 import type { Waking } from '../waiting/waking.ts'
 
 /**
- * Tells the workers regularly what this process has in flight at each instance, and what waits for a
- * deployment to wake up, so that they know which deployments are idle, how many instances they need, and when
- * a draining instance has finished. Says nothing about those that nobody uses.
+ * Reports regularly the requests in flight at each instance and those waiting for deployments, so that
+ * workers know idle deployments, desired instances and drained instances. Leaves out unused ones.
  */
 export function reportInFlight(
   { db, log, config }: Pick<Services, 'db' | 'config'> & { log: Pick<Logger, 'warn'> },
@@ -48,10 +47,7 @@ const sampleMilliseconds = 1_000
 /** A process that was frozen knows nothing about the time in between. */
 const longestMilliseconds = 5_000
 
-/**
- * Adds every second how many requests this process has in flight for each deployment, and how many wait, to
- * the statistics.
- */
+/** Adds each deployment's requests in flight and in queues in this process to the statistics every second. */
 export function sampleLoads(
   statistics: Pick<StatisticsRecorder, 'recordLoad'>,
   admission: Pick<Admission, 'inFlightByDeployment' | 'countWaiting'>,

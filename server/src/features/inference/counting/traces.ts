@@ -8,10 +8,7 @@ import type { Protocol } from '../protocols/protocol.ts'
 
 /** Traces of the inference routes; see `openTraces`. */
 export interface Traces {
-  /**
-   * Starts the span of a request, as a child of the span in the caller's `traceparent` header if there is
-   * one.
-   */
+  /** Starts a request's span, as a child of the span in the caller's `traceparent` header, if any */
   begin(protocol: Protocol, model: string, traceparent: string | undefined): RequestSpan
   close(): Promise<void>
 }
@@ -22,10 +19,7 @@ export interface RequestSpan {
   end(exchange: FinishedExchange): void
 }
 
-/**
- * Sends one span per request to an OTLP collector over HTTP, in batches. Names follow OpenTelemetry's
- * semantic conventions for HTTP and generative AI. Prompts and completions are not sent.
- */
+/** Sends a span per request to an OTLP collector in batches: OpenTelemetry's names, no content. */
 export function openTraces(endpoint: URL): Traces {
   const url = `${endpoint.href.replace(/\/$/, '')}/v1/traces`
   const processor = new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })

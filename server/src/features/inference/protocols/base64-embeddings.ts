@@ -1,8 +1,7 @@
 import { copyText } from '../../../base/copy-text.ts'
 import type { BodyRewriter } from './protocol.ts'
 
-// Without the opening quote: the search jumps between occurrences of the first character, and quotes are
-// frequent.
+// No opening quote: the search jumps between occurrences of the first character; quotes are frequent.
 const memberName = 'embedding"'
 const openList = /embedding"[ \t\r\n]*:[ \t\r\n]*\[/y
 /** What may be the start of a member with a list, and an escape before it, at the end of a text */
@@ -11,9 +10,9 @@ const openEndReach = 64
 const maxListBytes = 1024 * 1024
 
 /**
- * Encodes the embeddings of a response as OpenAI does: base64 of little-endian 32-bit floats. Replaces lists
- * of numbers that are members called `embedding`, as they arrive, and no other byte. Quotes inside strings
- * are escaped, so text can't look like a member. Texts have one character per byte.
+ * Encodes the embeddings of a response as OpenAI does: base64 of little-endian 32-bit floats. Replaces only
+ * members `embedding` that are lists of numbers, as they arrive. Quotes inside strings are escaped, so text
+ * can't look like a member. Texts have one character per byte.
  */
 export class EmbeddingEncoder implements BodyRewriter {
   /** An incomplete member */

@@ -2,8 +2,7 @@ import type { TokenUsage } from '../../metering/token-usage.ts'
 import { readUsageAt } from './usage.ts'
 import { readOpenAiUsage } from './openai.ts'
 
-// Reads chat completions of engines for translations. Engines are not trusted: what has another type counts
-// as missing.
+// Reads engines' chat completions for translations. Engines aren't trusted: other types count as missing.
 
 /** A call of a function. In a stream, `arguments` is the next part, and id and name come with the first. */
 export interface ChatCall {

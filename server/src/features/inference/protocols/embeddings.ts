@@ -51,10 +51,7 @@ const embeddingsResponse = z
 /** `[1` or `[[1`, with any spaces */
 const tokenList = /^\[[\s[]*\d/
 
-/**
- * Refuses token ids. Clients such as LangChain send those of OpenAI's tokenizer by default, which mean other
- * text to this model: the engine would answer with wrong vectors.
- */
+/** Refuses token ids, which clients such as LangChain send by default: OpenAI's mean other text here. */
 function refuseTokens({ bytes, members }: ReadBody): Edit[] {
   for (const { name, start, end } of members) {
     if (name !== 'input' || !tokenList.test(bytes.toString('latin1', start, Math.min(end, start + 64))))

@@ -1,8 +1,7 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import type { JsonObject } from './protocol.ts'
 
-// Reads the fields of a request that is translated. Each function throws the caller's 400, which names the
-// field.
+// Reads a translated request's fields. Each function throws the caller's 400, which names the field.
 
 /** The 400 for the field at `path`. */
 export function refuseField(path: string, reason: string): ApplicationError {
@@ -16,9 +15,7 @@ export function readObject(value: unknown, path: string): JsonObject {
   throw refuseField(path, 'must be an object.')
 }
 
-/**
- * A list of at most 10,000 items; empty if it is missing or null. `kinds` says what else the field may be.
- */
+/** A list of at most 10,000 items; empty if missing or null. `kinds`: what else the field may be. */
 export function readList(value: unknown, path: string, kinds = 'a list'): readonly unknown[] {
   if (value === undefined || value === null) return []
   if (!Array.isArray(value)) throw refuseField(path, `must be ${kinds}.`)
@@ -58,10 +55,7 @@ export function pickFields(request: JsonObject, names: readonly string[]): JsonO
   return Object.fromEntries(present.map((name) => [name, request[name]]))
 }
 
-/**
- * Members that engines know in a chat, next to those of the route. Engines refuse those that they can't honor
- * and that would change what the answer means.
- */
+/** Chat members of engines besides the route's. Engines refuse those that would change the answer. */
 export const engineFields = [
   'top_k',
   'min_p',

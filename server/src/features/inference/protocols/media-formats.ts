@@ -1,18 +1,10 @@
-/**
- * Where a format has addresses of media. Those in members whose names end in `_url` count in every format.
- */
+/** Where a format has media addresses, besides members whose names end in `_url`, as in every format. */
 export interface MediaFormat {
   /** Texts that a body with addresses has, one of them at least */
   readonly marks: readonly string[]
-  /**
-   * Name of the member whose members `url` are addresses, next to those whose names end in `_url`; null for
-   * none
-   */
+  /** The member whose members `url` are addresses, besides those that end in `_url`; null for none */
   readonly container: string | null
-  /**
-   * Name of the member, below the top level, with what the caller's tools get, where no engine looks for
-   * media; null for none
-   */
+  /** The member, below the top level, for the caller's tools, where engines ignore media; null for none */
   readonly ignored: string | null
 }
 

@@ -15,10 +15,7 @@ const countRequests = ['stream_options', ...timingRequests] as const
 /** Members of a request that the streams of chunks depend on */
 export const streamMembers = ['n', ...countRequests] as const
 
-/**
- * OpenAI's streams of chunks. They end with a chunk that holds only usage if the request asks for it with
- * `stream_options`.
- */
+/** OpenAI's streams of chunks, with a last chunk of only usage if `stream_options` ask for it. */
 export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
   counted: {
     usage: { member: 'usage', read: readOpenAiUsage },
@@ -67,9 +64,9 @@ interface ChunkWithChoices {
 }
 
 /**
- * Adds up the counts of a stream with several choices. In an event with a choice, engines count the tokens of
- * that choice. An event without choices has the tokens of all of them, or, if `endsEach` is true as in
- * llama-server, of the choice that just ended.
+ * Adds up the counts of a stream with several choices. In an event with a choice, engines count that choice's
+ * tokens; an event without choices has those of all, or, if `endsEach` is true as in llama-server, of the
+ * choice that just ended.
  */
 class ChunkCounts implements ChoiceCounts {
   readonly #endsEach: boolean
@@ -184,10 +181,7 @@ const usageOptions = {
   continuous_usage_stats: memberNames(['continuous_usage_stats']),
 }
 
-/**
- * Sets options of the usage to true. Stream options that are neither an object nor null are left for the
- * engine to reject.
- */
+/** Sets options of the usage to true. The engine rejects stream options that are no object. */
 function withUsage(options: string, target: EditTarget): string {
   const last = withOption(options, 'include_usage', target)
   return target.counts.inEvents === 'usage' ? withOption(last, 'continuous_usage_stats', target) : last

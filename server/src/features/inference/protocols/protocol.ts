@@ -5,9 +5,7 @@ import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { Edit, ReadBody } from './body-edits.ts'
 import type { MediaFormat } from './media-formats.ts'
 
-/**
- * What distinguishes one inference route from the others. The gateway knows a protocol only by these facts.
- */
+/** The difference between inference routes. The gateway knows a protocol only by these facts. */
 export interface Protocol {
   /** Path of the route in Berth */
   readonly path: string
@@ -15,9 +13,7 @@ export interface Protocol {
   readonly enginePath: string
   /** The route that an engine must have; null if every engine has it */
   readonly route: EngineRoute | null
-  /**
-   * True if requests are translated for every engine, because the forms of engines differ; absent for false
-   */
+  /** True if requests are translated for every engine, because engines' forms differ; absent for false */
   readonly alwaysTranslates?: true
   /** How to serve the route by another one of engines that don't have it, the preferred way first */
   readonly translations: readonly Translation[]
@@ -27,44 +23,26 @@ export interface Protocol {
   readonly operation: string
   /** Types of the models that the route serves */
   readonly modelTypes: readonly ModelType[]
-  /**
-   * Top-level members of a request that the protocol reads, next to `model` and `stream`. Lowercase letters
-   * and underscores.
-   */
+  /** A request's top-level members besides `model` and `stream`: lowercase letters and underscores. */
   readonly members: readonly string[]
-  /**
-   * Top-level members that may be long, so only their kind is known: of an array and a text `array` and
-   * `text`, or `other`. `edit` may look at the bytes
-   */
+  /** Top-level members that may be long: `array`, `text` or `other`. `edit` may look at the bytes. */
   readonly unparsed?: readonly string[]
-  /**
-   * The top-level member with the messages of a conversation, from the first to the last; absent if requests
-   * are not conversations
-   */
+  /** The top-level member with a conversation's messages in order; absent without conversations */
   readonly messages?: string
-  /**
-   * Top-level members with the most tokens of an answer, which are limited to the engine's context; absent
-   * for none
-   */
+  /** Top-level members with an answer's most tokens, limited to the engine's context; absent for none */
   readonly outputLimits?: readonly string[]
   /** True for a request that engines with the route don't do in full; absent if they do all requests */
   readonly prefersTranslation?: (body: ReadBody) => boolean
   /** Where requests have addresses of media; as in OpenAI's API if absent */
   readonly media?: MediaFormat
-  /**
-   * Returns the changes to a request for the engine, or throws the 400 for one that the protocol refuses. The
-   * model's name is replaced in any case.
-   */
+  /** Returns the changes for the engine besides the model's name, or throws the 400 of the protocol. */
   readonly edit: (body: ReadBody) => Edit[]
   /** The route of engines that reads the body of a request and counts its prompt; null for none */
   readonly countedAt: '/tokenize' | '/v1/messages/count_tokens' | null
   readonly bodies: BodyFormat
   /** null if engines never respond with events */
   readonly events: EventFormat | null
-  /**
-   * Returns the data of an event with a part of the model's thoughts; absent if the format of streams has
-   * none
-   */
+  /** Returns an event's data with a part of the model's thoughts; absent if streams have none */
   readonly composeThought?: (text: string, facts: { id: string; model: string }) => JsonObject
   readonly errors: ErrorFormat
 }
@@ -100,10 +78,7 @@ export interface AnswerTranslation {
 
 /** Translates a stream event by event, in constant memory. */
 export interface EventTranslation {
-  /**
-   * Takes the data of one event and returns the events for the caller. Throws if the engine's events make no
-   * sense.
-   */
+  /** Takes an event's data and returns the caller's events. Throws if the engine's make no sense. */
   take(event: unknown): readonly CallerEvent[]
   /** Returns the last events when the engine's stream has ended. */
   finish(): readonly CallerEvent[]
@@ -142,21 +117,13 @@ export interface BodyFormat {
 
 /** The format of responses that are server-sent events, each with a JSON document. */
 export interface EventFormat {
-  /**
-   * The count at the end of each event, by what the engine counts in events; absent if only a few events have
-   * counts
-   */
+  /** The count at each event's end, by what it counts; absent if only a few events have counts */
   readonly counted: Readonly<Partial<Record<TokenCounts['inEvents'], MemberCount>>>
   /** The end of the name of the member with the count in those few events, and a quote */
   readonly countMark: string
-  /**
-   * Reads the counts of an event; null if it has no plausible ones. They replace those of earlier events.
-   */
+  /** Reads an event's counts, which replace earlier ones; null without plausible ones. */
   readonly readUsage: (event: unknown) => Partial<TokenUsage> | null
-  /**
-   * A text that occurs once in each event with generated text; these events count as tokens if the engine
-   * reports none
-   */
+  /** Occurs once in each event with generated text; these count as tokens if the engine counts none */
   readonly chunkMark: string
   /** Returns what adds up the counts of a response with several choices; null if one event has all counts. */
   readonly openChoices: (values: MemberValues, inEvents: TokenCounts['inEvents']) => ChoiceCounts | null
@@ -181,14 +148,14 @@ export interface ChoiceCounts {
 export interface EventRemoval {
   /** Whether the count is cut from each event with choices */
   readonly cutsCounts: boolean
-  /** Says what becomes of an event: it loses its count, is dropped, or stays as it is. */
+  /** Decides about an event: it loses its count, is dropped, or stays unchanged. */
   readonly judge: (event: unknown) => 'keep' | 'cut' | 'drop'
 }
 
 /** The names of members, from the outermost inwards. */
 export type MemberPath = readonly [string, ...string[]]
 
-/** Changes a body as it is forwarded. Texts have one character per byte. */
+/** Changes a forwarded body. Texts have one character per byte. */
 export interface BodyRewriter {
   take(bytes: string): string
   /** Returns the remaining bytes at the end of the body. */
@@ -209,10 +176,7 @@ export interface ErrorFormat {
   /** For the OpenAPI description */
   readonly body: z.ZodType
   readonly compose: (error: ErrorFacts, requestId: string) => { status: number; body: unknown }
-  /**
-   * True for an engine's error that has this shape already. Absent if errors of engines are forwarded as they
-   * are.
-   */
+  /** True for an engine's error of this shape. Absent if engines' errors stay unchanged. */
   readonly isOwn?: (body: unknown) => boolean
 }
 

@@ -9,10 +9,7 @@ import { rerank } from './rerank.ts'
 import { responses } from './responses/responses.ts'
 import { tokenize } from './tokenize.ts'
 
-/**
- * The protocol of each model type that every engine has: for the warm-up, and for callers who chose another
- * type's route.
- */
+/** The protocol that all engines of a type have: for warm-ups, and for callers on another type's route. */
 export const mainProtocols: Readonly<Record<ModelType, MainProtocol>> = {
   LLM: chatCompletions,
   embedding: embeddings,

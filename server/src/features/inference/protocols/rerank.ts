@@ -119,7 +119,7 @@ const asTexts: Translation = {
         documents,
         ...(most === undefined ? {} : { top_n: most }),
         return_documents: false,
-        // Some engines count the tokens only if they are asked.
+        // Some engines count the tokens only if the request says so.
         return_len: true,
       },
       answers: translateRanking(request['model'], { documents, most, returns: returns !== false }),
@@ -155,9 +155,7 @@ function translateRanking(
   }
 }
 
-/**
- * The common form of Jina's and Cohere's rankings. Engines take texts only, and answer in forms of their own.
- */
+/** The common form of Jina's and Cohere's rankings. Engines take texts only, in other forms. */
 export const rerank: MainProtocol = {
   ...ofEngine,
   alwaysTranslates: true,

@@ -11,10 +11,7 @@ export function readUsage(
   return readUsageAt(response, usageAt, read) ?? readUsageAt(response, otherUsageAt ?? null, read)
 }
 
-/**
- * Reads the usage object of a response or an event, which is the value at `path`; null when it is missing or
- * implausible.
- */
+/** Reads the usage object at `path` of a response or event; null when missing or implausible. */
 export function readUsageAt(response: unknown, path: MemberPath | null, read: ReadUsage): TokenUsage | null {
   if (path === null) return null
   let value = response
@@ -23,10 +20,7 @@ export function readUsageAt(response: unknown, path: MemberPath | null, read: Re
   return isObject ? read(value as Record<string, unknown>) : null
 }
 
-/**
- * Combines numbers of an engine; null when they can't be numbers of tokens. `cached` is the part of the input
- * that the engine had cached.
- */
+/** Combines an engine's numbers; null if not plausible as tokens. `cached`: the input's cached part. */
 export function toTokenUsage(input: unknown, output: unknown, cached: unknown = 0): TokenUsage | null {
   const inputTokens = toCount(input)
   const outputTokens = toCount(output)
@@ -49,8 +43,7 @@ export const edgeLength = 4096
 
 /**
  * Reads the usage from the first or last bytes of a JSON response, one character per byte: the last member of
- * this name, in any depth, whose value is an object. Quotes inside strings are escaped, so generated text
- * can't be mistaken for the member.
+ * this name, at any depth, with an object. Quotes inside strings are escaped, so text can't look like it.
  */
 export function readEdgeUsage(
   edge: string,
@@ -77,8 +70,7 @@ function findObject(text: string, from: number): number {
 /** Parses the object that starts at `start` and ignores the text after it. */
 function parseObjectAt(text: string, start: number): Record<string, unknown> | null {
   const end = text.indexOf('}', start) + 1
-  // A flat object ends at the first brace, unless a text has one. Failed parses of nested objects would cost
-  // 10 µs each.
+  // Flat objects end at the first brace, unless a text has one. Failed parses of nested ones cost 10 µs.
   const isFlat = text.lastIndexOf('{', end) === start
   return (isFlat ? parse(text.slice(start, end)) : null) ?? parse(sliceObject(text, start))
 }

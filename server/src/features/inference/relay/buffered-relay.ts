@@ -17,10 +17,7 @@ const overloadRetrySeconds = '5'
 /** Responses up to this size are sent as one string together with their heads. */
 const maxTextBytes = 16 * 1024
 
-/**
- * Opens the relay for a response with this head: one that streams events, or one that holds a document until
- * it is complete.
- */
+/** Opens the relay for this head: one that streams events, or one that holds a document until its end. */
 export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead): ResponseRelay {
   const meter = openStreamMeter(owner, head)
   if (meter === null) return new BufferedRelay(deps, owner, head)
@@ -29,10 +26,7 @@ export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead
   return new StreamRelay(deps, owner, head, body, true)
 }
 
-/**
- * Holds a response until it is complete, so that a broken one can still become a 502. A response that
- * outgrows the buffer is streamed instead.
- */
+/** Holds a response until its end, so that a broken one becomes a 502. Streams one beyond the buffer. */
 class BufferedRelay implements ResponseRelay, BatchedWrite {
   readonly #deps: RelayDeps
   readonly #owner: RelayOwner

@@ -4,10 +4,7 @@ import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
 import { edgeLength, readEdgeUsage } from '../protocols/usage.ts'
 import type { BodyMeter } from './response-relay.ts'
 
-/**
- * Meters a long JSON body by its first and its last bytes: some engines report the usage before everything
- * else. Forwards the bytes unchanged, except for what the protocol rewrites.
- */
+/** Meters a long JSON body by its first and last bytes, because some engines report usage first. */
 export class EdgeMeter implements BodyMeter {
   readonly #format: BodyFormat
   readonly #rewriter: BodyRewriter | null

@@ -57,9 +57,7 @@ function readMessage(body: unknown): string | null {
   return typeof message === 'string' ? message : null
 }
 
-/**
- * Clients recognize a request that is too long by these words, which therefore replace those of the engine.
- */
+/** Replaces the engine's words: clients recognize a request that is too long by these. */
 function describeOverflow(
   { contextTokens, requestTokens }: ContextOverflow,
   { messages }: Pick<Protocol, 'messages'>,
@@ -76,9 +74,8 @@ function describeOverflow(
 }
 
 /**
- * Translates an error response of an engine: `model_lost` when the engine no longer has the model. A body
- * that the runtime reads becomes the protocol's shape, and a 429 if the engine has no room. Any other body is
- * returned unchanged.
+ * Translates an engine's error response: `model_lost` when it no longer has the model; a body that the
+ * runtime reads gets the protocol's shape, and a 429 if the engine has no room. Others stay unchanged.
  */
 export function translateEngineError(
   runtime: Pick<ModelRuntime, 'readEngineError'>,

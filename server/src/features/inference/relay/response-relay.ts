@@ -11,10 +11,7 @@ import type { EngineTarget } from '../targets/targets.ts'
 export interface ResponseRelay {
   /** Where the client should read a body of known length to; null to hand over the pieces */
   readonly buffer: Buffer | null
-  /**
-   * When the engine's response was complete; 0 when it is forwarded before that. On the clock of
-   * `performance.now()`.
-   */
+  /** When the response was complete, by `performance.now()`; 0 when it is forwarded before that */
   readonly completeAt: number
   /** When the head was handed to the caller's connection; 0 until then */
   readonly forwardedAt: number
@@ -24,10 +21,7 @@ export interface ResponseRelay {
   take(bytes: Buffer): ResponseRelay
   /** The engine's response is complete. */
   end(): void
-  /**
-   * The engine broke off after the head was sent. The caller gets what has arrived and sees that the response
-   * is truncated.
-   */
+  /** The engine broke off after the head. The caller gets what has arrived and sees the truncation. */
   truncate(): void
   /** The caller's connection or the response has ended. */
   close(): void
@@ -35,10 +29,7 @@ export interface ResponseRelay {
 
 /** Reads the token usage of a response body that is being forwarded. Texts have one character per byte. */
 export interface BodyMeter {
-  /**
-   * Takes the next bytes and returns the bytes to forward. Throws when the body can't be metered in bounded
-   * memory.
-   */
+  /** Takes bytes and returns those to forward. Throws if metering would need unbounded memory. */
   take(bytes: string): string
   /** Returns the remaining bytes to forward at the end of the body. */
   finish(): string

@@ -6,10 +6,9 @@ const firstChoice = '"choices":[{'
 const countEnd = '}}\n\n'
 
 /**
- * Finds the count in the events of an engine that counts as it goes, without parsing them. Such an engine
- * writes the same text at the start of each event, up to its first choice, and the count as the last member,
- * an object of numbers. An event with the start of one that was parsed before has choices too. Texts have one
- * character per byte.
+ * Finds the count in the events of an engine that counts as it goes, without parsing them. Each event starts
+ * with the same text, up to its first choice, and ends with the count, an object of numbers. The start of a
+ * parsed event means choices. Texts have one character per byte.
  */
 export class RunningCount {
   /** What stands before the numbers. Quotes in strings are escaped, so this is a member. */

@@ -162,7 +162,7 @@ test('more cached tokens than input are all of the input', () => {
   expect(meter.usage()).toEqual({ inputTokens: 4, outputTokens: 5, cachedTokens: 4 })
 })
 
-/** Events of llama-server b11669 and vLLM 0.32 for two choices, without the members that nobody reads. */
+/** Events of llama-server b11669 and vLLM 0.32 for two choices, without unused members. */
 const recorded = {
   timings: [
     '{"choices":[{"finish_reason":null,"index":0,"delta":{"content":null}}],"timings":{"cache_n":0,"prompt_n":14,"predicted_n":0},"prompt_progress":{"total":14,"cache":0,"processed":14}}',

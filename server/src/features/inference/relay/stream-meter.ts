@@ -28,10 +28,9 @@ export function openStreamMeter(
 }
 
 /**
- * Reads the counts of a stream and forwards the server-sent events, without those counts that only Berth
- * asked for. Events that may lose one are forwarded once they are complete. The last count that arrived is
- * what the stream used. If an engine sends none, each event with text counts as one output token. Texts have
- * one character per byte.
+ * Reads a stream's counts and forwards the server-sent events, without counts that only Berth asked for.
+ * Events that may lose one are forwarded once they are complete. The last count is the stream's usage.
+ * Without any, each event with text counts as one output token. Texts have one character per byte.
  */
 export class StreamMeter implements BodyMeter {
   readonly #format: EventFormat
@@ -63,8 +62,7 @@ export class StreamMeter implements BodyMeter {
     if (this.#rest === '') return this.#takeFrom(bytes, 0)
     const end = bytes.length < longRead ? 0 : endOfEvent(bytes, 0)
     if (end === 0) return this.#takeFrom(this.#rest + bytes, this.#rest.length)
-    // Only the first event is joined to the rest of the previous read, because joining everything would copy
-    // a long read once more.
+    // Joins only the first event to the rest of the previous read, because joining copies a long read.
     const first = this.#takeFrom(this.#rest + bytes.slice(0, end), this.#rest.length)
     return first + this.#takeFrom(this.#rest + bytes.slice(end), this.#rest.length)
   }
@@ -171,10 +169,7 @@ function countOf(text: string, part: string): number {
 
 const objectValue = /\s*:\s*\{/y
 
-/**
- * Returns the next position of a mark whose value is an object, or -1. Some engines send `"usage": null` with
- * each event.
- */
+/** The next position of a mark with an object, or -1. Some engines send `"usage": null` with each event. */
 function findCount(events: string, mark: string, from: number): number {
   for (let at = events.indexOf(mark, from); at !== -1; at = events.indexOf(mark, at + 1)) {
     objectValue.lastIndex = at + mark.length

@@ -17,9 +17,8 @@ export interface CallDeps extends ExchangeDeps, TargetDeps, HeldCallDeps {
 }
 
 /**
- * Reads the body of a call and starts an exchange, which sends the response. Stays synchronous while nothing
- * has to be waited for: short bodies are read at once, and targets are cached. Later errors are sent through
- * the caller's reply.
+ * Reads a call's body and starts the exchange, which sends the response. Stays synchronous unless it must
+ * wait: short bodies are read at once, and targets are cached. The caller's reply gets later errors.
  */
 export function startCall(deps: CallDeps, route: ServedRoute, caller: Caller, body: Buffer): void {
   const receivedAt = performance.now()
@@ -99,10 +98,7 @@ class Call implements HeldCallSteps {
   }
 }
 
-/**
- * Outside of `Call`, because a function in a method keeps its variables in memory, and a stream may be open
- * for long.
- */
+/** Outside of `Call`, because a function in a method keeps its variables in memory while a stream is open. */
 function closeWithResponse(exchange: Exchange, { reply }: Caller): void {
   reply.raw.on('close', () => exchange.close())
 }

@@ -38,9 +38,8 @@ export interface EngineRequestOwner {
 
 /**
  * A request at an engine. It is repeated where no engine can have processed it: after a stale connection, an
- * expired authorization, and at another instance after a refused connection. If an engine breaks off or is
- * lost before it answers, another instance gets the request, but only once: the request itself may have
- * broken the engine.
+ * expired authorization, or (elsewhere) a refused connection. After an engine that breaks off or is lost,
+ * another instance gets the request only once: the request itself may have broken the engine.
  */
 export class EngineRequest implements ResponseHandler {
   readonly #deps: EngineRequestDeps
@@ -115,10 +114,7 @@ export class EngineRequest implements ResponseHandler {
     )
   }
 
-  /**
-   * Leaves the response to `handler` until the engine notices. Returns false if that is not possible. The
-   * owner then hears nothing more.
-   */
+  /** Leaves the response to `handler`; the owner hears no more. False if that is not possible. */
   leave(handler: ResponseHandler): boolean {
     if (this.#isRejected || this.#call === null || !this.#call.leave(handler)) return false
     this.#isLeft = true
@@ -197,9 +193,7 @@ export class EngineRequest implements ResponseHandler {
     return kind !== 'timeout' && this.#status === 0 && !this.#hasMoved
   }
 
-  /**
-   * The instance is lost, so that no answer may ever come. Without another one, the request goes on waiting.
-   */
+  /** The instance is lost, so no response may ever come. Without another one, the request goes on waiting. */
   leaveLostEngine(): void {
     if (this.#hasMoved || this.#call === null) return
     const other = this.#owner.pickOther(this.#target)

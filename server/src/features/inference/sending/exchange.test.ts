@@ -30,10 +30,7 @@ interface Cost {
   out: number
 }
 
-/**
- * A protocol unlike OpenAI's: its usage is nested, its events report usage in two parts, and it has errors
- * of its own.
- */
+/** Unlike OpenAI's: its usage is nested, its events report usage in two parts, and its errors differ. */
 const summaries: Protocol = {
   path: '/v1/summaries',
   enginePath: '/v1/summaries',

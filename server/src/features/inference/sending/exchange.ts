@@ -25,9 +25,7 @@ import type { UnansweredRequest } from './send-again.ts'
 export interface ExchangeDeps extends EngineRequestDeps {
   inference: Omit<Inference, 'targets' | 'waking' | 'slices' | 'statistics' | 'inFlight' | 'close'>
   tokens: Pick<TokenJournal, 'record' | 'write'>
-  /**
-   * Looks for an engine that this process does not know, and resumes the request, or ends it with the error.
-   */
+  /** Resumes the request at an engine that this process doesn't know, or ends it with the error. */
   sendAgain(request: UnansweredRequest, error: unknown): void
   /** Called once for each exchange, when it has ended and its tokens are known. */
   onFinished(exchange: FinishedExchange): void
@@ -36,12 +34,12 @@ export interface ExchangeDeps extends EngineRequestDeps {
 /**
  * The legal transitions of an exchange. A caller may leave in any state. An exchange fails if the engine
  * breaks off, the caller loses access, or no place becomes free; its caller gets an error, or a truncated
- * response if one has begun.
+ * response.
  */
 const transitions = {
   /** Waits for a place at a deployment */
   queued: ['sent', 'failed', 'ended'],
-  /** Waits for the head of the engine's response. Returns to the queue once if the engine is gone. */
+  /** Waits for the engine's head. Returns to the queue once if the engine is lost. */
   sent: ['queued', 'body', 'failed', 'ended'],
   /** The relay takes the body */
   body: ['complete', 'failed', 'ended'],
@@ -65,10 +63,7 @@ function isAtEngine(state: ExchangeState): boolean {
   return state === 'sent' || state === 'body'
 }
 
-/**
- * One request on its way to an engine and back, in the states of `transitions`. A class, because one
- * is created per request and instances share their methods.
- */
+/** One request to an engine and back, in the states of `transitions`. A class: instances share methods. */
 export class Exchange
   implements AdmissionRequest, EngineRequestOwner, UnansweredRequest, RelayOwner, Revocable
 {
@@ -78,17 +73,14 @@ export class Exchange
   targets: readonly EngineTarget[]
   openIndex = -1
   readonly userId: number
-  /**
-   * About four bytes of text are a token; what is not text, such as an image, is never longer than the
-   * context.
-   */
+  /** About four bytes of text are a token; others, such as images, are never longer than the context. */
   readonly promptTokens: number
   /** undefined until the request has a choice of targets */
   #prefixHash: number | null | undefined = undefined
   #refusedBy: ReadonlySet<string> = noRefusals
   /** The last engine that got the request; null for none */
   #engine: EngineRequest | null = null
-  /** The request was put back into the queue because its engine was gone */
+  /** The request was put back into the queue because its engine was lost */
   #hasReturned = false
   /** null until the engine responds */
   #relay: ResponseRelay | null = null
@@ -211,10 +203,7 @@ export class Exchange
     return other
   }
 
-  /**
-   * Gives up the place at the engine, and looks for another one. Only once, because the request itself may
-   * have broken the engine.
-   */
+  /** Looks for another engine. Only once, because the request itself may have broken the engine. */
   onUnanswered(error: unknown): void {
     if (this.#hasReturned) return this.fail(error, 'engine')
     this.#hasReturned = true
@@ -315,7 +304,7 @@ export class Exchange
     this.#settle()
   }
 
-  /** Changes the state and leaves the queue or the engine, whatever the state was. */
+  /** Changes the state and leaves the queue or the engine in any state. */
   #leave<From extends ExchangeState>(from: From, to: NextState<From>): void {
     if (from === 'queued') this.#deps.inference.admission.cancel(this)
     if (isAtEngine(from)) this.#leaveEngine(this.#engine!)
@@ -361,10 +350,7 @@ export class Exchange
     })
   }
 
-  /**
-   * Records what the request used, once its caller has gone and the engine sends no more. An engine that has
-   * sent no count is asked.
-   */
+  /** Records the usage once the caller and the engine have ended. Asks an engine that has sent no count. */
   #settle(): void {
     const left = this.#left
     if (this.#state !== 'ended' || left?.isOpen === true) return

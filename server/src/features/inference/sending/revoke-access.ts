@@ -34,10 +34,7 @@ export interface OpenRequests {
 const outageMilliseconds = 300_000
 const retryMilliseconds = 500
 
-/**
- * Fails requests whose caller's session was revoked, or whose caller may not call the deployment anymore.
- * Moves those whose engine is lost to another one.
- */
+/** Fails requests whose caller lost the session or the access. Moves those of a lost engine. */
 export function trackOpenRequests(
   db: Database,
   notifications: Notifications,
@@ -88,10 +85,7 @@ export function trackOpenRequests(
   }
 }
 
-/**
- * Moves the requests whose engine is lost. A machine that dies closes no connection, so they would wait for
- * the timeout.
- */
+/** Moves requests from lost engines: a dead machine closes no connection, so they would time out. */
 async function leaveLostEngines(db: Database, requests: readonly Revocable[]): Promise<void> {
   const targets = requests.flatMap(({ silentTarget }) => silentTarget ?? [])
   const lost = await findLostEngines(db, targets)
@@ -102,10 +96,7 @@ async function leaveLostEngines(db: Database, requests: readonly Revocable[]): P
   }
 }
 
-/**
- * Asks the database who has lost access, and fails those requests. While the database is unavailable, it asks
- * again. After five minutes the requests that the database has not confirmed fail too.
- */
+/** Fails requests that lost access. Without a database it retries for five minutes, then fails the rest. */
 class AccessChecks {
   readonly #db: Database
   readonly #log: Pick<Logger, 'warn'>

@@ -25,9 +25,9 @@ export interface UnansweredRequest extends Pick<HeldCallSteps, 'hold'> {
 const patienceMilliseconds = 2_000
 
 /**
- * Sends a request to another engine of its deployments, or wakes one that fell asleep. A process that was
- * busy learns late that an instance was released or started, so the database decides. Ends the request with
- * `error` if the deployments have no other engine: its own has failed.
+ * Sends a request to another engine of its deployments, or wakes a deployment. The database decides, because
+ * a busy process learns late of new and released instances. Without another engine, the request ends with
+ * `error`.
  */
 export function sendAgain(deps: Deps, unanswered: UnansweredRequest, error: unknown): void {
   const { protocol, request, caller } = unanswered.arrival

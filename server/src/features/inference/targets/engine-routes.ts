@@ -8,9 +8,7 @@ export function listEngineRoutes({ routes, version }: Pick<Facts, 'routes' | 've
   return listOf(routes, version)
 }
 
-/**
- * The fields that an engine ignores in its version. Of an unknown version, those that every version ignores.
- */
+/** The fields that an engine's version ignores; for an unknown version, those that every version ignores. */
 export function listIgnoredFields({ ignoredFields = {}, version }: Pick<Facts, 'ignoredFields' | 'version'>) {
   return listOf(ignoredFields, version)
 }

@@ -9,10 +9,10 @@ const retryAfterSeconds = 5
 type Deps = Pick<Services, 'db'>
 
 /**
- * Returns the viewer's running deployments that can serve `model`, without those that `among` lacks: a
- * deployment id or the engine's uid selects one deployment, an alias or a model name selects all that have
- * it. If none is ready, throws `AsleepError` for one that can be woken, or an error that explains the newest
- * deployment's state; if the viewer may call none of them, the refusal.
+ * Returns the viewer's running deployments that can serve `model`, only those in `among`: an id or the
+ * engine's uid selects one, an alias or a model name all that have it. If none is ready, throws `AsleepError`
+ * for one that can wake, or an error that explains the newest one's state; the refusal if the viewer may call
+ * none.
  */
 export async function findTargets(
   deps: Deps,

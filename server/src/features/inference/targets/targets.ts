@@ -65,10 +65,7 @@ export interface TargetDeps extends Pick<Services, 'db' | 'runtime' | 'secretKey
   inference: { targets: TargetCache }
 }
 
-/**
- * Reads the targets of `model` from the database and caches them. Throws the error for the caller when there
- * are none.
- */
+/** Reads `model`'s targets from the database and caches them. Throws the caller's error without any. */
 export async function loadTargets(
   deps: TargetDeps,
   viewer: Viewer,
@@ -80,10 +77,7 @@ export async function loadTargets(
   return found ?? []
 }
 
-/**
- * Reads the current targets of `model` from the database, among these deployments or among all. Throws as
- * `loadTargets`.
- */
+/** Reads `model`'s targets, among these deployments or all. Throws as `loadTargets`. */
 export async function readTargets(
   deps: Omit<TargetDeps, 'inference'>,
   viewer: Viewer,

@@ -13,10 +13,7 @@ import type { TargetedRequest } from './waiting-requests.ts'
 
 export type AdmissionLimits = Config['inference']['limits']
 
-/**
- * Requests in flight for each sequence of an engine: about what a sequence works off before callers give up
- * waiting.
- */
+/** Requests in flight per sequence: about what a sequence works off before callers give up waiting. */
 const requestsPerSequence = 32
 
 export interface AdmissionRequest extends TargetedRequest, TurnRequest {
@@ -32,10 +29,9 @@ export interface AdmissionRequest extends TargetedRequest, TurnRequest {
 }
 
 /**
- * Admits requests within the limits of their user and instance. More requests wait in a queue; the rest get a
- * 429. Each user has a queue. A request that waits for a full deployment does not block requests to other
- * deployments. An instance of a shared one gets only as many requests as its engine processes at the same
- * time, because the engine's own queue knows no turns. The others wait here for theirs.
+ * Admits requests within the limits of their user and instance. More wait, in a queue per user; the rest get
+ * a 429. A request for a full deployment does not block requests to others. An instance of a shared one gets
+ * only as many requests as its engine processes at the same time, because the engine's queue knows no turns.
  */
 export class Admission {
   readonly #limits: AdmissionLimits
@@ -67,10 +63,7 @@ export class Admission {
     return this.#inFlightByDeployment
   }
 
-  /**
-   * The instances that had or have a request since the last call, with how many are in flight or wait for
-   * each. Forgets those without requests, so it must be called regularly.
-   */
+  /** Requests in flight and waiting, by instance used since the last call. Call it, or unused ones stay. */
   takeUsed(): Map<string, number> {
     const waiting = new Counts<string>()
     for (const { instanceId } of this.#waiting.firstTargets()) waiting.add(instanceId, 1)
@@ -115,8 +108,7 @@ export class Admission {
   }
 
   /**
-   * Returns the best target for a request; null when all are full or refused it. A conversation goes where
-   * its prefix is, other requests go where the fewest are in flight.
+   * The best target; null if all are full or refused it. Conversations follow their prefix, others the load.
    */
   pickTarget(request: AdmissionRequest): EngineTarget | null {
     const { targets, refusedBy } = request
@@ -130,10 +122,7 @@ export class Admission {
     )
   }
 
-  /**
-   * An admitted request has left the instance. Its generated tokens may become known in the same turn of the
-   * event loop.
-   */
+  /** A request has left its instance. Its tokens may become known in the same turn of the event loop. */
   release(request: AdmissionRequest, target: EngineTarget): void {
     const { deploymentId } = target
     this.#leave(request, target)
@@ -295,10 +284,7 @@ export class Admission {
   }
 }
 
-/**
- * How many requests an instance may have in flight: with a queue in its engine, or only those that the engine
- * processes.
- */
+/** An instance's most requests in flight: with its engine's queue, or only those in process. */
 function findPlaces(
   { parallelSequences }: EngineTarget,
   { perInstance }: AdmissionLimits,

@@ -1,7 +1,6 @@
 /**
- * Counts by key, none below zero. A key whose count returns to zero stays until `sweep`: whenever a
- * long-lived `Map` loses its last entry, V8 allocates another table for it in the old generation, which only
- * a major collection frees.
+ * Counts by key, none below zero. Zero counts stay until `sweep`: when a long-lived `Map` loses its last
+ * entry, V8 allocates another table in the old generation, which only a major collection frees.
  */
 export class Counts<Key> {
   readonly #counts = new Map<Key, number>()

@@ -7,9 +7,8 @@ import type { TargetDeps } from '../targets/targets.ts'
 type Deps = TargetDeps & Pick<Services, 'log' | 'notifications'>
 
 /**
- * Sends queued requests to instances of their deployments that become ready while they wait, and not to those
- * that drain or are gone. A change of targets may come with each notification; requests for the same model
- * share one look.
+ * Sends queued requests to instances that become ready, and not to draining or released ones. Each
+ * notification may change targets; a model's requests share one look.
  */
 export function followTargets(
   deps: Deps,
@@ -50,10 +49,7 @@ function toKey({ viewer, model }: { viewer: Viewer; model: string }): string {
   return `${viewer.session.id} ${viewer.organizationId} ${model}`
 }
 
-/**
- * Other deployments of the model may lack what the requests need, so each request stays with those that it
- * was meant for.
- */
+/** Other deployments of the model may lack what requests need, so each request keeps its deployments. */
 async function replaceTargets(deps: Deps, requests: readonly AdmissionRequest[]): Promise<void> {
   const { viewer, model } = requests[0]!
   // Without a target the requests wait on, as they would for a target without room.

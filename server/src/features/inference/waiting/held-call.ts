@@ -10,7 +10,7 @@ import type { HeldRequest, Waking } from './waking.ts'
 
 export interface HeldCallDeps extends Pick<Services, 'config'> {
   inference: { waking: Waking }
-  /** What callers are told of an error */
+  /** The caller's text for an error */
   toPublicError(error: unknown): ErrorFacts
 }
 
@@ -26,10 +26,7 @@ export interface HeldCallSteps {
   fail(error: unknown): void
 }
 
-/**
- * A call whose targets must be found, and that waits while its deployment sleeps. A class, because thousands
- * may wait, and instances share their methods.
- */
+/** A call that waits for its sleeping deployment's targets. A class: thousands may wait and share methods. */
 export class HeldCall implements HeldRequest {
   readonly #deps: HeldCallDeps
   readonly #protocol: Protocol
@@ -100,10 +97,7 @@ export class HeldCall implements HeldRequest {
     this.#deps.inference.waking.hold(deployment, this)
   }
 
-  /**
-   * Returns the caller of a stream that waits for this model. After ten seconds, and then every ten, it gets
-   * a comment or an event, so that its connection stays open. An error after that is an event.
-   */
+  /** The caller of a stream that waits, with a comment or event every ten seconds; then errors are events. */
   #holdStream(caller: Caller, model: string): Caller {
     if (caller.isHeld) return caller
     const { request, reply } = caller

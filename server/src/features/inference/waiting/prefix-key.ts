@@ -7,19 +7,16 @@ const backslash = 0x5c
 /** Longer openings are cut, so that no request costs much. They are equal in their beginning, if at all. */
 const maxOpeningBytes = 64 * 1024
 
-/**
- * The key of `hashOpening`. It is derived from the server's secret, so that callers can't choose requests
- * that all go to one engine.
- */
+/** The key of `hashOpening`, from the secret: callers can't choose requests that all go to one engine. */
 export function derivePrefixKey(secretKey: string): KeyObject {
   // An HMAC with bytes as its key takes four times as long.
   return createSecretKey(deriveKey(secretKey, 'prefix-routing'))
 }
 
 /**
- * Hashes what all requests of a conversation begin with: the messages up to the first one of a user. `from`
- * is the offset of the list of messages in `body`, which must be valid JSON. Requests with another `scope`
- * have other hashes. Returns null if there is no such message.
+ * Hashes the start of a conversation: the messages up to the first one of a user. `from`: offset of the
+ * messages in `body`, which must be valid JSON. Other `scope`s have other hashes. Null without such a
+ * message.
  */
 export function hashOpening(
   key: KeyObject,
@@ -40,10 +37,7 @@ export function hashOpening(
     .readUInt32LE(0)
 }
 
-/**
- * Returns the offset after the first message of a user in a list of messages; its length if it is cut before;
- * null without one.
- */
+/** The offset after a user's first message in a list; its length if cut before; null without one. */
 function findOpeningEnd(bytes: Buffer): number | null {
   let depth = 0
   let isUser = false
@@ -86,9 +80,7 @@ function skipSpaces(bytes: Buffer, from: number): number {
   return at
 }
 
-/**
- * Returns the offset of the quote that ends the string that begins at `from`; the length if it is cut before.
- */
+/** The offset of the quote that ends the string from `from`; the length if it is cut before. */
 function findEndOfString(bytes: Buffer, from: number): number {
   for (let end = bytes.indexOf(quote, from + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {
     let backslashes = 0

@@ -1,6 +1,6 @@
 /** A place may have so many times the mean load of all before requests go to another one. */
 const boundFactor = 1.25
-/** With fewer requests in flight a place is not busy, whatever the others have. */
+/** A place with fewer requests in flight is never busy. */
 const fewRequests = 8
 
 /** A place that requests can be sent to. */
@@ -16,10 +16,10 @@ export interface Place {
 /**
  * Picks the place that belongs to a hash, unless it is too busy: then the next one in the order of this hash.
  * A place is too busy if a request would wait there and not at others, or if it has more than its share of
- * the tokens. Every process picks the same among the same places and loads. If a place comes or goes, only
- * its own hashes move: consistent hashing by highest random weight (Thaler and Ravishankar, "Using name-based
- * mappings to increase hit rates", 1998) with bounded loads (Mirrokni, Thorup and Zadimoghaddam, "Consistent
- * hashing with bounded loads", 2018). There must be at least one place.
+ * the tokens. All processes pick alike for the same places and loads. A changed place moves only its own
+ * hashes: consistent hashing by highest random weight (Thaler and Ravishankar, "Using name-based mappings to
+ * increase hit rates", 1998) with bounded loads (Mirrokni, Thorup and Zadimoghaddam, "Consistent hashing with
+ * bounded loads", 2018). There must be at least one place.
  */
 export function pickByHash<P extends Place>(hash: number, places: readonly P[]): P {
   const free = places.filter(({ requests, sequences }) => requests < sequences)
@@ -39,10 +39,7 @@ export function pickByHash<P extends Place>(hash: number, places: readonly P[]):
   return best!
 }
 
-/**
- * FNV-1a over the id, from a state that depends on the hash, and the last steps of MurmurHash3, which spread
- * ids that differ little.
- */
+/** FNV-1a over the id from the hash's state, then MurmurHash3's last steps, which spread similar ids. */
 function weigh(hash: number, id: string): number {
   let mixed = hash ^ 0x811c9dc5
   for (let index = 0; index < id.length; index += 1) {

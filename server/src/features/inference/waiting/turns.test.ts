@@ -10,10 +10,7 @@ interface Member {
   pause: number
 }
 
-/**
- * Gives `count` turns to members, who each send one request after the other, on an engine with some places.
- * A member without a pause always waits.
- */
+/** Gives `count` turns to members, who send requests one by one. A member without a pause always waits. */
 function play(members: readonly Member[], places: number, count: number) {
   const turns = new Turns()
   const open: TurnRequest[] = []

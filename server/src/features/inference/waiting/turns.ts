@@ -11,11 +11,10 @@ export interface TurnRequest {
 }
 
 /**
- * Whose turn it is at one deployment, by deficit round robin over tokens (Shreedhar, Varghese: "Efficient
- * Fair Queuing using Deficit Round Robin", SIGCOMM 1995). Tokens are only known afterwards, so they are
- * charged as they are generated and an account may become negative; its member then has no turn until enough
- * rounds have passed. A turn is one request: who begins to wait has at most one request of each other member
- * ahead. Nothing is charged while nobody waits.
+ * Turns at a deployment, by deficit round robin over tokens (Shreedhar, Varghese: "Efficient Fair Queuing
+ * using Deficit Round Robin", SIGCOMM 1995). Tokens are charged during generation, so an account may become
+ * negative; its member then has no turn until enough rounds have passed. A turn is one request: a new member
+ * waits for at most one request of each other member. Nothing is charged while no member waits.
  */
 export class Turns {
   /** The tokens that each member may still use, in the order of their turns */

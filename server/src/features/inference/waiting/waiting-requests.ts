@@ -104,10 +104,7 @@ export class WaitingRequests<Request extends TargetedRequest> {
     return this.hasShared && !this.firstOfEach(deploymentId).next().done
   }
 
-  /**
-   * Yields each user's first request to a deployment with several callers, and the instances that may serve
-   * it.
-   */
+  /** Each user's first request to a deployment with several callers, with its possible instances. */
   *firstOfEach(deploymentId: string): Generator<{ request: Request; targets: readonly EngineTarget[] }> {
     for (const { requests } of this.#queues.values()) {
       for (const request of requests.keys()) {

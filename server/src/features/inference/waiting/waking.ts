@@ -13,10 +13,7 @@ const pollMilliseconds = 500
 const usualStartSeconds = 60
 /** So many requests go on in one turn of the event loop, so that others proceed meanwhile. */
 const batch = 64
-/**
- * An engine is slow at its first requests. A few get a head start, so that it answers them before it reads
- * all others.
- */
+/** An engine's first requests are slow. A few get a head start, so that it reads the others later. */
 const headStart = { requests: 2, milliseconds: 50 }
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'prices'>
@@ -74,10 +71,7 @@ class Line {
   }
 }
 
-/**
- * The deployments that requests of this process wait for. Whoever waits first wakes the deployment; the
- * database lets one process do so.
- */
+/** The deployments that this process's requests wait for. The first request of all processes wakes one. */
 export class Waking {
   readonly #deps: Deps
   readonly #limit: number
@@ -200,10 +194,7 @@ export class Waking {
     for (const request of late) if (this.remove(id, request)) request.fail(waking)
   }
 
-  /**
-   * Lets the requests go on in the order of their arrival, except those whose caller has lost access
-   * meanwhile.
-   */
+  /** Lets requests go on in the order of their arrival, except those whose caller lost access. */
   async #admitAll(id: string): Promise<void> {
     const requests = this.#waiting.get(id)?.requests ?? []
     const sessions = new Map(requests.map(({ userId, sessionId }) => [sessionId, userId]))

@@ -9,10 +9,7 @@ import type { MessageFacts } from './to-message.ts'
 /** The block that is being streamed: `tool_use` with the index of the call in the chat. */
 type OpenBlock = { type: 'text' | 'thinking' } | { type: 'tool_use'; call: number }
 
-/**
- * Translates the chunks of a chat completion to the events of a message. Keeps the open block and counts, but
- * no text.
- */
+/** Translates a completion's chunks to a message's events. Keeps the open block and counts, but no text. */
 export class MessageEvents implements ChatStreamWriter {
   readonly #facts: MessageFacts
   #events: CallerEvent[] = []

@@ -103,7 +103,7 @@ interface PlacedBlock {
   at: string
 }
 
-/** A chat has the results of tools in messages of their own, right after the calls. */
+/** A chat has the results of tools in separate messages, right after the calls. */
 function toUserMessages(blocks: readonly PlacedBlock[]): JsonObject[] {
   const results = blocks.filter(({ block }) => block['type'] === 'tool_result').map(toToolMessage)
   const others = blocks.filter(({ block }) => block['type'] !== 'tool_result')

@@ -2,10 +2,7 @@ import type { ReadBody } from '../body-edits.ts'
 import { readList, readObject, readOptionalText, readText, refuseField } from '../fields.ts'
 import type { JsonObject } from '../protocol.ts'
 
-/**
- * Translates the tools of a message and which of them the model may call. Tools that Anthropic's servers run
- * are left out, unless the request forces one.
- */
+/** Translates a message's tools and their choice. Leaves out Anthropic's hosted tools, unless forced. */
 export function toChatTools(request: JsonObject): JsonObject {
   const all = readList(request['tools'], 'tools').map((tool, index) => readTool(tool, `tools.${index}`))
   const tools = all.flatMap(({ chat }) => (chat === null ? [] : [chat]))
@@ -32,9 +29,7 @@ export function toChatTools(request: JsonObject): JsonObject {
 /** The types of hosted tools have a date, such as `web_search_20250305`. */
 const hostedType = /"type"\s*:\s*"(?:[a-z_]+_20\d{6}|mcp_toolset)"/
 
-/**
- * Whether a request has tools that Anthropic's servers run, which engines refuse. True for a few others, too.
- */
+/** True for tools that Anthropic's servers run and engines refuse, and for a few others. */
 export function hasHostedTools({ bytes, members }: ReadBody): boolean {
   const tools = members.findLast(({ name }) => name === 'tools')
   return tools !== undefined && hostedType.test(bytes.toString('latin1', tools.start, tools.end))

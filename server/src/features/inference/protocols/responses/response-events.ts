@@ -23,10 +23,7 @@ type OpenItem = { id: string; text: string } & (
 /** Longest output, in characters: its last event repeats all of it. */
 const maxOutput = 8 * 1024 * 1024
 
-/**
- * Translates the chunks of a chat completion to the events of a response. Keeps the output, because the last
- * events of an item and of the response repeat it.
- */
+/** Translates a completion's chunks to a response's events. Keeps the output: the last events repeat it. */
 export class ResponseEvents implements ChatStreamWriter {
   readonly #facts: ResponseFacts
   readonly #response: JsonObject

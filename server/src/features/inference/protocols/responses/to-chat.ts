@@ -12,10 +12,7 @@ import {
 import type { JsonObject } from '../protocol.ts'
 import { toChatName } from './tools-to-chat.ts'
 
-/**
- * Translates a request for a response to one for a chat completion, without its tools. Throws the caller's
- * 400.
- */
+/** Translates a request to a chat completion's, without tools. Throws the caller's 400. */
 export function toChat(request: JsonObject): JsonObject {
   const { model, input, instructions, text, stream } = request
   const most = readOptionalCount(request['max_output_tokens'], 'max_output_tokens')

@@ -13,10 +13,7 @@ export interface ResponseFacts {
   functions: ReadonlyMap<string, CalledFunction>
 }
 
-/**
- * The members of a request that its response repeats. Tools and instructions may be long, and callers know
- * them.
- */
+/** The request's members that its response repeats, without tools and instructions, which may be long. */
 export function toEcho(request: JsonObject): JsonObject {
   return {
     model: request['model'],

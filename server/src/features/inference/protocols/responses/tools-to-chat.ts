@@ -29,10 +29,7 @@ export function toChatName({ name, namespace }: CalledFunction): string {
   return `${joined.slice(0, maxName - 9)}_${digest}`
 }
 
-/**
- * Translates the tools of a response and which of them the model may call. Tools that OpenAI's servers run,
- * and others that are no functions, are left out, unless the request forces one.
- */
+/** Translates tools and their choice. Leaves out OpenAI's hosted tools and non-functions, unless forced. */
 export function toChatTools(request: JsonObject): ChatTools {
   const functions = new Map<string, CalledFunction>()
   const tools = readList(request['tools'], 'tools').flatMap((tool, index) =>
