@@ -3,19 +3,13 @@ import type { Services } from '../../services.ts'
 import { recordFindings } from './anomaly-store.ts'
 import type { Finding } from './anomaly-store.ts'
 
-/**
- * A check for one kind of anomaly. `find` returns every current finding; open anomalies that are missing from
- * it are closed.
- */
+/** A check for one kind of anomaly. `find` returns all current findings; other open anomalies close. */
 export interface UsageCheck {
   kind: string
   find: () => Promise<Finding[]>
 }
 
-/**
- * Runs the checks, opens an anomaly for each new finding and closes resolved ones. A check that throws
- * changes nothing.
- */
+/** Opens an anomaly per new finding and closes resolved ones. A check that throws changes nothing. */
 export async function runUsageChecks(
   { db, clock, log }: Pick<Services, 'db' | 'clock' | 'log'>,
   checks: readonly UsageCheck[],

@@ -13,10 +13,7 @@ export interface Finding {
   message: string
 }
 
-/**
- * Opens an anomaly for each new finding of a kind, closes those without a finding, and returns the new
- * findings.
- */
+/** Opens an anomaly for each new finding, closes those without one, and returns the new findings. */
 export async function recordFindings(
   db: Database,
   kind: string,

@@ -16,10 +16,7 @@ export interface AppliedPrice {
 
 export type PriceValidity = Pick<AppliedPrice, 'meter' | 'dimensions' | 'price' | 'from' | 'until'>
 
-/**
- * The validity of the prices of one meter and combination of dimensions, in order. A price list may be edited
- * without dates; then validities overlap, and a price ends where the next one was first applied.
- */
+/** Validities of a meter's prices in order. One ends where the next applies, also if edited without dates. */
 export function separateValidities(applied: readonly AppliedPrice[]): PriceValidity[] {
   const inOrder = applied.toSorted((one, other) => one.firstHour.getTime() - other.firstHour.getTime())
   const starts = inOrder.map(({ from }, index) => {

@@ -5,10 +5,7 @@ import type { UsageBucket } from './ledger.ts'
 import { toBucketRow } from './store.ts'
 import { tokenMeters } from './token-meters.ts'
 
-/**
- * The usage of a deployment that belongs to one person, by meter and dimensions. Quantity and amount are
- * decimals.
- */
+/** A person's usage of a deployment, by meter and dimensions. Quantity and amount are decimals. */
 export interface CallerUsage {
   deploymentId: string
   modelName: string
@@ -21,11 +18,10 @@ export interface CallerUsage {
 }
 
 /**
- * Divides the usage of hours in [from, to) among people: sealed hours, and those that `open` has. Tokens
- * belong to the caller. Of the seconds of an instance, each caller has as many as the engine worked for them
- * in that hour; if it worked for several at the same time and that is more than the seconds, they have their
- * shares of it. The rest belongs to the owner of the deployment, so that the parts of each hour add up to it.
- * Amounts include only usage priced in `currency`.
+ * Divides the usage of hours in [from, to), sealed and `open`, among people. Tokens belong to the caller. Of
+ * an instance's seconds, each caller has the engine's work for them in that hour; if several at the same time
+ * add up to more, they have their shares. The rest belongs to the deployment's owner, so that each hour's
+ * parts add up to it. Amounts include only usage priced in `currency`.
  */
 export async function sumCallerUsage(
   db: Database,

@@ -32,10 +32,7 @@ export async function checkUsage(deps: Deps, otherChecks: readonly UsageCheck[] 
   ])
 }
 
-/**
- * Checks all spans and buckets of the last 35 days. There may be tens of millions, so a run can take a
- * minute; each query reads one organization.
- */
+/** Checks spans and buckets of 35 days: tens of millions take a minute. A query reads one organization. */
 export async function checkLedger(deps: Deps): Promise<void> {
   const { db, clock } = deps
   const now = clock()
@@ -116,10 +113,7 @@ const overlappingSpans = (organizationId: number, now: Date) => sql<Row>`
     AND one.started_at < coalesce(other.ended_at, 'infinity') AND other.started_at < coalesce(one.ended_at, 'infinity')
     AND coalesce(one.ended_at, other.ended_at, 'infinity') > ${now}::timestamptz - ${lookback}`
 
-/**
- * Spans that were adjusted after a clock stepped, and spans in the future or outside the lifetime of their
- * deployment.
- */
+/** Spans that a clock step adjusted, and spans in the future or outside their deployment's lifetime. */
 const impossibleSpans = (organizationId: number, now: Date) => sql<Row>`
   SELECT span.organization_id, span.deployment_id, span.id::text AS subject,
     format('The span of deployment %s was reported from %s to %s, %s. It is counted from %s to %s.', deployment.id,

@@ -15,12 +15,10 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 /** What the rows of a usage report stand for, apart from UTC days. */
 export type UsageGrouping = 'member' | 'deployment' | 'model'
 
-/** Whose usage of which deployment a row has; of a group, the first that was found. */
+/** The user and the deployment of a row; of a group, the first. */
 export type UsageShare = Pick<CallerUsage, 'deploymentId' | 'modelName' | 'userId' | 'email'>
 
-/**
- * The usage of one group for one meter and one combination of its dimensions. Amounts are decimal strings.
- */
+/** A group's usage for one meter and one combination of dimensions. Amounts are decimal strings. */
 export interface GroupUsage<Group> {
   group: Group
   meter: MeterName
@@ -36,10 +34,7 @@ interface Days {
   to: Date
 }
 
-/**
- * The usage of the days in [from, to), both UTC midnights, by day such as `2026-01-02`, in order. Open spans
- * count up to now.
- */
+/** The usage by day (`2026-01-02`) of [from, to), both UTC midnights. Open spans count up to now. */
 export function listDailyUsage(
   deps: Deps,
   organizationId: number,
@@ -58,8 +53,7 @@ export function listDailyUsage(
 }
 
 /**
- * The usage of the days in [from, to), both UTC midnights, by person, deployment or model, as
- * `sumCallerUsage` divides it. Open spans count up to now. `userId` selects the usage of one person.
+ * As `listDailyUsage`, by person, deployment or model as in `sumCallerUsage`; `userId` selects one person.
  */
 export function listGroupedUsage(
   deps: Deps,

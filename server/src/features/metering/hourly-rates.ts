@@ -19,11 +19,7 @@ interface Row {
   region: string | null
 }
 
-/**
- * The rates of an organization's open instances, and of those that wait for their hardware, except those of
- * the deployment `exceptId`. One statement reads them, so that an instance which gets its hardware meanwhile
- * appears exactly once.
- */
+/** Rates of open and waiting instances, without `exceptId`'s; in one statement, so that each appears once. */
 export async function listHourlyRates(
   db: Database,
   { prices, clock }: Pick<Services, 'prices' | 'clock'>,

@@ -6,10 +6,7 @@ import type { Price } from '../../base/price.ts'
 
 const secondsPerHour = 3600
 
-/**
- * Converts the hourly prices of the instance type file to prices per second with 12 decimals. They name only
- * the instance type, so a price with a region in the price file takes precedence.
- */
+/** Prices per second with 12 decimals, by instance type only: price file rows with a region go first. */
 export function toInstancePrices(types: readonly InstanceType[], currency: string): Price[] {
   return types.map(({ name, pricePerHour }) => ({
     meter: 'gpu_instance_seconds',
@@ -22,10 +19,7 @@ export function toInstancePrices(types: readonly InstanceType[], currency: strin
   }))
 }
 
-/**
- * What so many seconds of an instance cost at the price of a moment, a decimal string; null when no price is
- * valid.
- */
+/** The cost of these seconds at a moment's price, a decimal string; null without a valid price. */
 export function findHeldCost(
   prices: readonly Price[],
   offer: Pick<InstanceOffer, 'instanceType' | 'region'>,
@@ -36,11 +30,7 @@ export function findHeldCost(
   return perHour && new Exact(perHour).times(seconds).dividedBy(secondsPerHour).toDecimalPlaces(8).toFixed()
 }
 
-/**
- * The hourly price of an instance at a moment, a decimal string in the currency's main unit; null when no
- * price is valid. Rounded to eight decimals, because the following digits are rounding errors of the price
- * per second.
- */
+/** The hourly price at a moment, or null. Eight decimals: the per-second price makes the others inexact. */
 export function findHourlyPrice(
   prices: readonly Price[],
   { instanceType, region }: Pick<InstanceOffer, 'instanceType' | 'region'>,

@@ -8,9 +8,7 @@ export type TokenEntry = Omit<TokenTotal, 'requests'>
 
 /** An append-only file, named after its batch id. */
 export interface JournalFile {
-  /**
-   * Writes lines synchronously without fsync: they survive a crash of the process, but not a power failure.
-   */
+  /** Writes synchronously without fsync: lines survive a crash of the process, but not a power failure. */
   append(lines: string): void
   close(): void
   remove(): void

@@ -3,10 +3,7 @@
 import { addHours, earliest, floorHour, latest } from './hours.ts'
 import type { Dimensions, MeterName } from '../../base/meters.ts'
 
-/**
- * Hours are sealed 15 minutes after their end: usage must reach the processor within an hour after the
- * billing period.
- */
+/** Hours are sealed after 15 minutes: usage must reach the processor within an hour after the period. */
 const graceHours = 0.25
 
 /** The time that a deployment had an instance; `endedAt` is null while the span is open. */
@@ -43,10 +40,7 @@ export interface OpenLedger {
   spans: readonly InstanceSpan[]
   /** From `sealedThrough` on */
   tokens: readonly TokenHour[]
-  /**
-   * Start of the earliest span that may still become billable; null when there is none. Hours from here on
-   * stay open.
-   */
+  /** Start of the earliest span that may become billable, or null. Hours from here on stay open. */
   undecidedSince: Date | null
 }
 
@@ -61,9 +55,7 @@ export interface BucketPrice {
   validUntil: Date | null
 }
 
-/**
- * A deployment's usage in one hour, or one part of it, for one meter and one combination of its dimensions.
- */
+/** A deployment's usage in an hour or a part of it, for one meter and one combination of its dimensions. */
 export interface UsageBucket {
   deploymentId: string
   meter: MeterName
@@ -80,10 +72,7 @@ export interface UsageBucket {
 
 export type PriceFinder = (meter: MeterName, dimensions: Dimensions, hour: Date) => BucketPrice
 
-/**
- * The start of a span, given the provider's `reported` start: clamped between the request for the deployment
- * and `now`, and never in a sealed hour.
- */
+/** A span's start: `reported`, but from the deployment's request to `now`, and never in a sealed hour. */
 export function toSpanStart(
   reported: Date,
   { requestedAt, now, sealedThrough }: { requestedAt: Date; now: Date; sealedThrough: Date },
@@ -98,7 +87,7 @@ export function toSpanEnd(now: Date, startedAt: Date, sealedThrough: Date): Date
 
 /**
  * Cuts unsealed usage into hourly buckets, open spans up to `now`, and returns the new watermark. Hours
- * without a price, hours with undecided usage and hours from `sealLimit` on stay open.
+ * without a price, with undecided usage and from `sealLimit` on stay open.
  */
 export function planSettlement(
   { sealedThrough, chargedSince, spans, tokens, undecidedSince }: OpenLedger,
@@ -143,10 +132,7 @@ export function planSettlement(
   return { buckets: [...buckets.values()], sealedThrough: latest(sealedThrough, sealable) }
 }
 
-/**
- * Splits [from, to) at the hours and at `chargedSince`, in order; yields nothing for an empty or negative
- * interval.
- */
+/** Splits [from, to) at hours and `chargedSince`, in order; nothing for an empty or negative interval. */
 export function* cutIntoHours(
   from: Date,
   to: Date,
@@ -170,9 +156,9 @@ export interface UsageEventPlan {
 }
 
 /**
- * Rounds the hours of one price to whole units without losing any: an hour gets floor(total through the hour)
- * - floor(total before it). Hours without a whole unit get no event. `remainder` is the fraction carried
- * over, in thousandths.
+ * Rounds a price's hours to whole units without losing any: floor(total through the hour) - floor(total
+ * before it). Hours without a whole unit get no event. `remainder`: the fraction carried over, in
+ * thousandths.
  */
 export function planUsageEvents(
   priceKey: string,

@@ -46,8 +46,8 @@ const priceSchema = z
 const documentSchema = z.strictObject({ prices: z.array(z.unknown()) })
 
 /**
- * Reads and validates a price file. Throws one Error that lists every mistake with its line, including a
- * currency other than `currency`, ambiguous prices and usage without a price.
+ * Reads a price file. Throws one Error with every mistake and its line, including a currency other than
+ * `currency`, ambiguous prices and usage without a price.
  */
 export function readPricesFile(path: string, currency: string): Price[] {
   return readYamlFile(path, 'price', (content) => {
@@ -104,10 +104,7 @@ function areRivals(one: Price, other: Price): boolean {
   )
 }
 
-/**
- * The default prices (those without dimensions) must cover all time after the first, without a gap, unless
- * another meter's price applies.
- */
+/** Default prices (no dimensions) must have no gap after the first, unless another meter's price applies. */
 function findGaps(prices: readonly Price[], meter: MeterName): Mistake[] {
   const { defaultPrice }: Meter = meters[meter]
   if (defaultPrice !== undefined) return []

@@ -6,10 +6,7 @@ import type { Price } from '../../base/price.ts'
 import { meterNames, meters, toPriceKey } from '../../base/meters.ts'
 import type { Dimensions, Meter, MeterName } from '../../base/meters.ts'
 
-/**
- * The instances of the local runtime. Others are published when the runtime offers them or the price file
- * names all dimensions.
- */
+/** The local runtime's instances. Others need a runtime's offer or a price that names all dimensions. */
 const knownInstances: readonly Dimensions[] = [
   { instance_type: 'local-cpu', region: 'local' },
   { instance_type: 'local-gpu', region: 'local' },
@@ -18,7 +15,7 @@ const knownInstances: readonly Dimensions[] = [
 /** Processors accept usage of the last 35 days. */
 const recentHours = 35 * 24
 
-/** True if a meter has a price of its own for usage in an hour, not only that of another meter. */
+/** True if a meter has a price for usage in an hour, not only that of another meter. */
 export function hasOwnPrice(
   prices: readonly Price[],
   meter: MeterName,
@@ -28,10 +25,7 @@ export function hasOwnPrice(
   return prices.some((price) => price.meter === meter && isValidAt(price, hour) && matches(price, dimensions))
 }
 
-/**
- * The price of usage in an hour: the most specific valid price wins; `unit` is null when none is valid.
- * Without a price of its own, a meter may have that of another one.
- */
+/** The price in an hour, the most specific valid one, or another meter's; `unit` is null without any. */
 export function findPrice(
   prices: readonly Price[],
   meter: MeterName,
@@ -60,10 +54,10 @@ export function findPrice(
 }
 
 /**
- * The prices for the payment processor: those of local instances, of `instances` that runtimes offer, and of
- * price file rows that name every dimension. Current prices come first, then scheduled ones, then those of
- * the last 35 days, whose usage may not be reported yet; current prices are never omitted for `max`. Free
- * usage is omitted. Throws when two prices have the same key.
+ * Prices for the payment processor: those of local instances, of offered `instances`, and of price file rows
+ * with every dimension. Current prices come first (`max` never omits them), then scheduled ones, then those
+ * of the last 35 days, whose usage may be unreported. Omits free usage. Throws when two prices have the same
+ * key.
  */
 export function listMeteredPrices(
   prices: readonly Price[],
@@ -106,10 +100,7 @@ function listPricedUsage(
   })
 }
 
-/**
- * The current hour, then the hours in which prices will change, then those of the last 35 days, the latest
- * first.
- */
+/** The current hour, then those of price changes to come, then the last 35 days', the latest first. */
 function listPriceHours(prices: readonly Price[], now: Date): Date[] {
   const current = floorHour(now)
   const first = addHours(current, -recentHours)

@@ -12,10 +12,7 @@ import type { ChainRow, SealedRange } from './proof-store.ts'
 import { toCanonicalJson, toSealedHour } from './seal.ts'
 import { findSealedThrough } from './store.ts'
 
-/**
- * What an invoice adds to a proof: its own part of the document, and the sealed hours that it does not
- * charge.
- */
+/** An invoice's part of a proof: its part of the document, and the sealed hours that it does not charge. */
 export interface InvoicePart {
   invoice: unknown
   /** Numbers of sealed hours */
@@ -23,9 +20,8 @@ export interface InvoicePart {
 }
 
 /**
- * Writes the proof of an organization's usage in [from, to), whole hours, as in docs/proof.md: one JSON
- * document in parts. It ends with the last sealed hour. Throws `mixed_currencies` if the currency changed in
- * the range.
+ * Writes the proof of usage in [from, to), as in docs/proof.md: one JSON document in parts, to the last
+ * sealed hour. Throws `mixed_currencies` if the currency changed in the range.
  */
 export async function openProof(
   { db, config }: Pick<Services, 'db' | 'config'>,
@@ -57,10 +53,7 @@ export async function openProof(
   return writeDocument(db, organizationId, range, { currency, prices }, part)
 }
 
-/**
- * Writes the members in the order of canonical JSON, so that the hash of the document can be computed on the
- * way.
- */
+/** Writes members in the order of canonical JSON, so that the document's hash grows with it. */
 async function* writeDocument(
   db: Database,
   organizationId: number,

@@ -4,9 +4,9 @@ import type { Database } from '../../database/tables.ts'
 import type { TokenTotal } from './token-usage.ts'
 
 /**
- * Adds totals to their hours in one statement. Cached tokens count only where they have a price of their own.
- * Totals of a sealed hour go to the first open hour, and `late_for` names the sealed one. Skips unknown
- * deployments and callers.
+ * Adds totals to their hours in one statement. Cached tokens count only if they have a price. Totals of a
+ * sealed hour go to the first open hour, with the sealed one in `late_for`. Skips unknown deployments and
+ * callers.
  */
 export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
   const rows = totals.map((total) => ({
@@ -20,8 +20,7 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
     user_id: total.userId,
     processing_milliseconds: total.processingMilliseconds,
   }))
-  // The share locks keep the hours from being sealed; PostgreSQL rereads a row after waiting for its lock.
-  // Locks and rows are ordered to prevent deadlocks.
+  // Share locks prevent seals (PostgreSQL rereads a row after waiting); their order prevents deadlocks.
   await sql`
     WITH given AS (
       SELECT row.*, deployments.organization_id
@@ -53,10 +52,7 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
       processing_milliseconds = tokens.processing_milliseconds + excluded.processing_milliseconds`.execute(db)
 }
 
-/**
- * Records the totals of a batch exactly once per id. `read` runs while the batch is locked against other
- * processes; if it throws, nothing is recorded.
- */
+/** Records a batch exactly once per id. `read` runs while it is locked; if it throws, nothing is recorded. */
 export async function recordTokenBatch(
   db: Database,
   id: string,
@@ -72,10 +68,7 @@ export async function recordTokenBatch(
   })
 }
 
-/**
- * Deletes the record of a batch. Call it only when the journal file and the in-memory batch are deleted, or
- * it could be recorded twice.
- */
+/** Deletes a batch's record. First delete its journal file and memory, or it could be recorded twice. */
 export async function deleteTokenBatch(db: Database, id: string): Promise<void> {
   await db.deleteFrom('token_batches').where('id', '=', id).execute()
 }

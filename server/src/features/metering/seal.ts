@@ -55,10 +55,7 @@ function hashHour(previousHash: string, hour: SealedHour): string {
   return createHash('sha256').update(previousHash).update(toCanonicalJson(hour)).digest('hex')
 }
 
-/**
- * Seals the hours before `sealedThrough` and appends them to the organization's chain, in the order of the
- * hours. The caller holds the ledger lock, so the chain has one writer.
- */
+/** Seals and chains hours before `sealedThrough`, in order. The ledger lock makes this the only writer. */
 export async function sealBuckets(
   db: Database,
   organizationId: number,

@@ -11,9 +11,8 @@ import { listUnsettledOrganizations, loadOpenLedger, writeBuckets } from './stor
 type Deps = Pick<Services, 'db' | 'clock' | 'prices'>
 
 /**
- * Writes the hourly buckets of every organization with unsealed usage and seals completed hours. Safe to run
- * at any time. Does nothing when this machine's clock is ahead, because an hour sealed too early can't be
- * corrected.
+ * Writes hourly buckets of unsealed usage and seals completed hours, at any time. Does nothing when this
+ * machine's clock is ahead, because an hour sealed too early can't be corrected.
  */
 export async function settleUsage(deps: Deps & Pick<Services, 'log'>): Promise<void> {
   const ahead = await findClockLead(deps.db)

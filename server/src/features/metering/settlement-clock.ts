@@ -18,9 +18,8 @@ export interface SettlementClock {
 }
 
 /**
- * The state of the clock after a settlement at `now`. If the time is far ahead of the last settlement, either
- * no worker ran or the clock is wrong. The time is trusted once it has been observed for an hour, because a
- * sealed hour can't be corrected.
+ * The state of the clock after a settlement at `now`. A time far ahead of the last settlement (no worker ran,
+ * or the clock is wrong) is trusted after an hour, because a sealed hour can't be corrected.
  */
 export function observeClock(clock: SettlementClock | undefined, now: Date): SettlementClock {
   const trusted = { trusted_at: now, observed_at: now, observed_milliseconds: null }

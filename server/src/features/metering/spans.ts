@@ -25,10 +25,7 @@ export type SpanChange =
     }
   /** Marks the open span as billable from its start, because the engine has become ready. */
   | { kind: 'confirm'; instance: Holder; now: Date }
-  /**
-   * Closes the open span, if any, after the instance's release; the span of an engine that never became ready
-   * is voided.
-   */
+  /** Closes the open span, if any, after the release; voids that of an engine that never became ready */
   | { kind: 'close'; instance: Holder; now: Date }
 
 type ChangeOf<Kind extends SpanChange['kind']> = Extract<SpanChange, { kind: Kind }>
@@ -126,10 +123,7 @@ async function closeSpans(
 /** Two clocks may differ by this much: the grace period of a seal. */
 const clockDifference = 15 * 60_000
 
-/**
- * Open spans that start in the future, because a clock was set back, start at `now` instead: they are metered
- * from then on.
- */
+/** Starts open spans in the future (a clock was set back) at `now`, so that they are metered from then on. */
 export async function moveFutureSpans(db: Database, organizationId: number, now: Date): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     const sealedThrough = await lockLedger(transaction, organizationId)
@@ -144,10 +138,7 @@ export async function moveFutureSpans(db: Database, organizationId: number, now:
   })
 }
 
-/**
- * Charges an organization's usage from `at` on, or from its first unsealed hour, and returns that time. Its
- * hour is cut into two parts, so that nothing before is charged.
- */
+/** Charges usage from `at` or the first unsealed hour, and returns the time. Cuts its hour into two parts. */
 export async function startCharging(
   transaction: DatabaseTransaction,
   organizationId: number,
@@ -175,10 +166,7 @@ export async function lockLedger(db: Database, organizationId: number): Promise<
   return (await lockLedgers(db, [organizationId])).get(organizationId)!
 }
 
-/**
- * Locks the ledgers of organizations until the transaction ends and returns their watermarks. It inserts
- * missing ones first and locks in the order of ids, so no two transactions wait for each other.
- */
+/** Locks ledgers until commit, by id so that no two transactions wait for each other; returns watermarks. */
 async function lockLedgers(db: Database, organizationIds: readonly number[]): Promise<Watermarks> {
   const ids = [...new Set(organizationIds)].toSorted((one, other) => one - other)
   const existing = await lockExisting(db, ids)

@@ -24,10 +24,7 @@ export interface DeploymentSpending {
   pending: string
 }
 
-/**
- * Sums what each deployment of these organizations costs, each in its own period. One snapshot of four
- * statements reads all of them.
- */
+/** Sums each deployment's cost, in its organization's period, from one snapshot of four statements. */
 export function sumSpending(
   deps: Deps,
   periods: readonly { organizationId: number; period: UsagePeriod }[],

@@ -45,9 +45,7 @@ async function findChargedSince(db: Database, organizationId: number): Promise<D
   return cursor?.charged_since ?? null
 }
 
-/**
- * Loads the unsealed usage of an organization. The caller holds the ledger lock or reads from one snapshot.
- */
+/** Loads an organization's unsealed usage. The caller holds the ledger lock or reads from one snapshot. */
 export async function loadOpenLedger(
   db: Database,
   organizationId: number,
@@ -113,9 +111,7 @@ export function toTokens(row: Selectable<TokenUsageTable>): OpenLedger['tokens']
   }
 }
 
-/**
- * Replaces the unsealed buckets of an organization by `buckets`, then seals the hours before `sealedThrough`.
- */
+/** Replaces an organization's unsealed buckets, then seals the hours before `sealedThrough`. */
 export async function writeBuckets(
   db: Database,
   organizationId: number,
@@ -232,8 +228,8 @@ export async function sumSealedUsage(
 }
 
 /**
- * A page of sealed usage by price key and hour, in order, in whole thousandths: the seven days from the first
- * sealed hour at or after `from`, without usage before charging began. Free usage counts as 0.
+ * A page of sealed usage by price key and hour, in order, in whole thousandths: seven days from the first
+ * sealed hour at or after `from`, without uncharged usage. Free usage counts as 0.
  */
 export async function listSealedHours(
   db: Database,

@@ -13,10 +13,7 @@ import type { UsageScope, UsageSum } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
-/**
- * The usage of one meter, one combination of its dimensions and one price. Quantities and amounts are decimal
- * strings.
- */
+/** Usage by meter, combination of dimensions and price. Quantities and amounts are decimal strings. */
 export interface UsageTotal {
   meter: MeterName
   unit: 'second' | 'token'
@@ -48,9 +45,8 @@ export interface UsagePeriod {
 }
 
 /**
- * Summarizes an organization's usage in a period. The usage of the period is that of its hours, both ends
- * rounded down, without the part of the first hour in which usage was not charged yet. Open spans count up to
- * now.
+ * Summarizes usage in a period: its hours, both ends rounded down, without the first hour's part before
+ * charging began. Open spans count up to now.
  */
 export function summarizeUsage(
   deps: Deps,

@@ -40,9 +40,9 @@ const abandonedMilliseconds = 10_000
 const longestOpenMilliseconds = 5_000
 
 /**
- * Counts tokens in memory and in a write-ahead file in `DATA_DIR/token-journal`. Every second the file is
- * rotated: its totals are recorded in one statement under the batch id, then the file is deleted. Any process
- * adopts the files of a crashed one; the batch id prevents double counting.
+ * Counts tokens in memory and in a write-ahead file in `DATA_DIR/token-journal`. Every second it rotates the
+ * file, records its totals under the batch id, and deletes it. Any process adopts the files of a crashed one;
+ * the batch id prevents double counting.
  */
 export class TokenJournal {
   readonly #deps: Deps
@@ -72,10 +72,7 @@ export class TokenJournal {
     }, flushMilliseconds)
   }
 
-  /**
-   * Counts a request. The count survives a crash after the next `write`, which runs in the same turn of the
-   * event loop
-   */
+  /** Counts a request. After the next `write`, in the same turn of the event loop, it survives a crash. */
   record(
     {
       deploymentId,
@@ -172,7 +169,7 @@ export class TokenJournal {
     }
   }
 
-  /** Cached tokens without a price of their own are input like all other. */
+  /** Cached tokens without a price are input like all other. */
   #toBilled(total: TokenTotal): TokenTotal {
     const dimensions = { model_name: total.modelName }
     const hour = floorHour(total.at)

@@ -21,10 +21,7 @@ interface UsagePage {
   next: UsagePosition
 }
 
-/**
- * Pages through the meter events of an organization: each sealed hour of each paid price, in whole units.
- * Sealed hours never change, so reading from the same first position always yields the same events.
- */
+/** Pages through sealed hours of paid prices in whole units. Sealed hours are final: pages repeat exactly. */
 export async function* readUsageEvents(
   { db }: Pick<Services, 'db'>,
   organizationId: number,

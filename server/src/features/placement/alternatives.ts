@@ -11,12 +11,9 @@ export interface Alternative {
 }
 
 export interface Alternatives {
-  /**
-   * The next cheaper instance type, on which the model gets less than Berth would choose; null if it fits on
-   * none
-   */
+  /** The next cheaper type, on which the model gets less than Berth would choose; null without any */
   cheaper: Alternative | null
-  /** The next more expensive instance type with more capacity; null if there is none */
+  /** The next more expensive type with more capacity; null without any */
   larger: Alternative | null
 }
 

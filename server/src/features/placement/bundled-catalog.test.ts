@@ -23,7 +23,7 @@ const rules: SelectionRules = {
   minimums: noMinimums,
 }
 
-/** Nodes of 1, 2, 4 and 8 GPUs, of which engines may use 90 %. */
+/** Nodes of 1, 2, 4 and 8 GPUs with 90 % of their memory for engines. */
 function listNodes(gpu: string, usableGiB: number): PricedOffer[] {
   return [1, 2, 4, 8].map((gpuCount) => ({
     instanceType: `${gpuCount} × ${gpu}`,
@@ -72,10 +72,7 @@ describe('every variant runs on as many cards as its weights suggest', () => {
   })
 })
 
-/**
- * Bytes per request and GPU that mondegreens/apron found in vLLM 0.29 and 0.30 with 16,384 tokens of prompts
- * in progress.
- */
+/** Bytes per request and GPU in mondegreens/apron's vLLM 0.29 and 0.30, with 16,384 prompt tokens. */
 test.each<[string, number, number, gpus: number, bytes: number]>([
   ['gemma-4', 31, 262_144, 1, 13_637 * 2_621_440],
   ['qwen3.6', 35, 262_144, 1, 5_514_854_400],
@@ -105,9 +102,8 @@ test.each<[string, number, number, gpus: number, bytes: number]>([
 )
 
 /**
- * Cards of 80 GB by hand: for older models from their weights, 5 % of them, the cache of 4 × 8192 tokens and
- * 1.5 GiB per card against 71.6 GiB per card; for newer ones from vLLM's recipes, which run them so. null for
- * 8 cards of 141 GB.
+ * Cards of 80 GB by hand: for older models from weights, 5 % of them, the cache of 4 × 8192 tokens and 1.5
+ * GiB per card against 71.6 GiB per card; for newer ones from vLLM's recipes. null for 8 cards of 141 GB.
  */
 test.each<[string, number, string, number | null]>([
   ['qwen2.5-instruct', 7, 'pytorch', 1],

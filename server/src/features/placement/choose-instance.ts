@@ -14,10 +14,7 @@ const defaultSharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSe
 
 const settings = { context: 'ENGINE_MAX_CONTEXT', sequences: 'ENGINE_MAX_SEQUENCES' }
 
-/**
- * Chooses the instance type for a variant with its LoRAs from the runtime's current offers and prices.
- * `refused` names instance types that lacked capacity. Throws if the runtime throws.
- */
+/** Chooses the type for a variant with LoRAs from current offers, except `refused` ones without capacity. */
 export async function chooseInstance(
   deps: Deps,
   variant: ModelVariant,
@@ -40,7 +37,7 @@ export async function listPricedOffers({
   return offers.map((offer) => ({ ...offer, pricePerHour: findHourlyPrice(prices, offer, now) }))
 }
 
-/** The rules by which engines of this runtime are chosen and sized. Throws if the runtime throws. */
+/** This runtime's rules to choose and size engines. Throws if the runtime throws. */
 export async function readRules(
   { runtime, config }: Pick<Deps, 'runtime' | 'config'>,
   minimums: CapacityMinimums = noMinimums,

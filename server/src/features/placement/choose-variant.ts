@@ -14,7 +14,7 @@ export interface ChosenVariant {
   reason: string | null
 }
 
-/** A variant that fits on GPUs of its own. */
+/** A variant that fits on dedicated GPUs. */
 interface Candidate {
   variant: CatalogVariant
   offer: PricedOffer
@@ -28,10 +28,9 @@ const preferredSizings: readonly EngineSizing[] = ['shared-cache', 'per-slot']
 const losslessBits = 8
 
 /**
- * Chooses among the variants that match a request. Throws RangeError if none does. Where engines have GPUs of
- * their own, the choice is a variant for an engine that shares its cache between requests, on the cheapest
- * instance type that runs one, in the largest size that fits there. Elsewhere, and if nothing fits, the
- * catalog's default decides.
+ * Chooses a variant for a request. Throws RangeError without any. On dedicated GPUs, it is one for an engine
+ * that shares its cache between requests, on the cheapest instance type that runs one, in the largest size
+ * that fits. Elsewhere, and if nothing fits, the catalog's default decides.
  */
 export function chooseVariant(
   model: CatalogModel,
@@ -49,7 +48,7 @@ export function chooseVariant(
     : { variant: best.variant, reason: explainChoice(best, matching, rules) }
 }
 
-/** The best variant for the first kind of engine for which one fits. */
+/** The best variant for the first kind of engine with one that fits. */
 function findBest(
   matching: readonly CatalogVariant[],
   offers: readonly PricedOffer[],
@@ -64,7 +63,7 @@ function findBest(
   return undefined
 }
 
-/** The variant as a candidate, or nothing if it doesn't fit on GPUs of its own. */
+/** The variant as a candidate, or nothing if it doesn't fit on dedicated GPUs. */
 function toCandidate(
   variant: CatalogVariant,
   offers: readonly PricedOffer[],

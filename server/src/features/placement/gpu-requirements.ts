@@ -34,10 +34,7 @@ const vendorNames: Record<GpuVendor, string> = { nvidia: 'NVIDIA', amd: 'AMD', a
 /** GPU counts that one engine can split a model over. */
 const supportedGpuCounts: readonly number[] = [1, 2, 4, 8]
 
-/**
- * Why the GPUs of an offer can't run a variant, apart from memory; null if they can. Unknown facts count as
- * compatible.
- */
+/** Why an offer's GPUs can't run a variant, apart from memory, or null. Unknown facts count as compatible. */
 export function findGpuIncompatibility(
   { variant, engine }: ServedModel,
   offer: InstanceOffer,
@@ -70,10 +67,7 @@ export function findGpuCaveat(format: string, { computeCapability }: InstanceOff
   return computeCapability < native.capability ? native.otherwise : null
 }
 
-/**
- * The order in which formats of a size are preferred on GPUs: first fp8 where the GPU computes in it, which
- * is the fastest, then the original weights, then fp8 for the weights only, then all others.
- */
+/** A size's preferred formats on GPUs: fp8 if computed in (fastest), original, fp8 for weights, others. */
 export function rankFormat(format: string, offer: InstanceOffer): number {
   const order = ['fp8', 'pytorch']
   const rank = order.indexOf(format)

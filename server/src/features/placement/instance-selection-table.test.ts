@@ -16,9 +16,9 @@ const rules: SelectionRules = {
 }
 
 /**
- * Memory in GiB that well-known models need on one GPU, calculated by hand, and the instance with the least
- * total memory that fits: by that need, and by the rule for unknown architectures, 1.2 × weights + 2. `served
- * there` is context × sequences on the former.
+ * GiB that known models need on one GPU, by hand, and the instance with the least total memory that fits: by
+ * that need, and by the rule for unknown architectures, 1.2 × weights + 2. `served there` is context ×
+ * sequences on the former.
  */
 const table = `
   model            | format         | weights | KV | need | 1.2W+2 | smallest by need | smallest by 1.2W+2 | served there
@@ -83,9 +83,7 @@ const formats: Record<string, [format: string, quantization: string]> = {
   'awq/gptq int4': ['awq', 'Int4'],
 }
 
-/**
- * The offers behind the table: one T4, and 1, 2, 4 or 8 of the other GPUs. The price equals the total memory.
- */
+/** The table's offers: a T4, and 1, 2, 4 or 8 of the other GPUs. The price equals the total memory. */
 const offers: PricedOffer[] = [
   ...makeOffers('T4 16', 16, 15, 7.5, [1]),
   ...makeOffers('L4 24', 24, 22.5, 8.9),

@@ -203,7 +203,7 @@ test('engines that share the memory of a host get the same capacity however much
   expect(capacityOn({ vendor: 'nvidia' })).toEqual({ contextTokens: 32_768, parallelSequences: 17 })
 })
 
-/** Random offers with unique names, some of which can't run the variant. */
+/** Random offers with unique names; some can't run the variant. */
 const someOffers = fc
   .uniqueArray(
     fc.record({

@@ -55,9 +55,8 @@ export interface ConsideredOffer {
 }
 
 /**
- * `considered` lists every offer: first those that fit, in order of preference, then the others.
- * `memoryBytes` is the least memory that the model needs on the chosen offer, or the lowest of all if none
- * fits; null without offers.
+ * `considered`: all offers, first those that fit, in order of preference. `memoryBytes`: the model's least
+ * need on the chosen offer, or the lowest if none fits; null without offers.
  */
 export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: number | null } & (
   | { outcome: 'selected'; selection: Selection }
@@ -65,9 +64,9 @@ export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: numb
 )
 
 /**
- * Chooses the cheapest offer that can run a variant, skipping the instance types in `refused`, and sizes the
- * engine to it. Ties go to fewer GPUs, then the higher compute capability, then less memory, then the name.
- * Offers without a known price come last.
+ * Sizes an engine to the cheapest offer that can run a variant, except `refused` types. Ties go to fewer
+ * GPUs, then the higher compute capability, then less memory, then the name. Offers without a known price
+ * come last.
  */
 export function selectInstance(
   variant: ModelVariant,
@@ -108,10 +107,7 @@ export function selectInstance(
   }
 }
 
-/**
- * What an engine could serve on an offer; null if it doesn't fit. Throws RangeError if a minimum exceeds a
- * ceiling.
- */
+/** An engine's capacity on an offer; null if it doesn't fit. RangeError if a minimum exceeds a ceiling. */
 export function sizeOffer(variant: ModelVariant, offer: InstanceOffer, rules: SelectionRules): Sizing | null {
   const model = toServedModel(variant, rules)
   const { ceilings, least } = findBounds(model, offer, rules)
@@ -124,10 +120,7 @@ export function toServedModel(variant: ModelVariant, { engines, loras }: Selecti
   return { variant, engine: engine ?? { sizing: 'shared-cache', images: 'none', profile: '' }, loras }
 }
 
-/**
- * True if engines share the memory of this offer with those of other deployments: on a CPU, and on Apple's
- * GPUs.
- */
+/** True if engines share this offer's memory with other deployments: on a CPU, and on Apple's GPUs. */
 export function isSharedOffer({ gpuCount, vendor }: InstanceOffer): boolean {
   return gpuCount === 0 || vendor === 'apple'
 }
@@ -276,10 +269,7 @@ function explainInfeasible(rejected: readonly Evaluation[], smallest: Evaluation
   return `${need}Ruled out: ${listRejections(rejected)}.`
 }
 
-/**
- * Groups instance types that were ruled out for the same reason: `t4-x1 (13.5 GiB), l4-x1 (20.3 GiB): 34.9
- * GiB needed`.
- */
+/** Groups ruled-out types by reason: `t4-x1 (13.5 GiB), l4-x1 (20.3 GiB): 34.9 GiB needed`. */
 function listRejections(rejected: readonly Evaluation[]): string {
   const groups = Map.groupBy(rejected, ({ rejection }) => rejection ?? '')
   return [...groups]

@@ -44,10 +44,7 @@ const documentSchema = z.strictObject({
   gpus: z.array(z.unknown()),
 })
 
-/**
- * Reads and validates an instance type file. Throws one Error that lists every mistake with its line,
- * including duplicate names.
- */
+/** Reads an instance type file. Throws one Error with every mistake and its line, also duplicate names. */
 export function readInstanceTypesFile(path: string): InstanceType[] {
   return readYamlFile(path, 'instance type', (content) => {
     const document = documentSchema.safeParse(content)
@@ -89,10 +86,7 @@ function toInstanceTypes(gpu: z.output<typeof gpuSchema>): InstanceType[] {
   }))
 }
 
-/**
- * Filters the types by the names in `KUBERNETES_INSTANCE_TYPES`; null selects all. Throws if a name is
- * unknown.
- */
+/** Picks the types in `KUBERNETES_INSTANCE_TYPES`; null selects all. Throws for an unknown name. */
 export function pickInstanceTypes(
   types: readonly InstanceType[],
   names: readonly string[] | null,

@@ -164,8 +164,7 @@ describe('KV cache', () => {
     )
   })
 
-  // Gemma 4 31B: 10 layers with 4 KV heads of 512 values, and 50 layers with 16 heads of 256 and a window of
-  // 1024 tokens.
+  // Gemma 4 31B: 10 layers of 4 KV heads of 512 values, 50 of 16 heads of 256 with a window of 1024 tokens.
   const mixed = {
     layers: 60,
     kvHeads: 4,

@@ -2,10 +2,7 @@ import type { InstanceOffer } from '../../ports/model-runtime.ts'
 import type { ModelLora, ModelArchitecture, ModelVariant } from '../../ports/model-variant.ts'
 import type { RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
 
-/**
- * Average bits per weight over a whole model, by quantization in lower case. The llama.cpp figures are from
- * its `quantize` tool for Llama-3.1-8B. Unlisted quantizations count as 16 bits.
- */
+/** Average bits per weight, 16 if unlisted. llama.cpp's: from its `quantize` tool for Llama-3.1-8B. */
 const bitsPerWeight: Record<string, number> = {
   f32: 32,
   '8bit': 8.5,
@@ -38,10 +35,7 @@ const bitsPerWeight: Record<string, number> = {
 }
 const fullBits = 16
 
-/**
- * Bits per weight, scales included, that awq, gptq and fp8 use for linear layers. Embeddings and output stay
- * at 16 bits. `average` applies when the size of the embeddings is unknown.
- */
+/** Bits per linear weight, with scales. Embeddings and output have 16; `average` is for unknown sizes. */
 const linearBits: Record<string, { linear: number; average: number }> = {
   fp8: { linear: 8.25, average: 8.5 },
   int8: { linear: 8.25, average: 8.5 },
@@ -49,30 +43,24 @@ const linearBits: Record<string, { linear: number; average: number }> = {
 }
 
 const cacheBytesPerValue = 2
-/**
- * The embedded engine keeps the values of heads smaller than 64 in 32 bits on the CPU
- * (`engine/src/model/load-model.ts`).
- */
+/** The embedded engine keeps heads below 64 in 32 bits on the CPU (`engine/src/model/load-model.ts`). */
 const smallHead = { dimension: 64, cacheBytesPerValue: 4 }
 
 /**
  * llama.cpp allocates 32-bit scores: one per vocabulary entry and token of a prompt batch, or, for
- * embeddings, which process a text in one batch, one per head and token pair.
+ * embeddings, whose texts are one batch, one per head and token pair.
  */
 const promptBatchTokens = 512
 const scoreBytes = 4
 
-/**
- * Memory of an engine besides weights, KV cache and saved states: the engine itself and its compute buffers.
- */
+/** Memory besides weights, KV cache and saved states: the engine itself and its compute buffers. */
 const overheadBytes = { gpu: 1.5 * 2 ** 30, host: 192 * 2 ** 20 }
 /** A multimodal projector of llama.cpp with its compute buffer */
 const projectorBytes = 1.5 * 2 ** 30
 
 /**
- * Of a shared cache, as vLLM has it: tokens of a prompt that may be processed at the same time, which it
- * keeps even in layers with a sliding window, and the states of a sequence: the current one and the one of
- * its last cached prefix.
+ * A shared cache in vLLM: tokens of prompts in process at the same time, kept even in layers with a sliding
+ * window, and a sequence's states: the current one and that of its last cached prefix.
  */
 const sharedCache = { batchTokens: 2 * 8192, statesPerSequence: 2 }
 
@@ -95,10 +83,9 @@ export interface ServedModel {
 export type EngineHost = Pick<InstanceOffer, 'gpuCount' | 'stateCacheBytes'>
 
 /**
- * Estimates the memory for serving a variant: weights × 1.05, a 16-bit KV cache for `parallelSequences`
- * requests of `contextTokens` each, and an overhead per GPU, or per process on the host when `gpuCount` is 0,
- * with the saved states of an engine with slots. All experts count. With an unknown architecture: weights ×
- * 1.2 + 2 GiB.
+ * Estimates the memory of a variant: weights × 1.05, a 16-bit KV cache for `parallelSequences` requests of
+ * `contextTokens`, and an overhead per GPU, or per process on the host when `gpuCount` is 0, with the saved
+ * states of slots. All experts count. With an unknown architecture: weights × 1.2 + 2 GiB.
  */
 export function estimateMemory(
   { variant, engine, loras = [] }: ServedModel,
@@ -127,10 +114,7 @@ export function estimateMemory(
   return sum(weights, cache, weights * 0.05 + overhead + besides)
 }
 
-/**
- * Bytes of LoRAs. An engine with room for some ranks gives every LoRA as much as that of the largest
- * rank, and on the host has one place more.
- */
+/** Bytes of LoRAs: the largest's each, if the engine has room for some ranks, and one more on the host. */
 function estimateLoras(
   { loras: serving }: ServedModel['engine'],
   loras: readonly ModelLora[],
@@ -152,8 +136,8 @@ function toReservedRank(ranks: readonly number[], loras: readonly ModelLora[]): 
 
 /**
  * Bytes of a KV cache in slots: 2 × KV heads × head size values per token and layer. Layers with a sliding
- * window keep only its tokens, and layers without attention a state of fixed size. For multi-head latent
- * attention the catalog describes the latent vector as one KV head.
+ * window keep only its tokens, and layers without attention a state of fixed size. Multi-head latent
+ * attention is one KV head, the latent vector, in the catalog.
  */
 function estimateSlots(
   architecture: ModelArchitecture,
@@ -230,10 +214,9 @@ export function estimateWeightBytes({
 }
 
 /**
- * Counts the weights of the embeddings and the output. Small models share one matrix for both, which the
- * catalog doesn't say. A matrix larger than a twelfth of the model counts as shared, which holds for Qwen 2.5
- * and 3 up to 4B and Llama 3.2, but not for larger models of these families. For current models a wrong guess
- * only overestimates.
+ * Counts the weights of the embeddings and the output. Small models share one matrix, which the catalog
+ * doesn't say. A matrix larger than a twelfth of the model counts as shared, which holds for Qwen 2.5 and 3
+ * up to 4B and Llama 3.2, but not for larger ones. For current models a wrong guess only overestimates.
  */
 function countEmbeddingWeights({ parameters, hiddenSize, vocabularySize }: ModelArchitecture): number {
   const matrix = hiddenSize * vocabularySize

@@ -22,14 +22,11 @@ export interface DeploymentPlan {
   choice: ChosenVariant
   result: SelectionResult
   alternatives: Alternatives
-  /** Median of the last starts in the organization; null if there were none */
+  /** Median of the last starts in the organization; null before the first */
   startSeconds: number | null
 }
 
-/**
- * Returns the instance type that a deployment would get, what it would serve there, and why, without creating
- * it.
- */
+/** Returns a deployment's instance type, capacity and the reason, without creating the deployment. */
 export async function planDeployment(
   deps: Deps,
   organizationId: number,
@@ -46,9 +43,9 @@ export async function planDeployment(
 }
 
 /**
- * Chooses the variant of a new deployment. Throws `model_not_deployable`, with the reason of the plan, if no
- * instance type can ever run it. The price is that of the instance type, null if it is unknown. While the
- * runtime doesn't respond, only a request that leaves nothing to choose is accepted.
+ * Chooses the variant of a new deployment. Throws `model_not_deployable`, with the plan's reason, if no
+ * instance type can ever run it. The price is the instance type's, or null. While the runtime doesn't
+ * respond, it accepts only requests that leave nothing to choose.
  */
 export async function chooseDeployable(
   deps: Deps,
@@ -71,8 +68,8 @@ export async function chooseDeployable(
 }
 
 /**
- * Returns a function that finds the default variant of a model, or the best of those that match a choice, on
- * the current hardware. While the runtime doesn't respond, the catalog decides.
+ * Returns a function for a model's default or best matching variant on current hardware. While the runtime
+ * doesn't respond, the catalog decides.
  */
 export async function readDefaults(
   deps: Deps,
@@ -90,10 +87,7 @@ export interface Placement {
   result: SelectionResult
 }
 
-/**
- * Plans every variant of every enabled model that the organization sees, in catalog order, with one query for
- * the runtime's offers.
- */
+/** Plans every variant of the organization's enabled models, in catalog order, with one query for offers. */
 export async function listPlacements(deps: Deps, organizationId: number): Promise<Placement[]> {
   const models = await listDeployableModels(deps, organizationId)
   const { offers, rules } = await readRuntime(deps)
@@ -106,10 +100,7 @@ export async function listPlacements(deps: Deps, organizationId: number): Promis
   )
 }
 
-/**
- * Plans variants that need not be in the catalog, with one query for the runtime's offers. Throws
- * `runtime_unavailable`.
- */
+/** Plans variants inside or outside the catalog, with one query for offers. Throws `runtime_unavailable`. */
 export async function placeVariants(
   deps: Pick<Services, 'runtime' | 'clock' | 'config' | 'log' | 'prices'>,
   variants: readonly ModelVariant[],

@@ -4,10 +4,7 @@ import type { EngineHost, MemoryEstimate, ServedModel } from './memory-estimate.
 
 /** An engine with slots embeds a text in one batch, whose memory grows with the square of its length. */
 const maxEmbeddingContext = 2048
-/**
- * More sequences gain no throughput in a shared cache. Every slot costs memory, and older builds of llama.cpp
- * have at most 64.
- */
+/** More gain nothing in a shared cache. Slots cost memory; older builds of llama.cpp have at most 64. */
 const maxSequences = { 'shared-cache': 256, 'per-slot': 64 }
 /** The length of a request that `parallelSequences` counts on where sequences share the cache. */
 const typicalRequestTokens = 8192
@@ -58,10 +55,7 @@ export interface Sizing {
   limitedBy: { context: 'model' | 'ceiling' | 'memory'; sequences: 'engine' | 'ceiling' | 'memory' }
 }
 
-/**
- * The capacity that `minimums` and `ceilings` make an engine start with at least. Throws RangeError if a
- * minimum can't be met.
- */
+/** The least capacity for `minimums` and `ceilings`. Throws RangeError if a minimum can't be met. */
 export function findLeastCapacity(
   model: ServedModel,
   ceilings: CapacityCeilings,
@@ -92,10 +86,7 @@ export function findLeastCapacity(
   }
 }
 
-/**
- * The capacity of an engine that shares a host's memory: the context is halved until engines leave half of
- * the memory to others, but not below what a short conversation needs.
- */
+/** Halves the context until engines leave half of shared memory, but keeps enough for a short chat. */
 export function reduceShared(
   model: ServedModel,
   host: EngineHost & { memoryBytes: number },
@@ -116,10 +107,9 @@ export function reduceShared(
 }
 
 /**
- * Sizes an engine to `memoryBytes`: first the longest context up to that of the model, then the most
- * sequences. Each slot reserves its whole context. In a shared cache the number of sequences is an upper
- * bound: the largest request fits alone, and that many requests of a typical length fit together. Returns
- * null if `least` doesn't fit.
+ * Sizes an engine to `memoryBytes`: first the model's longest context, then the most sequences. Each slot
+ * reserves its whole context. In a shared cache, sequences are an upper bound: the largest request fits
+ * alone, and that many requests of a typical length fit together. Null if `least` doesn't fit.
  */
 export function sizeEngine(
   model: ServedModel,
@@ -152,10 +142,7 @@ export function sizeEngine(
   }
 }
 
-/**
- * Sizes an engine on an instance that is too small for the baseline. Returns null if the reduced baseline
- * doesn't fit either.
- */
+/** Sizes an engine on an instance below the baseline; null if the reduced baseline doesn't fit either. */
 export function sizeReducedEngine(
   model: ServedModel,
   offer: EngineHost & { memoryBytes: number },
@@ -218,10 +205,7 @@ function findContext(least: number, most: number, fits: (tokens: number) => bool
   return tokens === most ? most : Math.max(least, Math.floor(tokens / contextStep) * contextStep)
 }
 
-/**
- * The largest number from `least` to `most` that fits, if a smaller number fits whenever a larger one does;
- * `least` if none does.
- */
+/** The largest fitting number from `least` to `most`, by bisection; `least` if none fits. */
 function findLargest(least: number, most: number, fits: (count: number) => boolean): number {
   let [low, high] = [least, Math.max(least, most)]
   while (low < high) {

@@ -2,10 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import type { ModelVariant } from '../../ports/model-variant.ts'
 
-/**
- * How long the last starts of a variant in an organization took, downloads included: their median in seconds,
- * or null if there were none. Other organizations may use the same name for another model.
- */
+/** Median seconds of a variant's last starts, or null; per organization, as model names may collide. */
 export async function readUsualStartSeconds(
   db: Database,
   organizationId: number,

@@ -24,10 +24,7 @@ export interface CallerSum extends CallerTotals {
   name: string
 }
 
-/**
- * Adds to the stored minutes. Each minute of a caller may occur once in `minutes`. Unknown deployments are
- * skipped.
- */
+/** Adds to stored minutes. `minutes` has each minute of a caller once. Skips unknown deployments. */
 export async function addCallerMinutes(db: Database, minutes: readonly CallerMinute[]): Promise<void> {
   const rows = minutes.map((minute) => ({
     deployment_id: minute.deploymentId,
@@ -52,9 +49,7 @@ export async function addCallerMinutes(db: Database, minutes: readonly CallerMin
       waiting_buckets = add_buckets(stored.waiting_buckets, excluded.waiting_buckets)`.execute(db)
 }
 
-/**
- * The callers of a deployment since `from`, those with the most requests first. `userId` selects one of them.
- */
+/** A deployment's callers since `from`, those with the most requests first. `userId` selects one. */
 export async function sumCallers(
   db: Database,
   deploymentId: string,

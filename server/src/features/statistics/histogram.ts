@@ -1,8 +1,8 @@
 /**
- * Histograms of durations with logarithmic buckets. Histograms of several processes and minutes can be added,
- * and their quantiles stay accurate to 4 %. This is the mapping of DDSketch (Masson, Rim, Lee: "DDSketch: A
- * Fast and Fully-Mergeable Quantile Sketch with Relative-Error Guarantees", VLDB 2019): bucket i counts
- * values in (γ^(i-1), γ^i], with γ = (1 + α) / (1 - α).
+ * Histograms of durations with logarithmic buckets. They can be added, and their quantiles stay accurate to 4
+ * %. This is the mapping of DDSketch (Masson, Rim, Lee: "DDSketch: A Fast and Fully-Mergeable Quantile Sketch
+ * with Relative-Error Guarantees", VLDB 2019): bucket i counts values in (γ^(i-1), γ^i], with γ = (1 + α) /
+ * (1 - α).
  */
 
 const accuracy = 0.04
@@ -40,10 +40,7 @@ export function addBuckets(histogram: Histogram, buckets: Buckets): void {
   }
 }
 
-/**
- * The quantile at `fraction` (0 to 1) by nearest rank, in milliseconds with three significant digits; null
- * for an empty histogram.
- */
+/** The quantile at `fraction` (0 to 1) by nearest rank, in ms with three digits; null for no values. */
 export function findQuantile(histogram: Histogram, fraction: number): number | null {
   const total = histogram.reduce((sum, number) => sum + number, 0)
   if (total === 0) return null

@@ -48,8 +48,8 @@ const flushMilliseconds = 5_000
 const maxQueuedBatches = 120
 
 /**
- * Sums outcomes by deployment, caller and minute and adds them to the database every five seconds. A killed
- * process loses what is still in memory, which is acceptable because billing doesn't use these numbers.
+ * Sums outcomes by deployment, caller and minute and stores them every five seconds. A killed process loses
+ * its last ones, which is acceptable because billing doesn't use these numbers.
  */
 export class StatisticsRecorder {
   readonly #clock: () => Date

@@ -52,10 +52,7 @@ export function findWindowStart(window: StatisticsWindow, now: Date): Date {
   return new Date(lastStep - (steps - 1) * stepMilliseconds)
 }
 
-/**
- * Sums minutes over the window that starts at `from`, in total and per step. Minutes outside the window are
- * ignored. `spans` are those in which the deployment held an instance.
- */
+/** Sums the window's minutes from `from`, in total and per step. `spans`: the deployment held an instance. */
 export function summarizeMinutes(
   minutes: readonly DeploymentMinute[],
   spans: readonly HeldSpan[],
