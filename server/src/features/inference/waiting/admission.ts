@@ -63,7 +63,7 @@ export class Admission {
     return this.#inFlightByDeployment
   }
 
-  /** Requests in flight and waiting, by instance used since the last call. Call it, or unused ones stay. */
+  /** Requests in flight and waiting, by instance used since the last call, which forgets unused ones. */
   takeUsed(): Map<string, number> {
     const waiting = new Counts<string>()
     for (const { instanceId } of this.#waiting.firstTargets()) waiting.add(instanceId, 1)
@@ -107,9 +107,7 @@ export class Admission {
     if (waits) for (const { deploymentId } of request.targets) this.#admitByTurns(deploymentId)
   }
 
-  /**
-   * The best target; null if all are full or refused it. Conversations follow their prefix, others the load.
-   */
+  /** The best target; null if all are full or refused it. Conversations go by prefix, others by load. */
   pickTarget(request: AdmissionRequest): EngineTarget | null {
     const { targets, refusedBy } = request
     if (targets.length === 1 && refusedBy.size === 0) {
