@@ -52,9 +52,7 @@ export function listDailyUsage(
   })
 }
 
-/**
- * As `listDailyUsage`, by person, deployment or model as in `sumCallerUsage`; `userId` selects one person.
- */
+/** As `listDailyUsage`, by person, deployment or model as in `sumCallerUsage`; `userId`: only this person. */
 export function listGroupedUsage(
   deps: Deps,
   organizationId: number,

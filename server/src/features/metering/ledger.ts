@@ -157,8 +157,7 @@ export interface UsageEventPlan {
 
 /**
  * Rounds a price's hours to whole units without losing any: floor(total through the hour) - floor(total
- * before it). Hours without a whole unit get no event. `remainder`: the fraction carried over, in
- * thousandths.
+ * before it). Hours without a unit get no event. `remainder`: the fraction carried over, in thousandths.
  */
 export function planUsageEvents(
   priceKey: string,

@@ -56,8 +56,7 @@ export function findPrice(
 /**
  * Prices for the payment processor: those of local instances, of offered `instances`, and of price file rows
  * with every dimension. Current prices come first (`max` never omits them), then scheduled ones, then those
- * of the last 35 days, whose usage may be unreported. Omits free usage. Throws when two prices have the same
- * key.
+ * of the last 35 days, whose usage may be unreported. Omits free usage. Throws on a duplicate key.
  */
 export function listMeteredPrices(
   prices: readonly Price[],

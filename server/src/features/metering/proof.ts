@@ -20,8 +20,8 @@ export interface InvoicePart {
 }
 
 /**
- * Writes the proof of usage in [from, to), as in docs/proof.md: one JSON document in parts, to the last
- * sealed hour. Throws `mixed_currencies` if the currency changed in the range.
+ * Writes the proof of usage in [from, to), one JSON document (docs/proof.md), to the last sealed hour. Throws
+ * `mixed_currencies` if the currency changed in the range.
  */
 export async function openProof(
   { db, config }: Pick<Services, 'db' | 'config'>,

@@ -5,8 +5,7 @@ import type { TokenTotal } from './token-usage.ts'
 
 /**
  * Adds totals to their hours in one statement. Cached tokens count only if they have a price. Totals of a
- * sealed hour go to the first open hour, with the sealed one in `late_for`. Skips unknown deployments and
- * callers.
+ * sealed hour go to the first open hour (`late_for`: the sealed one). Skips unknown deployments and callers.
  */
 export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
   const rows = totals.map((total) => ({

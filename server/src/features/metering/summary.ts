@@ -44,10 +44,7 @@ export interface UsagePeriod {
   chargedSince: Date | null
 }
 
-/**
- * Summarizes usage in a period: its hours, both ends rounded down, without the first hour's part before
- * charging began. Open spans count up to now.
- */
+/** Sums a period's hours, both ends rounded down, from the charged part of the first. Open spans end now. */
 export function summarizeUsage(
   deps: Deps,
   organizationId: number,

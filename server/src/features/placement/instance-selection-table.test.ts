@@ -16,9 +16,8 @@ const rules: SelectionRules = {
 }
 
 /**
- * GiB that known models need on one GPU, by hand, and the instance with the least total memory that fits: by
- * that need, and by the rule for unknown architectures, 1.2 × weights + 2. `served there` is context ×
- * sequences on the former.
+ * GiB that known models need on one GPU, by hand, and the instance with the least memory that fits: by need,
+ * and by the rule for unknown architectures, 1.2 × weights + 2. `served there`: context × sequences by need.
  */
 const table = `
   model            | format         | weights | KV | need | 1.2W+2 | smallest by need | smallest by 1.2W+2 | served there

@@ -65,8 +65,7 @@ export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: numb
 
 /**
  * Sizes an engine to the cheapest offer that can run a variant, except `refused` types. Ties go to fewer
- * GPUs, then the higher compute capability, then less memory, then the name. Offers without a known price
- * come last.
+ * GPUs, the higher compute capability, less memory, the name. Offers without a known price come last.
  */
 export function selectInstance(
   variant: ModelVariant,

@@ -67,10 +67,7 @@ export async function chooseDeployable(
   return { ...choice, pricePerHour: result.selection.offer.pricePerHour }
 }
 
-/**
- * Returns a function for a model's default or best matching variant on current hardware. While the runtime
- * doesn't respond, the catalog decides.
- */
+/** Returns a function for a model's default or best match, on current hardware or by catalog in an outage. */
 export async function readDefaults(
   deps: Deps,
 ): Promise<(model: CatalogModel, choice?: VariantChoice) => CatalogVariant> {

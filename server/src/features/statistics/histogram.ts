@@ -1,8 +1,7 @@
 /**
- * Histograms of durations with logarithmic buckets. They can be added, and their quantiles stay accurate to 4
- * %. This is the mapping of DDSketch (Masson, Rim, Lee: "DDSketch: A Fast and Fully-Mergeable Quantile Sketch
- * with Relative-Error Guarantees", VLDB 2019): bucket i counts values in (γ^(i-1), γ^i], with γ = (1 + α) /
- * (1 - α).
+ * Logarithmic histograms of durations. They can be added; quantiles stay accurate to 4 %. As in DDSketch
+ * (Masson, Rim, Lee: "DDSketch: A Fast and Fully-Mergeable Quantile Sketch with Relative-Error Guarantees",
+ * VLDB 2019), bucket i counts values in (γ^(i-1), γ^i], with γ = (1 + α) / (1 - α).
  */
 
 const accuracy = 0.04

@@ -4,7 +4,7 @@ import type {
   ProcessorSubscriptionStatus,
 } from '../../../ports/payment-processor.ts'
 
-/** Allowed transitions. The processor sets `active` and `past_due`; only an operator suspends and closes. */
+/** Allowed transitions. Processors set `active` and `past_due`; events revert no operator's status. */
 export const accountTransitions = {
   active: ['past_due', 'suspended', 'closed'],
   past_due: ['active', 'suspended', 'closed'],

@@ -67,7 +67,7 @@ export async function listBudgetsOf(
   return organizationIds.map((id) => budgets.get(id) ?? [])
 }
 
-/** Says which budget blocks a start and by how much it was passed, or null. `budgets`: if just read. */
+/** Says which budget blocks a start and by how much, or null. `budgets`: the organization's, if just read. */
 export async function findBudgetBlock(
   deps: Deps,
   start: Start,
@@ -100,9 +100,7 @@ const budgetNames = {
   deployment: 'The budget of this deployment',
 } as const
 
-/**
- * Hardware is a rate: a limit counts as passed a minute ahead, at `perHour` of all instances in the scope.
- */
+/** Hardware is a rate: a limit counts as passed one minute early. `perHour`: all instances in the scope. */
 export function explainBlock(
   standing: Pick<BudgetStanding, 'budget' | 'spent' | 'pending' | 'periodEnd'>,
   perHour: string,

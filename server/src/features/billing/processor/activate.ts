@@ -34,8 +34,7 @@ type Outcome =
 
 /**
  * Subscribes an organization to all prices, charged to a card, or returns its live subscription. Stores the
- * activation before the first call to the processor, so that a retry after a crash ends in the same
- * subscription.
+ * activation first, so that a retry after a crash ends in the same subscription.
  */
 export async function activatePostpaid(
   deps: Deps,

@@ -15,8 +15,8 @@ import { lockLeasedAccount, readDatabaseClock, setSyncedAt, updateAccount } from
 import type { AccountChanges, AccountLease, BillingAccount } from '../account/store.ts'
 
 /**
- * Applies the subscription as of `readAt` and completes pending activations. `actor`: who made the change,
- * the server by default. Throws `billing_change_in_progress` when the lease has expired.
+ * Applies the subscription as of `readAt` and completes pending activations. `actor` made the change, by
+ * default the server. Throws `billing_change_in_progress` when the lease has expired.
  */
 export async function applySubscription(
   { db, config, clock }: Pick<Services, 'db' | 'config' | 'clock'>,
@@ -70,7 +70,7 @@ async function recordChanges(
   })
 }
 
-/** Since when the card is charged automatically, and the user who set it (null: at the processor). */
+/** Since when the card is charged automatically, and the user who set it; null if set at the processor. */
 function deriveAutoCharge(
   account: BillingAccount,
   { collection_method: method }: SyncedState,

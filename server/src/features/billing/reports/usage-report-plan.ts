@@ -6,10 +6,7 @@ const hourMilliseconds = 3_600_000
 /** Usage gets a time in its period this long after its end; processors finalize invoices after an hour. */
 const lateMilliseconds = 30 * 60_000
 
-/**
- * A meter event's idempotency key: a digest (Stripe's limit is 100 characters) that includes the customer, so
- * that installations sharing a Stripe account never use the same key.
- */
+/** An event's digest (Stripe allows 100 characters), per customer because installations share accounts. */
 export function toEventIdentifier(customerId: string, priceKey: string, hour: Date): string {
   return createHash('sha256')
     .update(JSON.stringify([customerId, priceKey, hour]))

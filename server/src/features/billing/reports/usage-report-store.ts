@@ -18,7 +18,7 @@ export function listUnconfirmedReports(db: Database, organizationId: number): Pr
     .execute()
 }
 
-/** The latest reported hour since `from`, by price key. All hours before it have reports, too. */
+/** The last reported hour since `from`, by price key. Inserts are in order: earlier hours have reports. */
 export async function findLastReportedHours(
   db: Database,
   organizationId: number,

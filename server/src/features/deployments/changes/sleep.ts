@@ -12,9 +12,7 @@ import { isActive } from '../state/lifecycle.ts'
 import { findDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 
-/**
- * Puts a running deployment to sleep after its requests. Throws `deployment_not_ready`, `deployment_ended`.
- */
+/** Puts a deployment to sleep after its requests. Throws `deployment_not_ready` and `deployment_ended`. */
 export async function putToSleep(
   deps: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,

@@ -23,9 +23,8 @@ const refusalCodes: ReadonlySet<FailureCode> = new Set([
 ])
 
 /**
- * Fails the deployment because this instance can't serve, with an alert and `alsoAlert`. A woken one without
- * hardware returns to sleep. One with other instances goes on, and the autoscaler asks again later. The
- * following steps release the instance.
+ * Fails the deployment with an alert and `alsoAlert`, because this instance can't serve. A woken one without
+ * hardware returns to sleep. One with other instances goes on, and the autoscaler asks again later.
  */
 export async function failInstance(
   context: StepContext,

@@ -26,9 +26,8 @@ type Target = Pick<
 type Member = Pick<Instance, 'id' | 'status' | 'context_tokens' | 'parallel_sequences' | 'adapters'>
 
 /**
- * Plans the instances of an awake deployment. Those with less than the owner asks for leave first, then the
- * newest. One at a time is replaced before it leaves, unless the hardware was refused. `instances` has the
- * oldest first.
+ * Plans an awake deployment's instances, oldest first. Those with less than the owner asks for leave first,
+ * then the newest. One at a time is replaced before it leaves, unless the hardware was refused.
  */
 export function planInstances(
   deployment: Target,

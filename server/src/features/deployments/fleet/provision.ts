@@ -138,9 +138,7 @@ async function waitForInstance(context: StepContext, message: string): Promise<S
   return { waitMilliseconds: Math.min(Math.max(elapsed / 4, pollDelay.starting), pollDelay.running) }
 }
 
-/**
- * Switches to the next fitting instance type if the first lacked capacity. Otherwise fails the deployment.
- */
+/** Switches to the next fitting type if the first lacked capacity. Otherwise fails the deployment. */
 async function tryNextOffer(
   context: StepContext,
   refusal: { code: FailureCode; message: string },

@@ -22,10 +22,9 @@ const minute = 60 * second
 const provisioningTimeout = 10 * minute
 
 /**
- * Moves a deployment toward its target state until it has to wait, then releases the lease: starts and
- * releases instances, and moves each that is due, step by step. A step reads the rows and asks the runtime
- * instead of trusting a message. `checkInterval`: milliseconds between two checks of a running instance. True
- * if the deployment is due again already.
+ * Moves a deployment toward its target state until it has to wait, then releases the lease. A step reads the
+ * rows and asks the runtime instead of trusting a message. `checkInterval`: milliseconds between two checks
+ * of a running instance. True if the deployment is due again already.
  */
 export async function reconcileDeployment(
   deps: Deps,

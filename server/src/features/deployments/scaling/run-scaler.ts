@@ -24,10 +24,7 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices'>
 /** The samples of each deployment, oldest first */
 type Windows = Map<string, LoadSample[]>
 
-/**
- * Decides regularly how many instances deployments should have. Every worker does so with its samples; the
- * first to reach a decision writes it, and the reconciler follows.
- */
+/** Sets desired instances regularly. Every worker decides with its samples; the first writes its decision. */
 export function runScaler(deps: Deps): { stop(): Promise<void> } {
   const windows: Windows = new Map()
   let scaling: Promise<void> | null = null

@@ -13,9 +13,7 @@ export function deriveEngineKey(secretKey: string, deploymentId: string): string
   return deriveKey(secretKey, 'engine', deploymentId).toString('base64url')
 }
 
-/**
- * Separates organizations' cached prompts. Outsiders can't guess it, so timing reveals nothing about them.
- */
+/** Separates organizations' cached prompts. It is secret, so timing reveals nothing about the others'. */
 export function deriveCacheSalt(secretKey: string, organizationId: number): string {
   return deriveKey(secretKey, 'cache-salt', organizationId).toString('base64url')
 }

@@ -23,10 +23,7 @@ export interface InstanceLoad {
 /** A process that has stopped reports nothing anymore. */
 const reportSeconds = 15
 
-/**
- * Records a process's load at the instances it used since its last report. Requests that wait for a
- * deployment are load of its oldest instance, which starts.
- */
+/** Records a process's load by instance. A deployment's waiting requests are load of its oldest instance. */
 export async function reportLoads(
   db: Database,
   processId: string,

@@ -136,10 +136,7 @@ function lazily<Value>(read: () => Promise<Value>): () => Promise<Value> {
   return () => (reading ??= read())
 }
 
-/**
- * Returns the deployments that a person may call now. Throws without any: the refusal of the first one, or
- * what `toUnknown` returns if the person must not learn that it exists.
- */
+/** Returns the callable deployments; throws the first one's refusal, or `toUnknown()` if it is hidden. */
 export function requireCallable<Each extends DeploymentOwnership>(
   person: Person,
   deployments: readonly Each[],
@@ -153,10 +150,7 @@ export function requireCallable<Each extends DeploymentOwnership>(
   throw refusal.code === 'not_found' ? toUnknown() : toAccessError(refusal)
 }
 
-/**
- * The running and sleeping deployments, own and shared, that the viewer may call now, newest first. The same
- * deployment follows with each of its LoRAs.
- */
+/** The running and sleeping deployments that the viewer may call, newest first, each with all its LoRAs. */
 export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,
   viewer: Viewer,

@@ -35,10 +35,7 @@ export async function wakeForPerson(deps: Deps, viewer: Viewer, id: string): Pro
   }
 }
 
-/**
- * Wakes a deployment for a request to `route`, once for any number of requests in any process. Throws
- * `budget_exhausted` and billing errors.
- */
+/** Wakes a deployment for requests to `route`, once. Throws `budget_exhausted` and billing errors. */
 export async function wakeForRequest(deps: Deps, id: string, route: string): Promise<void> {
   const deployment = await findDeployment(deps.db, id)
   if (deployment?.desired_state === 'asleep') await wake(deps, deployment, { cause: 'request', route })

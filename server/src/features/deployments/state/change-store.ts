@@ -37,9 +37,7 @@ export interface EventContent {
 /** Further writes in the same transaction, run only if the deployment was updated. */
 export type TransactionHook = (transaction: DatabaseTransaction, changed: Deployment) => Promise<void>
 
-/**
- * The right to reconcile a deployment and its instances. `number` is a fencing token: old ones can't write.
- */
+/** The right to change a deployment and its instances. `number` is a fencing token: old ones can't write. */
 export interface Lease {
   deploymentId: string
   number: number

@@ -50,10 +50,7 @@ export async function requireReadableLog(
   throw new ApplicationError('runtime_unavailable', message, 60)
 }
 
-/**
- * The last lines, oldest first: saved ones of an ended engine, or the runtime's. Throws
- * `runtime_unavailable`.
- */
+/** An ended engine's saved last lines, or the runtime's, oldest first. Throws `runtime_unavailable`. */
 export async function readEngineLogs(
   deps: Deps,
   instances: readonly Instance[],

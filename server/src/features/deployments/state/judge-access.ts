@@ -41,9 +41,8 @@ export interface DeploymentOwnership {
 export type AccessRefusal = { code: 'not_found' } | { code: StandingRefusal; standing: Standing }
 
 /**
- * Decides whether a person may act on a deployment now; null if so. The person's standing in the deployment's
- * organization decides, in any current organization; only calls of a colleague's deployment must come from
- * there.
+ * Decides whether a person may act on a deployment now; null if so, by the standing in the deployment's
+ * organization. Calls of a colleague's deployment come only from there.
  */
 export function judgeAccess({
   act,

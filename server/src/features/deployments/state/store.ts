@@ -160,9 +160,7 @@ function selectServing(db: Database, scope: ServingScope) {
     .where('user_id', '<>', scope.exceptOwnerId)
 }
 
-/**
- * Deployments with the id, engine uid, alias, model or LoRA `name`, newest first, except terminating ones.
- */
+/** Deployments with this id, engine uid, alias, model or LoRA, newest first, without terminating ones. */
 export function listDeploymentsByName(
   db: Database,
   scope: ServingScope,

@@ -18,7 +18,7 @@ const maxCounting = 8
 const maxWaiting = 1_000
 /** Bytes of the bodies that wait */
 const maxWaitingBytes = 64 * 1024 * 1024
-/** Longer answers are cut off, because an engine may send without end; the numbers need less. */
+/** Longer responses are cut off: an engine may send without end, and a few numbers are enough. */
 const maxAnswerBytes = 64 * 1024
 
 /** Learns the tokens of requests that were aborted before the engine sent a count. */

@@ -9,7 +9,7 @@ import { rerank } from './rerank.ts'
 import { responses } from './responses/responses.ts'
 import { tokenize } from './tokenize.ts'
 
-/** The protocol that all engines of a type have: for warm-ups, and for callers on another type's route. */
+/** The protocol that all engines of a model type have: for warm-ups, and for callers on a wrong route. */
 export const mainProtocols: Readonly<Record<ModelType, MainProtocol>> = {
   LLM: chatCompletions,
   embedding: embeddings,

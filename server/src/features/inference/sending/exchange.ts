@@ -32,9 +32,8 @@ export interface ExchangeDeps extends EngineRequestDeps {
 }
 
 /**
- * The legal transitions of an exchange. A caller may leave in any state. An exchange fails if the engine
- * breaks off, the caller loses access, or no place becomes free; its caller gets an error, or a truncated
- * response.
+ * The legal transitions of an exchange. A caller may leave in any state. An exchange fails, with an error or
+ * a truncated response, if the engine breaks off, the caller loses access, or no place becomes free.
  */
 const transitions = {
   /** Waits for a place at a deployment */
@@ -203,7 +202,7 @@ export class Exchange
     return other
   }
 
-  /** Looks for another engine. Only once, because the request itself may have broken the engine. */
+  /** Gives up its place and looks for another engine. Only once: the request may have broken the engine. */
   onUnanswered(error: unknown): void {
     if (this.#hasReturned) return this.fail(error, 'engine')
     this.#hasReturned = true

@@ -25,9 +25,8 @@ export interface UnansweredRequest extends Pick<HeldCallSteps, 'hold'> {
 const patienceMilliseconds = 2_000
 
 /**
- * Sends a request to another engine of its deployments, or wakes a deployment. The database decides, because
- * a busy process learns late of new and released instances. Without another engine, the request ends with
- * `error`.
+ * Sends a request to another engine of its deployments, wakes a deployment, or ends with `error`. The
+ * database decides, because a busy process learns late of new and released instances.
  */
 export function sendAgain(deps: Deps, unanswered: UnansweredRequest, error: unknown): void {
   const { protocol, request, caller } = unanswered.arrival

@@ -11,8 +11,7 @@ type Deps = Pick<Services, 'db'>
 /**
  * Returns the viewer's running deployments that can serve `model`, only those in `among`: an id or the
  * engine's uid selects one, an alias or a model name all that have it. If none is ready, throws `AsleepError`
- * for one that can wake, or an error that explains the newest one's state; the refusal if the viewer may call
- * none.
+ * for one that can wake, the error of the newest one's state, or the refusal if the viewer may call none.
  */
 export async function findTargets(
   deps: Deps,

@@ -270,7 +270,7 @@ export class Admission {
     if (turns.isIdle) this.#turns.delete(deploymentId)
   }
 
-  /** The first waiting request of each user whom a shared deployment has room for. */
+  /** The first waiting request of each user with room at a shared deployment. */
   #findFirst(deploymentId: string) {
     const first = new Map<number, { request: AdmissionRequest; target: EngineTarget }>()
     if (!this.#waiting.hasShared) return first

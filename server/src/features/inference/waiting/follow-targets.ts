@@ -7,8 +7,8 @@ import type { TargetDeps } from '../targets/targets.ts'
 type Deps = TargetDeps & Pick<Services, 'log' | 'notifications'>
 
 /**
- * Sends queued requests to instances that become ready, and not to draining or released ones. Each
- * notification may change targets; a model's requests share one look.
+ * Sends queued requests to instances that become ready, not to draining or released ones. A model's requests
+ * share one look at the targets, which each notification may change.
  */
 export function followTargets(
   deps: Deps,

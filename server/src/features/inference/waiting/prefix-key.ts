@@ -14,9 +14,8 @@ export function derivePrefixKey(secretKey: string): KeyObject {
 }
 
 /**
- * Hashes the start of a conversation: the messages up to the first one of a user. `from`: offset of the
- * messages in `body`, which must be valid JSON. Other `scope`s have other hashes. Null without such a
- * message.
+ * Hashes the start of a conversation: the messages up to a user's first one; null without one. `from`: offset
+ * of the messages in `body`, which must be valid JSON. Other `scope`s have other hashes.
  */
 export function hashOpening(
   key: KeyObject,

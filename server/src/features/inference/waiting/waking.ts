@@ -13,7 +13,7 @@ const pollMilliseconds = 500
 const usualStartSeconds = 60
 /** So many requests go on in one turn of the event loop, so that others proceed meanwhile. */
 const batch = 64
-/** An engine's first requests are slow. A few get a head start, so that it reads the others later. */
+/** An engine's first requests are slow. A few get a head start: it answers them before it reads the rest. */
 const headStart = { requests: 2, milliseconds: 50 }
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'prices'>
