@@ -34,7 +34,7 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' |
 const tags = ['Deployments']
 const prefix = '/api/v1/model-deployments'
 const keepAlive = 'A comment every 15 seconds keeps the connection open.'
-/** The lines that a stream of a log begins with, unless the caller asks for another number */
+/** The first lines of a log's stream, unless the caller asks for another number */
 const followedLines = 200
 
 /** The routes that list the events and the log of a deployment, or follow them as they grow. */

@@ -4,7 +4,7 @@ import type { BillingSweepsTable } from '../account/tables.ts'
 /** The processor's lists that are read again and again for new entries. */
 export type SweptList = BillingSweepsTable['list']
 
-/** The end of the last sweep of a processor account's list; undefined before the first one. */
+/** The end of the last read of a processor account's list; undefined before the first sweep. */
 export async function findSweptUntil(
   db: Database,
   account: string,

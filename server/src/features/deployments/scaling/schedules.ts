@@ -13,7 +13,7 @@ export interface ScalingSchedule {
 export interface ScheduledMinimum {
   /** Null without a schedule in effect */
   minInstances: number | null
-  /** Infinity if no schedule begins later */
+  /** Infinity if no schedule starts later */
   until: number
 }
 

@@ -35,7 +35,7 @@ export interface EventTransition {
   idle_minutes: number | null
   /** How long it slept before it was woken, or served before it falls asleep; null if it did neither */
   after_seconds: number | null
-  /** How long each phase took; null in the event with which the transition begins */
+  /** How long each phase took; null in the event that starts the transition */
   phases: PhaseDuration[] | null
 }
 

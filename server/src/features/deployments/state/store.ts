@@ -182,7 +182,7 @@ export function listDeploymentsByName(
     .execute()
 }
 
-/** Deployments that answer requests: the running and the sleeping ones, newest first. */
+/** Deployments that serve requests: the running and the sleeping ones, newest first. */
 export function listCallableDeployments(db: Database, scope: ServingScope): Promise<Deployment[]> {
   return selectServing(db, scope)
     .where('status', 'in', ['running', 'sleeping'])

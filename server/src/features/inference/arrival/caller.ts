@@ -43,7 +43,7 @@ export interface Arrival {
   readonly protocol: Protocol
   readonly caller: Caller
   readonly request: InferenceRequest
-  /** null if the engine's answer has the format of the route */
+  /** null if the engine's response has the format of the route */
   readonly answers: AnswerTranslation | null
   readonly targets: readonly EngineTarget[]
   /** On the clock of `performance.now()` */

@@ -6,7 +6,7 @@ import type { EngineTarget } from '../targets/targets.ts'
 import { createRequestReader, createRequestWriter } from './request-body.ts'
 import type { InferenceRequest, RequestReader } from './request-body.ts'
 
-/** A request as an engine gets it, and what makes its answer the caller's; null if it is that already. */
+/** A request for an engine, and what makes its response the caller's; null if it is that already. */
 export interface EngineBoundRequest {
   readonly request: InferenceRequest
   readonly answers: AnswerTranslation | null
@@ -14,7 +14,7 @@ export interface EngineBoundRequest {
 
 /** One way to serve a route's requests: unchanged, or by another route of the engine. */
 export interface Way {
-  /** The route, with the formats of the engine's answers */
+  /** The route, with the formats of the engine's responses */
   readonly protocol: Protocol
   /** Translates a request, or throws the caller's 400; null without translation */
   readonly translate: ((request: InferenceRequest, facts: DeploymentFacts) => EngineBoundRequest) | null
@@ -52,7 +52,7 @@ export function serveRoute(protocol: Protocol, mediaDomains?: ReadonlySet<string
 /** The route of a protocol, as engines see it that get it by the route of another one. */
 function serveVia(protocol: Protocol, via: Protocol): Protocol {
   const { enginePath, route, countedAt, events } = via
-  // A long answer is metered after its translation.
+  // A long response is metered after its translation.
   const readUsage: Protocol['bodies']['readUsage'] = (usage) =>
     'prompt_tokens' in usage ? via.bodies.readUsage(usage) : protocol.bodies.readUsage(usage)
   const bodies = { ...via.bodies, readUsage }

@@ -27,7 +27,7 @@ export interface InferenceRequest {
   edits: readonly Edit[]
   /** True if the routes of engines can't do all that the request asks for, so that a translation is better */
   prefersTranslation: boolean
-  /** Where the messages of a conversation begin in `body`; -1 without any */
+  /** The start of a conversation's messages in `body`; -1 without any */
   messagesAt: number
 }
 

@@ -72,7 +72,7 @@ export class EngineTotals {
     return this.#agent.destroy()
   }
 
-  /** Reads the totals of the engines. Those that don't answer in time keep their last value. */
+  /** Reads the totals of the engines. Those without a response in time keep their last value. */
   async read(): Promise<Iterable<Compared>> {
     const now = performance.now()
     if (now - this.#readAt > freshMilliseconds) {

@@ -68,9 +68,9 @@ export interface TranslatedRequest {
   readonly answers: AnswerTranslation
 }
 
-/** Translates the answer to one request. */
+/** Translates the response to one request. */
 export interface AnswerTranslation {
-  /** Translates a whole answer. */
+  /** Translates a whole response. */
   readonly toBody: (answer: unknown) => JsonObject
   /** Opens the translation of a stream; null if the engine never streams. */
   readonly openEvents: (() => EventTranslation) | null

@@ -7,7 +7,7 @@ import type { BodyMeter } from './response-relay.ts'
 /** Longest document that is translated, in bytes */
 const maxDocumentBytes = 8 * 1024 * 1024
 
-/** Translates a whole answer, which it holds. Texts have one character per byte. */
+/** Translates a whole response, which it holds. Texts have one character per byte. */
 export class DocumentTranslation implements BodyRewriter {
   readonly #toBody: AnswerTranslation['toBody']
   #text = ''

@@ -30,7 +30,7 @@ export interface EngineRequestOwner {
   onResponse(head: ResponseHead): Buffer | null
   onBytes(bytes: Buffer): void
   onComplete(): void
-  /** The engine did not begin to answer, and this process knows no other one. */
+  /** The engine did not start a response, and this process knows no other one. */
   onUnanswered(error: UpstreamError): void
   /** No engine gave a complete response. */
   fail(error: unknown, brokenBy: 'engine'): void
@@ -48,7 +48,7 @@ export class EngineRequest implements ResponseHandler {
   /** null while no response is awaited */
   #call: UpstreamCall | null = null
   #sentAt = 0
-  /** Of the response; 0 until it begins */
+  /** Of the response; 0 until it starts */
   #status = 0
   /** A stale connection was replaced */
   #hasRetried = false
@@ -58,7 +58,7 @@ export class EngineRequest implements ResponseHandler {
   /** The owner hears nothing more. */
   #isLeft = false
 
-  /** `hasMoved` is true if the request came back from an engine that did not begin to answer. */
+  /** `hasMoved` is true if the request came back from an engine that did not start a response. */
   constructor(deps: EngineRequestDeps, owner: EngineRequestOwner, target: EngineTarget, hasMoved: boolean) {
     this.#deps = deps
     this.#owner = owner

@@ -228,7 +228,7 @@ export class Exchange
     this.#move('sent', 'body')
     this.#firstByteAt = performance.now()
     const { countedAt } = this.#arrival.protocol
-    // An engine that counts prompts may have to count this one until it has begun to answer.
+    // An engine that counts prompts may have to count this one until its response starts.
     if (countedAt === null || this.target.counts.afterAbort !== 'tokenize') this.#releaseBody()
     this.#relay = openRelay(this.#deps, this, head)
     return this.#relay.buffer

@@ -9,7 +9,7 @@ import type { HeldCallDeps, HeldCallSteps } from '../waiting/held-call.ts'
 
 type Deps = Omit<TargetDeps, 'inference'> & HeldCallDeps
 
-/** A request that an engine did not begin to answer. */
+/** A request without the start of an engine's response. */
 export interface UnansweredRequest extends Pick<HeldCallSteps, 'hold'> {
   readonly arrival: Arrival
   readonly targets: readonly EngineTarget[]

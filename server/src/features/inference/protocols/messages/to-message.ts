@@ -4,7 +4,7 @@ import type { ChatPart } from '../chat-answers.ts'
 import type { JsonObject } from '../protocol.ts'
 import { toAnthropicUsage } from './anthropic.ts'
 
-/** What of a request its answer depends on. */
+/** The parts of a request on which its response depends. */
 export interface MessageFacts {
   /** The name of the model in the request */
   model: string
