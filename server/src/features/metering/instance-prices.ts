@@ -30,7 +30,7 @@ export function findHeldCost(
   return perHour && new Exact(perHour).times(seconds).dividedBy(secondsPerHour).toDecimalPlaces(8).toFixed()
 }
 
-/** The hourly price at a moment, or null. Eight decimals: the per-second price makes the others inexact. */
+/** The hourly price at a moment in the main unit, or null. Eight decimals: others are rounding errors. */
 export function findHourlyPrice(
   prices: readonly Price[],
   { instanceType, region }: Pick<InstanceOffer, 'instanceType' | 'region'>,

@@ -15,7 +15,7 @@ const knownInstances: readonly Dimensions[] = [
 /** Processors accept usage of the last 35 days. */
 const recentHours = 35 * 24
 
-/** True if a meter has a price for usage in an hour, not only that of another meter. */
+/** True if a meter has a separate price for usage in an hour, not only that of another meter. */
 export function hasOwnPrice(
   prices: readonly Price[],
   meter: MeterName,

@@ -4,7 +4,7 @@ import type { Database } from '../../database/tables.ts'
 import type { TokenTotal } from './token-usage.ts'
 
 /**
- * Adds totals to their hours in one statement. Cached tokens count only if they have a price. Totals of a
+ * Adds totals to their hours in one statement. Cached tokens count only with a separate price. Totals of a
  * sealed hour go to the first open hour (`late_for`: the sealed one). Skips unknown deployments and callers.
  */
 export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {

@@ -169,7 +169,7 @@ export class TokenJournal {
     }
   }
 
-  /** Cached tokens without a price are input like all other. */
+  /** Cached tokens without a separate price are input like all other. */
   #toBilled(total: TokenTotal): TokenTotal {
     const dimensions = { model_name: total.modelName }
     const hour = floorHour(total.at)

@@ -14,7 +14,7 @@ const defaultSharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSe
 
 const settings = { context: 'ENGINE_MAX_CONTEXT', sequences: 'ENGINE_MAX_SEQUENCES' }
 
-/** Chooses the type for a variant with LoRAs from current offers, except `refused` ones without capacity. */
+/** Chooses a variant's type from current offers without `refused` ones. Throws if the runtime throws. */
 export async function chooseInstance(
   deps: Deps,
   variant: ModelVariant,

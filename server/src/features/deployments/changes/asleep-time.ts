@@ -6,7 +6,7 @@ import type { Deployment } from '../state/store.ts'
 /** What a deployment has saved by sleep. */
 export interface AsleepTime {
   seconds: number
-  /** The cost of its least instances in that time at the present price; null if the price is unknown */
+  /** Cost of its least instances at the present price, a decimal string; null without a price */
   saved: string | null
 }
 

@@ -32,7 +32,7 @@ const maxCandidates = 500
 /** Bytes that two parts of a body share, so that no name is missed between them: the length of an escape */
 export const mediaOverlap = 6
 
-/** True if a body or a part may have media addresses. Quick, because most don't; faster for byte texts. */
+/** True if a body or part may have media addresses. Quick, as most don't, and more so for byte texts. */
 export function mayHaveMediaUrls(body: Buffer | string, { marks }: MediaFormat = openAiMedia): boolean {
   return marks.some((mark) => body.includes(mark)) || hasEscapedLetter(body)
 }

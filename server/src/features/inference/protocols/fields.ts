@@ -55,7 +55,7 @@ export function pickFields(request: JsonObject, names: readonly string[]): JsonO
   return Object.fromEntries(present.map((name) => [name, request[name]]))
 }
 
-/** Chat members of engines besides the route's. Engines refuse those that would change the answer. */
+/** Chat members of engines besides the route's. Engines refuse one that they can't honor if it matters. */
 export const engineFields = [
   'top_k',
   'min_p',

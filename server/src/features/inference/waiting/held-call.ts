@@ -97,7 +97,7 @@ export class HeldCall implements HeldRequest {
     this.#deps.inference.waking.hold(deployment, this)
   }
 
-  /** The caller of a stream that waits, with a comment or event every ten seconds; then errors are events. */
+  /** A waiting stream's caller. Comments or events keep it open every ten seconds; then errors are events. */
   #holdStream(caller: Caller, model: string): Caller {
     if (caller.isHeld) return caller
     const { request, reply } = caller
