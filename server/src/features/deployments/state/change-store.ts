@@ -26,7 +26,7 @@ export type InstanceWrite =
 export interface EventContent {
   stage: string | null
   message: string
-  /** The transition that starts or ends with the event. It may take the place of `message` (`describeEvent`). */
+  /** The transition that starts or ends here. It may take the place of `message` (`describeEvent`). */
   transition?: EventTransition
   /** The instance type that was chosen */
   instanceType?: string
