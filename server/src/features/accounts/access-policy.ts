@@ -3,10 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { ApplicationError } from '../../base/errors.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
-/**
- * Throws `registration_closed` if the policy lets nobody with this email create an account without an
- * invitation.
- */
+/** Throws `registration_closed` if an account with this email needs an invitation. */
 export function assertMayRegister(policy: RegistrationPolicy, email: string): void {
   if (policy.mode === 'open') return
   const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
@@ -25,10 +22,7 @@ export function assertPasswordsAllowed({ sso }: Pick<Config, 'sso'>): void {
   throw new ApplicationError('password_sign_in_disabled', message)
 }
 
-/**
- * Throws `validation_failed` for the field of the body if the installation rejects common passwords and this
- * is one.
- */
+/** Throws `validation_failed` for `field` if the installation rejects common passwords and this is one. */
 export async function assertPasswordUncommon(
   { passwordBlocklist }: Pick<Config, 'passwordBlocklist'>,
   field: string,

@@ -16,10 +16,7 @@ export async function replacePassword(
   return numUpdatedRows > 0n
 }
 
-/**
- * Sets the password of a user who just proved to own their email. Returns the email, which now counts as
- * verified.
- */
+/** Sets the password of a user who proved to own their email, which now counts as verified; returns it. */
 export async function resetPassword(
   db: Database,
   userId: number,
@@ -51,10 +48,7 @@ export async function deletePassword(
     .execute()
 }
 
-/**
- * Locks a user until the transaction ends if their password hash is still this one; undefined if it has
- * changed.
- */
+/** Locks a user until the transaction ends; undefined if their password hash is no longer this one. */
 export function lockPassword(transaction: DatabaseTransaction, userId: number, passwordHash: string) {
   return transaction
     .selectFrom('users')

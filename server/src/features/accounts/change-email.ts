@@ -1,9 +1,6 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 
-/**
- * Replaces a user's email by one that they proved to own. The email must be free: a unique index refuses
- * another account's.
- */
+/** Replaces a user's email by one that they proved to own. A unique index refuses another account's. */
 export async function changeEmail(
   transaction: DatabaseTransaction,
   userId: number,

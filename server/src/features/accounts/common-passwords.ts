@@ -5,10 +5,7 @@ const number = 3_000
 
 let commonPasswords: Set<string> | null = null
 
-/**
- * Resolves to true for one of the passwords that attackers try first, in any case. Loads the list on the
- * first call.
- */
+/** True for a password that attackers try first, in any case. Loads the list on the first call. */
 export async function isCommonPassword(password: string): Promise<boolean> {
   const { dictionary } = await import('@zxcvbn-ts/language-common')
   commonPasswords ??= new Set(

@@ -3,10 +3,7 @@ import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
 import { findAccountEmail } from './find-account.ts'
 
-/**
- * Writes an email about an account to its user; null if there is no such account. The email names the account
- * by its address only, because an attacker may have chosen the account's name.
- */
+/** Emails a user, without the account's name, which an attacker may have chosen; null without an account. */
 export async function composeAccountMail(
   { db }: Pick<Services, 'db'>,
   userId: number,

@@ -8,10 +8,7 @@ import { addMember } from '../organizations/memberships.ts'
 import { insertUser } from './store.ts'
 import type { NewUser } from './store.ts'
 
-/**
- * Creates an account with its first membership and returns the user's id. An account without a name gets a
- * default one. Throws the conflict `email_taken`; the transaction must then be rolled back.
- */
+/** Creates an account with a membership; returns the user's id. Throws `email_taken`: then roll back. */
 export async function createAccount(
   transaction: DatabaseTransaction,
   visitor: Actor,

@@ -1,10 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { forgetNetworks } from './known-networks.ts'
 
-/**
- * Erases a user's personal data and known networks. The row stays, because deployments and the audit log
- * refer to it.
- */
+/** Erases a user's personal data and networks. Deployments and the audit log still refer to the row. */
 export async function eraseAccount(
   transaction: DatabaseTransaction,
   userId: number,

@@ -20,7 +20,7 @@ export async function hasAccounts(db: Database): Promise<boolean> {
   return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined
 }
 
-/** The email of an account; undefined if there is none. */
+/** The email of an account; undefined if it doesn't exist. */
 export async function findAccountEmail(db: Database, userId: number): Promise<string | undefined> {
   const user = await db.selectFrom('users').select('email').where('id', '=', userId).executeTakeFirst()
   return user?.email

@@ -1,10 +1,7 @@
 import type { Database } from '../../database/tables.ts'
 import type { Actor } from '../../base/viewer.ts'
 
-/**
- * The visitor as an actor with this user's id, for the audit log of a request that has just proven its
- * caller.
- */
+/** The visitor as an actor with this user's id, for requests that have just proven their caller. */
 export async function identifyActor(
   db: Database,
   visitor: Actor,

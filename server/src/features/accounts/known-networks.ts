@@ -47,7 +47,7 @@ export async function forgetNetworks(db: Database, userId: number): Promise<void
   await db.deleteFrom('known_networks').where('user_id', '=', userId).execute()
 }
 
-/** Deletes the networks from which nobody signed in for 90 days. */
+/** Deletes the networks without a sign-in for 90 days. */
 export async function deleteOldNetworks(db: Database, now: Date): Promise<void> {
   const oldest = new Date(now.getTime() - remembered)
   await db.deleteFrom('known_networks').where('last_seen_at', '<', oldest).execute()

@@ -31,10 +31,7 @@ export async function verifyPassword(password: string, passwordHash: string): Pr
 
 const decoys = new WeakMap<PasswordHashing, Promise<string>>()
 
-/**
- * Rejects a password for which there is no hash, in the time of a check. Throws `server_busy` if too many
- * others wait.
- */
+/** Takes the time of a check where no hash exists. Throws `server_busy` if too many others wait. */
 export async function rejectPassword(cost: PasswordHashing, password: string): Promise<false> {
   const decoy = decoys.get(cost) ?? hash(randomBytes(32).toString('base64'), { ...argon2id, ...cost })
   decoys.set(cost, decoy)

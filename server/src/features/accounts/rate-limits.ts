@@ -12,16 +12,11 @@ export interface RateLimit {
 /** An attempt that counts until it is refunded. */
 export interface CountedAttempt {
   key: string
-  /**
-   * End of the attempt's window in milliseconds since 1970; identifies the window among those of the same key
-   */
+  /** End of the attempt's window in ms since 1970; distinguishes the windows of a key */
   expire: number
 }
 
-/**
- * Counts an attempt under a key, across all server processes. The first attempt opens a window. Throws a
- * `RateLimitedError` once the limit is reached. Refused attempts do not count.
- */
+/** Counts an attempt for all processes. Throws a `RateLimitedError`, without counting, at the limit. */
 export async function countAttempt(
   db: Database,
   key: string,
@@ -42,10 +37,7 @@ export async function countAttempt(
   throw new RateLimitedError(((full.rows[0]?.expire ?? at) - at) / 1000, limit.message)
 }
 
-/**
- * Counts an attempt to get into an account, by somebody who may not be its owner. A network from which the
- * owner has signed in has a limit of its own, so that failures elsewhere don't lock the owner out there.
- */
+/** Counts an attempt. The owner's networks have separate limits, so that others can't lock them out there. */
 export async function countOnAccount(
   db: Database,
   account: { key: string; network: string; isKnownNetwork: boolean },

@@ -24,7 +24,7 @@ export async function isServiceEmail(db: Database, email: string): Promise<boole
   return service !== undefined
 }
 
-/** Sets the networks from which a service member works. */
+/** Sets the networks that a service member works from. */
 export async function setAllowedNetworks(
   transaction: DatabaseTransaction,
   userId: number,
@@ -38,10 +38,7 @@ export async function setAllowedNetworks(
     .execute()
 }
 
-/**
- * Marks the account of a service member as deleted. It keeps its name, which is no person's, for usage and
- * the audit log.
- */
+/** Marks a service member's account as deleted. Usage and the audit log still show its name. */
 export async function markServiceDeleted(
   transaction: DatabaseTransaction,
   userId: number,

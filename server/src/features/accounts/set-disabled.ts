@@ -16,10 +16,7 @@ export async function setDisabled(
     .executeTakeFirst()
 }
 
-/**
- * Throws `account_disabled`. Locks the account, so that a concurrent disabling also ends the session that is
- * about to start.
- */
+/** Throws `account_disabled`. The lock lets a concurrent disabling also end the session that starts. */
 export async function assertEnabled(transaction: DatabaseTransaction, userId: number): Promise<void> {
   const { disabled_at: disabledAt } = await transaction
     .selectFrom('users')

@@ -23,9 +23,8 @@ export interface ProfileChanges {
 }
 
 /**
- * Applies all changes to the viewer's profile, or none. A default name is updated with the fields it was made
- * from. Throws `not_found` for an organization the viewer does not belong to, and the conflict
- * `profile_complete`.
+ * Applies all changes to the viewer's profile, or none, and renames what has a default name. Throws
+ * `not_found` for an organization of others, and the conflict `profile_complete`.
  */
 export async function updateProfile(
   { db, clock }: Pick<Services, 'db' | 'clock'>,

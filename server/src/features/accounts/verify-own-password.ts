@@ -12,10 +12,7 @@ const limit = {
   message: 'Too many wrong passwords. Try again later.',
 }
 
-/**
- * Checks the viewer's password before a sensitive action and returns its hash. Throws `invalid_credentials`,
- * recorded as a refused `action`, and `no_password` for an account without one.
- */
+/** Checks a viewer's password; returns its hash. Throws `invalid_credentials` (audited) or `no_password`. */
 export async function verifyOwnPassword(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,

@@ -78,10 +78,7 @@ const concernOneOrganization: readonly AuditAction[] = [
   'user.email_verification_requested',
 ]
 
-/**
- * Whether an action concerns how a person signs in, or their data: the admins of all their organizations may
- * read it.
- */
+/** Whether it concerns a person's sign-in or data. Admins of all their organizations may read it. */
 export function isPersonal(action: AuditAction): boolean {
   return /^(user|session)\./.test(action) && !concernOneOrganization.includes(action)
 }

@@ -30,10 +30,7 @@ export interface RecordedAction {
   result?: 'succeeded' | 'refused' | undefined
 }
 
-/**
- * Adds a row to the audit log, for a personal action one in each organization of the person. Call it in the
- * transaction of the change, so that neither exists without the other.
- */
+/** Audits a change in its transaction; a personal one in each organization of the person. */
 export async function recordAction(
   db: Database,
   actor: Actor,
