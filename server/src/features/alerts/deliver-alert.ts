@@ -9,9 +9,8 @@ import { deriveWebhookSecret } from './webhook-secret.ts'
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretKey'>
 
 /**
- * Makes one attempt to deliver an alert and records the outcome: delivered, failed, or another attempt later.
- * If the process dies after the receiver has the alert and before that is recorded, the alert is delivered
- * twice with the same id.
+ * Makes one attempt to deliver an alert and records the outcome. If the process dies before it records a
+ * delivery, the receiver gets the alert twice, with the same id.
  */
 export async function deliverAlert(deps: Deps, messageId: string): Promise<void> {
   const { db, clock, log } = deps

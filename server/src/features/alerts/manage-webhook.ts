@@ -31,10 +31,7 @@ export async function getWebhook({ db }: Pick<Deps, 'db'>, viewer: Viewer): Prom
   return { webhook, latest: await findLatestMessage(db, viewer.organizationId) }
 }
 
-/**
- * Sets the URL. A new webhook gets a signing secret, which only this call returns; an existing one keeps its
- * own.
- */
+/** Sets the URL. Only this call returns the signing secret, which a new webhook gets. */
 export async function setWebhook(
   deps: Deps,
   viewer: Viewer,

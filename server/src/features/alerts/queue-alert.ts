@@ -7,16 +7,10 @@ import type { AlertDestination } from './tables.ts'
 
 type Deps = Pick<Services, 'jobs' | 'clock' | 'config' | 'log'>
 
-/**
- * Alerts of an organization that may wait for one destination, so that a receiver that is down doesn't fill
- * the database.
- */
+/** Most alerts of an organization that wait for a destination, so that they don't fill the database. */
 export const maxPending = 1_000
 
-/**
- * Adds an alert about an organization to the outbox, for its webhook and for the operator's, in the caller's
- * transaction.
- */
+/** Adds an alert to the outbox for the webhooks of the organization and of the operator. */
 export async function queueAlert(
   deps: Deps,
   transaction: DatabaseTransaction,
@@ -31,10 +25,7 @@ export async function queueAlert(
   }
 }
 
-/**
- * Adds an alert for one destination and the job that delivers it. Drops the oldest ones if too many wait.
- * Returns the id of the message.
- */
+/** Adds an alert and its delivery job, and drops the oldest if too many wait. Returns the message's id. */
 export async function queueMessage(
   { jobs, clock, log }: Deps,
   transaction: DatabaseTransaction,

@@ -56,18 +56,14 @@ export async function insertMessage(db: Database, message: Insertable<WebhookMes
   await db.insertInto('webhook_messages').values(message).execute()
 }
 
-/**
- * Deletes the oldest messages of an organization that wait for a destination, so that at most `limit` are
- * left; returns how many it deleted. An attempt that is in progress finds no message to finish.
- */
+/** Keeps the newest `limit` pending messages for a destination and returns how many it deleted. */
 export async function dropOldestPending(
   db: Database,
   organizationId: number,
   destination: AlertDestination,
   limit: number,
 ): Promise<number> {
-  // Only the rows beyond the limit are locked, because attempts update the others. Another transaction may be
-  // deleting the same rows.
+  // Locks no others, because attempts update them. Another transaction may be deleting the same rows.
   const { numAffectedRows } = await sql`
     DELETE FROM webhook_messages WHERE id IN (
       SELECT id FROM webhook_messages WHERE id IN (
@@ -103,9 +99,7 @@ export async function finishMessage(
     .execute()
 }
 
-/**
- * Records a failed attempt that will be repeated; false when another attempt has finished or started since.
- */
+/** Records a failed attempt to repeat; false when another attempt has finished or started since. */
 export async function recordFailedAttempt(
   db: Database,
   { id, attempts }: Pick<WebhookMessage, 'id' | 'attempts'>,

@@ -10,9 +10,8 @@ const azureHost = '168.63.129.16'
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Whether a webhook of an organization may reach its URL at an IP address: with https at public addresses,
- * and with http too at those of the operator's `networks`. Loopback, private, link-local and metadata
- * addresses belong to the network of the server.
+ * Whether an organization's webhook may reach an address: https to public ones, http too in the operator's
+ * `networks`. Loopback, private, link-local and metadata addresses are the server's network.
  */
 export function mayReach({ protocol }: URL, text: string, networks: readonly string[]): boolean {
   if (!ipaddr.isValid(text)) return false
@@ -42,10 +41,7 @@ export class UnreachableAddressError extends Error {}
 
 type LookupCallback = (error: Error | null, addresses: LookupAddress[] | string, family?: number) => void
 
-/**
- * A resolver for connections that finds only reachable addresses. The connection uses the addresses that were
- * checked, so a second answer of the DNS changes nothing. One address that isn't reachable refuses the host.
- */
+/** A lookup for connections, against DNS rebinding. Refuses a host if any of its addresses isn't allowed. */
 export function createLookup(isAllowed: (address: string) => boolean) {
   return (hostname: string, options: LookupOptions, callback: LookupCallback): void => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
