@@ -13,8 +13,7 @@ function profileOf(id: string): NonNullable<ModelVariant['engines']> {
 }
 
 describe('the shipped catalog', () => {
-  // From vLLM 0.28: docs/features/tool_calling.md and reasoning_outputs.md, and the versions that introduced
-  // the models.
+  // From vLLM 0.28 (docs: tool_calling.md, reasoning_outputs.md) and the versions that added the models.
   test.each([
     ['qwen3.5', 'qwen3_coder', 'qwen3', '0.17.0'],
     ['qwen3.6', 'qwen3_coder', 'qwen3', '0.17.0'],

@@ -1,4 +1,4 @@
-/** The `engines` section of the catalog file: what a model family needs from each engine. */
+/** The `engines` section of the catalog file: the settings of model families for each engine. */
 
 import { z } from 'zod'
 import type { Mistake } from '../../base/yaml-file.ts'

@@ -4,10 +4,7 @@ import { listMatchingVariants } from './model.ts'
 import type { CatalogModel, VariantChoice } from './model.ts'
 import { findModelById, findModelByName, listEnabledEntries } from './store.ts'
 
-/**
- * Finds the enabled model of a request among those that the organization sees. Throws `model_not_deployable`
- * if it doesn't exist or has no such variant.
- */
+/** Finds an enabled model that the organization sees, with a variant. Throws `model_not_deployable`. */
 export async function findRequestedModel(
   { db }: Pick<Services, 'db'>,
   organizationId: number,
@@ -45,10 +42,7 @@ export async function findVisibleModel(
   return (await findModelById(db, organizationId, id, true))?.entry ?? null
 }
 
-/**
- * Finds a model by its name or id, enabled or not, among those that an organization sees, or that the
- * installation has (`null`).
- */
+/** Finds a model, enabled or not, that an organization sees or the installation has (`null`). */
 export async function findCatalogModel(
   { db }: Pick<Services, 'db'>,
   organizationId: number | null,
@@ -68,10 +62,7 @@ export async function findCatalogName(
   return (await findModelByName(db, organizationId, modelName, false))?.model_name ?? null
 }
 
-/**
- * The enabled models that an organization sees, or that the installation has (`null`), with their variants,
- * in catalog order. LoRAs are not among them, because they are not deployed themselves.
- */
+/** Enabled models that an organization sees or the installation has (`null`); LoRAs aren't deployed alone. */
 export async function listDeployableModels(
   deps: Pick<Services, 'db'>,
   organizationId: number | null,

@@ -33,10 +33,7 @@ export async function enableInstallationModel(
   return model
 }
 
-/**
- * Removes a model that an operator added. Throws `not_found`, and `catalog_model` for one of the catalog
- * file.
- */
+/** Removes a model that an operator added. Throws `not_found`, and `catalog_model` for the file's. */
 export async function removeInstallationModel(
   transaction: DatabaseTransaction,
   name: string,

@@ -6,10 +6,7 @@ import { findModelByName } from './store.ts'
 export const capabilityTags = ['reasoning', 'tools', 'vision'] as const
 export type CapabilityTag = (typeof capabilityTags)[number]
 
-/**
- * What a model can do in each of these formats, as far as the catalog says; nothing for a model that it no
- * longer has.
- */
+/** What a model can do in each of these formats, according to the catalog; nothing for a removed model. */
 export async function listCapabilities(
   { db, runtime }: Pick<Services, 'db' | 'runtime'>,
   organizationId: number,

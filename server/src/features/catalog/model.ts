@@ -2,10 +2,7 @@
 
 import type { ModelType, ModelVariant } from '../../ports/model-variant.ts'
 
-/**
- * Where a model comes from: the catalog file, a repository on the Hub, read at one commit, or an uploaded
- * file. `bytes` is the size of all variants.
- */
+/** The catalog file, a repository on the Hub at one commit, or an uploaded file. `bytes`: of all variants. */
 export type ModelSource =
   | { kind: 'catalog' }
   | { kind: 'huggingface'; repository: string; commit: string; bytes: number }
@@ -16,10 +13,7 @@ export interface CatalogVariant extends ModelVariant {
   gated: boolean
 }
 
-/**
- * What makes a model a LoRA: it changes the answers of its base model, and a deployment of the base
- * serves it.
- */
+/** A LoRA changes the responses of its base model, and a deployment of the base serves it. */
 export interface LoraFacts {
   /** Name of the base model in the catalog */
   baseModelName: string
@@ -51,10 +45,7 @@ export interface CatalogModel {
   default: CatalogVariant
 }
 
-/**
- * The quantizations of one format and size, in the API's shape. `default` is true if they include the default
- * variant.
- */
+/** The quantizations of one format and size. `default` is true if they include the default variant. */
 export interface VariantListing {
   model_format: string
   model_size_in_billions: number
@@ -71,9 +62,7 @@ export interface VariantChoice {
 
 type VariantKey = Pick<ModelVariant, 'format' | 'sizeInBillions' | 'quantization'>
 
-/**
- * Groups the variants of a model by format and size, in the model's order. `usual` is its default variant.
- */
+/** Groups variants by format and size, in the model's order. `usual` is the default variant. */
 export function listVariants(model: CatalogModel, usual: VariantKey = model.default): VariantListing[] {
   const rows = new Map<string, VariantListing>()
   for (const variant of model.variants) {
@@ -102,10 +91,7 @@ export function listMatchingVariants(model: CatalogModel, choice: VariantChoice)
   )
 }
 
-/**
- * Finds the variant that matches all given fields, or null. Among several matches, prefers the default's
- * size, then its format, then its quantization, then the first in the model.
- */
+/** Finds a matching variant, preferring the default's size, format, quantization, then the model's order. */
 export function findVariant(model: CatalogModel, choice: VariantChoice = {}): CatalogVariant | null {
   let candidates = listMatchingVariants(model, choice)
   for (const key of ['sizeInBillions', 'format', 'quantization'] as const) {

@@ -14,10 +14,7 @@ export type ModelChanges = {
   [Name in 'displayName' | 'description' | 'tags' | 'enabled' | 'sortOrder']?: CatalogModel[Name] | undefined
 }
 
-/**
- * Adds a model that only the organization sees. Throws `model_name_taken` if it sees one with this name or
- * id, in any case.
- */
+/** Adds an organization's model. Throws `model_name_taken` if it sees this name or id, in any case. */
 export async function addOwnModel(
   transaction: DatabaseTransaction,
   organizationId: number,
@@ -54,10 +51,7 @@ export async function requireFreeName(
   )
 }
 
-/**
- * Resolves to a model of the organization. Throws `not_found`, and `catalog_model` for one of the
- * installation.
- */
+/** Finds an organization's model. Throws `not_found`, and `catalog_model` for the installation's. */
 export async function findOwnModel(db: Database, organizationId: number, id: string): Promise<StoredModel> {
   const model = await findModelById(db, organizationId, id, false)
   if (model === undefined) throw new NotFoundError('Model not found.')

@@ -2,10 +2,7 @@ import type { Services } from '../../services.ts'
 import { listDeployableModels } from './find-variant.ts'
 import { isCommit } from './is-commit.ts'
 
-/**
- * The Hub repositories of the installation's enabled models: how many there are, and the names of those that
- * aren't pinned to a commit.
- */
+/** Counts the Hub repositories of the installation's enabled models, and names those without a commit. */
 export async function listUnpinnedRepositories(
   deps: Pick<Services, 'db'>,
 ): Promise<{ unpinned: string[]; total: number }> {

@@ -4,9 +4,8 @@ import type { CatalogModel } from './model.ts'
 import { serializeModel } from './stored-model.ts'
 
 /**
- * Synchronizes the models of the installation with the catalog file. Models that are no longer in the file
- * are disabled. With `keepsChanges`, what an operator has added, enabled and disabled stays; without it, the
- * file alone decides.
+ * Synchronizes the installation's models with the catalog file and disables those that the file lacks. With
+ * `keepsChanges`, an operator's additions and choices stay.
  */
 export async function replaceCatalog(
   db: Database,

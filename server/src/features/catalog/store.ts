@@ -8,9 +8,7 @@ import type { DeployableModelsTable } from './tables.ts'
 /** A row of the catalog with its parsed entry. */
 export type StoredModel = Omit<Selectable<DeployableModelsTable>, 'entry'> & { entry: CatalogModel }
 
-/**
- * The models that an organization sees are its own and those of the installation; only the latter for `null`.
- */
+/** An organization sees its models and those of the installation; `null` sees only the latter. */
 function selectVisible(db: Database, organizationId: number | null) {
   const models = db.selectFrom('deployable_models')
   if (organizationId === null) return models.where('organization_id', 'is', null)

@@ -1,7 +1,4 @@
-/**
- * The JSON of models and variants in the database. Rows outlive releases, so the JSON has a version and a
- * parser.
- */
+/** The JSON of models in the database. Rows outlive releases, so it has a version and a parser. */
 
 import { z } from 'zod'
 import { modelTypes } from '../../ports/model-variant.ts'

@@ -16,7 +16,7 @@ const repositoryFile = text.refine((path) => !path.startsWith('/') && !path.spli
   message: 'must be a path inside the repository',
 })
 
-/** Formats of which a repository holds several variants, each in files of its own. */
+/** Formats of repositories with several variants, each in separate files. */
 const fileFormats = ['ggufv2']
 const placeholder = /\{quantization(?:_lower)?\}/
 

@@ -13,10 +13,7 @@ export interface CatalogFile {
   models: CatalogModel[]
 }
 
-/**
- * Reads and validates a catalog file, and resolves relative weight files against its folder. Throws one Error
- * that lists every mistake with its line and its path in the document.
- */
+/** Reads a catalog file; weight files are relative to it. Throws an Error with the line of each mistake. */
 export function readCatalogFile(path: string): CatalogFile {
   const models = readYamlFile(path, 'catalog', (content) => {
     const { models: value, mistakes } = validateModels(content)
