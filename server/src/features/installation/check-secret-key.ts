@@ -4,10 +4,9 @@ import { hasHubTokens, reencryptHubTokens } from '../own-models/hub-tokens.ts'
 import { hasTotpSecrets, reencryptSecrets } from '../second-factors/reencrypt-secrets.ts'
 
 /**
- * Throws if `secretKey` is not the key that other processes derive the engines' keys from. The first key is
- * stored as a fingerprint. With `mayChange`, another key replaces it unless a deployment still uses the old
- * one. What `previousKey` encrypts is then encrypted again; without it, the change is refused if there is
- * anything.
+ * Throws if `secretKey` is not the key of the other processes; the first key is stored as a fingerprint. With
+ * `mayChange`, another key replaces it unless a deployment uses the old one. Secrets under the old key need
+ * `previousKey`, and are then encrypted again.
  */
 export async function checkSecretKey(
   db: Database,

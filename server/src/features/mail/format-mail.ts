@@ -9,10 +9,7 @@ export interface MailText {
 
 const lineLength = 76
 
-/**
- * Lays out an email: paragraphs, a button, then notes. All fields are plain text and may contain user input,
- * so each one is reduced to a single line and escaped.
- */
+/** Lays out an email. The fields may contain user input, so each becomes one escaped line. */
 export function formatMail(mail: {
   subject: string
   paragraphs: string[]
@@ -42,10 +39,7 @@ export function formatMail(mail: {
 
 const nameLength = 60
 
-/**
- * Shortens a name that a user chose for the text of an email, and replaces what mail programs turn into
- * links: a dot within a word, `@`, `/`, `\\` and a colon.
- */
+/** Shortens a user's name in an email and replaces what makes links: a dot in a word, `@/\\` and a colon. */
 export function quoteName(name: string): string {
   const plain = oneLine(name.normalize('NFKC'))
     .replaceAll(/[.\u3002\uff61](?=\S)/g, ' ')
@@ -66,10 +60,7 @@ function button(label: string, url: string): string {
   ].join('\n')
 }
 
-/**
- * Replaces line breaks and control characters with spaces, and removes marks that change the reading
- * direction.
- */
+/** Replaces line breaks and control characters by spaces, and removes marks of the reading direction. */
 function oneLine(text: string): string {
   return text
     .replaceAll(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')

@@ -4,18 +4,12 @@ import { hashToken } from '../../base/hash-token.ts'
 /** What an emailed link is for. A link of one purpose is invalid for any other. */
 export type LinkPurpose = 'invitation' | 'password_reset' | 'email_verification'
 
-/**
- * Derives the 256-bit secret of an emailed link: an HMAC of the purpose and a random nonce under the server's
- * key. Each retry thus sends the same link, and the database alone does not reveal it.
- */
+/** Derives an emailed link's secret: the same for each retry, and not revealed by the database alone. */
 export function deriveLinkToken(secretKey: string, purpose: LinkPurpose, nonce: string): string {
   return deriveKey(secretKey, purpose, nonce).toString('base64url')
 }
 
-/**
- * Derives the secret of a stored link again. Throws if the link was created under another key; the email is
- * then retried until all server processes have the same SECRET_KEY.
- */
+/** Derives a stored link's secret. Throws for another key; the email is retried until the keys agree. */
 export function recoverLinkToken(
   secretKey: string,
   purpose: LinkPurpose,

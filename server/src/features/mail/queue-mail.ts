@@ -4,10 +4,7 @@ import type { Services } from '../../services.ts'
 import { insertMail } from './store.ts'
 import type { MailKind } from './tables.ts'
 
-/**
- * Adds an email to the outbox and enqueues the job that sends it, both within the caller's transaction.
- * Returns the email's id. `recipient` is a single, validated address.
- */
+/** Adds an email and its job in the caller's transaction; returns its id. `recipient` must be validated. */
 export async function queueMail(
   { jobs, clock, config }: Pick<Services, 'jobs' | 'clock' | 'config'>,
   transaction: DatabaseTransaction,

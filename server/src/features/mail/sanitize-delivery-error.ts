@@ -1,9 +1,8 @@
 const maxLength = 500
 
 /**
- * Shortens a delivery error to one line of at most 500 characters that is safe to store and show. Mail
- * servers quote message content in their errors, so URLs and any text that could be a link's token are
- * redacted.
+ * Shortens a delivery error to one line of at most 500 characters. Mail servers quote message content in
+ * their errors, so URLs and possible tokens of links are redacted.
  */
 export function sanitizeDeliveryError(reason: string): string {
   const line = reason

@@ -23,10 +23,7 @@ export async function insertMail(
   return id
 }
 
-/**
- * Leases an email for one attempt of at most `leaseSeconds`. Undefined when it is finished, leased or not yet
- * due.
- */
+/** Leases an email for at most `leaseSeconds`; undefined if it is finished, leased or not yet due. */
 export function leaseMail(db: Database, id: number, leaseSeconds: number): Promise<Mail | undefined> {
   return db
     .updateTable('mails')
@@ -90,10 +87,7 @@ export async function rescheduleMail(
   return numUpdatedRows > 0n
 }
 
-/**
- * Returns the ids of at most `limit` emails that have been due for over `overdueSeconds`, and makes them due
- * now.
- */
+/** Makes at most `limit` emails due that have been due for over `overdueSeconds`, and returns their ids. */
 export async function claimOverdueMails(
   db: Database,
   overdueSeconds: number,

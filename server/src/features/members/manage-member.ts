@@ -47,8 +47,8 @@ function assertServiceRole(role: RoleName): void {
 }
 
 /**
- * Finds a member whom the viewer may manage, and locks their account and the organization's roles. Admins
- * manage viewers and members; a super_admin manages everyone. `newRole` must be in the same range.
+ * Finds and locks a member that the viewer may manage. Admins manage viewers and members; a super_admin
+ * manages everyone. `newRole` must be in the same range.
  */
 export async function lockManagedMember(
   transaction: DatabaseTransaction,

@@ -58,8 +58,7 @@ async function endMembership(
 ): Promise<void> {
   const at = clock()
   await assertOtherSuperAdmin(transaction, member)
-  // Before the deployments are listed: a concurrent request for a deployment either has committed or finds no
-  // membership.
+  // Before the listing of deployments: a concurrent request for one has committed or finds no membership.
   await deleteMembership(transaction, member.id)
   await cancelInvitationsOf(transaction, actor, member.userId, at)
   await handOverDeployments(transaction, actor, member, handOver, at)
