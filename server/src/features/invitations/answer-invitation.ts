@@ -13,9 +13,8 @@ import { answerPendingInvitation, findInvitation, getInvitation } from './store.
 import type { Invitation, InvitationKey } from './store.ts'
 
 /**
- * Answers an invitation exactly once: of several concurrent answers, one succeeds and the others throw
- * `invitation_answered`. Also throws `invitation_expired`, `invitation_replaced` and `not_found`. The account
- * is locked before the invitation, as during an SSO sign-in, to avoid a deadlock.
+ * Answers an invitation exactly once. Throws `invitation_answered`, `invitation_expired`, `not_found` and
+ * `invitation_replaced`. Locks the account before the invitation, like an SSO sign-in, to avoid a deadlock.
  */
 export async function claimInvitation(
   transaction: DatabaseTransaction,
@@ -25,8 +24,7 @@ export async function claimInvitation(
   if (answer.userId !== null) await lockAccount(transaction, answer.userId)
   const claimed = await answerPendingInvitation(transaction, key, answer)
   if (claimed !== undefined) {
-    // Invitations are cancelled with the rights of their inviter. This holds for changes that bypass the API,
-    // too.
+    // A change that bypasses the API may have left an invitation that its inviter may no longer make.
     if (answer.status === 'accepted' && !claimed.is_allowed) throw invitationAnswered({ status: 'cancelled' })
     return claimed
   }
@@ -37,10 +35,7 @@ export async function claimInvitation(
   throw invitation.status === 'pending' ? invitationExpired() : invitationAnswered(invitation)
 }
 
-/**
- * Accepts an invitation for its invitee, who becomes a member and switches to the organization. Their email
- * counts as verified, because the token was emailed to it, unless an admin copied the link.
- */
+/** Accepts an invitation: joins, switches, and verifies the email unless an admin copied the link. */
 export async function acceptInvitation(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,

@@ -5,10 +5,7 @@ import type { InvitationRole } from '../../base/roles.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { holdRole } from '../organizations/memberships.ts'
 
-/**
- * Throws `forbidden` unless the viewer may give people this role. The viewer keeps their own role until the
- * transaction ends.
- */
+/** Throws `forbidden` unless the viewer may assign this role; locks the viewer's role in the transaction. */
 export async function assertMayAssign(
   transaction: DatabaseTransaction,
   viewer: Viewer,

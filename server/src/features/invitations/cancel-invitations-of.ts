@@ -3,10 +3,7 @@ import type { Actor } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { cancelDisallowedInvitations } from './store.ts'
 
-/**
- * Cancels the open invitations of a person that they may no longer make. Call it after the change of their
- * role or account.
- */
+/** After a change of a person's role or account: cancels their open invitations that it doesn't allow. */
 export async function cancelInvitationsOf(
   transaction: DatabaseTransaction,
   actor: Actor,

@@ -13,10 +13,7 @@ const dateFormat = new Intl.DateTimeFormat('en-US', {
 
 const roleNames = { viewer: 'a viewer', member: 'a member', admin: 'an admin' }
 
-/**
- * Writes the email of an invitation with its current link; null when the invitation was answered or has
- * expired, or when a newer email replaces this one.
- */
+/** Writes the email of an invitation; null if it was answered, has expired or has a newer email. */
 export async function composeInvitationMail(
   { db, clock, config, secretKey }: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
   invitationId: number,

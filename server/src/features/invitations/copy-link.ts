@@ -18,9 +18,8 @@ export function composeInvitationUrl(
 }
 
 /**
- * Returns the link of a pending invitation of the viewer's organization, for a server that sends no email.
- * From then on the link doesn't verify the invitee's email, because the admin could have used it. Throws the
- * conflict `link_emailed` if the server sends emails, `forbidden`, and the errors of an answer.
+ * Returns a pending invitation's link, for a server without email. It then doesn't verify the invitee's
+ * email, because the admin can use it. Throws `link_emailed` with email, `forbidden`, and an answer's errors.
  */
 export async function copyInvitationLink(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,

@@ -7,10 +7,7 @@ import { countAttempt } from '../accounts/rate-limits.ts'
 /** The most emails a day. A recipient's limit spans all organizations. */
 const mostPerDay = { user: 100, organization: 300, recipient: 10, network: 300 }
 
-/**
- * Counts an email to an invitee, so that nobody can use the server to send spam. Throws a `RateLimitedError`;
- * the transaction must then be rolled back.
- */
+/** Counts an email to an invitee, to prevent spam. Throws a `RateLimitedError`; then roll back. */
 export async function countInvitation(
   transaction: DatabaseTransaction,
   viewer: Viewer,

@@ -34,9 +34,8 @@ export async function registerInvitee(
 }
 
 /**
- * Accepts an invitation with a new account in the inviting organization. The token proves that the invitee
- * owns the email, unless an admin copied the link. Throws the errors of `claimInvitation` and
- * `createAccount`.
+ * Accepts an invitation with a new account. The token proves that the invitee owns the email, unless an admin
+ * copied the link. Throws the errors of `claimInvitation` and `createAccount`.
  */
 export async function createInvitedAccount(
   transaction: DatabaseTransaction,

@@ -4,19 +4,14 @@ import { getInvitationStatus } from './lifecycle.ts'
 import { findInvitation, isReplacedLink } from './store.ts'
 import type { Invitation } from './store.ts'
 
-/**
- * Finds the invitation of a link. Throws `invitation_replaced` if a newer email has another link, and
- * `not_found`.
- */
+/** Finds a link's invitation. Throws `invitation_replaced` if a newer email has a link, and `not_found`. */
 export async function requireInvitation(db: Database, tokenHash: Buffer): Promise<Invitation> {
   const invitation = await findInvitation(db, { tokenHash })
   if (invitation !== undefined) return invitation
   throw (await isReplacedLink(db, tokenHash)) ? invitationReplaced() : invitationNotFound()
 }
 
-/**
- * Finds the invitation of a link. Throws the same error as an answer would if it cannot be answered at `at`.
- */
+/** Finds the invitation of a link. Throws like an answer if it cannot be answered at `at`. */
 export async function requireOpenInvitation(db: Database, tokenHash: Buffer, at: Date): Promise<Invitation> {
   const invitation = await requireInvitation(db, tokenHash)
   const status = getInvitationStatus(invitation, at)

@@ -91,9 +91,7 @@ export function toInvitationBody(invitation: Invitation, at: Date): z.infer<type
   }
 }
 
-/**
- * Presents a superseded email as failed: the invitation was answered or expired before the email was sent.
- */
+/** Presents a superseded email as failed: the invitation was answered or expired before it was sent. */
 function toMailFields(invitation: Invitation) {
   const { mail_status, mail_sent_at, mail_last_error } = invitation
   const superseded = mail_status === 'superseded'

@@ -22,10 +22,7 @@ import type { Invitation } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
 
-/**
- * Invites a person to the viewer's organization, and waits a moment for the email to be sent. Throws
- * `forbidden`, and the conflicts `already_member` and `invitation_pending`.
- */
+/** Invites a person; waits for the email. Throws `forbidden`, `already_member` and `invitation_pending`. */
 export async function inviteToOrganization(
   deps: Deps,
   viewer: Viewer,
@@ -55,9 +52,8 @@ export async function inviteToOrganization(
 }
 
 /**
- * Resends an unanswered invitation of the viewer's organization with a new link that is valid for 7 days, and
- * waits a moment for the email to be sent. The old link becomes invalid. At most once a minute. Throws
- * `forbidden`.
+ * Resends an unanswered invitation with a new link that is valid for 7 days, and waits a moment for the
+ * email. The old link becomes invalid. At most once a minute. Throws `forbidden`.
  */
 export async function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promise<Invitation> {
   const at = deps.clock()
@@ -82,10 +78,7 @@ export async function resendInvitation(deps: Deps, viewer: Viewer, id: number): 
   return withDelivery(deps, queued)
 }
 
-/**
- * The invitation after the first attempt at its newest email, so that an inviter sees at once whether the
- * mail server took it.
- */
+/** Waits for the first attempt at the newest email, so that an inviter sees at once if it failed. */
 async function withDelivery(deps: Deps, { id, mail_id }: Invitation): Promise<Invitation> {
   if (mail_id !== null) await waitForAttempt(deps, mail_id)
   return getInvitation(deps.db, id)

@@ -26,10 +26,7 @@ function allowsRole(role: RoleName) {
 const lastSentAt = sql<Date | null>`(SELECT max(sent.sent_at) FROM mails AS sent
   WHERE sent.kind = 'invitation' AND sent.subject_id = invitations.id)`
 
-/**
- * Selects from the table, or from rows that the same statement changes: `db.with('invitations', …)` hides the
- * table.
- */
+/** Selects from the table, or from changed rows: `db.with('invitations', …)` hides the table. */
 function selectInvitations(db: Pick<Database, 'selectFrom'>) {
   return db
     .selectFrom('invitations')
@@ -103,10 +100,7 @@ export function listInvitationsTo(db: Database, userId: number, at: Date): Promi
     .execute()
 }
 
-/**
- * Inserts an invitation and returns its id; null when one to this email is already pending in the
- * organization. An expired invitation is overwritten.
- */
+/** Inserts an invitation or overwrites an expired one; null if this email has a pending one there. */
 export async function insertInvitation(
   db: Database,
   invitation: {
@@ -144,10 +138,7 @@ export async function insertInvitation(
   return inserted?.id ?? null
 }
 
-/**
- * Replaces the link of an unanswered or expired invitation; false when it was answered or was resent too
- * recently.
- */
+/** Replaces the link of an unanswered or expired invitation; false if it is answered or resent too soon. */
 export async function renewInvitation(
   db: Database,
   id: number,
@@ -183,10 +174,7 @@ export function setInvitationMail(db: Database, id: number, mailId: number): Pro
   return selectInvitations(updated).executeTakeFirstOrThrow()
 }
 
-/**
- * Records that the link of a pending invitation was copied, and returns the stored link; undefined if there
- * is none.
- */
+/** Records that a pending invitation's link was copied, and returns the link; undefined without one. */
 export function markLinkCopied(
   db: Database,
   { id, organizationId }: { id: number; organizationId: number },
@@ -203,10 +191,7 @@ export function markLinkCopied(
     .executeTakeFirst()
 }
 
-/**
- * Cancels the pending and expired invitations of an inviter that their roles no longer allow, and returns
- * them.
- */
+/** Cancels and returns an inviter's unanswered invitations that their roles no longer allow. */
 export function cancelDisallowedInvitations(
   db: Database,
   inviterId: number,
@@ -222,10 +207,7 @@ export function cancelDisallowedInvitations(
     .execute()
 }
 
-/**
- * Answers a pending invitation and returns it; undefined when it does not exist, was already answered or has
- * expired.
- */
+/** Answers an invitation and returns it; undefined if it doesn't exist, is answered or has expired. */
 export function answerPendingInvitation(
   db: Database,
   key: InvitationKey,
