@@ -39,10 +39,7 @@ export async function buildModel(
   return toOwnModel(head, loadable, engines, origin, base)
 }
 
-/**
- * Resolves to the base model of variants that are a LoRA, otherwise to null. Throws
- * `base_model_not_found`.
- */
+/** The base model of variants that are a LoRA, otherwise null. Throws `base_model_not_found`. */
 export async function requireBase(
   deps: Pick<Services, 'db'>,
   organizationId: number | null,

@@ -20,9 +20,8 @@ export function findLoraContents(variants: readonly RepositoryVariant[]): LoraCo
 }
 
 /**
- * Finds the base model of a LoRA among those that an organization sees, or that the installation has
- * (`null`). A name or id that is `given` decides. Otherwise the base comes from the repository that the
- * LoRA names, or from a copy of it. Resolves to a reason, as a clause, if there is none.
+ * Finds a LoRA's base among the models that an organization sees or the installation has (`null`): the
+ * `given` one, else the repository that the LoRA names, or a copy. Otherwise returns the reason, as a clause.
  */
 export async function findBase(
   deps: Pick<Services, 'db'>,
@@ -76,7 +75,7 @@ function toOriginalName(repository: string): string {
   return shorter === name ? name : toOriginalName(shorter)
 }
 
-/** The sizes of a model that have this hidden size, as far as it is known. */
+/** The sizes of a model with this hidden size; unknown sizes count as fitting. */
 function listSizes({ variants }: CatalogModel, hiddenSize: number | null): number[] {
   const fitting = variants.filter(
     ({ architecture }) =>

@@ -1,4 +1,4 @@
-/** The tokens with which organizations read the Hub. Nobody can read them back. */
+/** The tokens of organizations for the Hub. The API never returns them. */
 
 import { decryptSecret, encryptSecret } from '../../base/encrypt-secret.ts'
 import type { SecretUse } from '../../base/encrypt-secret.ts'
@@ -6,9 +6,7 @@ import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import type { WeightSource } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 
-/**
- * Resolves to the token of an organization; null without one, and for one that an older SECRET_KEY encrypted.
- */
+/** The token of an organization; null without one, or if an older SECRET_KEY encrypted it. */
 export async function findHubToken(
   { db, secretKey }: Pick<Services, 'db' | 'secretKey'>,
   organizationId: number,
@@ -53,7 +51,7 @@ export async function hasHubTokens(db: Database): Promise<boolean> {
   return (await query.executeTakeFirst()) !== undefined
 }
 
-/** Encrypts all tokens under another SECRET_KEY. A token that the old key doesn't open stays as it is. */
+/** Encrypts all tokens under another SECRET_KEY, and keeps tokens that the old key doesn't open. */
 export async function reencryptHubTokens(
   transaction: DatabaseTransaction,
   { from, to }: { from: string; to: string },

@@ -49,10 +49,7 @@ export interface Inspection {
   base: LoraBase | null
 }
 
-/**
- * Reads a repository and plans its variants, without storing anything. Throws the errors of `readContents`
- * and `runtime_unavailable`.
- */
+/** Plans a repository's variants without storing. Throws like `readContents`, and `runtime_unavailable`. */
 export async function inspectRepository(
   deps: InspectDeps,
   organizationId: number,
@@ -70,10 +67,7 @@ export async function inspectRepository(
   return { repository, ...plan }
 }
 
-/**
- * Finds the engine and the instance that each variant would get, and the base model of a LoRA. Throws
- * `runtime_unavailable`.
- */
+/** Finds each variant's engine and instance, and a LoRA's base model. Throws `runtime_unavailable`. */
 export async function planVariants(
   deps: InspectDeps,
   organizationId: number,

@@ -18,10 +18,7 @@ import type { InspectDeps, RepositoryRequest } from './inspect.ts'
 import { servesLora } from './serves-lora.ts'
 import { forgetUploads, removeFiles } from './uploads/remove-upload.ts'
 
-/**
- * Adds the model of a repository to the viewer's organization, and keeps the token of the request. Its
- * weights stay on the Hub.
- */
+/** Adds a repository's model to the organization and keeps the request's token. Weights stay on the Hub. */
 export async function importModel(
   deps: InspectDeps,
   viewer: Viewer,
@@ -64,10 +61,7 @@ export async function changeModel(
   })
 }
 
-/**
- * Removes a model from the viewer's organization, with its uploaded file. Throws `model_in_use` while a
- * deployment uses it.
- */
+/** Removes a model with its uploaded file. Throws `model_in_use` while a deployment uses it. */
 export async function removeModel(
   deps: Pick<Services, 'db' | 'config' | 'modelStore'>,
   viewer: Viewer,

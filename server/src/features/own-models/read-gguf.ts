@@ -10,10 +10,7 @@ import type { RepositoryReader, RepositoryVariant } from './repository-reader.ts
 /** More parts than any published model has */
 const maxParts = 99
 
-/**
- * Reads the GGUF files of a repository. They are quantizations of the same model, so the headers of the
- * smallest one tell the facts of all: the vocabulary makes a header several megabytes large.
- */
+/** Reads the facts of all quantizations from the smallest, because headers take several megabytes. */
 export async function readGgufVariants(reader: RepositoryReader): Promise<RepositoryVariant[]> {
   const { variants, projector } = listGgufVariants(reader.repository.files)
   const smallest = variants.findLast(({ reason, files }) => reason === null && files.length <= maxParts)

@@ -12,9 +12,7 @@ export interface RepositoryContents {
   variants: RepositoryVariant[]
 }
 
-/**
- * Reads what a repository contains at a revision: descriptions and headers, no weights. Throws ModelHubError.
- */
+/** Reads a repository's descriptions and headers at a revision, no weights. Throws ModelHubError. */
 export async function readRepository(
   session: HubSession,
   name: string,

@@ -120,7 +120,7 @@ async function readTensors(reader: RepositoryReader, files: readonly HubFile[]):
   return headers.flat()
 }
 
-/** The chat template, which is only searched for words and never run; null if there is none. */
+/** The chat template, which is only searched for words and never run; null without one. */
 async function readChatTemplate(reader: RepositoryReader): Promise<string | null> {
   const file = await reader.readText('chat_template.jinja', maxTemplateBytes)
   if (file !== null) return file

@@ -40,10 +40,7 @@ export interface RepositoryReader {
   repository: HubRepository
   find(path: string): HubFile | undefined
   open(file: HubFile): ByteSource
-  /**
-   * Resolves to a JSON object; null if the repository lacks it. Throws InvalidFileError if it is too large or
-   * another value.
-   */
+  /** Reads a JSON object; null if it is missing. Throws InvalidFileError if it is too large or not one. */
   readConfig(path: string, maxBytes?: number): Promise<ConfigObject | null>
   /** Resolves to a text; null if the repository lacks it or it is too large. */
   readText(path: string, maxBytes: number): Promise<string | null>

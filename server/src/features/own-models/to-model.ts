@@ -55,10 +55,7 @@ export function toRepositoryHead(
   }
 }
 
-/**
- * A catalog model of at least one variant, which an engine can load. `base` is null for a model that is no
- * LoRA.
- */
+/** A catalog model of at least one variant that an engine can load. `base` is null without a LoRA. */
 export function toOwnModel(
   head: ModelHead,
   variants: readonly RepositoryVariant[],

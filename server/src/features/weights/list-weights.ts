@@ -12,10 +12,7 @@ export interface VariantWeights {
   isNeeded: boolean
 }
 
-/**
- * The cached weights of the models and LoRAs that an organization sees, the most recently used first; none
- * on a runtime without a cache.
- */
+/** The cached weights of an organization's models and LoRAs, latest use first; none without a cache. */
 export async function listVariantWeights(
   deps: Pick<Services, 'db' | 'runtime'>,
   organizationId: number,

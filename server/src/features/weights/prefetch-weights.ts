@@ -26,9 +26,8 @@ export interface Prefetch {
 }
 
 /**
- * Downloads the weights of the variant that a deployment would get to the cache, unless they are there.
- * Throws `not_found`, and `model_not_deployable` for weights that no engine here loads or that need no
- * download.
+ * Downloads the missing weights of the variant that a deployment would get. Throws `not_found`, and
+ * `model_not_deployable` for weights that no engine here loads or that need no download.
  */
 export async function prefetchWeights(
   deps: Deps,

@@ -40,9 +40,7 @@ const aliases: Readonly<Record<keyof z.output<typeof attentionSchema>, readonly 
   ],
 }
 
-/**
- * Facts that published configurations leave out, because transformers has them as defaults of the model type
- */
+/** Defaults of transformers for model types whose published configurations leave these facts out */
 const defaults: ReadonlyMap<string, ConfigObject> = new Map([
   [
     'gemma3_text',
@@ -71,10 +69,7 @@ export function readContextLength(config: ConfigObject): number | null {
   return optional.parse(pick(findTextConfig(config), 'contextLength')) ?? null
 }
 
-/**
- * Reads the facts that the memory estimate needs; null if the configuration lacks one. `parameters` counts
- * all weights.
- */
+/** Reads the memory estimate's facts; null if one is missing. `parameters` counts all weights. */
 export function readConfigArchitecture(config: ConfigObject, parameters: number): ModelArchitecture | null {
   const text = findTextConfig(config)
   const facts = Object.fromEntries(

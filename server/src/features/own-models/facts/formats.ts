@@ -19,10 +19,7 @@ export type WeightFormat =
 
 const bits = z.int().min(1).max(32)
 
-/**
- * Reads the format that `quantization_config` of a `config.json` names. Some models with vision have it in
- * `text_config`.
- */
+/** Reads the format in `quantization_config`, which some models with vision have in `text_config`. */
 export function readWeightFormat(config: ConfigObject, repository: string): WeightFormat {
   const text = isObject(config['text_config']) ? config['text_config'] : {}
   const given = config['quantization_config'] ?? text['quantization_config'] ?? config['compression_config']

@@ -20,9 +20,7 @@ const rankPooling = 4
 /** Architectures without a pooling type in old files */
 const encoders = /bert|^t5encoder$|embed/
 
-/**
- * Every n-th layer attends to everything, in architectures whose files don't list the layers with a window.
- */
+/** Every n-th layer attends to everything, if an architecture's files don't list the window layers. */
 const windowPeriods: ReadonlyMap<string, number> = new Map([
   ['cohere2', 4],
   ['exaone4', 4],

@@ -7,7 +7,7 @@ export interface GgufVariant {
   /** All parts, in order */
   files: HubFile[]
   bytes: number
-  /** Why the files are no variant of their own; null if they are */
+  /** Why the files are no separate variant; null if they are */
   reason: string | null
 }
 
@@ -48,9 +48,7 @@ function toVariant(stem: string, parts: readonly HubFile[]): GgufVariant {
   return { quantization: nameQuantization(stem), files, bytes, reason }
 }
 
-/**
- * The last quantization in a path, because the name of a model may contain one too; `unknown` without any.
- */
+/** The last quantization in a path, because a model's name may contain one too; else `unknown`. */
 export function nameQuantization(stem: string): string {
   const path = stem.replace(/\.gguf$/i, '')
   const name = [...path.matchAll(quantizationName)].at(-1)?.[1]

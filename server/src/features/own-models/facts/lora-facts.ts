@@ -1,6 +1,4 @@
-/**
- * The facts of a LoRA (low-rank adapter), from its configuration and the names and shapes of its matrices.
- */
+/** The facts of a LoRA (low-rank adapter), from its configuration and its matrices' names and shapes. */
 
 import { z } from 'zod'
 import type { ConfigObject } from './config-object.ts'

@@ -1,7 +1,4 @@
-/**
- * The memory facts of published models. Each row has the facts of the repository's `config.json` on the Hub,
- * at `https://huggingface.co/<repository>/blob/main/config.json`, and what its cache consists of.
- */
+/** Published models: the memory facts of `https://huggingface.co/<repository>/blob/main/config.json`. */
 
 import { describe, expect, test } from 'vitest'
 import { estimateMemory } from '../../placement/memory-estimate.ts'
@@ -9,10 +6,7 @@ import { readConfigArchitecture } from './config-architecture.ts'
 import type { ConfigObject } from './config-object.ts'
 import { readWeightFormat } from './formats.ts'
 
-/**
- * Layers with a cache, KV heads, head dimension; then layers with a window and its length; then bytes of
- * state
- */
+/** Layers with a cache, KV heads, head dimension; layers with a window, its length; bytes of state */
 type Cache = [layers: number, kvHeads: number, dimension: number, ...more: number[]]
 
 /** The five facts that most configurations have, in the order of `names` */

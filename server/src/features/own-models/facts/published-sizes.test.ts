@@ -1,7 +1,6 @@
 /**
- * What an import plans for published files: their size is known, so a model needs 1.05 × its files, its cache
- * for 4 requests of 8192 tokens, 1.5 GiB for the engine, and as much for a projector. Configurations and
- * headers are those of the named repositories.
+ * What an import plans: 1.05 × the files, whose size is known, the cache for 4 requests of 8192 tokens, 1.5
+ * GiB for the engine, and as much for a projector. Configurations and headers are the repositories'.
  */
 
 import { expect, test } from 'vitest'

@@ -1,7 +1,4 @@
-/**
- * Layers without attention, which keep a state of fixed size per sequence: linear attention, Mamba and
- * convolutions.
- */
+/** Layers with a state of fixed size instead of attention: linear attention, Mamba and convolutions. */
 
 import { z } from 'zod'
 import { readText } from './config-object.ts'

@@ -15,10 +15,7 @@ export class TruncatedFileError extends InvalidFileError {}
 const firstChunkBytes = 256 * 1024
 const chunkBytes = 2 * 1024 * 1024
 
-/**
- * Reads little-endian values from the start of a file, in chunks that are dropped after use. Throws
- * InvalidFileError at the end of the file, and beyond `limit` bytes.
- */
+/** Reads little-endian values in chunks. Throws InvalidFileError at the end and beyond `limit` bytes. */
 export class ByteCursor {
   readonly #source: ByteSource
   readonly #limit: number

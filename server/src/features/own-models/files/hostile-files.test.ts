@@ -51,10 +51,7 @@ function fileOf(bytes: Buffer): ByteSource {
   return { size: bytes.length, read: async (from, to) => bytes.subarray(from, to) }
 }
 
-/**
- * Reads a file that must be refused. Resolves to the reason; fails if that takes a second of the processor or
- * much memory.
- */
+/** Resolves to why a file is refused. Fails if that takes a second of processor time or much memory. */
 async function refuse(read: () => Promise<unknown>): Promise<string> {
   const memory = process.memoryUsage()
   const started = process.cpuUsage()

@@ -14,9 +14,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/**
- * Throws InvalidFileError for JSON with too many levels. Counting brackets outside of texts needs no parser.
- */
+/** Throws InvalidFileError for too many levels. Counting brackets outside of strings needs no parser. */
 function requireShallow(bytes: Uint8Array): void {
   let depth = 0
   let isText = false

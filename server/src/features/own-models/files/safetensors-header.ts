@@ -24,10 +24,7 @@ const tensorSchema = z.object({
   data_offsets: z.tuple([size, size]),
 })
 
-/**
- * Reads the tensors of a file. Throws InvalidFileError if the header is not valid, and what the source
- * throws.
- */
+/** Reads a file's tensors. Throws InvalidFileError for an invalid header, and the source's errors. */
 export async function readSafetensorsHeader(source: ByteSource): Promise<Tensor[]> {
   if (source.size < 10) throw new InvalidFileError('The file is too short for a safetensors file.')
   const start = await source.read(0, 8)

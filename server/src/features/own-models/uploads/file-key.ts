@@ -6,18 +6,12 @@ import type { Services } from '../../../services.ts'
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/**
- * The key of a deployment for the uploaded file that its engines load, derived from the secret key and never
- * stored.
- */
+/** A deployment's key for the uploaded file of its engines, derived from the secret key, never stored. */
 export function deriveFileKey(secretKey: string, deploymentId: string): string {
   return deriveKey(secretKey, 'model-file', deploymentId).toString('base64url')
 }
 
-/**
- * Resolves to the SHA-256 of the file of the deployment that `Authorization` names. Throws
- * `invalid_engine_key` unless the key is right and the deployment needs the file.
- */
+/** The SHA-256 of a deployment's file. Throws `invalid_engine_key` for a wrong key or an unneeded file. */
 export async function authorizeEngine(
   { db, secretKey }: Pick<Services, 'db' | 'secretKey'>,
   authorization: string | undefined,

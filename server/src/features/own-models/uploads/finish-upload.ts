@@ -17,8 +17,7 @@ import type { ModelUpload, WriteLease } from './write-lease.ts'
 type FinishDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher' | 'modelStore'>
 
 /**
- * Checks the bytes of an upload that has arrived completely, and stores its file under the name of its
- * content. May be repeated after a crash at any point, also on a server without the bytes once the file is
+ * Checks and stores a complete upload. Can be repeated after a crash, without the bytes too once the file is
  * stored. Throws `checksum_mismatch`, `upload_elsewhere`, and like `readUploadedVariant` and `ModelStore`.
  */
 export async function finishUpload(deps: FinishDeps, lease: WriteLease): Promise<void> {

@@ -1,7 +1,4 @@
-/**
- * Without a shared disk, the bytes of an upload stay in the folder of the server that received them, until
- * they are complete.
- */
+/** Without a shared disk, an unfinished upload stays on the server that received its bytes. */
 
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'

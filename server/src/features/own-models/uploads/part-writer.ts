@@ -80,10 +80,7 @@ export function assertFits(partEnd: number, end: number): void {
   throw new ApplicationError('body_too_large', 'The body is longer than the rest of the file.')
 }
 
-/**
- * Passes a body to `write` in chunks. After a failure it drops the rest, so that the server can still
- * respond.
- */
+/** Passes a body to `write`. Drops the rest after a failure, so that the server can still respond. */
 export async function pour(
   body: Readable,
   signal: AbortSignal,

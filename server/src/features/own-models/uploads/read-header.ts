@@ -9,7 +9,7 @@ import { nameQuantization } from '../facts/gguf-variants.ts'
 import { findObstacle, findServingEngine } from '../inspect.ts'
 import type { RepositoryVariant } from '../repository-reader.ts'
 
-/** An uploaded file, of which the first `received` bytes have arrived. */
+/** An uploaded file whose first `received` bytes have arrived. */
 export interface ArrivingFile {
   /** Resolves to the bytes from `start` up to, but without, `end`, or to fewer */
   read: (start: number, end: number) => Promise<Uint8Array>

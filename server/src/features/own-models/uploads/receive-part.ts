@@ -20,9 +20,8 @@ const headerBytes = 64 * 1024 * 1024
 const useless: readonly ErrorCode[] = ['not_gguf', 'unsupported_architecture', 'no_runnable_weights']
 
 /**
- * Writes a part to an upload and resolves to the new offset. Bytes without a checksum count as they arrive,
- * so that a broken connection loses nothing. The last part finishes the upload. An upload that no engine can
- * load is removed, and its error thrown.
+ * Writes a part; resolves to the new offset. Bytes without a checksum count as they arrive, so that a broken
+ * connection loses nothing. The last part finishes the upload. Removes uploads that no engine can load.
  */
 export async function receivePart(
   deps: ReceiveDeps,
@@ -82,10 +81,7 @@ async function writePart(deps: ReceiveDeps, lease: WriteLease, part: Part): Prom
   }
 }
 
-/**
- * Returns a function that reads the header again whenever twice as many bytes have arrived, until it is
- * complete.
- */
+/** Returns a function that reads the header whenever twice as many bytes have arrived, until it is there. */
 function openHeaderCheck(
   { runtime: { engines } }: ReceiveDeps,
   { bytes, file_name: fileName }: ModelUpload,

@@ -42,10 +42,7 @@ export async function discardUpload(deps: RemoveDeps, { id }: Pick<Removed, 'id'
   await removeFiles(deps, removed)
 }
 
-/**
- * Removes the rows of a model's uploads. The caller removes the files after its transaction with
- * `removeFiles`.
- */
+/** Removes the rows of a model's uploads. After its transaction, the caller must call `removeFiles`. */
 export async function forgetUploads(transaction: DatabaseTransaction, modelId: string): Promise<Removed[]> {
   return transaction
     .deleteFrom('model_uploads')
@@ -54,7 +51,7 @@ export async function forgetUploads(transaction: DatabaseTransaction, modelId: s
     .execute()
 }
 
-/** Removes the files of uploads whose rows are gone, unless another upload has the same content. */
+/** Removes the files of uploads without rows, unless another upload has the same content. */
 export async function removeFiles(deps: RemoveDeps, removed: readonly Removed[]): Promise<void> {
   for (const { id, sha256 } of removed) {
     await removePart(deps.config.dataDirectory, id)

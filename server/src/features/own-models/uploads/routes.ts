@@ -35,9 +35,7 @@ const lingerMilliseconds = 5_000
 /** Of the routes of the protocol */
 const onRequest = async ({ headers }: FastifyRequest) => requireTusVersion(headers)
 
-/**
- * Uploads of model files with the tus protocol 1.0.0. The scope accepts no JSON, but bodies of any length.
- */
+/** Uploads with the tus protocol 1.0.0. The scope accepts bodies of any length, but no JSON. */
 export function uploadRoutes(app: App, deps: Deps): void {
   const requests = new UploadRequests()
   if (deps.config.uploads.store !== null) {

@@ -1,7 +1,4 @@
-/**
- * The bytes of uploads: in `DATA_DIR/models/uploads` until they are complete, then once per content in the
- * model store.
- */
+/** Uploads: in `DATA_DIR/models/uploads` until complete, then once per content in the model store. */
 
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'

@@ -2,9 +2,7 @@
 export class UploadRequests {
   readonly #running = new Map<string, { stop: AbortController; done: Promise<unknown> }>()
 
-  /**
-   * Runs `work` after the request before it, which must end: its client has gone if another request comes.
-   */
+  /** Runs `work` after it ends the previous request: its client sends another only after a disconnect. */
   async run<Value>(id: string, work: (stop: AbortSignal) => Promise<Value>): Promise<Value> {
     await this.stop(id)
     const stop = new AbortController()

@@ -44,10 +44,7 @@ export async function inspectUpload(
   return { repository: null, ...(await planVariants(deps, organizationId, plan)) }
 }
 
-/**
- * Makes an upload a model of the viewer's organization. Throws `not_found`, `upload_incomplete`,
- * `model_name_taken` and `base_model_not_found`.
- */
+/** Throws `not_found`, `upload_incomplete`, `model_name_taken` and `base_model_not_found`. */
 export async function addUploadedModel(
   deps: UseDeps,
   viewer: Viewer,

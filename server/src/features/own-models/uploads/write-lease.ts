@@ -14,10 +14,7 @@ const renewalMilliseconds = 2_000
 
 type UploadChanges = { sha256?: string; folder?: string }
 
-/**
- * The right of one request to write to an upload. It ends by itself, so that a killed process blocks nobody
- * for long.
- */
+/** A request's right to write to an upload. It expires, so that a killed process soon blocks no others. */
 export interface WriteLease {
   /** The upload when the lease began, with the saved changes */
   upload: ModelUpload
@@ -27,19 +24,13 @@ export interface WriteLease {
   assertValid(): void
   /** Called for each renewal: makes bytes durable and resolves to their number. */
   sync: () => Promise<number>
-  /**
-   * Renews the lease and stores how many bytes are durable, with other changes. Throws `upload_locked` if the
-   * lease is lost.
-   */
+  /** Renews the lease and stores changes and the durable bytes. Throws `upload_locked` without it. */
   save(changes?: UploadChanges): Promise<void>
 }
 
 type Deps = Pick<Services, 'db' | 'clock'>
 
-/**
- * Runs `work` with the lease of an upload. Throws `not_found`, and `upload_locked` while another request has
- * it.
- */
+/** Runs `work` with an upload's lease. Throws `not_found`, and `upload_locked` if another request has it. */
 export async function withWriteLease<Value>(
   deps: Deps,
   { organizationId, id }: { organizationId: number; id: string },
