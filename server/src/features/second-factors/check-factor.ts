@@ -8,10 +8,7 @@ import { findTotp, hasRecoveryCode } from './store.ts'
 import { findTotpStep } from './totp.ts'
 import { verifySignature } from './webauthn.ts'
 
-/**
- * A verified second factor. It is valid once: `consumeFactor` consumes it in the transaction of the action
- * that it authorizes.
- */
+/** A verified second factor. It is valid once: the action's transaction must call `consumeFactor`. */
 export type VerifiedFactor =
   | { method: 'totp'; step: number }
   | { method: 'recovery_code'; hash: Buffer }
@@ -57,10 +54,7 @@ export async function checkPasskey(
   }
 }
 
-/**
- * True for the six digits of an authenticator app, which may have spaces. Any other code counts as a recovery
- * code.
- */
+/** True for an authenticator app's six digits, with or without spaces; others are recovery codes. */
 export function isAppCode(code: string): boolean {
   return /^\d{6}$/.test(trimCode(code))
 }

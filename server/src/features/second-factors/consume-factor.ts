@@ -6,10 +6,7 @@ import { invalidCode, invalidPasskey, secondFactorRequired } from './errors.ts'
 import { advancePasskey, consumeChallenge } from './passkey-store.ts'
 import { consumeRecoveryCode, consumeTotpStep, listFactorMethods } from './store.ts'
 
-/**
- * Consumes a verified factor. Throws `invalid_code` or `invalid_passkey` if another request consumed it
- * first.
- */
+/** Throws `invalid_code` or `invalid_passkey` if another request consumed the factor first. */
 export async function consumeFactor(
   transaction: DatabaseTransaction,
   userId: number,
@@ -30,9 +27,8 @@ export async function consumeFactor(
 }
 
 /**
- * Consumes the second factor of a user who signs in with a password. Their account must be locked, so that a
- * factor that another request just added counts too. Throws `second_factor_required` for a user who has a
- * second factor and presented none, and the errors of `consumeFactor`.
+ * Consumes the second factor of a password sign-in. The account must be locked, so that a factor that was
+ * just added counts. Throws `second_factor_required` if none is presented, and the errors of `consumeFactor`.
  */
 export async function consumeSignInFactor(
   deps: Pick<Services, 'clock' | 'config' | 'jobs'>,

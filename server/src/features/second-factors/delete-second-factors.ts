@@ -1,10 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { hasSecondFactor } from './store.ts'
 
-/**
- * Deletes all second factors and recovery codes of a user, also unfinished ones; false if no factor was in
- * use.
- */
+/** Deletes a user's factors, unfinished ones and recovery codes too; false if no factor was in use. */
 export async function deleteSecondFactors(
   transaction: DatabaseTransaction,
   userId: number,

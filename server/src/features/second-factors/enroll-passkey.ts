@@ -24,9 +24,7 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 
 const mostPasskeys = 20
 
-/**
- * Starts to add a passkey: returns options for the browser, whose challenge works once within five minutes.
- */
+/** Returns the browser's options for a new passkey. Their challenge works once, within five minutes. */
 export async function startPasskey(deps: Deps, viewer: Viewer, proof: Reauthentication) {
   const { db, clock, config } = deps
   const { userId, email, name } = viewer

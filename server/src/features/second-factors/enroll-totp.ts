@@ -19,10 +19,7 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 /** How long a person may take between the first and the second step. */
 export const pendingMilliseconds = 15 * 60_000
 
-/**
- * Starts the setup of an authenticator app and returns its secret, which is in use only after `verifyTotp`.
- * Throws `authenticator_app_exists`.
- */
+/** Returns a new secret, which is in use only after `verifyTotp`. Throws `authenticator_app_exists`. */
 export async function startTotp(
   deps: Deps,
   viewer: Viewer,
@@ -46,9 +43,8 @@ export async function startTotp(
 }
 
 /**
- * Takes an authenticator app into use if its first code is right, ends the viewer's other sessions and emails
- * a confirmation. Returns recovery codes, or null if the viewer has some. Throws `invalid_code`, and
- * `setup_not_started` without an open setup.
+ * Enables an authenticator app by its first code, ends the other sessions and emails a confirmation. Returns
+ * recovery codes, or null if the viewer has some. Throws `invalid_code` and `setup_not_started`.
  */
 export async function verifyTotp(deps: Deps, viewer: Viewer, code: string): Promise<string[] | null> {
   const { db, clock, secretKey } = deps

@@ -5,7 +5,7 @@ import { deletePendingTotps } from './store.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {
-    /** Deletes setups of second factors that nobody finished, and challenges that nobody signed */
+    /** Deletes unfinished setups of second factors, and challenges without a signature */
     'delete-unfinished-second-factors': null
   }
 }

@@ -27,7 +27,7 @@ export async function insertPasskey(
   return row?.id
 }
 
-/** Deletes a passkey of a user and returns its name; undefined if there is none. */
+/** Deletes a passkey of a user and returns its name; undefined if it doesn't exist. */
 export async function deletePasskey(
   transaction: DatabaseTransaction,
   userId: number,
@@ -42,10 +42,7 @@ export async function deletePasskey(
   return row?.name
 }
 
-/**
- * Records a use of a passkey; false if another request recorded a counter that is as high, or the passkey is
- * gone.
- */
+/** Records a use; false if another request recorded as high a counter, or without the passkey. */
 export async function advancePasskey(
   db: Database,
   id: number,

@@ -15,10 +15,7 @@ export type Reauthentication = { password: string } | { code: string }
 
 type Deps = Pick<Services, 'db' | 'clock' | 'secretKey'>
 
-/**
- * Three of a million codes are right at any time. The day's limit is that of sign-ins, for somebody with a
- * stolen session.
- */
+/** Three of a million codes are right. A stolen session gets as many attempts a day as a sign-in. */
 const limits = [
   {
     name: 'own-code',
@@ -53,9 +50,7 @@ export async function reauthenticate(
   return (transaction) => consumeFactor(transaction, userId, factor, deps.clock())
 }
 
-/**
- * Limits how often the viewer may enter a wrong code. If `check` throws, the refused `action` is recorded.
- */
+/** Limits the viewer's wrong codes. If `check` throws, the refused `action` is recorded. */
 export async function countOwnCode<Result>(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,

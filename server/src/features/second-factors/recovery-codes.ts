@@ -6,10 +6,7 @@ const length = 24
 /** Without characters that look alike: 0 and o, 1, i and l. */
 const alphabet = '23456789abcdefghjkmnpqrstuvwxyz'
 
-/**
- * Ten codes of six groups such as `7h3k`. With at least 112 bits, a plain hash protects them in the database
- * as well as argon2 would (OWASP ASVS 5.0, 6.5.2), and nobody can guess them.
- */
+/** Ten codes of six groups such as `7h3k`: 112 bits, so that a plain hash is safe (OWASP ASVS 5.0, 6.5.2). */
 export function generateRecoveryCodes(): string[] {
   return Array.from({ length: number }, () => {
     const characters = Array.from({ length }, () => alphabet[randomInt(alphabet.length)])

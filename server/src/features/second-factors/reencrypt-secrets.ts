@@ -9,10 +9,7 @@ export async function hasTotpSecrets(db: Database): Promise<boolean> {
   return (await rows.limit(1).executeTakeFirst()) !== undefined
 }
 
-/**
- * Encrypts the secrets of all authenticator apps under another SECRET_KEY. A secret that the old key doesn't
- * open stays as it is: its owner has recovery codes. An unfinished setup fails and starts again.
- */
+/** Keeps secrets that the old key doesn't open: their owners have recovery codes. Open setups fail. */
 export async function reencryptSecrets(
   transaction: DatabaseTransaction,
   { from, to }: { from: string; to: string },

@@ -15,10 +15,7 @@ import { deleteTotp, hasSecondFactor, replaceRecoveryCodes } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 
-/**
- * Removes the viewer's authenticator app, ends their other sessions and emails a confirmation. Throws
- * `no_second_factor`.
- */
+/** Removes the app, ends the other sessions and emails a confirmation. Throws `no_second_factor`. */
 export function removeTotp(deps: Deps, viewer: Viewer, proof: Reauthentication): Promise<void> {
   return removeFactor(deps, viewer, proof, async (transaction) => {
     if (!(await deleteTotp(transaction, viewer.userId))) throw noSecondFactor()
@@ -26,10 +23,7 @@ export function removeTotp(deps: Deps, viewer: Viewer, proof: Reauthentication):
   })
 }
 
-/**
- * Removes one of the viewer's passkeys, ends their other sessions and emails a confirmation. Throws
- * `not_found`.
- */
+/** Removes a passkey, ends the other sessions and emails a confirmation. Throws `not_found`. */
 export function removePasskey(
   deps: Deps,
   viewer: Viewer,
@@ -67,10 +61,7 @@ async function removeFactor(
   })
 }
 
-/**
- * Removes all second factors of an account for its operator, ends its sessions and emails its owner. Returns
- * the account, or undefined without one.
- */
+/** Removes an account's second factors and sessions and emails its owner. Undefined without an account. */
 export async function resetSecondFactors(
   deps: Pick<Services, 'clock' | 'config' | 'jobs'>,
   transaction: DatabaseTransaction,

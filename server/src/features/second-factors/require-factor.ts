@@ -11,10 +11,7 @@ import { listFactorMethods } from './store.ts'
 import type { FactorMethod } from './store.ts'
 import { createSignInOptions } from './webauthn.ts'
 
-/**
- * Three of a million codes are right at any time: an attacker with the password gets in with 2 % probability
- * a year.
- */
+/** Three of a million codes are right: an attacker with the password succeeds with 2 % a year. */
 const limit: RateLimit = {
   attempts: 20,
   windowMilliseconds: 24 * 3_600_000,
@@ -27,10 +24,7 @@ export interface PresentedFactor {
   passkey?: AuthenticationResponseJSON | undefined
 }
 
-/**
- * Requires a second factor of a user whose password was right; null if the user has none. Throws
- * `second_factor_required` if none is presented, `invalid_code` and `invalid_passkey`.
- */
+/** Null for users without a factor. Throws `second_factor_required`, `invalid_code` and `invalid_passkey`. */
 export async function requireFactor(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
   userId: number,

@@ -41,9 +41,7 @@ export function findPendingTotp(db: Database, userId: number, since: Date) {
     .executeTakeFirst()
 }
 
-/**
- * Stores a secret to confirm, in place of an earlier unconfirmed one; false if the user has a confirmed one.
- */
+/** Replaces an unconfirmed secret by a new one; false if the user has a confirmed one. */
 export async function insertPendingTotp(
   db: Database,
   userId: number,
@@ -91,7 +89,7 @@ export async function consumeTotpStep(db: Database, userId: number, step: number
   return numUpdatedRows > 0n
 }
 
-/** Deletes a user's confirmed authenticator app; false if there is none. */
+/** Deletes a user's confirmed authenticator app; false without one. */
 export async function deleteTotp(transaction: DatabaseTransaction, userId: number): Promise<boolean> {
   const { numDeletedRows } = await transaction
     .deleteFrom('totp_factors')
@@ -101,7 +99,7 @@ export async function deleteTotp(transaction: DatabaseTransaction, userId: numbe
   return numDeletedRows > 0n
 }
 
-/** Deletes secrets that nobody confirmed. */
+/** Deletes unconfirmed secrets. */
 export async function deletePendingTotps(db: Database, before: Date): Promise<void> {
   await db
     .deleteFrom('totp_factors')

@@ -6,10 +6,7 @@ export function encryptTotpSecret(secretKey: string, userId: number, secret: Buf
   return encryptSecret(secretKey, toUse(userId), secret)
 }
 
-/**
- * Decrypts the secret of a user's authenticator app; null if it was encrypted under another key or for
- * another user.
- */
+/** Decrypts the secret of a user's app; null if it was encrypted under another key or user. */
 export function decryptTotpSecret(secretKey: string, userId: number, stored: Buffer): Buffer | null {
   return decryptSecret(secretKey, toUse(userId), stored)
 }

@@ -14,10 +14,7 @@ export function describeTotp(secret: Buffer, account: { issuer: string; label: s
   return { secret: totp.secret.base32, uri: totp.toString() }
 }
 
-/**
- * Returns the time step of a code of six digits, or null if it is wrong. RFC 6238: accepts one step before
- * and after the current one, for slow typing and clocks that are off.
- */
+/** The time step of a code, or null. Accepts one step more or less, for slow typing and clocks (RFC 6238). */
 export function findTotpStep(secret: Buffer, code: string, now: Date): number | null {
   if (!/^\d{6}$/.test(code)) return null
   const timestamp = now.getTime()

@@ -39,10 +39,7 @@ export async function createSignInOptions(site: Site, existing: readonly Passkey
   })
 }
 
-/**
- * Verifies a new credential. Returns it with the challenge that it signed, which the caller must check; null
- * if it is invalid.
- */
+/** Verifies a new credential; null if it is invalid. The caller must check the returned challenge. */
 export async function verifyRegistration(site: Site, response: RegistrationResponseJSON) {
   const { verifyRegistrationResponse } = await load()
   const { expectations, readChallenge } = expectSite(site)
@@ -58,10 +55,7 @@ export async function verifyRegistration(site: Site, response: RegistrationRespo
   }
 }
 
-/**
- * Verifies a signature. Returns its challenge, which the caller must check, and the new counter; null if it
- * is invalid.
- */
+/** Verifies a signature; null if it is invalid. The caller must check the challenge and the counter. */
 export async function verifySignature(site: Site, passkey: Passkey, response: AuthenticationResponseJSON) {
   const { verifyAuthenticationResponse } = await load()
   const { expectations, readChallenge } = expectSite(site)
