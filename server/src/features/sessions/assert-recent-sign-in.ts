@@ -5,10 +5,7 @@ import { isSignInSince } from './live-sessions.ts'
 
 const recentMilliseconds = 10 * 60_000
 
-/**
- * Throws `sign_in_again` unless the viewer's session began with a sign-in through SSO within the last ten
- * minutes.
- */
+/** Throws `sign_in_again` unless the session began with SSO within the last ten minutes. */
 export async function assertRecentSignIn(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   { session: { id, authMethod } }: Viewer,

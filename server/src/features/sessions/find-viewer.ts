@@ -20,9 +20,8 @@ export interface FoundViewer {
 }
 
 /**
- * Finds the viewer of a session token, or null. Each use extends the session to 7 days from now, at most
- * hourly and up to 30 days in total, or up to the identity provider's limit. `origin` is noted as the place
- * of the latest use.
+ * Finds a token's viewer, or null. Each use extends the session to 7 days from now, at most hourly, up to 30
+ * days in total or the provider's limit, and records `origin`.
  */
 export async function findViewer(
   { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,

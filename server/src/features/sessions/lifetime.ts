@@ -6,15 +6,10 @@ const day = 24 * 3_600_000
 /** A session that is not used ends after 7 days. In milliseconds. */
 export const lifetime = 7 * day
 
-/**
- * A session ends 30 days after its start, unless an identity provider sets another limit. In milliseconds.
- */
+/** Most milliseconds from a session's start to its end, unless an identity provider sets a limit. */
 export const maxLifetime = 30 * day
 
-/**
- * The latest end of a session, which use does not extend. Where passwords are disabled, sessions from before
- * follow the rule too.
- */
+/** The end that use does not extend. Where passwords are disabled, earlier sessions follow the rule too. */
 export function latestEnd(
   session: { auth_method: string; created_at: Date; ends_at: Date | null },
   sso: SsoConfig | null,

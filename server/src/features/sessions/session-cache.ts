@@ -6,15 +6,10 @@ import type { Actor, Viewer } from '../../base/viewer.ts'
 import { findViewer } from './find-viewer.ts'
 import type { FoundViewer } from './find-viewer.ts'
 
-/**
- * A cache of sessions, keyed by their tokens: a digest for each request would cost more than finding its
- * session.
- */
+/** Sessions by their tokens: a digest for each request would cost more than finding its session. */
 export type SessionCache = NotifiedCache<Pick<FoundViewer, 'viewer' | 'freshUntil'>>
 
-/**
- * Caches sessions for at most a minute, so that even a change that bypasses the triggers takes effect soon.
- */
+/** Keeps sessions for at most a minute, so that changes that bypass the triggers take effect soon. */
 export function createSessionCache(notifications: Notifications): SessionCache {
   return createNotifiedCache(notifications, 'session_revoked', { limit: 20_000, milliseconds: 60_000 })
 }

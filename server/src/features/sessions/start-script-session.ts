@@ -14,9 +14,8 @@ import { countScriptSessions, insertSession, lockSession } from './store.ts'
 export const maxScriptSessions = 20
 
 /**
- * Starts a session for a script of the viewer, next to the current one, with the same sign-in method and
- * latest end. Throws `not_authenticated` if the current one has ended, `sign_in_again` if it is a script's
- * too, and `too_many_script_sessions`.
+ * Starts a script's session with the current one's method and latest end. Throws `not_authenticated` if that
+ * has ended, `sign_in_again` if it is a script's too, and `too_many_script_sessions`.
  */
 export async function startScriptSession(
   { clock, config }: Pick<Services, 'clock' | 'config'>,

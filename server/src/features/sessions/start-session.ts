@@ -18,9 +18,8 @@ export interface StartedSession {
 }
 
 /**
- * Starts a session for a user who has just signed in, and ends the session with the token `replaces`, so that
- * each sign-in gets a new token. Throws `account_disabled`. The account stays locked until the transaction
- * ends.
+ * Starts a session in place of the one with the token `replaces`, so that each sign-in gets a new token.
+ * Throws `account_disabled`. The account stays locked until the transaction ends.
  */
 export async function startSession(
   { clock }: Pick<Services, 'clock'>,

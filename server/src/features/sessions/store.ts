@@ -38,10 +38,7 @@ export async function insertSession(db: Database, session: NewSession): Promise<
   return id
 }
 
-/**
- * True for a session by password of a person without a second factor. An unfinished setup does not
- * count.
- */
+/** True for a session by password without a second factor. An unfinished setup does not count. */
 const lacksSecondFactor = sql<boolean>`
   sessions.auth_method = 'password' AND users.allowed_networks IS NULL AND NOT EXISTS (
     SELECT FROM totp_factors WHERE totp_factors.user_id = users.id AND totp_factors.verified_at IS NOT NULL

@@ -3,10 +3,7 @@ import { findLiveSession } from './find-live-session.ts'
 import type { Person } from '../../base/viewer.ts'
 import { toPerson } from './store.ts'
 
-/**
- * Returns a signal that fires when the session of a token expires or is revoked, when `isAllowed` becomes
- * false, or when the database cannot confirm them. Stops watching when `left` fires.
- */
+/** Signals the end of a session, a false `isAllowed`, or a failure of the database, until `left` fires. */
 export function watchSession(
   { db, clock, config, notifications }: Pick<Services, 'db' | 'clock' | 'config' | 'notifications'>,
   {

@@ -7,10 +7,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { deleteSessions } from '../sessions/delete-sessions.ts'
 import { listSsoSessions } from './store.ts'
 
-/**
- * Ends the sessions that a logout token of the provider names. Throws `invalid_logout_token` and
- * `sso_unavailable`.
- */
+/** Ends the sessions of a logout token. Throws `invalid_logout_token` and `sso_unavailable`. */
 export async function endProviderSessions(
   { db, log }: Pick<Services, 'db' | 'log'>,
   identityProvider: IdentityProvider,

@@ -1,9 +1,6 @@
 import { NotFoundError } from '../../base/errors.ts'
 
-/**
- * Why an SSO sign-in failed. The code is the `error` query parameter of the sign-in page, which the console
- * explains.
- */
+/** Why SSO failed: the `error` query parameter of the sign-in page, which the console explains. */
 export const ssoErrorCodes = [
   'sso_flow_expired',
   'sso_denied',

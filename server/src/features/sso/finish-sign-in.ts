@@ -15,9 +15,8 @@ export type SignInResult = { session: StartedSession; returnTo: string } | { err
 const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso_unavailable' } as const
 
 /**
- * Finishes an SSO sign-in with the flow cookie and the callback's query, and starts a session, which ends the
- * one with the token `replaces`. The flow is deleted before the code is exchanged, so that a callback works
- * only once. An unknown state deletes no flow.
+ * Finishes an SSO sign-in and starts a session in place of the one with the token `replaces`. Deletes the
+ * flow before it exchanges the code, so that a callback works only once; an unknown state deletes none.
  */
 export async function finishSignIn(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log'>,
@@ -64,10 +63,7 @@ export async function finishSignIn(
   }
 }
 
-/**
- * The provider's limit of a session, if passwords are disabled: whoever loses the account there must lose the
- * session here.
- */
+/** The provider's limit, if passwords are disabled: sessions must end when the account there ends. */
 function limitSession({ clock, config }: Pick<Services, 'clock' | 'config'>, tokenExpiry: Date): Date | null {
   const { sso } = config
   if (sso === null || !sso.only) return null

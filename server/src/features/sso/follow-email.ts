@@ -11,10 +11,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { deleteLinks } from '../sign-in/delete-links.ts'
 
-/**
- * The verified email of the provider; null if there is none. Nobody can own one that receives no mail,
- * such as that of a service member.
- */
+/** The provider's verified email, or null: no person owns one without mail, such as a service member's. */
 export function verifiedEmailOf({ email, emailVerified }: Identity): string | null {
   return emailVerified && email !== null && !foldsIntoAscii(email) && !isUndeliverable(email) ? email : null
 }

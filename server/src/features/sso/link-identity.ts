@@ -9,9 +9,8 @@ import { SsoRefusal } from './errors.ts'
 import { insertIdentity, listIdentities } from './store.ts'
 
 /**
- * Links an identity to the account with its verified email, which must be locked, and emails the owner of an
- * existing account. Throws the `SsoRefusal` `sso_email_in_use` if the account has another identity of this
- * issuer: its address then belonged to another person before.
+ * Links an identity to a locked account and emails an existing owner. Throws `sso_email_in_use` if the
+ * account has another identity of this issuer: its address then belonged to another person before.
  */
 export async function linkIdentity(
   deps: Pick<Services, 'clock' | 'config' | 'jobs'>,

@@ -6,10 +6,7 @@ import { endProviderSessions } from './end-provider-sessions.ts'
 import { requireProvider } from './require-provider.ts'
 import { loggedOut, logoutBody, providerParams } from './schemas.ts'
 
-/**
- * The route with which the identity provider ends sessions. It needs a scope of its own, because it reads a
- * form.
- */
+/** The provider's route to end sessions. Reading a form requires a separate scope. */
 export function backChannelLogoutRoute(
   app: App,
   deps: Pick<Services, 'db' | 'config' | 'identityProvider' | 'log'>,

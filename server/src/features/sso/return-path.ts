@@ -1,8 +1,6 @@
 const maxLength = 2000
 
-/**
- * Resolves `value` to a path of this site, as a browser would; `/` if it is invalid or leads to another site.
- */
+/** Resolves `value` to a path as a browser would; `/` if it is invalid or leads to another site. */
 export function toReturnPath(value: string | undefined, site: URL): string {
   if (value === undefined || value.length > maxLength) return '/'
   if (!value.startsWith('/') || /[\p{Cc}\\]/u.test(value) || !URL.canParse(value, site.href)) return '/'

@@ -21,9 +21,8 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
 const maxAttempts = 3
 
 /**
- * Finds the account of an identity: the linked one, whose email follows the provider's, else the one with the
- * verified email, else a new one. With an invitation, accepts it. Starts a session by `start` in the same
- * transaction. Throws a `SsoRefusal` and changes nothing if refused.
+ * Finds the linked account and updates its email, else the one with the verified email, else creates one.
+ * Accepts an invitation. Calls `start` in the same transaction. A `SsoRefusal` changes nothing.
  */
 export async function signInIdentity<Session>(
   deps: Deps,
@@ -106,10 +105,7 @@ async function acceptInvitation(
   return userId
 }
 
-/**
- * Creates an account as super_admin of a new organization. Its name is provisional until the profile is
- * completed.
- */
+/** The organization's name is provisional until the profile is completed. */
 async function createAccountWithOrganization(
   { config }: Deps,
   transaction: DatabaseTransaction,

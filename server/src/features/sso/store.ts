@@ -8,10 +8,7 @@ export async function insertFlow(db: Database, flow: Insertable<SsoFlowsTable>):
   await db.insertInto('sso_flows').values(flow).execute()
 }
 
-/**
- * Deletes an unexpired flow and returns it; undefined when it was already claimed, has expired or belongs to
- * another browser.
- */
+/** Deletes and returns a flow; undefined if it was claimed, has expired or is another browser's. */
 export function claimFlow(
   db: Database,
   key: { cookieHash: Buffer; stateHash: Buffer },
@@ -93,10 +90,7 @@ export async function insertSsoSession(
     .execute()
 }
 
-/**
- * The sessions that began with a session of the provider, or, without its id, with any session of a person
- * there.
- */
+/** The sessions from a session of the provider or, without its id, from any of the person's there. */
 export function listSsoSessions(
   db: Database,
   { issuer, subject, sessionId }: { issuer: string; subject: string | null; sessionId: string | null },

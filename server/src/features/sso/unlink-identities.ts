@@ -12,9 +12,8 @@ export async function unlinkIdentities(transaction: DatabaseTransaction, userId:
 }
 
 /**
- * Removes the links of an account for its operator, ends its sessions and emails its owner, so that the next
- * person with the account's verified email can link theirs. Returns the account, or undefined without one.
- * Throws `not_found` without a link.
+ * Removes an account's links and sessions and emails its owner, so that the next owner of the email can link
+ * theirs. Undefined without an account; throws `not_found` without a link.
  */
 export async function resetIdentities(
   deps: Pick<Services, 'clock' | 'config' | 'jobs'>,

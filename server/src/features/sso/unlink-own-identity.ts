@@ -14,9 +14,8 @@ import { noIdentity } from './errors.ts'
 import { deleteIdentity, listIdentities } from './store.ts'
 
 /**
- * Removes one of the viewer's links to identity providers, ends their other sessions and emails a
- * confirmation. Throws `not_found`, `last_sign_in_method` if the viewer could not sign in any more, and the
- * errors of `reauthenticate`.
+ * Removes a link, ends the other sessions and emails a confirmation. Throws `not_found`,
+ * `last_sign_in_method` if the viewer could not sign in without it, and the errors of `reauthenticate`.
  */
 export async function unlinkOwnIdentity(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>,
@@ -42,10 +41,7 @@ export async function unlinkOwnIdentity(
   })
 }
 
-/**
- * Throws `last_sign_in_method` unless the user can sign in by password. No other identity helps: a server has
- * one provider.
- */
+/** Throws `last_sign_in_method` without a password: no other link helps, as a server has one provider. */
 async function assertMaySignIn(
   transaction: DatabaseTransaction,
   { sso }: Config,
