@@ -5,10 +5,7 @@ import type { MailText } from '../mail/format-mail.ts'
 import { recoverLinkToken } from '../mail/link-token.ts'
 import { findOpenReset } from './password-reset-store.ts'
 
-/**
- * Writes the email with a reset link; null when the link is no longer valid. The email omits the account's
- * name, which could hold an attacker's text if the attacker registered this email.
- */
+/** Null if the link is invalid. Omits the account's name, which an attacker may have chosen. */
 export async function composePasswordResetMail(
   { db, clock, config, secretKey }: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
   resetId: number,

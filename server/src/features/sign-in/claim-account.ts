@@ -9,9 +9,8 @@ import { deleteSessions } from '../sessions/delete-sessions.ts'
 import { leaveSharedOrganization } from './leave-shared-organization.ts'
 
 /**
- * Returns the user id of the account with this email, for a caller who just proved to own the email; null
- * without an account. An attacker may have registered an email that was never verified. Its password, second
- * factors and sessions are then deleted, and an organization with other people in it is replaced.
+ * Returns the account's id for a caller who proved to own this email, or null. An attacker may have
+ * registered an unverified email: password, factors and sessions are deleted, a shared organization replaced.
  */
 export async function claimAccount(
   deps: Pick<Services, 'jobs' | 'clock' | 'config'>,

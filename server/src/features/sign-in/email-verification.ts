@@ -63,9 +63,8 @@ export async function requestEmailVerification(deps: Deps, viewer: Viewer): Prom
 }
 
 /**
- * Verifies the viewer's address with the token of a link. The link works only in a session of its account:
- * whoever registered the address of somebody else must not have the owner verify it with a click. Throws
- * `invalid_or_expired_token`, and `verification_email_mismatch` for the link of another account.
+ * Verifies an address in a session of its account only: its owner must not verify with a click what another
+ * person registered. Throws `invalid_or_expired_token`, and `verification_email_mismatch` for other accounts.
  */
 export async function verifyEmail(
   { db, clock }: Pick<Services, 'db' | 'clock'>,

@@ -1,6 +1,6 @@
 import { ApplicationError } from '../../base/errors.ts'
 
-/** The same for an unknown email and a wrong password, so that nobody learns which emails have accounts. */
+/** The same for an unknown email and a wrong password, to hide which emails have accounts. */
 export function invalidCredentials(): ApplicationError {
   return new ApplicationError('invalid_credentials', 'Invalid email or password.')
 }

@@ -6,10 +6,9 @@ import { createOrganization, nameOrganizationOf } from '../organizations/create-
 import { addMember, isOrganizationShared } from '../organizations/memberships.ts'
 
 /**
- * Gives a user a new organization if other people are in the current one or are invited to it. Call it when
- * an email is verified for the first time by someone who may not have registered it: whoever did may have
- * invited an accomplice. The user stays a member of the old organization, whose usage and billing continue.
- * An email explains the change.
+ * Gives a user a new organization if theirs has other people or invitations, and emails an explanation. Call
+ * it when an email is first verified: an attacker may have registered it and invited an accomplice. The user
+ * stays a member of the old organization.
  */
 export async function leaveSharedOrganization(
   deps: Pick<Services, 'jobs' | 'clock' | 'config'>,

@@ -22,10 +22,7 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretK
 const hour = 3_600_000
 const mostPerHour = 5
 
-/**
- * Accepts a request for a reset link. A job looks up the account later, so that neither the response nor its
- * timing reveals whether the email has an account.
- */
+/** A job looks up the account, so that neither the response nor its timing reveals if it exists. */
 export async function requestPasswordReset(
   { db, jobs }: Pick<Services, 'db' | 'jobs'>,
   visitor: Actor,
@@ -34,10 +31,7 @@ export async function requestPasswordReset(
   await jobs.enqueue(db, 'request-password-reset', { email, visitor })
 }
 
-/**
- * Emails a single-use reset link that is valid for one hour and invalidates earlier links. At most 5 per
- * account and hour.
- */
+/** Emails a link that works once within an hour and replaces earlier ones; at most 5 per account and hour. */
 export async function issuePasswordReset(deps: Deps, visitor: Actor, email: string): Promise<void> {
   const at = deps.clock()
   await deps.db.transaction().execute(async (transaction) => {
@@ -62,9 +56,8 @@ export async function issuePasswordReset(deps: Deps, visitor: Actor, email: stri
 }
 
 /**
- * Sets a new password with the token of a reset link, ends all sessions of the account and emails a
- * confirmation. Second factors stay, unless the link is the first proof of the address. Throws
- * `invalid_or_expired_token` for a token that is unknown, used, replaced or expired.
+ * Sets a password by a reset link, ends all sessions and emails a confirmation. Second factors stay, unless
+ * the link is the first proof of the address. Throws `invalid_or_expired_token`.
  */
 export async function confirmPasswordReset(
   deps: Deps,
@@ -86,8 +79,7 @@ export async function confirmPasswordReset(
     await deleteSessions(transaction, reset.user_id)
     const mail = { kind: 'password_changed', subjectId: reset.user_id, recipient: user.email } as const
     await forgetNetworks(transaction, reset.user_id)
-    // Otherwise wrong passwords from elsewhere would lock the owner out of the account that they just
-    // recovered.
+    // Otherwise wrong passwords from elsewhere would lock the owner out of the recovered account.
     await rememberNetwork(transaction, reset.user_id, visitor.address, at)
     await queueMail(deps, transaction, mail)
     const actor = await identifyActor(transaction, visitor, reset.user_id)

@@ -17,10 +17,7 @@ export interface Registration {
   contactNumber: string | null
 }
 
-/**
- * Creates an account and an organization with the account as its super_admin. If the server sends email, the
- * account gets a link that verifies its address. Throws the conflict `email_taken`.
- */
+/** Creates an account and its organization, and emails a link to verify the address. Throws `email_taken`. */
 export async function registerAccount(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>,
   visitor: Actor,

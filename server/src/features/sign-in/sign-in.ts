@@ -30,11 +30,11 @@ const failures = {
 const limits = { account: { ...failures, attempts: 10 }, address: { ...failures, attempts: 100 } }
 
 /**
- * Checks an email, a password and, for an account with a second factor, a code or passkey of it. Each attempt
- * counts as failed until it succeeds, so that parallel attempts cannot exceed the limit. An unknown email
- * takes the same time and gives the same error as a wrong password. Throws `account_disabled`,
- * `network_not_allowed`, `second_factor_required`, `invalid_code` and `invalid_passkey` for a right password
- * only, and `password_sign_in_disabled` for people where only single sign-on is allowed.
+ * Checks an email, a password and a second factor. Attempts count as failed until they succeed, so that
+ * parallel ones can't exceed the limit. Unknown emails and wrong passwords take the same time and give the
+ * same error. Throws `account_disabled`, `network_not_allowed`, `second_factor_required`, `invalid_code`,
+ * `invalid_passkey` for a right password only, and `password_sign_in_disabled` for people if only SSO is
+ * allowed.
  */
 export async function signIn(
   deps: Deps,
@@ -75,17 +75,12 @@ export async function signIn(
   }
 }
 
-/**
- * Throws `password_sign_in_disabled` where only single sign-on is allowed, which service members cannot use.
- */
+/** Throws `password_sign_in_disabled` for people where only SSO is allowed: services need passwords. */
 async function assertPasswordAllowed({ db, config }: Deps, email: string): Promise<void> {
   if (config.sso?.only === true && !(await isServiceEmail(db, email))) assertPasswordsAllowed(config)
 }
 
-/**
- * Whether an account has signed in from the network of this address, or the address is one of a service
- * member's.
- */
+/** Whether an account has signed in from this address's network, or the network is a service member's. */
 async function isOwnNetwork(
   db: Database,
   user: Account | undefined,
@@ -96,9 +91,7 @@ async function isOwnNetwork(
   return isKnownNetwork(db, user?.id, networkOf(address ?? ''), now)
 }
 
-/**
- * Checks a password; null if it is wrong. Takes the same time for people, service members and unknown emails.
- */
+/** Checks a password, or null. Takes the same time for people, service members and unknown emails. */
 async function provePassword(
   { db, config }: Deps,
   user: Account | undefined,

@@ -16,10 +16,9 @@ import { invalidCredentials } from './errors.ts'
 export type PasswordProof = { passwordHash: string } | ServicePassword
 
 /**
- * Starts a session for a user whose password was right or is new, in place of the session with the token
- * `replaces`. Throws `invalid_credentials` if the password was replaced since it was checked,
- * `second_factor_required` if the user has a second factor and none is given, and the errors of
- * `startSession` and `consumeSignInFactor`.
+ * Starts a session after a right or new password, in place of the one with the token `replaces`. Throws
+ * `invalid_credentials` if the password has changed since, `second_factor_required` if a factor is missing,
+ * and the errors of `startSession` and `consumeSignInFactor`.
  */
 export async function startPasswordSession(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>,
