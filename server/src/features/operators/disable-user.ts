@@ -6,10 +6,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { cancelInvitationsOf } from '../invitations/cancel-invitations-of.ts'
 import { userNotFound } from './find.ts'
 
-/**
- * Disables an account, which ends its sessions and its open invitations and refuses sign-ins, or enables it
- * again.
- */
+/** Disables an account and ends its sessions and open invitations, or enables it again. */
 export async function disableUser(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   operator: Actor,

@@ -29,10 +29,7 @@ export async function listCatalog({ db }: Pick<Services, 'db'>) {
   }))
 }
 
-/**
- * Adds the model of a repository for all organizations, read with `HF_TOKEN`. Resolves to its name. Throws
- * the errors of an import.
- */
+/** Adds a repository's model for all organizations, read with `HF_TOKEN`. Throws an import's errors. */
 export async function importCatalogModel(
   deps: Deps & Pick<Services, 'hub' | 'runtime'>,
   operator: Actor,

@@ -47,10 +47,7 @@ const patienceMilliseconds = 2_000
 /** Gauges that are read together share one query. */
 const freshMilliseconds = 5_000
 
-/**
- * Adds gauges of the work in the database to the metrics. Without a response of the database they keep no
- * value.
- */
+/** Adds gauges of the work in the database, which keep no value if the database doesn't respond. */
 export function measureOperations(register: Registry, { db }: Pick<Services, 'db'>): void {
   let reading: Promise<OperationsRow | null> = Promise.resolve(null)
   let readAt = -Infinity

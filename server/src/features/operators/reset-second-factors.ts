@@ -4,10 +4,7 @@ import { resetSecondFactors } from '../second-factors/remove-factors.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { userNotFound } from './find.ts'
 
-/**
- * Removes all second factors of an account, ends its sessions and emails its owner. Throws
- * `no_second_factor`.
- */
+/** Removes an account's second factors, ends its sessions, emails its owner. Throws `no_second_factor`. */
 export async function resetFactorsOf(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>,
   operator: Actor,

@@ -5,10 +5,7 @@ import { setDeploymentLimit } from '../billing/limits/set-deployment-limit.ts'
 import { findOrganizationStatus } from '../organizations/status.ts'
 import { organizationNotFound } from './find.ts'
 
-/**
- * Sets how many deployments an organization may have at once. Activating billing sets the limit of its mode
- * again.
- */
+/** Sets an organization's limit of deployments. Activating billing sets the limit of its mode again. */
 export async function setLimit(
   { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
   operator: Actor,

@@ -14,10 +14,7 @@ import { organizationNotFound } from './find.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
 
-/**
- * Suspends an organization: its members can only read. Its admins get an email, and its deployments end
- * `graceMinutes` later unless it is resumed.
- */
+/** Makes an organization read-only, emails its admins; ends deployments in `graceMinutes` unless resumed. */
 export async function suspendOrganization(
   deps: Deps,
   operator: Actor,

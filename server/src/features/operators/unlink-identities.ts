@@ -4,10 +4,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { resetIdentities } from '../sso/unlink-identities.ts'
 import { userNotFound } from './find.ts'
 
-/**
- * Removes an account's links to identity providers, ends its sessions and emails its owner. Throws
- * `not_found`.
- */
+/** Removes an account's links to providers, ends its sessions, emails its owner. Throws `not_found`. */
 export async function unlinkIdentitiesOf(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>,
   operator: Actor,

@@ -6,10 +6,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { getOrganization, updateOrganization } from './store.ts'
 import type { Organization, OrganizationChanges } from './store.ts'
 
-/**
- * Updates the viewer's current organization. Throws `forbidden` and `no_second_factor` if the viewer may not
- * require second factors.
- */
+/** Throws `forbidden` and `no_second_factor` if the viewer may not require second factors. */
 export function changeOrganization(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,

@@ -5,10 +5,7 @@ import { insertOrganization } from './store.ts'
 
 const slugLength = 60
 
-/**
- * Creates an organization and returns its id. The slug is derived from the name, with a random suffix if it
- * is taken.
- */
+/** Creates an organization and returns its id. A slug that is taken gets a random suffix. */
 export async function createOrganization(db: Database, name: string): Promise<number> {
   const base = slugify(name).slice(0, slugLength).replace(/-$/, '') || 'organization'
   for (let slug = base; ; slug = `${base}-${randomBytes(4).toString('hex')}`) {
@@ -17,9 +14,7 @@ export async function createOrganization(db: Database, name: string): Promise<nu
   }
 }
 
-/**
- * The name of an organization that is created for a person, from their name or the first part of their email.
- */
+/** Names a person's organization by their name or the first part of their email. */
 export function nameOrganizationOf(owner: string): string {
   return `${Array.from(owner).slice(0, 200).join('')}’s organization`
 }

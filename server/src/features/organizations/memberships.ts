@@ -142,10 +142,7 @@ export async function listOrganizationIds(db: Database, userId: number): Promise
   return rows.map(({ organization_id }) => organization_id)
 }
 
-/**
- * Keeps a membership from ending until the transaction ends. Throws `not_authenticated` if it has ended
- * already.
- */
+/** Keeps a membership until the transaction ends. Throws `not_authenticated` if it has ended already. */
 export async function holdMembership(transaction: DatabaseTransaction, member: Member): Promise<void> {
   const membership = await selectOwn(transaction, member).forKeyShare().executeTakeFirst()
   if (membership === undefined) throw accessEnded()

@@ -12,9 +12,8 @@ import { copyOrigin } from '../sso/copy-origin.ts'
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>
 
 /**
- * Creates a named session for a script of the viewer, who proves their identity again: by password, by a
- * code, or without either by a recent sign-in through SSO. Throws the errors of `reauthenticate`,
- * `assertRecentSignIn` and `startScriptSession`.
+ * Creates a named session for a script. The viewer proves their identity by password, code or a recent SSO
+ * sign-in. Throws like `reauthenticate`, `assertRecentSignIn` and `startScriptSession`.
  */
 export async function createScriptSession(
   deps: Deps,

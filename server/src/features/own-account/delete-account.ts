@@ -28,9 +28,8 @@ import { unlinkIdentities } from '../sso/unlink-identities.ts'
 type Deps = Pick<Services, 'db' | 'clock'>
 
 /**
- * Deletes the viewer's account: ends their deployments, leaves their organizations, closes those without
- * another person, and erases their personal data. Throws `last_super_admin`, `invalid_credentials` and
- * `sign_in_again`.
+ * Deletes the viewer's account, deployments, personal data, and organizations without another person. Throws
+ * `last_super_admin`, `invalid_credentials` and `sign_in_again`.
  */
 export async function deleteAccount(deps: Deps, viewer: Viewer, password: string | undefined): Promise<void> {
   await reauthenticate(deps, viewer, password)

@@ -4,10 +4,7 @@ import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 
-/**
- * Everything that Berth stores about the viewer, column by column. Secrets are not among it: the password's
- * hash, the secrets of second factors, and tokens. Berth does not store inference requests.
- */
+/** Everything that Berth stores about the viewer, except secrets. It does not store inference requests. */
 export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, viewer: Viewer) {
   const { userId, email, requiresEmailVerification } = viewer
   await recordAction(db, viewer, 'user.data_exported', { target: { type: 'user', id: userId, name: email } })
@@ -103,7 +100,7 @@ function listDeployments(db: Database, userId: number) {
     .execute()
 }
 
-/** The person's usage as a caller of their own deployments and of shared ones. */
+/** The person's usage as a caller of deployments, including shared ones. */
 function listUsage(db: Database, userId: number) {
   return db
     .selectFrom('token_usage')

@@ -21,10 +21,7 @@ export interface IssuedServiceMember {
   password: string
 }
 
-/**
- * Adds a program to the viewer's organization, with its email and password. Throws
- * `too_many_service_members`.
- */
+/** Adds a program, with its email and password. Throws `too_many_service_members`. */
 export function createServiceMember(
   { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
   viewer: Viewer,

@@ -19,10 +19,7 @@ export async function endServiceAccount(
   await markServiceDeleted(transaction, userId, at)
 }
 
-/**
- * Locks the accounts of an organization's service members. Whoever also locks the memberships does so
- * afterwards.
- */
+/** Locks the service members' accounts. Callers that also lock the memberships do so afterwards. */
 export async function lockServiceAccounts(
   transaction: DatabaseTransaction,
   organizationId: number,

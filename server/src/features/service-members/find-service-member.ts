@@ -48,10 +48,7 @@ async function withPasswords(db: Database, members: readonly Member[], now: Date
   }))
 }
 
-/**
- * Finds a service member of the viewer's organization, and locks its account and the viewer's role. Throws
- * `not_found`.
- */
+/** Finds a service member, and locks its account and the viewer's role. Throws `not_found`. */
 export async function lockServiceMember(
   transaction: DatabaseTransaction,
   viewer: Viewer,
@@ -67,10 +64,7 @@ export async function lockServiceMember(
   return member
 }
 
-/**
- * Keeps the viewer's role from changing until the transaction ends. Throws `forbidden` if it no longer
- * manages members.
- */
+/** Keeps the viewer's role until the transaction ends. Throws `forbidden` if it doesn't manage members. */
 export async function holdManager(transaction: DatabaseTransaction, viewer: Viewer): Promise<void> {
   if (managedRoles(await holdRole(transaction, viewer)).includes('member')) return
   throw new ApplicationError('forbidden', 'Only admins manage service members.')

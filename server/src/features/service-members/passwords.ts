@@ -20,10 +20,7 @@ export async function issuePassword(transaction: DatabaseTransaction, userId: nu
   return password
 }
 
-/**
- * Ends the passwords of a service member at `end`, if they would last longer, and deletes those that have
- * ended.
- */
+/** Ends passwords at `end` if they would last longer, and deletes those that have ended. */
 export async function endPasswords(
   transaction: DatabaseTransaction,
   userId: number,

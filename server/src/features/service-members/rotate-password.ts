@@ -10,10 +10,7 @@ import { endPasswords, issuePassword } from './passwords.ts'
 /** How long a replaced password and the sessions before it go on. In milliseconds. */
 const overlap = 24 * 3_600_000
 
-/**
- * Gives a service member a new password. The old one and the sessions until now end a day later, so that a
- * program can take the new one without a pause; with `now`, at once.
- */
+/** Unless `now`, the old password and sessions last a day more, so that the program needs no pause. */
 export function rotatePassword(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
