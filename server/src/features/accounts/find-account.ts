@@ -15,7 +15,7 @@ export function findAccountByEmail(db: Database, email: string) {
     .executeTakeFirst()
 }
 
-/** Whether anybody has an account. */
+/** Whether any account exists. */
 export async function hasAccounts(db: Database): Promise<boolean> {
   return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined
 }

@@ -3,10 +3,7 @@ import { createOrganization, nameOrganizationOf } from '../organizations/create-
 import { addMember, listOrganizationIds } from '../organizations/memberships.ts'
 import { switchOrganization } from './switch-organization.ts'
 
-/**
- * Moves a user whose current organization is no longer theirs to another one of theirs, else to a new one: an
- * account always acts in an organization. Returns the id of the new organization, or null.
- */
+/** Moves a user out of an organization that they left: accounts need one. Returns the id of a new one. */
 export async function moveToOtherOrganization(
   transaction: DatabaseTransaction,
   user: { userId: number; name: string },

@@ -22,10 +22,7 @@ export interface ProfileChanges {
   currentOrganizationId?: number | undefined
 }
 
-/**
- * Applies all changes to the viewer's profile, or none, and renames what has a default name. Throws
- * `not_found` for an organization of others, and the conflict `profile_complete`.
- */
+/** Changes default names too. Throws `not_found` for an organization of others, and `profile_complete`. */
 export async function updateProfile(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,

@@ -8,10 +8,7 @@ import { deriveWebhookSecret } from './webhook-secret.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretKey'>
 
-/**
- * Makes one attempt to deliver an alert and records the outcome. If the process dies before it records a
- * delivery, the receiver gets the alert twice, with the same id.
- */
+/** Makes one attempt. If the process dies before it records it, the receiver gets the same id twice. */
 export async function deliverAlert(deps: Deps, messageId: string): Promise<void> {
   const { db, clock, log } = deps
   const message = await startAttempt(db, messageId)

@@ -18,7 +18,7 @@ export type Outcome =
   | { outcome: 'rejected'; reason: string }
 
 const timeoutMilliseconds = 10_000
-/** Nobody reads the answer; a short one is drained so that the receiver sees no broken connection. */
+/** Most bytes of a response that are drained, so that the receiver sees no broken connection. */
 const answerBytes = 16_384
 const gone = 410
 

@@ -15,7 +15,7 @@ export interface WebhooksTable {
   updated_at: Date
 }
 
-/** Who gets a message: the operator, or the webhook of the organization. */
+/** The recipient: the operator, or the webhook of the organization. */
 export type AlertDestination = 'operator' | 'organization'
 
 export interface WebhookMessagesTable {

@@ -3,10 +3,7 @@ import type { Database } from '../../database/tables.ts'
 import type { CatalogModel } from './model.ts'
 import { serializeModel } from './stored-model.ts'
 
-/**
- * Synchronizes the installation's models with the catalog file and disables those that the file lacks. With
- * `keepsChanges`, an operator's additions and choices stay.
- */
+/** Disables models that the file lacks. With `keepsChanges`, operators' additions and choices stay. */
 export async function replaceCatalog(
   db: Database,
   models: readonly CatalogModel[],

@@ -64,10 +64,7 @@ export async function findModelById(
   return row && parseRow(row)
 }
 
-/**
- * Finds the model with this name or id, in any case. A name precedes an id, the exact spelling another one,
- * and the organization's own model one of the installation that got the same name later.
- */
+/** Ignores case; prefers exact spelling, names to ids, and organizations' models to the installation's. */
 export async function findModelByName(
   db: Database,
   organizationId: number | null,

@@ -25,13 +25,13 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
 
 const tags = ['Invitations']
 
-/** The routes with which an invitee without an account answers. */
+/** Routes for an invitee without an account. */
 export function publicInvitationRoutes(app: App, deps: Deps): void {
   previewRoute(app, deps)
   registerRoute(app, deps)
 }
 
-/** The routes with which a signed-in invitee answers. */
+/** Routes for a signed-in invitee. */
 export function ownInvitationRoutes(app: App, deps: Deps): void {
   listOwnRoute(app, deps)
   acceptRoute(app, deps)

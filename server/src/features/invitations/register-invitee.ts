@@ -16,7 +16,7 @@ export interface InviteeDetails {
   contactNumber: string | null
 }
 
-/** Creates an account for an invitee who has none. */
+/** Creates an account for an invitee without one. */
 export async function registerInvitee(
   { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
   visitor: Actor,
@@ -33,10 +33,7 @@ export async function registerInvitee(
   return { userId, proof: { passwordHash } }
 }
 
-/**
- * Accepts an invitation with a new account. The token proves that the invitee owns the email, unless an admin
- * copied the link. Throws the errors of `claimInvitation` and `createAccount`.
- */
+/** Throws like `claimInvitation` and `createAccount`. An admin's copied link doesn't verify the email. */
 export async function createInvitedAccount(
   transaction: DatabaseTransaction,
   visitor: Actor,

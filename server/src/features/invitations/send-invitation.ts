@@ -51,10 +51,7 @@ export async function inviteToOrganization(
   return withDelivery(deps, queued)
 }
 
-/**
- * Resends an unanswered invitation with a new link that is valid for 7 days, and waits a moment for the
- * email. The old link becomes invalid. At most once a minute. Throws `forbidden`.
- */
+/** Replaces the link by one for 7 days, once a minute at most; waits for the email. Throws `forbidden`. */
 export async function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promise<Invitation> {
   const at = deps.clock()
   const link = issueInvitationLink(deps.secretKey, at)

@@ -1,9 +1,6 @@
 const maxLength = 500
 
-/**
- * Shortens a delivery error to one line of at most 500 characters. Mail servers quote message content in
- * their errors, so URLs and possible tokens of links are redacted.
- */
+/** One line of at most 500 characters, without URLs and tokens: mail servers quote emails in errors. */
 export function sanitizeDeliveryError(reason: string): string {
   const line = reason
     .toWellFormed()

@@ -18,9 +18,8 @@ export type MailComposers = Record<MailKind, MailComposer>
 const leaseSeconds = 90
 
 /**
- * Makes one attempt to send an email and records the outcome. If the process dies after the mail server
- * accepted the email, it is sent twice with the same Message-ID, because SMTP cannot tell whether a message
- * arrived.
+ * Makes one attempt to send an email. A crash after the mail server accepted it sends it twice with the same
+ * Message-ID, because SMTP cannot tell whether a message arrived.
  */
 export async function sendMail(deps: Deps, mailId: number, composers: MailComposers): Promise<void> {
   const { db, clock, log } = deps

@@ -46,10 +46,7 @@ function assertServiceRole(role: RoleName): void {
   throw new ApplicationError('service_member_role', message)
 }
 
-/**
- * Finds and locks a member that the viewer may manage. Admins manage viewers and members; a super_admin
- * manages everyone. `newRole` must be in the same range.
- */
+/** Locks a member and the roles. Admins manage viewers and members (also as `newRole`), super_admins all. */
 export async function lockManagedMember(
   transaction: DatabaseTransaction,
   viewer: Viewer,

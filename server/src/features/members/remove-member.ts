@@ -26,7 +26,7 @@ import { lockManagedMember } from './manage-member.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config'>
 
-/** What happens to the deployments of a member who goes; null to refuse while some are active. */
+/** The fate of the deployments of a removed member; null to refuse while some are active. */
 export type HandOver = { deployments: 'end' } | { deployments: 'transfer'; to: number } | null
 
 /** Removes a member from the viewer's organization. */

@@ -28,7 +28,7 @@ export function changeOrganization(
   })
 }
 
-/** Whoever requires second factors has one: otherwise the change would shut its own author out. */
+/** Only a viewer with a second factor may require them: the change would shut out its author otherwise. */
 function assertMayRequire(viewer: Viewer, requiresSecondFactor: boolean): void {
   if (!roleCan(viewer.role, 'manageSignIn')) {
     const message = 'Only a super_admin can change whether members need a second factor.'

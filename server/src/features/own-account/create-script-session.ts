@@ -11,10 +11,7 @@ import { copyOrigin } from '../sso/copy-origin.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>
 
-/**
- * Creates a named session for a script. The viewer proves their identity by password, code or a recent SSO
- * sign-in. Throws like `reauthenticate`, `assertRecentSignIn` and `startScriptSession`.
- */
+/** Throws like `reauthenticate`, or without a proof `assertRecentSignIn`, and `startScriptSession`. */
 export async function createScriptSession(
   deps: Deps,
   viewer: Viewer,

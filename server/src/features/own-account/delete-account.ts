@@ -27,10 +27,7 @@ import { unlinkIdentities } from '../sso/unlink-identities.ts'
 
 type Deps = Pick<Services, 'db' | 'clock'>
 
-/**
- * Deletes the viewer's account, deployments, personal data, and organizations without another person. Throws
- * `last_super_admin`, `invalid_credentials` and `sign_in_again`.
- */
+/** Closes one-person organizations too. Throws `last_super_admin`, `invalid_credentials`, `sign_in_again`. */
 export async function deleteAccount(deps: Deps, viewer: Viewer, password: string | undefined): Promise<void> {
   await reauthenticate(deps, viewer, password)
   const { db, clock } = deps

@@ -17,7 +17,7 @@ export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, 
     second_factors: await listSecondFactors(db, userId),
     deployments: await listDeployments(db, userId),
     usage: await listUsage(db, userId),
-    // Whoever registered the address may not be the invitee.
+    // Another person than the invitee may have registered the address.
     invitations: requiresEmailVerification ? [] : await listInvitations(db, userId),
     actions: await listActions(db, userId),
   }

@@ -8,7 +8,7 @@ import { addMember, isOrganizationShared } from '../organizations/memberships.ts
 /**
  * Gives a user a new organization if theirs has other people or invitations, and emails an explanation. Call
  * it when an email is first verified: an attacker may have registered it and invited an accomplice. The user
- * stays a member of the old organization.
+ * stays a member of the old organization, where usage and billing continue.
  */
 export async function leaveSharedOrganization(
   deps: Pick<Services, 'jobs' | 'clock' | 'config'>,

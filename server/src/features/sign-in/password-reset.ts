@@ -87,7 +87,7 @@ export async function confirmPasswordReset(
     await recordAction(transaction, actor, 'user.password_reset', { target })
     // Without a mail server, the link comes from the operator and verifies nothing.
     if (before.email_verified_at === null && config.mail.url !== null) {
-      // Whoever registered the address may be somebody else, who must not lock its owner out.
+      // Another person may have registered the address, and must not lock its owner out.
       await deleteSecondFactors(transaction, reset.user_id)
       await leaveSharedOrganization(deps, transaction, before, at)
     }

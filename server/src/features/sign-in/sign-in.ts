@@ -30,11 +30,10 @@ const failures = {
 const limits = { account: { ...failures, attempts: 10 }, address: { ...failures, attempts: 100 } }
 
 /**
- * Checks an email, a password and a second factor. Attempts count as failed until they succeed, so that
- * parallel ones can't exceed the limit. Unknown emails and wrong passwords take the same time and give the
- * same error. Throws `account_disabled`, `network_not_allowed`, `second_factor_required`, `invalid_code`,
- * `invalid_passkey` for a right password only, and `password_sign_in_disabled` for people if only SSO is
- * allowed.
+ * Attempts count as failed until they succeed, so that parallel ones can't exceed the limit. Unknown emails
+ * and wrong passwords have the same error and duration. Throws `account_disabled`, `network_not_allowed`,
+ * `second_factor_required`, `invalid_code` and `invalid_passkey` for a right password only, and
+ * `password_sign_in_disabled` for people where only SSO is allowed.
  */
 export async function signIn(
   deps: Deps,
@@ -134,7 +133,7 @@ async function recordRefusedSignIn(
   })
 }
 
-/** Shows the owner that somebody has the password, even if they stop here. */
+/** Shows the owner that another person has the password, even without a second factor. */
 async function recordRequestedFactor(db: Database, visitor: Actor, user: Account): Promise<void> {
   await recordAction(db, visitor, 'session.second_factor_requested', {
     organizationId: user.current_organization_id,
