@@ -19,10 +19,7 @@ export interface ModelRequest {
   baseModel: string | undefined
 }
 
-/**
- * Reads a repository and resolves to its model with the variants that an engine can load, for an organization
- * or the installation (`null`). Throws like `readContents`, and `base_model_not_found`.
- */
+/** Builds a repository's model, of runnable variants. Throws like `readContents`, `base_model_not_found`. */
 export async function buildModel(
   deps: Pick<Services, 'db' | 'hub' | 'runtime'>,
   organizationId: number | null,

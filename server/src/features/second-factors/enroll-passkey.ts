@@ -51,10 +51,7 @@ export async function startPasskey(deps: Deps, viewer: Viewer, proof: Reauthenti
   return options
 }
 
-/**
- * Adds a passkey that the viewer's browser created, ends their other sessions and emails a confirmation.
- * Returns its id, and recovery codes if the viewer has none. Throws `invalid_passkey` and `passkey_exists`.
- */
+/** Ends other sessions; returns recovery codes if none exist. Throws `invalid_passkey`, `passkey_exists`. */
 export async function addPasskey(
   deps: Deps,
   viewer: Viewer,

@@ -42,10 +42,7 @@ export async function startTotp(
   return describeTotp(secret, { issuer: `Berth (${config.publicUrl.hostname})`, label: email })
 }
 
-/**
- * Enables an authenticator app by its first code, ends the other sessions and emails a confirmation. Returns
- * recovery codes, or null if the viewer has some. Throws `invalid_code` and `setup_not_started`.
- */
+/** Ends other sessions; returns recovery codes if none exist. Throws `invalid_code`, `setup_not_started`. */
 export async function verifyTotp(deps: Deps, viewer: Viewer, code: string): Promise<string[] | null> {
   const { db, clock, secretKey } = deps
   const { userId, email } = viewer

@@ -31,10 +31,7 @@ const limits = [
   },
 ]
 
-/**
- * Checks the viewer's password or code before `action`. Returns a function that consumes the code in the
- * transaction of the action. Throws `invalid_credentials`, `invalid_code` and `no_password`.
- */
+/** Returns a function that consumes the code. Throws `invalid_credentials`, `invalid_code`, `no_password`. */
 export async function reauthenticate(
   deps: Deps,
   viewer: Viewer,

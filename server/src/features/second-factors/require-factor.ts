@@ -33,7 +33,7 @@ export async function requireFactor(
   const { db, clock } = deps
   const methods = await listFactorMethods(db, userId)
   if (methods.length === 0) return null
-  // Nobody guesses a signature or a recovery code, so their owner can always use them.
+  // Signatures and recovery codes can't be guessed, so their owner can always use them.
   if (passkey !== undefined) return checkPasskey(deps, userId, passkey)
   if (code === undefined) throw await challenge(deps, userId, methods)
   if (!isAppCode(code)) return checkCode(deps, userId, code)

@@ -14,7 +14,6 @@ import {
 
 const tags = ['Accounts']
 
-/** The route that tells a caller who they are. */
 export function currentSessionRoute(app: App): void {
   app.get(
     '/v1/auth/session',

@@ -25,7 +25,7 @@ export async function startScriptSession(
 ): Promise<StartedSession> {
   const { userId, session: current } = viewer
   const createdAt = clock()
-  // Whoever ends the person's sessions meanwhile waits for the lock, and then ends the new one too.
+  // A concurrent end of the person's sessions waits for the lock, and then ends the new one too.
   await lockAccount(transaction, userId)
   const creating = await lockSession(transaction, current.id)
   if (creating === undefined) throw new ApplicationError('not_authenticated', 'Sign in first.')

@@ -17,10 +17,7 @@ export interface StartedSession {
   expiresAt: Date
 }
 
-/**
- * Starts a session in place of the one with the token `replaces`, so that each sign-in gets a new token.
- * Throws `account_disabled`. The account stays locked until the transaction ends.
- */
+/** Ends session `replaces` for a new token at each sign-in. Locks the account. Throws `account_disabled`. */
 export async function startSession(
   { clock }: Pick<Services, 'clock'>,
   transaction: DatabaseTransaction,

@@ -72,7 +72,7 @@ function limitSession({ clock, config }: Pick<Services, 'clock' | 'config'>, tok
     : new Date(clock().getTime() + sso.sessionMilliseconds)
 }
 
-/** Records a refusal. Without a flow nothing is recorded: anyone may call the callback. */
+/** Records a refusal, but not without a flow, because every visitor may call the callback. */
 async function refuse(
   { db }: Pick<Services, 'db'>,
   visitor: Actor,

@@ -16,10 +16,7 @@ export function verifiedEmailOf({ email, emailVerified }: Identity): string | nu
   return emailVerified && email !== null && !foldsIntoAscii(email) && !isUndeliverable(email) ? email : null
 }
 
-/**
- * Gives a linked account the email that the provider verified now, and voids the links that were emailed to
- * the earlier one. Keeps the earlier email if another account has the new one. Returns the account's email.
- */
+/** Voids links to the earlier email, which stays if another account has the new one. Returns the email. */
 export async function followEmail(
   deps: Pick<Services, 'clock' | 'config' | 'jobs'>,
   transaction: DatabaseTransaction,

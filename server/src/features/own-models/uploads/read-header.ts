@@ -18,10 +18,7 @@ export interface ArrivingFile {
   received: number
 }
 
-/**
- * Resolves to the model in an uploaded file; null if its header has not arrived completely. Throws
- * `not_gguf`, `unsupported_architecture` and `no_runnable_weights` if no engine can load the file.
- */
+/** Null before the header arrived. Throws `not_gguf`, `unsupported_architecture`, `no_runnable_weights`. */
 export async function readUploadedVariant(
   arriving: ArrivingFile,
   engines: readonly RuntimeEngine[],

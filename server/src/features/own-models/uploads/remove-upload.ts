@@ -31,7 +31,7 @@ export async function removeUpload(deps: RemoveDeps, viewer: Viewer, id: string)
   await removeFiles(deps, [removed])
 }
 
-/** Removes an upload whose file is of no use. */
+/** Removes a useless upload. */
 export async function discardUpload(deps: RemoveDeps, { id }: Pick<Removed, 'id'>): Promise<void> {
   const removed = await deps.db
     .deleteFrom('model_uploads')

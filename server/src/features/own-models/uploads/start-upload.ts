@@ -19,10 +19,7 @@ type StartDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime'>
 /** Most uploads of an organization that no model uses */
 const maxOpenUploads = 100
 
-/**
- * Starts an upload to the viewer's organization. Throws `uploads_not_supported`, `upload_too_large`,
- * `upload_quota_exceeded`, and `storage_full` if the disk has no room for the file.
- */
+/** Throws `uploads_not_supported`, `upload_too_large`, `upload_quota_exceeded` and `storage_full`. */
 export async function startUpload(
   deps: StartDeps,
   viewer: Viewer,

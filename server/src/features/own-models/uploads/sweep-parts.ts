@@ -5,7 +5,7 @@ type SweepDeps = Pick<Services, 'db' | 'config'>
 
 const pauseMilliseconds = 600_000
 
-/** Removes the files of this server whose uploads are complete or gone. */
+/** Removes this server's files of uploads that are complete or removed. */
 export async function sweepParts({ db, config: { dataDirectory } }: SweepDeps): Promise<void> {
   // Listed before the rows: an upload has its row before its file.
   const ids = await listParts(dataDirectory)
