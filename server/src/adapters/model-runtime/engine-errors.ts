@@ -17,10 +17,7 @@ const overflows = [
   /Prompt length (?<request>\d+) reaches or exceeds context_length (?<context>\d+)/,
 ]
 
-/**
- * Reads an error about the length of the request, or one in FastAPI's shape, `{"detail": …}`; null for
- * others.
- */
+/** Reads an error about the request's length, or one in FastAPI's shape, `{"detail": …}`; null for others. */
 export function readEngineError({ body }: Pick<EngineErrorResponse, 'body'>): EngineError | null {
   const overflow = readOverflow(body)
   if (overflow !== null) return { isModelLost: false, overflow }

@@ -118,8 +118,7 @@ const failureRules: FailureRule[] = [
     code: 'provider_error',
     message: 'The engine found no usable GPU on its node.',
   },
-  // llama.cpp also logs errors of the Hugging Face API before it loads a cached file, so errors of loading
-  // come first.
+  // llama.cpp logs errors of the Hugging Face API even for cached files, so errors of loading come first.
   { pattern: /get failed \(40[13]\)/i, appliesTo: 'log', ...downloadDenied },
   {
     pattern: /get failed \(404\)|file '.*' not found in repository|no gguf files found in repository/i,
@@ -162,10 +161,7 @@ export function classifyReport(text: string): Omit<EngineFailure, 'message'> | n
 const startStages: readonly EngineFailure['stage'][] = ['model_launch', 'engine_startup']
 const unreadableWeights = /error loading model|failed to load model|error while deserializing/i
 
-/**
- * The permanent failure behind the exit of an engine that has local weights and was never ready; null if a
- * restart may succeed.
- */
+/** The permanent failure of an engine with local weights that was never ready; null if a restart may help. */
 export function diagnoseStart(lines: readonly string[]): EngineFailure | null {
   for (const { pattern, stage, code, message } of logRules) {
     const line = startStages.includes(stage) ? lines.findLast((text) => pattern.test(text)) : undefined

@@ -10,10 +10,8 @@ export interface ReportedInstanceType {
 }
 
 /**
- * Builds the offers of a runtime that only knows the names of instance types, with the facts from the
- * instance type file. Names that the file doesn't define are skipped, because their memory is unknown.
- * Duplicate names result in one offer. `memoryShare` is the share of a GPU's memory for an engine; the rest
- * is a margin for estimation errors.
+ * Adds the instance type file's facts to a runtime's names of types. Skips duplicates and names that it
+ * lacks: their memory is unknown. `memoryShare` of a GPU is for an engine; the rest covers estimation errors.
  */
 export function mergeOffers(
   types: readonly InstanceType[],

@@ -1,7 +1,4 @@
-/**
- * Creates a function that runs tasks with the same key one at a time, in call order. Different keys run
- * concurrently.
- */
+/** Creates a function that runs tasks with the same key one at a time, in call order. */
 export function createSerialQueue(): <T>(key: string, task: () => Promise<T>) => Promise<T> {
   const tails = new Map<string, Promise<unknown>>()
   return async function run(key, task) {

@@ -1,10 +1,7 @@
 import { modelFilesRoute } from '../../base/model-files.ts'
 import type { EngineSpec } from '../../ports/model-runtime.ts'
 
-/**
- * Where an engine downloads its uploaded file, with the name and password of its deployment; null for other
- * weights.
- */
+/** The URL of an uploaded file, with its deployment's name and password; null for other weights. */
 export function toUploadUrl(
   { deploymentId, fileKey, variant: { weights } }: EngineSpec,
   serverUrl: string,

@@ -9,9 +9,7 @@ export interface WarmUpTimeouts {
   wait: number
   /** For one request: the first request of some engines compiles kernels */
   request: number
-  /**
-   * How long an engine may answer 503 before a restart is due: the launch of its model may have been cut off
-   */
+  /** How long an engine may send 503 before a restart: the launch of its model may have been cut off */
   unavailable: number
   /** From the first request until an engine without a successful response counts as failed */
   total: number
@@ -23,10 +21,7 @@ const defaultTimeouts: WarmUpTimeouts = {
   unavailable: 90_000,
   total: 5 * 60_000,
 }
-/**
- * Callers repeat `ensureEngine` every few seconds. An older warm-up belongs to an earlier start of the
- * engine.
- */
+/** Callers repeat `ensureEngine` every few seconds. An older warm-up belongs to an earlier start. */
 const staleAfter = 60_000
 const maxResponseBytes = 2 ** 20
 
@@ -62,10 +57,7 @@ export type WarmUpRequests = Readonly<
 /** The outcome of a request: null on success, otherwise the error, and the status if the engine answered. */
 type Outcome = { message: string; status?: number } | null
 
-/**
- * Adds a warm-up to a runtime: `ensureEngine` reports `ready` only after the engine has answered one
- * inference request. A health check isn't enough, because an engine without a model passes it too.
- */
+/** Reports `ready` after one inference request, because engines without a model pass health checks. */
 export function withWarmUp(
   runtime: ModelRuntime,
   requests: WarmUpRequests,

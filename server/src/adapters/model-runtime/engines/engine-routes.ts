@@ -1,9 +1,6 @@
 import type { EngineRoutes, IgnoredFields } from '../../../ports/runtime-engine.ts'
 
-/**
- * Which engine serves which route, next to chat completions and embeddings: the oldest version that does,
- * null for every version. A new route of an engine is one line here.
- */
+/** Routes besides chat completions and embeddings, and the oldest version with each; null for every one. */
 export const engineRoutes = {
   vllm: {
     completions: null,
@@ -24,10 +21,7 @@ export const engineRoutes = {
   embedded: { completions: null, rerank: null, tokenize: null },
 } as const satisfies Record<string, EngineRoutes>
 
-/**
- * Which engine ignores which field that changes what an answer means, as vLLM 0.32 and llama-server b11669
- * showed.
- */
+/** Ignored fields that change what a response means, as vLLM 0.32 and llama-server b11669 showed. */
 export const ignoredFields = {
   vllm: {
     audio: null,

@@ -17,10 +17,7 @@ export interface LlamaServerLaunch {
   port: number
   /** Layers on the GPU; 0 runs on the CPU */
   gpuLayers: number
-  /**
-   * Devices that llama-server must use, such as `CUDA0`. Without one of them it fails; undefined for any, or
-   * the CPU
-   */
+  /** Devices that llama-server must use, such as `CUDA0`, or it fails; undefined for any, or the CPU */
   devices?: readonly string[] | undefined
   /** Threads on the CPU; undefined for llama-server's default */
   threads?: number | undefined
@@ -28,10 +25,7 @@ export interface LlamaServerLaunch {
   promptCacheMebibytes: number
 }
 
-/**
- * LoRAs of llama-server, where the runtime gives them to it. Requests with different ones are batched
- * apart.
- */
+/** LoRAs, where the runtime gives them to llama-server. It batches requests with different ones apart. */
 export const llamaCppLoras = {
   format: 'lora-gguf',
   selectedBy: 'list',

@@ -22,7 +22,7 @@ export interface VllmLaunch {
   computeCapability: number | null
   /** The share of each GPU's memory that vLLM may use, above 0 and at most 1 */
   memoryShare: number
-  /** Hosts from which vLLM may fetch media */
+  /** Hosts that vLLM may fetch media from */
   mediaDomains: readonly string[]
   /** This process's place among several nodes; the one with rank 0 serves. Undefined for a single node. */
   node?: { count: number; rank: string; leaderAddress: string; isWorker: boolean } | undefined
@@ -110,8 +110,7 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
 /** vLLM has room for all LoRAs in one batch. Requests name them by their ids. */
 function toLoraOptions({ loras = [], gpuCount }: EngineSpec, folders: readonly string[]) {
   if (folders.length === 0) return {}
-  // On the CPU, 0.32.0 takes the LoRA in the last place for a request without one in a batch with others:
-  // that place stays empty.
+  // On the CPU, 0.32.0 applies the last LoRA to requests without one in mixed batches: keep that place empty.
   const places = gpuCount > 0 ? folders.length : folders.length + 1
   const largest = Math.max(...loras.map(({ rank }) => rank))
   return {

@@ -33,9 +33,7 @@ export interface LogRequest {
   sinceTime?: Date | undefined
 }
 
-/**
- * The Kubernetes API requests that the runtime makes, all in one namespace. Each throws if the request fails.
- */
+/** The Kubernetes API requests of the runtime, all in one namespace. Each throws if the request fails. */
 export interface Cluster {
   /** Creates or updates an object by server-side apply. Idempotent. */
   apply<T extends KubernetesObject>(object: T): Promise<T>
@@ -64,10 +62,7 @@ export interface Cluster {
 const fieldManager = 'berth'
 const requestTimeout = 10_000
 
-/**
- * Connects with a kubeconfig file, or with this pod's service account if `kubeconfig` is null. Throws if
- * neither can be read.
- */
+/** Connects with a kubeconfig file, or this pod's service account if null. Throws if it can't be read. */
 export function connectCluster({
   kubeconfig,
   namespace,
@@ -192,10 +187,7 @@ export function connectCluster({
 /** LeaderWorkerSet is an add-on, so any 404 from its API means that it is not installed. */
 const isOptional = (apiVersion: string) => apiVersion.startsWith('leaderworkerset.')
 
-/**
- * Resolves to null if the API server reports that the object does not exist. A 404 counts only with a
- * Kubernetes `Status` body: a proxy's 404 must not confirm that an engine has stopped.
- */
+/** null if an object doesn't exist. Only a `Status` body counts: a proxy's 404 must not confirm a stop. */
 async function nullIfMissing<T>(apiVersion: string, response: Promise<T>): Promise<T | null> {
   try {
     return await response

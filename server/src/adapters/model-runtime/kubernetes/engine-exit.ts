@@ -5,10 +5,7 @@ import type { PodSnapshot } from './pods.ts'
 
 const crashesBeforeFailure = 3
 
-/**
- * The failure behind an engine's last exit, or null if a restart may still succeed. The kubelet restarts a
- * container that exits, so an exit alone is no failure.
- */
+/** The failure behind the last exit; null if a restart may help, because the kubelet restarts containers. */
 export function diagnoseExit(snapshot: PodSnapshot): EngineFailure | null {
   const exit = findLastExit(snapshot.pod)
   const engine = findEngine(snapshot.pod)

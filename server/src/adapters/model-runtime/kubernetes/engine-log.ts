@@ -21,10 +21,7 @@ async function findServingPod(cluster: Cluster, engineId: string): Promise<strin
   return newestFirst(serving)[0]?.metadata?.name ?? null
 }
 
-/**
- * The engine's last log lines, oldest first. Falls back to the previous container if the current one has no
- * output.
- */
+/** The last log lines, oldest first: those of the previous container if the current one has no output. */
 export async function readEngineLog(cluster: Cluster, engineId: string, limit: number): Promise<LogLine[]> {
   return (await readStampedLog(cluster, engineId, limit)).map(toLogLine)
 }
@@ -102,10 +99,7 @@ async function* toLines(body: AsyncIterable<Uint8Array>): AsyncIterable<StampedL
   yield* toLine(rest)
 }
 
-/**
- * Parses the timestamp before each line. A progress bar rewrites its line with `\r`; only the last version is
- * kept.
- */
+/** Parses each line's timestamp. A progress bar rewrites its line with `\r`: the last version stays. */
 function* toLine(raw: string): Iterable<StampedLine> {
   const [, seconds, fraction = '', zone, text = ''] =
     /^(\d{4}-\d\d-\d\dT[\d:]+)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d) ?(.*)$/s.exec(raw) ?? []

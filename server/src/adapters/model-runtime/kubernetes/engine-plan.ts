@@ -40,19 +40,12 @@ export function listEngines(images: KubernetesRuntimeSettings['images']): Runtim
 }
 
 const gibibyte = 2 ** 30
-/**
- * Host memory of one GPU's process in vLLM, and its shared memory with the processes of other GPUs in the
- * pod. The queue of messages between vLLM's processes has 160 MiB; the 64 MiB that a pod has by default are
- * too few.
- */
+/** Memory of one GPU's vLLM process, and shared in the pod: a queue of 160 MiB exceeds the default 64 MiB. */
 const vllmMemory = { process: 8 * gibibyte, shared: 4 * gibibyte, queue: gibibyte / 2 }
 /** Host memory of llama-server besides its prompt cache, and the prompt cache */
 const llamaCppMemory = { process: 2 * gibibyte, promptCache: 8 * gibibyte }
 
-/**
- * Shared memory of a pod in bytes; vLLM's processes exchange messages and tensors through it. 0 for
- * llama-server.
- */
+/** Shared memory of a pod in bytes, for messages and tensors between vLLM's processes; 0 for llama-server. */
 export function getSharedMemoryBytes({
   engine,
   gpusPerPod,
@@ -69,10 +62,7 @@ const unknownWeightBytes = 20 * 2 ** 30
 export const weightPartBytes = 1_000_000
 const maxLocalFileBytes = 8 * weightPartBytes
 
-/**
- * Plans how to run a spec on an instance type, or returns the reason why it can't run there. `localFileBytes`
- * is the size of a local weights file, or null if this server doesn't have it.
- */
+/** Returns a plan, or the reason why a spec can't run here. `localFileBytes` is null without a local file. */
 export function planEngine(
   spec: EngineSpec,
   type: InstanceType,
@@ -200,9 +190,8 @@ const allLayers = 999
 const lwsNode = { rank: '$(LWS_WORKER_INDEX)', leaderAddress: '$(LWS_LEADER_ADDRESS)' }
 
 /**
- * llama.cpp finds the other parts of a split file from the first. `--model-url` alone starts a server without
- * a model, so `--model` names the file to download to. The folder keeps files of different URLs apart on a
- * shared volume.
+ * From the first part, llama.cpp finds the others. `--model-url` alone loads no model, so `--model` names the
+ * file. The folder keeps files of different URLs apart on a shared volume.
  */
 function locateWeights(weights: WeightSource, endpoint: string): Record<string, string> | null {
   if (weights.kind === 'file') return { model: localFilePath }

@@ -11,10 +11,7 @@ import type { KubernetesRuntimeSettings } from './settings.ts'
 
 type Settings = Pick<KubernetesRuntimeSettings, 'huggingFace' | 'proxy' | 'privateNetworks' | 'server'>
 
-/**
- * Networks that no public server is in: private, link-local (with the metadata of clouds), shared and
- * reserved ones (RFC 6890)
- */
+/** Networks without public servers: private, link-local (clouds' metadata), shared, reserved (RFC 6890) */
 const privateV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -29,10 +26,9 @@ const privateV4 = [
 const privateV6 = ['::1/128', 'fc00::/7', 'fe80::/10']
 
 /**
- * Allows traffic from Berth's pods to the engine, and from the engine to DNS, to public servers for
- * downloads, and to the private networks that the operator lists. A hub or proxy whose URL has an IP address
- * is also allowed. An engine that spans nodes may reach its own pods. An engine that loads an uploaded file
- * reaches this server instead of others.
+ * Allows traffic from Berth's pods, and to DNS, public servers, the operator's private networks, and a hub or
+ * proxy with an IP address. An engine that spans nodes may reach its own pods. An engine with an uploaded
+ * file reaches this server instead of others.
  */
 export function buildPolicySpec(spec: EngineSpec, nodes: number, settings: Settings): V1NetworkPolicySpec {
   const own = { podSelector: { matchLabels: podLabels(spec) } }

@@ -44,10 +44,7 @@ export interface LeaderWorkerSet extends KubernetesObject {
 /** The Kubernetes objects of one engine. The workload owns the others, so deleting it deletes them. */
 export interface EngineObjects {
   workload: V1Deployment | LeaderWorkerSet
-  /**
-   * Takes the owner reference, because the cluster assigns the workload's uid. `weights` are the bytes of a
-   * local weights file.
-   */
+  /** Takes the owner, because the cluster assigns its uid. `weights` are the bytes of a local file. */
   buildDependents: (owner: V1OwnerReference, weights?: Buffer) => (V1Secret | V1Service | V1NetworkPolicy)[]
 }
 

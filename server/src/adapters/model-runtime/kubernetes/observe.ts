@@ -82,10 +82,7 @@ export function findLoss(pods: readonly PodSnapshot[]): { message: string; lostA
   return undefined
 }
 
-/**
- * True once a pod's engine has run. A lost pod stays listed, but no longer matters once its replacement has
- * run.
- */
+/** Whether the pod's engine has run. A lost pod stays listed, but doesn't matter once another one has run. */
 function hasStartedEngine({ pod }: PodSnapshot): boolean {
   return findEngine(pod)?.started === true || findLastExit(pod) !== null
 }
@@ -95,10 +92,7 @@ export type SchedulingResult =
   | { outcome: 'scheduled'; at: Date }
   | ({ outcome: 'refused' } & Omit<EngineFailure, 'stage'>)
 
-/**
- * Whether all pods of an instance have a node. Terminating pods are ignored: they belong to an earlier
- * attempt.
- */
+/** Whether all pods have a node. Terminating pods don't count: they belong to an earlier attempt. */
 export function evaluateScheduling(snapshot: EngineSnapshot, timeouts: StartTimeouts): SchedulingResult {
   const pods = snapshot.pods.filter(({ pod }) => !isTerminating(pod))
   const nodes = snapshot.workload?.nodes ?? 1
@@ -167,10 +161,7 @@ function diagnoseUnscheduled(
   return { stage: 'provisioning', code: 'no_capacity', message }
 }
 
-/**
- * Why no node takes a pod. Newer schedulers add that no preemption would help, which is no news: engines have
- * no priority.
- */
+/** Why no node takes a pod, without the note on preemption: engines have no priority. */
 function readSchedulerReason(pod: V1Pod): string | undefined {
   const message = findCondition(pod, 'PodScheduled')?.message
   return message?.split(/ (?:no new claims to deallocate, )?preemption: /)[0]
@@ -249,8 +240,7 @@ function describeExit({ exitCode }: EngineExit): string {
 
 function describeRunning(pod: V1Pod, { started, state }: V1ContainerStatus): string {
   if (started !== true) return 'The engine is downloading and loading the model.'
-  // The readiness probe follows the startup probe by some seconds. Until then the condition dates from before
-  // the container.
+  // Until the readiness probe, seconds after the startup probe, the condition predates the container.
   const unreadySince = findCondition(pod, 'Ready')?.lastTransitionTime?.getTime() ?? 0
   return unreadySince > (state?.running?.startedAt?.getTime() ?? 0)
     ? 'The engine is not answering its health check.'

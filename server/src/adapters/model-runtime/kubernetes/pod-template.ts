@@ -177,8 +177,7 @@ function buildEnvironment(spec: EngineSpec, plan: EnginePlan, settings: Settings
           fromSecret('LLAMA_API_KEY', 'engine-key'),
           { name: 'LLAMA_CACHE', value: `${cacheFolder}/llama.cpp` },
           ...(isUpload ? [fromSecret('LLAMA_ARG_MODEL_URL', modelUrlKey)] : []),
-          // The option has different names in different versions. A version that doesn't know the variable
-          // ignores it.
+          // The option's name depends on the version. A version ignores unknown variables.
           { name: 'LLAMA_ARG_UI', value: '0' },
         ]
   return [
@@ -192,10 +191,7 @@ function buildEnvironment(spec: EngineSpec, plan: EnginePlan, settings: Settings
   ]
 }
 
-/**
- * Requests disk space for weights on the node's own disk. Without the request the node may evict the pod when
- * the disk fills.
- */
+/** Requests disk on the node for weights. Otherwise the node may evict the pod when the disk fills. */
 function requestDisk({ variant }: EngineSpec, cache: ModelCache): Record<string, string> {
   if (cache.kind === 'claim' || variant.weightBytes === null) return {}
   return { 'ephemeral-storage': String(Math.ceil(variant.weightBytes * 1.1)) }

@@ -107,8 +107,7 @@ export function describePodLoss({ pod, events }: PodSnapshot): string | null {
     return `The cluster removed the engine's pod from ${where}: ${sentence(disruption.message ?? disruption.reason ?? 'disrupted')}`
   }
   if (status?.phase === 'Failed') return `The engine's pod failed on ${where}${sentence(detail)}`
-  // llama-server exits with 0 on SIGTERM, so the phase of a killed pod can be `Succeeded`. An engine never
-  // finishes on its own.
+  // A killed pod can have `Succeeded`: llama-server exits with 0 on SIGTERM, and engines never finish.
   if (status?.phase === 'Succeeded') return `The engine's pod was stopped on ${where}${sentence(detail)}`
   if (!isDeleted) return null
   if (hasEvent('TaintManagerEviction')) {
@@ -118,10 +117,7 @@ export function describePodLoss({ pod, events }: PodSnapshot): string | null {
   return null
 }
 
-/**
- * A cluster declares a silent node unready after its grace period: 50 s, and 40 s before Kubernetes 1.32. The
- * last heartbeat is in a Lease of another namespace, which Berth may not read.
- */
+/** A silent node is unready after 50 s (40 s before 1.32). Berth may not read its heartbeats in Leases. */
 const nodeGracePeriodMs = 50_000
 
 /** When a lost pod was last known to work: its engine's exit, or the last heartbeat of its silent node. */

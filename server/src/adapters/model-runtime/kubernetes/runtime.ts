@@ -33,9 +33,8 @@ const pod = { apiVersion: 'v1', kind: 'Pod' }
 const rescheduleWaitMs = 10 * 60_000
 
 /**
- * Creates the runtime that runs each engine as a workload in one namespace of a Kubernetes cluster. The
- * cluster holds all state, so any number of servers may use it at once. Calls throw if the cluster can't be
- * reached or refuses a request, and throw RangeError if an engine id is not a UUID.
+ * Runs each engine as a workload in one namespace. The cluster holds all state, so several servers may use
+ * it. Calls throw if a request fails, and RangeError if an engine id is not a UUID.
  */
 export async function createKubernetesRuntime(settings: KubernetesRuntimeSettings): Promise<ModelRuntime> {
   const cluster = connectCluster(settings)
@@ -123,7 +122,7 @@ async function ensureEngine(context: KubernetesContext, spec: EngineSpec): Promi
     : observation
 }
 
-/** `known` is what a watch tells; without it, the cluster is asked. */
+/** `known` comes from a watch; without it, this reads from the cluster. */
 async function observeEngine(
   context: KubernetesContext,
   engineId: string,

@@ -7,10 +7,7 @@ import type { EngineSnapshot } from './observe.ts'
 import { createdAt, describeInstance, findCondition, findEngine, isReady, isTerminating } from './pods.ts'
 import { readPodSnapshot } from './snapshots.ts'
 
-/**
- * The instance that serves an engine. Reads the pods again only if the workload became available again since
- * the last time.
- */
+/** Reads the pods again only if the workload has become available again since the last time. */
 export async function findServingInstance(
   { cluster, types, serving }: KubernetesContext,
   engineId: string,

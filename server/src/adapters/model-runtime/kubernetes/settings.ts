@@ -27,12 +27,9 @@ export interface KubernetesRuntimeSettings {
   huggingFace: { endpoint: string; token: string | null }
   /** Proxies for downloads; `exceptions` lists hosts that bypass them, separated by commas */
   proxy: { http: string | null; https: string | null; exceptions: string | null }
-  /** Hosts from which engines may fetch media */
+  /** Hosts that engines may fetch media from */
   mediaDomains: readonly string[]
-  /**
-   * The server from which engines download uploaded models: its URL, and the port of its own pods. Null if
-   * they can't.
-   */
+  /** The server that engines download uploaded models from, and the port of its pods; null if they can't */
   server: { url: string; port: number } | null
   /** Private networks in CIDR notation that engines may reach, such as that of a mirror */
   privateNetworks: readonly string[]

@@ -57,10 +57,7 @@ export async function readPodSnapshot(cluster: Cluster, found: V1Pod): Promise<P
   )
 }
 
-/**
- * Reads creation errors of a LeaderWorkerSet from the events of its StatefulSets: that of the leader has the
- * set's name, and that of the workers the name of the leader's pod.
- */
+/** Reads creation errors from a set's StatefulSets, named after the set and after the leader's pod. */
 async function listCreationErrors(cluster: Cluster, engineId: string): Promise<string[]> {
   const name = objectNameOf(engineId)
   const events = await Promise.all([cluster.listEvents(name), cluster.listEvents(`${name}-0`)])

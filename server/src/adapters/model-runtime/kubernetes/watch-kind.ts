@@ -3,10 +3,7 @@ import type { KubeConfig, KubernetesListObject, KubernetesObject } from '@kubern
 
 /** The objects of one kind, as a watch keeps them. */
 export interface WatchedKind<T extends KubernetesObject> {
-  /**
-   * False before the first list and while the watch is interrupted: the objects may be older than the
-   * cluster's.
-   */
+  /** False before the first list and during interruptions: the objects may be out of date. */
   readonly isCurrent: boolean
   get(name: string): T | undefined
   list(): readonly T[]
@@ -28,9 +25,8 @@ const firstDelay = 1_000
 const lastDelay = 30_000
 
 /**
- * Lists the objects of a kind and watches them from then on, over one connection. The library lists again
- * after a 410, and reconnects when the server closes the connection or has sent nothing for 30 s. After other
- * errors this tries again with backoff.
+ * Lists and watches the objects of a kind. The library lists again after a 410, and reconnects after a close
+ * or 30 s of silence. After other errors this tries again with backoff.
  */
 export function watchKind<T extends KubernetesObject>(options: WatchOptions<T>): WatchedKind<T> {
   const { config, namespace, path, labelSelector, list, onChange, onInterruption } = options
@@ -75,10 +71,7 @@ export function watchKind<T extends KubernetesObject>(options: WatchOptions<T>):
   }
 }
 
-/**
- * A watch whose failures to connect are told like others. The library handles a rejection only at its first
- * connection.
- */
+/** Reports every failure to connect. The library handles a rejection only at its first connection. */
 function openWatch(config: KubeConfig): Watch {
   const watch = new Watch(config)
   const connect = watch.watch.bind(watch)

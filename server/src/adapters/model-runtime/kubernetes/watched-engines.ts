@@ -12,10 +12,7 @@ import type { WatchedKind } from './watch-kind.ts'
 
 const { deployment: deploymentKind, leaderWorkerSet: setKind } = workloadKinds
 
-/**
- * All engines of the namespace, as one watch for each kind of object tells. Ready engines need no requests.
- * About all others the cluster itself is asked, because a watch may be behind.
- */
+/** All engines of the namespace, from watches. Only ready ones need no request: a watch may be behind. */
 export class WatchedEngines {
   readonly #cluster: Cluster
   readonly #logger: KubernetesRuntimeSettings['logger']
@@ -34,10 +31,7 @@ export class WatchedEngines {
     this.#logger = logger
   }
 
-  /**
-   * The state of a ready engine; null if it is not ready, or if the watches don't know. The first call starts
-   * them.
-   */
+  /** The state of a ready engine; null for others and while unknown. The first call starts the watches. */
   findReady(engineId: string): EngineSnapshot | null {
     if (!this.#isOpening) void this.#open()
     const kinds = this.#kinds
@@ -119,9 +113,7 @@ const dates = new Set([
   'finishedAt',
 ])
 
-/**
- * A copy with dates in place of texts, which a watch delivers. The client does this only for other requests.
- */
+/** A watch delivers dates as texts: the client converts them only for other requests. */
 function reviveDates<T>(value: T): T {
   if (Array.isArray(value)) return value.map((each: unknown) => reviveDates(each)) as T
   if (typeof value !== 'object' || value === null || value instanceof Date) return value

@@ -32,10 +32,7 @@ async function query(fields: string, environment: Environment): Promise<string> 
   }
 }
 
-/**
- * Parses two outputs of nvidia-smi: index, UUID, name, MiB and driver version; UUID and compute capability,
- * which drivers before 510 don't know. Drops GPUs hidden by `CUDA_VISIBLE_DEVICES`.
- */
+/** Parses nvidia-smi's index, UUID, name, MiB, driver; UUID, capability (unknown before driver 510). */
 export function parseGpus(lines: string, capabilities: string, visible: string | undefined): Gpu[] {
   const chosen = visible?.split(',').map((item) => item.trim())
   const capabilityOf = new Map(splitRows(capabilities).map(([uuid, capability]) => [uuid, capability]))

@@ -6,10 +6,7 @@ import type { Gpu } from './gpus.ts'
 import { defaultStateCacheBytes } from './settings.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 
-/**
- * Share of the memory for engines. The rest is for the server, the database and the system, or a margin on a
- * GPU.
- */
+/** Engines' share of memory. The rest is for the server, database and system, or a margin on a GPU. */
 const engineMemoryShare = 0.9
 /** GPU counts that one engine can split a model over */
 const gpuCounts: readonly number[] = [1, 2, 4, 8]
@@ -34,9 +31,8 @@ function readHostMemory(): number {
 }
 
 /**
- * The instance types of this host. With NVIDIA GPUs: the types of the instance type file for these GPUs, and
- * `local-gpu` types for GPUs that the file doesn't have. Otherwise the CPU, or Apple's GPU, whose memory all
- * engines share.
+ * The instance types of this host: with NVIDIA GPUs, those of the file, and `local-gpu` types for other GPUs.
+ * Otherwise the CPU or Apple's GPU, whose memory all engines share.
  */
 export async function describeHost(
   settings: Pick<
@@ -110,18 +106,14 @@ function toOffer(
 }
 
 /**
- * Threads per engine. llama.cpp's threads busy-wait for each other, so engines with more threads than cores
- * in total slow each other down many times over. Each engine therefore gets an equal share of the cores,
- * based on the expected number of busy engines. The actual number can't be used, because a running engine
- * can't change its thread count.
+ * llama.cpp's threads busy-wait, so more threads than cores slow engines down many times over. Each gets an
+ * equal share for the expected number of engines, because it can't change its threads later.
  */
 export function chooseThreads(cores: number, expectedEngines: number): number {
   return Math.max(1, Math.floor(cores / Math.max(1, expectedEngines)))
 }
 
-/**
- * The kernel's count of out-of-memory kills, in this container if it has its own counter; null when unknown.
- */
+/** The kernel's out-of-memory kills, of this container if it has a counter; null if unknown. */
 export async function countOutOfMemoryKills(): Promise<number | null> {
   for (const path of ['/sys/fs/cgroup/memory.events', '/proc/vmstat']) {
     const text = await readFile(path, 'utf8').catch(() => '')
@@ -135,7 +127,6 @@ export async function countOutOfMemoryKills(): Promise<number | null> {
 export async function readBootId(): Promise<string> {
   const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
   const init = await readFile('/proc/1/stat', 'utf8').catch(() => '')
-  // Field 22 is the start time. The process name before it is in parentheses and may contain spaces
-  // (proc_pid_stat(5)).
+  // Field 22 is the start time. The process name before it may contain spaces (proc_pid_stat(5)).
   return `${boot.trim()}:${init.slice(init.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`
 }

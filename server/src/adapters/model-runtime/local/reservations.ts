@@ -22,10 +22,7 @@ export interface Reservation {
 
 /** The reservations of all engines, in their folders. A reservation ends when its folder is deleted. */
 export interface Reservations {
-  /**
-   * Reserves GPUs or memory for an engine, or returns its existing reservation. Written to the disk before it
-   * returns.
-   */
+  /** Reserves GPUs or memory, or returns the earlier reservation. Resolves once the disk has it. */
   reserve(spec: EngineSpec): Promise<ProvisionResult>
   find(engineId: string): Promise<Reservation | null>
   /** Paths of the weights that engines need */

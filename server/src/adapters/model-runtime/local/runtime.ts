@@ -39,9 +39,8 @@ interface LocalContext {
 }
 
 /**
- * Creates the runtime that runs each engine as a process on this host. All state is in
- * `DATA_DIR/engines/<engine>`, so a restarted server finds its engines again. Only one server process may use
- * a DATA_DIR. Methods throw RangeError if an engine id is not a UUID.
+ * Runs each engine as a process. All state is in `DATA_DIR/engines/<engine>`, so that a restarted server
+ * finds its engines. Only one server may use a DATA_DIR. Throws RangeError for ids that are no UUIDs.
  */
 export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<ModelRuntime> {
   const context = await openContext(given)
@@ -95,8 +94,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
 
 async function openContext(given: LocalRuntimeSettings): Promise<LocalContext> {
   await mkdir(join(given.dataDirectory, 'engines'), { recursive: true, mode: 0o700 })
-  // Engines are identified by the folder in their command line, so the path must not depend on the spelling
-  // of DATA_DIR.
+  // An engine is found by the folder in its command line, so spellings of DATA_DIR must not matter.
   const settings = { ...given, dataDirectory: await realpath(given.dataDirectory) }
   const folders = openFolders(join(settings.dataDirectory, 'engines'))
   const programs = await openEngines(settings)

@@ -42,9 +42,7 @@ export interface LocalRuntimeSettings {
   environment: Record<string, string | undefined>
   /** The instance type file, for names, prices and facts of this host's GPUs; default none */
   instanceTypes?: readonly InstanceType[] | undefined
-  /**
-   * Memory for all engines in bytes, without NVIDIA GPUs; default: the container's limit or the host's memory
-   */
+  /** Memory for all engines in bytes, without NVIDIA GPUs; default: that of the container or host */
   memoryBytes?: number | undefined
   /** Memory of an engine for states of conversations without a sequence; default 128 MiB */
   stateCacheBytes?: number | undefined
@@ -56,15 +54,13 @@ export interface LocalRuntimeSettings {
   vllmCommand?: Command | null | undefined
   /** The share of a GPU's memory that an engine may use; default 0.9 */
   gpuMemoryShare?: number | undefined
-  /** Hosts from which engines may fetch media; default none */
+  /** Hosts that engines may fetch media from; default none */
   mediaDomains?: readonly string[] | undefined
   /** Capacity of engines that share the memory of this host; default Berth's */
   sharedCapacity?: ServingCapacity | undefined
   /** Expected number of busy engines, which share the cores; default 2 */
   expectedEngines?: number | undefined
-  /**
-   * Proxies for downloads as `http://host:port`, and comma-separated hosts to reach directly; default none
-   */
+  /** For downloads: `http://host:port`, and comma-separated hosts to reach directly; default none */
   proxy?: { http: string | null; https: string | null; exceptions: string | null } | undefined
   retry?: RetrySettings | undefined
   /** Milliseconds before loading a model counts as failed; default 20 minutes */

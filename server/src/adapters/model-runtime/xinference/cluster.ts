@@ -24,10 +24,7 @@ export interface ClusterNode {
   models: Set<string>
 }
 
-/**
- * Reads a cluster's hosts and their free resources. The supervisor's data is some seconds old. Throws
- * SupervisorError.
- */
+/** Reads hosts and their free resources, which are some seconds old. Throws SupervisorError. */
 export async function readNodes(supervisor: Supervisor): Promise<ClusterNode[]> {
   await supervisor.checkVersion()
   const [status, info, models] = await Promise.all([
@@ -65,10 +62,7 @@ export async function readNodes(supervisor: Supervisor): Promise<ClusterNode[]> 
   return [...nodes.values()]
 }
 
-/**
- * Lists the uids of all models that are running, being launched, or unknown at the moment. Throws
- * SupervisorError.
- */
+/** Lists models that are running, being launched, or unknown at the moment. Throws SupervisorError. */
 export async function listLaunched(supervisor: Supervisor): Promise<string[]> {
   const [models, instances] = await Promise.all([
     supervisor.get('/v1/models', schemas.models),
@@ -84,10 +78,7 @@ export async function listLaunched(supervisor: Supervisor): Promise<string[]> {
   return [...uids]
 }
 
-/**
- * False once a supervisor no longer knows a model. Until it notices that a worker died, it can't describe the
- * models there.
- */
+/** False once a supervisor lost a model. Until it notices a dead worker, it can't describe models there. */
 async function mayExist(supervisor: Supervisor, uid: string): Promise<boolean> {
   try {
     return (await supervisor.describe(uid)).state !== 'unknown'

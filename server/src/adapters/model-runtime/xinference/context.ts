@@ -28,10 +28,7 @@ export function toUid(engineId: string): string {
   return `dep-${engineId}`
 }
 
-/**
- * Finds the supervisor of an engine's model; null if none has it. Throws SupervisorError if one does not
- * respond.
- */
+/** Finds the supervisor of a model; null if none has it. Throws SupervisorError if one does not respond. */
 export async function locateModel(
   { supervisors, locations }: XinferenceContext,
   engineId: string,

@@ -38,9 +38,7 @@ async function launchModel(
   return 'phase' in placement ? placement : sendLaunch(context, supervisor, spec, { ...choice, ...placement })
 }
 
-/**
- * Launches the model of an uploaded file, which one engine at a time downloads to the workers of a cluster.
- */
+/** Launches the model of an uploaded file. One engine at a time downloads it to a cluster's workers. */
 async function ensureUpload(
   context: XinferenceContext,
   supervisor: Supervisor,
@@ -135,9 +133,7 @@ async function readLaunchResponse(
   return { phase: 'failed', ...toEngineFailure(response.detail, 'launch_rejected') }
 }
 
-/**
- * Takes over a model that already has the uid, from a launch whose response was lost or from another worker.
- */
+/** Takes over a model with the uid from another worker, or from a launch whose response was lost. */
 async function adoptExisting(
   context: XinferenceContext,
   supervisor: Supervisor,

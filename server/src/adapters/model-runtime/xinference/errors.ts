@@ -2,19 +2,13 @@ import type { EngineError, EngineErrorResponse, EngineFailure } from '../../../p
 import { readEngineError as readError } from '../engine-errors.ts'
 import { classifyReport } from '../engine-failures.ts'
 
-/**
- * A supervisor is unreachable or sent an invalid response. Transient: retry later. `message` has no period at
- * the end.
- */
+/** An unreachable supervisor or an invalid response. Transient. `message` has no period at the end. */
 export class SupervisorError extends Error {}
 
 const maxMessageLength = 400
 const noReason = 'no reason given'
 
-/**
- * Makes a supervisor's error text presentable: removes the actor's address, joins lines, and limits the
- * length.
- */
+/** Makes an error presentable: removes the actor's address, joins lines, and limits the length. */
 export function cleanText(text: string): string {
   const plain = hideCredentials(withoutAddress(text))
     .replace(/[\s\p{Cc}]+/gu, ' ')
@@ -55,10 +49,7 @@ function withoutAddress(text: string): string {
   return text.replace(/^(\s*\[address=[^\]]*\]\s*)+/, '')
 }
 
-/**
- * Xinference doesn't learn from llama.cpp why it could neither download nor load a file. 3.5.0 gives no
- * reason at all.
- */
+/** Xinference doesn't learn from llama.cpp why a file didn't download or load. 3.5.0 gives no reason. */
 export function explainUploadFailure<Failure extends EngineFailure>(failure: Failure): Failure {
   const { message: given } = failure
   if (!/failed to init server/i.test(given) && !given.includes(noReason)) return failure

@@ -22,10 +22,7 @@ export interface SupervisorRequest {
 /** Responses above this size fail. */
 export const maxResponseBytes = 8 * 2 ** 20
 
-/**
- * Sends a request to a supervisor. Throws SupervisorError if no response arrives or a successful one is not
- * JSON.
- */
+/** Throws SupervisorError if no response arrives or a successful one is not JSON. */
 export async function sendRequest(
   agent: Agent,
   { origin, clusterId }: { origin: string; clusterId: string },
@@ -74,10 +71,7 @@ function parse(text: string): unknown {
   }
 }
 
-/**
- * Reads FastAPI's `{"detail": …}`, which is a list for validation errors, or the router's `{"error":
- * {"message"}}`.
- */
+/** Reads FastAPI's `{"detail": …}`, a list if validation fails, or the router's `{"error": {"message"}}`. */
 function readDetail(body: unknown): string | null {
   const { detail, error } = (body ?? {}) as { detail?: unknown; error?: { message?: unknown } | null }
   if (typeof detail === 'string') return detail

@@ -23,10 +23,7 @@ export function nameInXinference({ engines, modelName }: ModelVariant): string {
   return engines.xinference?.modelName ?? modelName
 }
 
-/**
- * Chooses the engine for a variant among those the cluster can run now, or explains why none can. Throws
- * SupervisorError.
- */
+/** Chooses an engine that the cluster can run now, or explains why none can. Throws SupervisorError. */
 export async function chooseEngine(
   supervisor: Supervisor,
   variant: ModelVariant,
@@ -94,9 +91,7 @@ interface LaunchSettings {
   workerIp: string | null
   /** The share of each GPU's memory that the engine may use */
   gpuMemoryShare: number
-  /**
-   * Where the engine downloads its uploaded file, and where it keeps it; null for models of Xinference's list
-   */
+  /** Source and place of the engine's uploaded file; null for models of Xinference's list */
   upload: { url: string; path: string } | null
 }
 
@@ -134,8 +129,7 @@ function toEngineOptions(
   engine: string,
   gpuMemoryShare: number,
 ): Record<string, unknown> {
-  // Without this option thoughts are part of the answer. Xinference fails on it for models whose tags it
-  // doesn't know.
+  // Otherwise thoughts are part of the text. Xinference fails on it for models whose tags it doesn't know.
   const reasoning = variant.engines.xinference?.separatesReasoning === true ? { reasoning_content: true } : {}
   switch (engine.toLowerCase()) {
     case 'vllm':

@@ -6,9 +6,7 @@ import type { ModelInstance, Supervisor } from './supervisor.ts'
 const pollMilliseconds = 1_000
 /** So old a list says nothing anymore. */
 const maxAgeMilliseconds = 3_000
-/**
- * A supervisor that has lost more models at once has restarted. It is not asked about each at the same time.
- */
+/** A supervisor that has lost more models at once has restarted. It doesn't get a request for each. */
 const maxLosses = 100
 
 /**
@@ -66,10 +64,7 @@ export class ListedModels {
     }
   }
 
-  /**
-   * The models whose instance is READY, which a worker lists, and whose worker has passed its last health
-   * check.
-   */
+  /** The models whose instance is READY on a worker that has passed its last health check. */
   async #listServed(): Promise<Map<string, ModelInstance>> {
     const supervisor = this.#supervisor
     const [status, models, instances] = await Promise.all([

@@ -36,10 +36,7 @@ export class ModelList {
     this.#patience = patience
   }
 
-  /**
-   * Resolves to a function that says why no cluster can launch a variant. Clusters whose lists are unknown
-   * count as able to.
-   */
+  /** Resolves to a function that says why no cluster can launch a variant. Unknown lists count as able. */
   async read(loadsUploads: boolean): Promise<ModelAvailability> {
     const byType = new Map(
       await Promise.all(modelTypes.map(async (type) => [type, await this.#readAll(type)] as const)),
@@ -60,7 +57,7 @@ export class ModelList {
     return Promise.all(this.#supervisors.map((supervisor) => this.#readOne(supervisor, type)))
   }
 
-  /** The list of a cluster; null if the cluster has not told it so far. */
+  /** The list of a cluster; null while unknown. */
   async #readOne(supervisor: Supervisor, type: ModelVariant['modelType']): Promise<Registrations | null> {
     const key = `${supervisor.origin} ${type}`
     const list = this.#lists.get(key) ?? { registrations: null, askAt: -Infinity, asking: null }
@@ -83,10 +80,7 @@ export class ModelList {
   }
 }
 
-/**
- * Asks a cluster for its list, and notes when to ask again. A request without an answer may still occupy the
- * workers.
- */
+/** Asks for the list, and notes when to ask again: a request without a response may still occupy workers. */
 async function ask(supervisor: Supervisor, type: ModelVariant['modelType'], list: KnownList): Promise<void> {
   let wait = pauseAfterFailure
   try {

@@ -14,10 +14,7 @@ export interface ObserveOptions {
   isLaunch: boolean
 }
 
-/**
- * The state of a model. `unlisted`: its instance is READY but Xinference does not list it, which normally
- * lasts a moment.
- */
+/** `unlisted`: the instance is READY but Xinference does not list it, which normally lasts a moment. */
 export type ModelObservation = EngineObservation | { phase: 'unlisted' }
 
 /** Xinference reports the download as the first 80 % of a launch. */
@@ -77,10 +74,7 @@ async function observeUnlisted(
   return { phase: 'failed', ...toFailure(last.event_content, options) }
 }
 
-/**
- * True while engines that load in the background, such as vLLM, refuse requests. Xinference already lists
- * their model.
- */
+/** Whether an engine that loads in the background, such as vLLM, refuses requests while listed. */
 async function isLoading(supervisor: Supervisor, uid: string): Promise<boolean> {
   const replicas = await supervisor.listReplicas(uid)
   return replicas.some(({ status }) => status === 'CREATING' || status === 'LOADING')

@@ -82,10 +82,7 @@ function offerGpus(
   }
 }
 
-/**
- * Matches `NVIDIA A100-SXM4-80GB` with the file's `NVIDIA A100 80GB`: all words occur, and the memory differs
- * by less than 15 %.
- */
+/** Matches `NVIDIA A100-SXM4-80GB` with `NVIDIA A100 80GB`: all words occur, memory within 15 %. */
 function isSameGpu(type: InstanceType, name: string | null, totalBytes: number): boolean {
   if (name === null) return false
   const words = toWords(name)
@@ -117,10 +114,7 @@ export function mergeNodeOffers(offers: readonly NodeOffer[]): InstanceOffer[] {
   return [...merged.values()]
 }
 
-/**
- * Best fit: the host with the least remaining capacity that suffices, so large hosts stay free for large
- * models. null if none fits.
- */
+/** Best fit: the smallest sufficient host, so that large ones stay free; null if none fits. */
 export function findPlacement(
   offers: readonly NodeOffer[],
   requested: { modelUid: string; instanceType: string; memoryBytes: number },
@@ -134,14 +128,10 @@ export function findPlacement(
   return fitting.toSorted((one, other) => one.remaining - other.remaining)[0]?.offer ?? null
 }
 
-/**
- * Remaining GPUs of an offer, or remaining bytes of a host without GPUs; negative if it has too little
- * capacity.
- */
+/** Remaining GPUs of an offer, or bytes of a host without GPUs; negative if it has too little. */
 function countRemaining(offer: NodeOffer, memoryBytes: number, others: readonly Reservation[]): number {
   const { node, gpus, gpuCount } = offer
-  // A reservation counts until the cluster lists the model. From then on the cluster's own figures include
-  // it.
+  // A reservation counts until the cluster lists the model and includes it in its own figures.
   const reservations = others.filter(
     ({ uid, origin, host }) =>
       origin === node.supervisor.origin && host === node.host && !node.models.has(uid),

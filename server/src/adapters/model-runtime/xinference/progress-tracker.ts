@@ -3,10 +3,7 @@ import type { ModelObservation } from './observe.ts'
 
 /** Tracks how long an engine has been stalled. Kept in memory, so a restart of Berth resets it. */
 export interface ProgressTracker {
-  /**
-   * Records an observation and returns it, or a failure if the download or start has stalled. Marks losses.
-   * `downloadMs` is how long a download without progress may take.
-   */
+  /** Returns the observation, or a failure if it stalls (a download: for `downloadMs`). Marks losses. */
   record(engineId: string, observation: ModelObservation, downloadMs: number): EngineObservation
   clear(engineId: string): void
 }
@@ -64,10 +61,7 @@ function toStalled(
     : { phase: 'failed', stage: 'health_check', code: 'readiness_timeout', message }
 }
 
-/**
- * True if Xinference holds nothing for the engine until the next launch, because it dropped the model or
- * never had it.
- */
+/** True if Xinference holds nothing for the engine, because it dropped the model or never had it. */
 function isLoss(
   observation: EngineObservation,
 ): observation is Extract<EngineObservation, { phase: 'absent' | 'failed' }> {

@@ -7,10 +7,7 @@ import { nameAddress } from './names.ts'
 import { findPlacement, listNodeOffers } from './offers.ts'
 import type { NodeOffer } from './offers.ts'
 
-/**
- * Reads the offers of all responding supervisors. Throws SupervisorError if none responds, or if none has a
- * worker.
- */
+/** Reads all supervisors' offers. Throws SupervisorError if none responds or none has a worker. */
 export async function readOffers({
   supervisors,
   settings,

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 
-// The parts of Xinference's responses that Berth reads. Fields differ between versions; fields that Berth can
-// do without are optional.
+// Fields differ between versions; those that Berth can do without are optional.
 
 const count = z.number().nonnegative()
 const text = z.string().max(10_000)
@@ -52,10 +51,7 @@ export const models = z.object({
 
 export const model = z.object({ model_name: text.nullish() })
 
-/**
- * True for a replica that reports an error. A replica that is being created can have the status ERROR without
- * a message.
- */
+/** Whether a replica reports an error: one being created can have the status ERROR without a message. */
 const replicaHasFailed = z.union([
   z.object({ status: z.literal('ERROR'), error_message: z.string().min(1) }).transform(() => true),
   z.unknown().transform(() => false),

@@ -27,10 +27,9 @@ const uidPattern = /^dep-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 const defaultStallMs = 20 * 60_000
 
 /**
- * Creates the runtime that launches each engine's model on a Xinference cluster, under the uid
- * `dep-<engine>`. The supervisors hold the state; this process only caches locations, reservations and
- * timers. Supervisors may be down at the start. While a supervisor does not respond, its engines are
- * `unreachable`, because their models may still be serving.
+ * Launches each engine's model on a Xinference cluster, under the uid `dep-<engine>`. The supervisors hold
+ * the state; this process caches locations, reservations and timers. While a supervisor does not respond,
+ * also at the start, its engines are `unreachable`, because they may still be serving.
  */
 export async function createXinferenceRuntime(settings: XinferenceSettings): Promise<ModelRuntime> {
   const agent = new Agent({
@@ -56,8 +55,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
   const models = new ModelList(context.supervisors, settings.modelListPatienceMs)
   return {
     name: 'xinference',
-    // Xinference chooses the engine. Its other engines for the formats of vLLM share their cache as vLLM
-    // does.
+    // Xinference chooses the engine. Its other engines for vLLM's formats share their cache as vLLM does.
     engines: [vllm, llamaCpp].map((engine) => ({
       ...engine,
       name: null,

@@ -110,8 +110,7 @@ function toCredential(body: unknown): Credential | null {
   return {
     header: `Bearer ${access_token}`,
     refreshToken: refresh_token ?? null,
-    // At least 10 s, so that clock skew does not renew the token on every request. A refused token is renewed
-    // anyway.
+    // At least 10 s, so that clock skew doesn't renew it on every request. A refused token is renewed anyway.
     renewAt: Date.now() + Math.max(lifetime * 0.8, 10_000),
   }
 }

@@ -17,9 +17,7 @@ export interface ModelInstance {
   launchedAt: Date | null
 }
 
-/**
- * A client for one supervisor. Every method throws SupervisorError if the response is missing or unusable.
- */
+/** A client for one supervisor. Methods throw SupervisorError if the response is missing or unusable. */
 export interface Supervisor {
   /** URL such as `http://10.0.0.5:9997`; callers never see it */
   origin: string

@@ -4,10 +4,7 @@ import type { ModelInstance, Supervisor } from './supervisor.ts'
 
 /** Terminates models. Tracks cancellations in flight, because Xinference takes up to a minute for one. */
 export interface Terminator {
-  /**
-   * Terminates a model in any state. Returns true once Xinference no longer knows the model. Throws
-   * SupervisorError.
-   */
+  /** Returns true once Xinference no longer knows the model, in any state. Throws SupervisorError. */
   terminate(supervisor: Supervisor, uid: string): Promise<boolean>
 }
 
@@ -41,8 +38,7 @@ export function createTerminator(): Terminator {
     async terminate(supervisor, uid) {
       const path = `/v1/models/${encodeURIComponent(uid)}`
       const response = await supervisor.request({ method: 'DELETE', path })
-      // 400 means that the model is unknown or still launching. The instance status below distinguishes the
-      // two.
+      // 400 means that the model is unknown or still launching, which the status below distinguishes.
       if (response.status >= 500) {
         throw new SupervisorError(`${supervisor.clusterId} could not terminate the model: ${response.detail}`)
       }

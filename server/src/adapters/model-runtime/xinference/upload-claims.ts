@@ -22,10 +22,9 @@ interface UploadModel {
 }
 
 /**
- * Claims of engines to download an uploaded file to the workers of a cluster. A claim is the registration of
- * the model that Xinference needs anyway to launch the file: a cluster accepts a name only once, and the
- * registration names the engine. It ends when the engine serves or stops. Without it, two engines could write
- * the same file on a worker, and neither would notice the damage.
+ * Claims of engines to download an uploaded file to a cluster, until they serve or stop. A claim is the
+ * registration that Xinference needs for the launch: a cluster accepts its name only once. Otherwise two
+ * engines could write the same file on a worker, and neither would notice the damage.
  */
 export class UploadClaims {
   /** The claims that this process has made or found, by engine */
@@ -82,10 +81,7 @@ export function nameUpload({ modelType, weights }: ModelVariant): string {
   return `berth-${modelType}-${weights.sha256.slice(0, 16)}`
 }
 
-/**
- * Where an engine downloads its uploaded file, and where all engines of the file keep it; null for other
- * weights.
- */
+/** Where an engine downloads an uploaded file, and where all its engines keep it; null for other weights. */
 export function locateUpload(
   spec: EngineSpec,
   { serverUrl, folder }: UploadSettings,
@@ -142,10 +138,7 @@ function toPath(name: string): string {
   return `/v1/model_registrations/${namePattern.exec(name)?.[1]}/${name}`
 }
 
-/**
- * The model in the format of Xinference. Nothing is ever downloaded for it: the launch says where the file
- * is.
- */
+/** The model in Xinference's format. It needs no download: the launch says where the file is. */
 function describeUpload(name: string, { modelUid, variant }: EngineSpec): Record<string, unknown> {
   const { modelType, format, sizeInBillions, quantization, contextLength } = variant
   const file = {

@@ -60,8 +60,7 @@ function buildEmbedded(
       // Otherwise malloc keeps memory that the threads freed after the load, about 70 MB in total.
       MALLOC_ARENA_MAX: '1',
       MALLOC_MMAP_THRESHOLD_: '131072',
-      // The next engine doesn't compile the same code, and has no TypeScript compiler in memory. As with the
-      // server, Node's own variable takes precedence.
+      // Saves later engines the compilation and the compiler's memory. Node's own variable has precedence.
       NODE_COMPILE_CACHE:
         settings.environment['NODE_COMPILE_CACHE'] || join(settings.dataDirectory, 'compile-cache', 'node'),
     },

@@ -37,15 +37,14 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
   }
 }
 
-/** The variables of an engine with GPUs of its own. */
+/** Variables of an engine that has GPUs */
 function describeGpus(
   { dataDirectory, environment }: LocalRuntimeSettings,
   gpus: readonly string[],
 ): Record<string, string> {
   return {
     CUDA_VISIBLE_DEVICES: gpus.join(','),
-    // llama.cpp has no machine code for some GPUs, such as the H100, so the driver compiles it. CUDA's own
-    // folder is in the user's home, which a container loses.
+    // The driver compiles for GPUs such as the H100. Its default folder, in the home, is lost in containers.
     CUDA_CACHE_PATH: environment['CUDA_CACHE_PATH'] || join(dataDirectory, 'compile-cache', 'cuda'),
   }
 }

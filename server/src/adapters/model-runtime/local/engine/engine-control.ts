@@ -24,10 +24,7 @@ export interface EngineStart {
   variables?: Record<string, string>
 }
 
-/**
- * Controls the engine process of a state folder. Calls for the same folder must not overlap, except
- * `observe`.
- */
+/** Controls the engine of a state folder. Calls for one folder must not overlap, except `observe`. */
 export interface EngineControl {
   launch(directory: string, start: EngineStart): Promise<void>
   /** The state of the engine; `absent` if none was launched since this host booted. */

@@ -19,10 +19,7 @@ export async function rotateLog(path: string): Promise<void> {
   }
 }
 
-/**
- * Rotates the log of a running engine once it is too long. The engine appends to the open file, so the
- * content is copied and the file truncated. A line written in between is lost.
- */
+/** Copies and truncates a long log, because the engine has it open. A line written in between is lost. */
 export async function limitLog(path: string): Promise<void> {
   const size = await stat(path).then(
     (found) => found.size,
@@ -45,10 +42,7 @@ export async function readLog(path: string, limit: number): Promise<LogLine[]> {
   return withEarlierLines(path, toLines(await readTail(path, file.size), file.changedAt), limit)
 }
 
-/**
- * Yields the last `tail` lines, then each new one until the signal aborts. The log may be created later or be
- * replaced.
- */
+/** Yields the last `tail` lines, then each new one. The log may be created later or be replaced. */
 export async function* followLog(path: string, tail: number, signal: AbortSignal): AsyncIterable<LogLine> {
   let file = await identify(path)
   let offset = file.size
@@ -94,10 +88,7 @@ async function readTail(path: string, size: number): Promise<Buffer> {
   return start === 0 ? bytes : bytes.subarray(bytes.indexOf(0x0a) + 1)
 }
 
-/**
- * Engines prefix each line with a timestamp. A line without one, as in a stack trace, gets the time of the
- * previous line.
- */
+/** Lines start with a timestamp. Others, as in a stack trace, get the time of the previous line. */
 function toLines(bytes: Buffer, fallback: Date): LogLine[] {
   const lines: LogLine[] = []
   for (const raw of bytes.toString('utf8').split('\n')) {

@@ -33,9 +33,8 @@ const inheritedGpuVariables = /^(CUDA|NVIDIA|NCCL|GGML|VK|HIP|HSA|ROCR|VLLM|OMP|
 const folderVariable = 'BERTH_STATE_DIR'
 
 /**
- * Keeps V8's heap close to what is in use, which the memory estimate counts on. By default an engine under
- * load grows by 60 MB before V8 collects its garbage. A limit instead would end the engine when many large
- * requests arrive at once.
+ * Keeps V8's heap close to what is in use, as the memory estimate assumes: by default it grows by 60 MB under
+ * load. A limit would end the engine when many large requests arrive at once.
  */
 const smallHeap = ['--heap-growing-percent=10', '--max-semi-space-size=2']
 
@@ -63,8 +62,7 @@ export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
       },
       stdio: ['ignore', log.fd, log.fd],
     })
-    // `observe` reports a failed spawn as an exited process. Without a listener the event would crash the
-    // server.
+    // `observe` reports a failed spawn as an exit. Without a listener the event would crash the server.
     child.on('error', () => {})
     child.unref()
     // If memory runs out, the kernel should kill an engine, which can be restarted, rather than the database.
@@ -97,10 +95,7 @@ export async function isEngineAlive(pid: number, nonce: string): Promise<boolean
   return args !== null && matchNonce(args, nonce) && !(await hasExited(pid))
 }
 
-/**
- * The live engine processes of this state folder. On Linux, these include all processes that an engine has
- * started. Reads several files for each process of the host.
- */
+/** On Linux, also the processes that an engine has started. Reads files of each process of the host. */
 export async function findEngines(stateDirectory: string): Promise<EngineProcess[]> {
   const commands =
     process.platform === 'linux' ? await listLinuxCommands(stateDirectory) : await listCommands(['-ax'])
@@ -150,10 +145,7 @@ async function listLinuxCommands(stateDirectory: string): Promise<Command[]> {
   return commands.flat()
 }
 
-/**
- * Tells which processes belong to the session of the engine that last ran in this folder. The processes of
- * vLLM overwrite their environment with their titles, and can outlive their parents.
- */
+/** Finds the last engine's session: vLLM's processes lose their environment and may outlive their parents. */
 async function openSession(stateDirectory: string): Promise<(pid: number) => Promise<boolean>> {
   const leader = (await readJson(engineFiles(stateDirectory).engine))?.['pid']
   if (typeof leader !== 'number') return () => Promise.resolve(false)
@@ -210,10 +202,7 @@ async function listCommands(selection: string[]): Promise<Command[]> {
   }
 }
 
-/**
- * Splits the output of ps, which joins arguments with spaces, so that each option value extends to the next
- * option.
- */
+/** Splits the output of ps, which joins arguments with spaces: a value extends to the next option. */
 function splitCommand(command: string): string[] {
   return command.split(/ (?=--[a-z])|(?<=--[a-z-]+) /)
 }

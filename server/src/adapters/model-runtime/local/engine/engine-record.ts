@@ -2,10 +2,7 @@ import { join } from 'node:path'
 import type { FailureCode } from '../../../../ports/engine-failures.ts'
 import { readJson } from '../files.ts'
 
-/**
- * Written by the server before it starts an engine. The engine exits if the file disappears or contains
- * another nonce.
- */
+/** The server writes it before the start. An engine exits if the file disappears or has another nonce. */
 export interface LaunchRecord {
   nonce: string
   launchedAt: number

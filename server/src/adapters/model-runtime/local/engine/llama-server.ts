@@ -57,8 +57,7 @@ async function buildLlamaServer(
     loras,
     host: '127.0.0.1',
     port,
-    // A llama-server for Metal, ROCm or Vulkan uses a GPU that Berth doesn't know; one for the CPU ignores
-    // the option.
+    // A build for Metal, ROCm or Vulkan uses a GPU unknown to Berth; one for the CPU ignores the option.
     gpuLayers: settings.environment['NODE_LLAMA_CPP_GPU'] === 'false' ? 0 : allLayers,
     threads: gpus === null ? countThreads(settings) : undefined,
     // The memory estimate of an engine on the host counts the same amount.

@@ -56,10 +56,7 @@ interface SupervisedServer {
   port: number
   command: readonly string[]
   variables: Record<string, string>
-  /**
-   * Matches a line of its log which means that it uses the CPU. Set for an engine with GPUs, which then
-   * fails.
-   */
+  /** Matches the log line of an engine that uses the CPU in place of its GPUs, and therefore fails */
   noGpu: RegExp | null
 }
 

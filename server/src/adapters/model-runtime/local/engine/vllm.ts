@@ -71,10 +71,7 @@ async function buildVllm(
   })
 }
 
-/**
- * The version of vLLM that a command runs, such as `0.28.0`; null when unknown. Asks the Python in the
- * command's first line, because `vllm --version` loads all of vLLM.
- */
+/** The version, such as `0.28.0`; null if unknown. Asks Python: `vllm --version` would load all of vLLM. */
 async function findVersion([program]: Command): Promise<string | null> {
   try {
     const python = /^#!(\S*python\S*)/.exec(await readStart(program))?.[1]

@@ -2,10 +2,7 @@ import { watch } from 'node:fs'
 import { basename } from 'node:path'
 import { readEngineRecord } from './engine-record.ts'
 
-/**
- * Calls `onStarted` once with the id of the engine when that of this launch is ready or has failed to start.
- * `stop` ends the watch. Without file notifications it never calls, and callers have to look for themselves.
- */
+/** Calls `onStarted` once when this launch is ready or has failed; never if files send no notifications. */
 export function watchStart(
   directory: string,
   nonce: string,

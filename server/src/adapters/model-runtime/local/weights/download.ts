@@ -43,9 +43,8 @@ const maxBackoffMs = 60_000
 const maxRetryAfterMs = 300_000
 
 /**
- * Downloads a weight file to `path`, resuming an earlier attempt. The final name only ever holds a complete
- * and verified file. Throws DownloadError, or the signal's reason when aborted. An aborted download keeps its
- * partial file.
+ * Downloads a weight file to `path`, which only ever holds a complete and verified file, or resumes an
+ * earlier attempt. Throws DownloadError, or the signal's reason, and then keeps the partial file.
  */
 export async function downloadFile(
   path: string,
@@ -79,10 +78,7 @@ export async function downloadFile(
   }
 }
 
-/**
- * Records the size of a file before its download, so that the cache can make room for several files. `bytes`
- * is null if unknown.
- */
+/** Records a file's size (null if unknown) early, so that the cache can make room for several files. */
 export async function announceFile(
   path: string,
   source: DownloadSource,
@@ -191,10 +187,7 @@ async function* readBody(body: AsyncIterable<unknown>): AsyncIterable<Uint8Array
   }
 }
 
-/**
- * Writes at an explicit position, so that a second process on the same file overwrites bytes instead of
- * appending.
- */
+/** Writes at a position, so that a second process overwrites bytes instead of appending. */
 async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   let written = 0
   while (written < bytes.length) {

@@ -18,7 +18,7 @@ export interface DownloadSource {
   isGguf: boolean
   /** The hub that serves the URL. Only its headers are trusted, and only it receives the token. */
   hub: { origin: string; token: string | null } | null
-  /** Has the file under its SHA-256, and is asked instead of the URL; default none */
+  /** Has the file under its SHA-256, and takes the place of the URL; default none */
   store?: Pick<ModelStore, 'measure' | 'read'>
 }
 
@@ -26,10 +26,7 @@ export interface DownloadSource {
 export interface ByteResponse {
   start: number
   total: number | null
-  /**
-   * Identifies the version of the file: the hub's checksum as `sha256:<hex>`, else `ETag`, else
-   * `Last-Modified`
-   */
+  /** The file's version: the hub's checksum as `sha256:<hex>`, else `ETag`, else `Last-Modified` */
   validator: string | null
   body: Readable
 }
@@ -145,8 +142,7 @@ function requestHeaders(
   }
   if (offset > 0) {
     headers['range'] = `bytes=${offset}-`
-    // If-Range only allows strong ETags (RFC 9110, section 13.1.5). Other validators are compared with the
-    // response.
+    // If-Range only allows strong ETags (RFC 9110, 13.1.5). Others are compared with the response.
     if (validator !== null && validator.startsWith('"')) headers['if-range'] = validator
   }
   return headers

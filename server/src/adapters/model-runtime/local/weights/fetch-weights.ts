@@ -6,10 +6,7 @@ import type { StoredWeights, WeightStore } from './weights.ts'
 
 const pollMs = 200
 
-/**
- * Downloads what is missing of a model that no engine waits for. Resolves to the failure; to null once all
- * files are there.
- */
+/** Downloads a model that no engine waits for. Resolves to the failure; to null once all files are there. */
 export async function fetchWeights(
   store: Pick<WeightStore, 'ensure' | 'observe' | 'cancel'>,
   model: StoredWeights,

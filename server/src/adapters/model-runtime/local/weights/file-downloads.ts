@@ -49,10 +49,7 @@ function startDownload(
   return download
 }
 
-/**
- * Waits for the shared download of a file, and calls `onStart` with it if there is one. The last waiter to
- * leave cancels it.
- */
+/** Waits for a shared download, if any, and calls `onStart` with it. The last waiter to leave cancels it. */
 export async function awaitFile(
   context: DownloadContext,
   file: WeightFile,

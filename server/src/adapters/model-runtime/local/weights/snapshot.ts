@@ -48,10 +48,7 @@ export async function readSnapshot(folder: string): Promise<SnapshotFile[] | nul
   return listing.success ? listing.data : null
 }
 
-/**
- * Asks the Hub which files a repository has, and records those that an engine loads in `folder`. `source` is
- * the address of the repository in the Hub's API. Throws DownloadError.
- */
+/** Asks the Hub at `source` for a repository's files, and records those to load. Throws DownloadError. */
 export async function fetchSnapshot(
   folder: string,
   source: DownloadSource,
@@ -71,10 +68,7 @@ export async function fetchSnapshot(
   return files
 }
 
-/**
- * Deletes files that have changed at the Hub since they were downloaded, so that a folder never mixes two
- * versions.
- */
+/** Deletes files that have changed at the Hub, so that a folder never mixes two versions. */
 async function discardChanged(folder: string, files: readonly SnapshotFile[]): Promise<void> {
   const versions = new Map((await readSnapshot(folder))?.map(({ file, version }) => [file, version]))
   for (const { file, version } of files) {
@@ -115,7 +109,7 @@ async function fetchJson(source: DownloadSource, options: FetchOptions): Promise
   return JSON.parse(Buffer.concat(pieces).toString())
 }
 
-/** Selects the configuration and the weights: safetensors, or PyTorch files if there are none. */
+/** Selects the configuration and the weights: safetensors, else PyTorch files. */
 export function selectFiles(siblings: z.output<typeof repositorySchema>['siblings']): SnapshotFile[] {
   const names = siblings.map(({ rfilename }) => rfilename)
   const isWeight = (name: string) => name.endsWith('.safetensors') && !/(^|\/)consolidated/.test(name)

@@ -16,9 +16,8 @@ export interface CacheSize {
 /** The disk space of the weight cache. */
 export interface WeightCache {
   /**
-   * Makes room for files whose downloads have announced their sizes, by deleting the least recently used
-   * weights that no engine needs. If the files can't fit, deletes nothing, withdraws the announcements and
-   * throws a DownloadError.
+   * Makes room for announced files by deleting the least recently used weights that no engine needs. If they
+   * can't fit, withdraws the announcements and throws a DownloadError.
    */
   makeRoom(name: string, paths: readonly string[]): Promise<void>
   measure(): Promise<CacheSize>
@@ -45,10 +44,7 @@ const reservedBytes = 256 * 2 ** 20
 const reservedShare = 0.1
 const temporarySuffix = /\.(partial|partial\.json|evicted)$/
 
-/**
- * Opens the cache under `DATA_DIR/weights`. `listNeeded` returns the paths of files, or of folders of files,
- * that engines need. An engine must be listed before it looks for its files.
- */
+/** `listNeeded` returns the paths that engines need. List an engine before it looks for its files. */
 export function createWeightCache(
   { dataDirectory, maxWeightBytes = null, logger }: LocalRuntimeSettings,
   listNeeded: () => Promise<readonly string[]>,
@@ -103,10 +99,7 @@ export function createWeightCache(
     }
   }
 
-  /**
-   * Deletes an entry unless an engine has started to need it. The rename comes before the second look: an
-   * engine that is listed later finds the file missing, and one that is listed earlier gets it back.
-   */
+  /** Deletes an entry. Renames first: engines listed later miss it; for earlier ones this restores it. */
   async function evict({ path, bytes }: Entry): Promise<boolean> {
     const discarded = `${path}.evicted`
     const isComplete = await rename(path, discarded).then(

@@ -59,10 +59,7 @@ async function listFiles({ connection }: FetchContext, fetch: WeightFetch): Prom
   fetch.expectedBytes = files.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
-/**
- * Several files must fit together before the first one is downloaded. A single one is checked when its
- * download starts.
- */
+/** Several files must fit together before the first download; each download checks a single one. */
 async function makeRoomForAll(
   { cache, connection: { dispatcher } }: FetchContext,
   { files, controller: { signal } }: WeightFetch,

@@ -7,9 +7,7 @@ import type { DownloadSource } from './fetch-bytes.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
 import type { SnapshotFile } from './snapshot.ts'
 
-/**
- * A weight file: its local path and its source. `source` is null for a local file, which must already exist.
- */
+/** A weight file and its source, which is null for a local file, which must already exist. */
 export interface WeightFile {
   path: string
   name: string
@@ -35,9 +33,7 @@ type WeightLocations = Pick<
   'dataDirectory' | 'catalogDirectory' | 'huggingFace' | 'llamaServerCommand' | 'modelStore'
 >
 
-/**
- * Returns the repository of a model whose weights are a whole repository; null for a model of named files.
- */
+/** Returns the repository of a model whose weights are a whole repository; null for named files. */
 export function locateRepository(
   { weights, format }: LocatedModel,
   locations: WeightLocations,
@@ -56,10 +52,7 @@ export function locateRepository(
   }
 }
 
-/**
- * Lists the weight files of a model. The first one is passed to the engine. Throws DownloadError for invalid
- * names.
- */
+/** Lists a model's weight files; engines get the first. Throws DownloadError for invalid names. */
 export function locateWeights({ weights, engines }: LocatedModel, locations: WeightLocations): WeightFile[] {
   if (weights.kind === 'file') {
     const path = isAbsolute(weights.path) ? weights.path : resolve(locations.catalogDirectory, weights.path)
@@ -108,9 +101,7 @@ export function locateProjector(variant: LocatedModel, locations: WeightLocation
   return locateWeights(variant, locations)[variant.weights.files.length]?.path ?? null
 }
 
-/**
- * The paths of a model's weight files or of their folder; none for invalid names, which fail the download.
- */
+/** The paths of weight files or their folder; none for invalid names, which fail the download. */
 export function listWeightPaths(variant: LocatedModel, locations: WeightLocations): string[] {
   try {
     const repository = locateRepository(variant, locations)

@@ -23,7 +23,7 @@ export interface WeightStore {
    * download is running and returns null. `hubToken` replaces the token of the settings.
    */
   ensure(engineId: string, model: StoredWeights, hubToken?: string | null): Promise<string | null>
-  /** The state of an engine's download; null if there is none or it has succeeded. */
+  /** The state of an engine's download; null before it starts and after it succeeds. */
   observe(engineId: string): EngineObservation | null
   /** Cancels the download for an engine, or clears its failure. Partial files are kept. */
   cancel(engineId: string): Promise<void>
@@ -38,10 +38,7 @@ interface StoreContext extends FetchContext {
 
 const defaultRetry: RetrySettings = { attempts: 5, baseDelayMs: 1000, idleTimeoutMs: 60_000 }
 
-/**
- * Opens the cache under `DATA_DIR/weights`. `listNeeded` returns the paths that engines need, including those
- * that wait for a download.
- */
+/** `listNeeded` returns the paths that engines need, including those that wait for a download. */
 export function createWeightStore(
   settings: LocalRuntimeSettings,
   listNeeded: () => Promise<readonly string[]>,
