@@ -51,10 +51,7 @@ export interface ContextOverflow {
   requestTokens: number | null
 }
 
-/**
- * What an error response means: the engine has lost the model or has no room for the request, the request is
- * too long, or `message` for the caller.
- */
+/** The engine has lost the model or has no room, the request is too long, or `message` for the caller. */
 export type EngineError =
   | { isModelLost: true }
   | { isModelLost: false; overflow: ContextOverflow }
@@ -62,7 +59,7 @@ export type EngineError =
       isModelLost: false
       overflow?: undefined
       isOverloaded?: boolean | undefined
-      /** The request is invalid, whatever the status says */
+      /** The request is invalid, despite its status */
       isRefused?: boolean | undefined
       message: string
     }

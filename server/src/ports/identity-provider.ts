@@ -12,9 +12,7 @@ export interface PendingAuthorization {
   codeVerifier: string
 }
 
-/**
- * A person according to the provider. Text fields are a single trimmed line, or null if missing or invalid.
- */
+/** A person according to the provider. Text fields are one trimmed line; null if missing or invalid. */
 export interface Identity {
   issuer: string
   /** Identifies the person permanently within the issuer */
@@ -28,11 +26,10 @@ export interface Identity {
 }
 
 /**
- * The result of an authorization. `expiresAt`: of the ID token. `sessionId`: of the provider's own session,
- * null if it has none. `denied`: by the person or by the provider's policy. `unavailable`: the provider is
- * unreachable. `failed`: an invalid response. `detail` is for the log and contains no codes or tokens.
- * `providerError` is what the provider reported (RFC 6749, sections 4.1.2.1 and 5.2), each field a single
- * line.
+ * `expiresAt`: of the ID token. `sessionId`: of the provider's session, null if it has none. `denied`: by the
+ * person or the provider's policy. `unavailable`: the provider is unreachable. `failed`: an invalid response.
+ * `detail` is for the log, without codes or tokens. `providerError`: single lines (RFC 6749, sections 4.1.2.1
+ * and 5.2).
  */
 export type AuthorizationResult =
   | { outcome: 'identified'; identity: Identity; expiresAt: Date; sessionId: string | null }
@@ -42,10 +39,7 @@ export type AuthorizationResult =
       providerError?: { error: string | null; error_description: string | null } | undefined
     }
 
-/**
- * What the provider reports of a sign-out: the end of one of its sessions, or, with `sessionId` null, of all
- * sessions of a person. At least one of the ids is not null. `detail` is for the log.
- */
+/** Concerns one of the provider's sessions, or if `sessionId` is null all of a person's. One id is set. */
 export type LogoutResult =
   | { outcome: 'verified'; issuer: string; subject: string | null; sessionId: string | null }
   | { outcome: 'invalid' | 'unavailable'; detail: string }

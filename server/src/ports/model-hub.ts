@@ -36,10 +36,7 @@ export class ModelHubError extends Error {
 export interface HubSession {
   /** Resolves to a repository at a branch, tag or commit. */
   describe(name: string, revision: string): Promise<HubRepository>
-  /**
-   * Resolves to the bytes of a file from `start` up to, but without, `end`, which must not exceed the size of
-   * the file.
-   */
+  /** Resolves to the bytes of a file from `start` up to, but without, `end`, at most the size. */
   read(repository: HubRepository, file: HubFile, start: number, end: number): Promise<Uint8Array>
 }
 

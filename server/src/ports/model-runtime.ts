@@ -24,10 +24,7 @@ export interface EngineSpec extends ServingCapacity {
   /** The `clusterId` of the provisioned instance; null before provisioning */
   clusterId: string | null
   variant: ModelVariant
-  /**
-   * Reads the repository of the weights, or null to read it without a token; absent for the runtime's own
-   * token
-   */
+  /** Reads the weights' repository; null for reading without one, absent for the runtime's own token */
   hubToken?: string | null | undefined
   /** The password of the deployment for its uploaded file on the server; absent for other weights */
   fileKey?: string | undefined
@@ -51,14 +48,9 @@ export interface InstanceOffer {
   vendor: GpuVendor | null
   /** NVIDIA's compute capability, such as 8.9; null for other vendors or when unknown */
   computeCapability: number | null
-  /**
-   * Bytes available to an engine: 90 % of the usable memory of all GPUs, or of the host when `gpuCount` is 0
-   */
+  /** Bytes for an engine: 90 % of the usable memory of all GPUs, or of the host if `gpuCount` is 0 */
   memoryBytes: number
-  /**
-   * The part of it that engines with slots may use for states of conversations without a slot; absent where
-   * that is other memory or none
-   */
+  /** Its part for states of conversations without a slot; absent if they have other memory or none */
   stateCacheBytes?: number | undefined
   formats: string[]
 }
@@ -102,10 +94,7 @@ export interface ServingInstance {
   /** Absent if the engine was launched again in the place that `provision` reserved */
   instanceId?: string | undefined
   gpuAllocationId?: string | undefined
-  /**
-   * When the runtime created the instance in place of its predecessor; billing of the predecessor ends here
-   * at the latest
-   */
+  /** When the runtime replaced the instance; billing of the predecessor ends here at the latest */
   createdAt: Date
   /** When the engine's process started; billing of a replacement starts here */
   startedAt: Date
@@ -119,9 +108,8 @@ export interface EngineEndpoint {
 }
 
 /**
- * When an engine that took its instance with it was last known to work; billing of the instance ends there.
- * `unknown` if only the observations tell: the engine is lost since the first one that did not find it.
- * Undefined if the instance remains.
+ * When an engine that took its instance with it last worked; billing ends there. `unknown` if only the
+ * observations know: the loss counts from the first one without it. Undefined if the instance remains.
  */
 export type LossTime = Date | 'unknown' | undefined
 
@@ -140,10 +128,7 @@ export type EngineObservation =
   | { phase: 'starting'; message: string; lostAt?: LossTime }
   /** From `ensureEngine`: the engine has also answered one inference request */
   | { phase: 'ready'; endpoint: EngineEndpoint; instance?: ServingInstance | undefined }
-  /**
-   * The machine or cluster is unreachable, so the state of the engine is unknown. The engine may still be
-   * serving.
-   */
+  /** The machine or cluster is unreachable, so the state is unknown. The engine may still be serving. */
   | { phase: 'unreachable'; message: string }
   | ({ phase: 'failed'; lostAt?: LossTime } & EngineFailure)
 
@@ -158,9 +143,7 @@ export interface EngineLogs {
   read(engineId: string, limit: number): Promise<LogLine[]>
   /** The last `tail` lines of the engine's log, then each new line until the signal aborts. */
   follow(engineId: string, tail: number, signal: AbortSignal): AsyncIterable<LogLine>
-  /**
-   * False if another process keeps the log where this one can't read it. Defined only if that is possible.
-   */
+  /** False if another process keeps the log out of reach. Defined only if that is possible. */
   isReadable?(engineId: string): Promise<boolean>
 }
 
@@ -196,9 +179,8 @@ export interface FetchOptions {
 }
 
 /**
- * `refused` is final for this offer; after `no_capacity` the caller may try the next one. `pending` means
- * that the instance was requested but isn't available yet: call again. Billing starts with `provisioned`.
- * `message` is one sentence for a person.
+ * `refused` is final for this offer; after `no_capacity` try the next one. `pending`: not available yet, call
+ * again. Billing starts with `provisioned`. `message` is one sentence for a person.
  */
 export type ProvisionResult =
   | { outcome: 'provisioned'; instance: ProvisionedInstance }
@@ -208,10 +190,7 @@ export type ProvisionResult =
 /** Why a runtime can't load a variant, as a clause without a period; null if it can. */
 export type ModelAvailability = (variant: ModelVariant) => string | null
 
-/**
- * Every method is idempotent, returns within seconds, and can be repeated after a crash at any point. A
- * method that throws reports a transient error: retry later.
- */
+/** Methods are idempotent, return within seconds, and can be repeated after a crash. Errors are transient. */
 export interface ModelRuntime {
   /** A label for people. Code depends on the facts below instead. */
   readonly name: string
@@ -219,9 +198,7 @@ export interface ModelRuntime {
   readonly engines: readonly RuntimeEngine[]
   /** The capacity of an engine that shares the memory of a host with others; null for Berth's default */
   readonly sharedCapacity: ServingCapacity | null
-  /**
-   * True if engines load the weights that the catalog names; false if the runtime has its own list of models
-   */
+  /** True if engines load the catalog's weights; false if the runtime has its own list of models */
   readonly usesCatalogWeights: boolean
   /** True if engines load files that people uploaded to this server; absent if not */
   readonly loadsUploads?: boolean | undefined
@@ -235,31 +212,19 @@ export interface ModelRuntime {
   /** Allocates an instance for an engine, or returns its existing one. */
   provision(spec: EngineSpec): Promise<ProvisionResult>
   /**
-   * Starts the download or the engine if neither exists, and returns the current state. Never restarts a
-   * failed engine. An engine that is still shutting down is stopped first and counts as `starting` until
-   * then.
+   * Starts the download or the engine if neither exists. Never restarts a failed engine. Stops an engine that
+   * is still shutting down, which counts as `starting`.
    */
   ensureEngine(spec: EngineSpec): Promise<EngineObservation>
-  /**
-   * Returns the state of the engine without changing anything. `clusterId` is that of the instance, if known.
-   */
+  /** Returns the state without changing anything. `clusterId` is that of the instance, if known. */
   observeEngine(engineId: string, clusterId?: string | null): Promise<EngineObservation>
-  /**
-   * Calls `listener` soon after a running engine is lost. Defined only for runtimes that learn of it without
-   * being asked; those that are asked may tell sooner. Ends with `close`.
-   */
+  /** Calls `listener` soon after a running engine is lost, until `close`; for runtimes that get events. */
   onEngineLost?(listener: (engineId: string) => void): void
-  /**
-   * Calls `listener` soon after an engine that starts has become ready or failed. Defined only for runtimes
-   * that learn of it without being asked. Ends with `close`.
-   */
+  /** Calls `listener` soon after a start succeeds or fails, until `close`; for runtimes that get events. */
   onEngineStarted?(listener: (engineId: string) => void): void
   /** Stops the engine and its download but keeps the instance. Returns true once the engine has exited. */
   stopEngine(engineId: string, clusterId?: string | null): Promise<boolean>
-  /**
-   * Stops the engine and releases the instance. Returns true once both are confirmed; always true for unknown
-   * ids.
-   */
+  /** Stops the engine and releases the instance. Returns true once confirmed, or for unknown ids. */
   release(engineId: string, clusterId?: string | null): Promise<boolean>
   /** Ids of all engines with resources on this runtime, including orphans. */
   listEngineIds(): Promise<string[]>
@@ -268,15 +233,9 @@ export interface ModelRuntime {
    * don't use the spec's `apiKey` as a bearer token. `refused` is a header that the engine answered with 401.
    */
   authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
-  /**
-   * Reads an error response; null if callers may see it as it is. Undefined where all engines answer errors
-   * in OpenAI's shape.
-   */
+  /** Reads an error response; null if callers may see it unchanged. Undefined if all have OpenAI's shape. */
   readEngineError?(response: EngineErrorResponse): EngineError | null
-  /**
-   * The only name that an engine accepts for its model. Defined only for runtimes that can't choose the name,
-   * or that need a different one for each engine.
-   */
+  /** The only name that an engine accepts; for runtimes that can't choose it, or need one for each engine. */
   nameModel?(spec: Pick<EngineSpec, 'engineId' | 'modelUid'>): string
   /** Closes this process's connections. Engines keep running. */
   close(): Promise<void>

@@ -8,9 +8,7 @@ export interface ModelStore {
   measure(sha256: string): Promise<number | null>
   /** Streams the bytes of a stored file from `start` up to, but without, `end`. */
   read(sha256: string, range: { start: number; end: number }): Promise<Readable>
-  /**
-   * Stores the file at `path`, whole or not at all, and may move it. Replaces a file with the same content.
-   */
+  /** Stores the file at `path`, whole or not at all, and may move it. Replaces the same content. */
   put(sha256: string, path: string, signal: AbortSignal): Promise<void>
   /** Removes a file, if it is stored. */
   remove(sha256: string): Promise<void>

@@ -1,9 +1,8 @@
 /** What a model is, and what it needs from an engine. */
 
 /**
- * Where the weights of a model are stored. A `file` path is absolute, or relative to the folder of the
- * catalog file. An `upload` is a file with this content in `DATA_DIR/models`. `access` says whose token reads
- * the repository: the installation's (default), or that of the organization that owns the model.
+ * A `file` path is absolute, or relative to the folder of the catalog. An `upload` is in `DATA_DIR/models`.
+ * `access`: the token of the installation (default), or of the organization that owns the model.
  */
 export type WeightSource =
   | { kind: 'file'; path: string }
@@ -21,9 +20,7 @@ export type WeightSource =
 export const modelTypes = ['LLM', 'embedding', 'rerank'] as const
 export type ModelType = (typeof modelTypes)[number]
 
-/**
- * The architecture facts that the memory estimate needs. A catalog entry has `null` when they are unknown.
- */
+/** The facts for the memory estimate. A catalog entry has `null` when they are unknown. */
 export interface ModelArchitecture {
   /** All parameters, including every expert */
   parameters: number
@@ -41,10 +38,7 @@ export interface ModelArchitecture {
   slidingKvHeads?: number | undefined
   /** Head dimension of the sliding layers; absent for `headDimension` */
   slidingHeadDimension?: number | undefined
-  /**
-   * Bytes of state per sequence in the layers without attention, which `layers` doesn't count; absent for
-   * none
-   */
+  /** State bytes per sequence in layers without attention, which `layers` doesn't count; absent for none */
   stateBytes?: number | undefined
 }
 
@@ -63,14 +57,9 @@ export interface EngineProfile {
   reasoningParser?: string | undefined
   /** True if the runtime knows the tags of the model's thoughts and can separate them from the answer */
   separatesReasoning?: boolean | undefined
-  /**
-   * The multimodal projector: a file in the Hugging Face repository of the weights. Without it the model
-   * can't see images.
-   */
+  /** The multimodal projector, in the weights' repository. Without it the model can't see images. */
   projector?: string | undefined
-  /**
-   * Value of `--chat-template`: Jinja text, the name of a built-in template, or a path where the engine runs
-   */
+  /** Value of `--chat-template`: Jinja text, a built-in name, or a path where the engine runs */
   chatTemplate?: string | undefined
   options?: EngineOptions | undefined
 }
@@ -78,10 +67,7 @@ export interface EngineProfile {
 /** What a model family needs from each engine, by `RuntimeEngine.profile`. */
 export type EngineProfiles = Readonly<Record<string, EngineProfile | undefined>>
 
-/**
- * The formats of LoRAs (low-rank adapters). `lora-gguf` is a GGUF file, and `lora-peft` a folder with
- * safetensors and an `adapter_config.json`, as PEFT writes them.
- */
+/** LoRA formats: a GGUF file, or PEFT's folder with safetensors and an `adapter_config.json`. */
 export const loraFormats = ['lora-gguf', 'lora-peft'] as const
 export type LoraFormat = (typeof loraFormats)[number]
 

@@ -1,7 +1,4 @@
-/**
- * The interface to a payment processor. It uses Stripe's model and terms; amounts are in the smallest
- * currency unit.
- */
+/** Uses Stripe's model and terms; amounts are in the smallest currency unit. */
 
 export type CollectionMethod = 'charge_automatically' | 'send_invoice'
 
@@ -73,10 +70,9 @@ export interface InvoicedUsage {
   periodStart: Date
   periodEnd: Date
   /**
-   * Quantities, prices per unit and amounts (in the currency's main unit, with all its decimals) as decimal
-   * strings; lines without one of Berth's prices are omitted. An amount is rounded, and without taxes and
-   * discounts that are added to it. That of a draft is rounded twice: it is the draft's own amount and the
-   * price of the usage since.
+   * Decimal strings; lines without one of Berth's prices are omitted. An amount is in the currency's main
+   * unit, rounded, and without added taxes and discounts. That of a draft is rounded twice: its own amount
+   * and the price of the usage since.
    */
   lines: { priceKey: string; quantity: string; unitAmount: string; amount: string }[]
 }
@@ -90,10 +86,7 @@ export interface UsageInvoice {
 
 /** The price of a meter in one combination of its dimensions. */
 export interface MeteredPrice {
-  /**
-   * The meter's name at the processor, e.g. `gpu_instance_seconds.local-cpu.local.0.00001-usd`: unique, at
-   * most 100 characters
-   */
+  /** The unique meter, e.g. `gpu_instance_seconds.local-cpu.local.0.00001-usd`, up to 100 characters */
   key: string
   displayName: string
   /** Price per unit in the currency's main unit, a decimal string */
@@ -130,10 +123,7 @@ export type SubscriptionResult =
 export interface PaymentProcessor {
   readonly name: 'sandbox' | 'stripe'
   readonly publishableKey: string
-  /**
-   * Identifies the processor account and this installation; after it changes, stored ids may be unknown to
-   * the processor
-   */
+  /** Identifies the account and this installation; after it changes, stored ids may be unknown */
   readonly account: string
   /** The maximum number of prices of a subscription */
   readonly maxPrices: number
@@ -159,10 +149,7 @@ export interface PaymentProcessor {
   listCards(customerId: string): Promise<SavedCard[]>
   /** null for an unknown card and for one of another customer. */
   findCard(customerId: string, cardId: string): Promise<SavedCard | null>
-  /**
-   * Sets the default of the customer and of the subscription, if any, because a subscription's own default
-   * takes precedence.
-   */
+  /** Sets the default of the customer and of the subscription, because its own takes precedence. */
   setDefaultCard(customerId: string, subscriptionId: string | null, cardId: string): Promise<void>
   detachCard(cardId: string): Promise<void>
   /**
@@ -176,10 +163,7 @@ export interface PaymentProcessor {
     anchor: Date
     idempotencyKey: string
   }): Promise<SubscriptionResult>
-  /**
-   * The customer's subscription that has not ended, else the newest one; null without one or for an unknown
-   * customer.
-   */
+  /** The subscription that has not ended, else the newest; null without one or for an unknown customer. */
   findSubscription(customerId: string): Promise<ProcessorSubscription | null>
   /** Assigns a subscription to this installation, which then updates its prices. */
   claimSubscription(subscriptionId: string): Promise<void>
@@ -193,24 +177,14 @@ export interface PaymentProcessor {
   createPortalSession(customerId: string, returnUrl: string): Promise<string>
   /** Newest first, without drafts and invoices of zero; empty for an unknown customer. */
   listInvoices(customerId: string): Promise<ProcessorInvoice[]>
-  /**
-   * Invoices of all customers that were created since `since`, drafts included, except the first ones of
-   * subscriptions: they charge no usage.
-   */
+  /** All invoices since `since`, with drafts, without subscriptions' first ones, which charge no usage. */
   listUsageInvoices(since: Date): AsyncIterable<UsageInvoice>
-  /**
-   * The usage on an invoice of a subscription; null for an unknown invoice. A draft counts the usage so far.
-   */
+  /** The usage on a subscription's invoice, so far for a draft; null for an unknown invoice. */
   findInvoicedUsage(invoiceId: string): Promise<InvoicedUsage | null>
   sendUsage(event: UsageEvent): Promise<void>
-  /**
-   * The processor's total for a price in [from, to), both whole hours; used to reconcile unconfirmed reports.
-   */
+  /** The total for a price in [from, to), both whole hours; used to reconcile unconfirmed reports. */
   countUsage(priceKey: string, customerId: string, from: Date, to: Date): Promise<number>
-  /**
-   * Verifies a webhook and returns its event; null when the signature is invalid or its timestamp off by over
-   * 5 minutes.
-   */
+  /** Returns the event; null if the signature is invalid or its timestamp off by over 5 minutes. */
   readWebhook(rawBody: Buffer, signature: string, now: Date): ProcessorEvent | null
   /** Events since `since`, oldest first; used to backfill missed webhooks. */
   listEvents(since: Date): AsyncIterable<ProcessorEvent>
