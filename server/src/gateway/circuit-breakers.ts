@@ -1,10 +1,7 @@
 /** Circuit breakers for many upstreams, one per key; see `createCircuitBreakers`. */
 export interface CircuitBreakers {
   isOpen(key: string): boolean
-  /**
-   * Records that a request is being sent. When the breaker is half-open, it opens again until the result of
-   * that request is known.
-   */
+  /** Records that a request is being sent. A half-open breaker opens again until the result is known. */
   onSend(key: string): void
   onSuccess(key: string): void
   onFailure(key: string): void

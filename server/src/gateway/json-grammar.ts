@@ -1,9 +1,6 @@
 /** The grammar of JSON (RFC 8259) outside strings, as the transitions of a state machine. */
 
-/**
- * The kinds of containers. The gateway reads only members of the outermost object, which is therefore a kind
- * of its own.
- */
+/** Kinds of containers. The outermost object is separate because the gateway reads only its members. */
 export const kinds = ['document', 'array', 'object', 'topLevelObject'] as const
 type Kind = (typeof kinds)[number]
 

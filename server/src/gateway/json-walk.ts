@@ -11,16 +11,10 @@ export interface MemberValue {
 const quote = 0x22
 const backslash = 0x5c
 const colon = 0x3a
-/**
- * Bytes of a string to inspect one by one before the next native search, which costs as much as about 64 of
- * them
- */
+/** Bytes of a string to inspect before the next native search, which costs as much as about 64 of them */
 const burst = 64
 const maxDepth = 1_000
-/**
- * Levels that most bodies stay below. A typed array of this length is part of its object, and costs a tenth
- * of a longer one.
- */
+/** Most bodies have fewer levels. A longer typed array isn't part of its object and costs ten times more. */
 const usualDepth = 31
 const maxMembers = 100
 /** Longest value of a wanted member, spaces included */
@@ -82,10 +76,7 @@ export interface MemberNames {
   readonly starts: Uint8Array
 }
 
-/**
- * Prepares names for many walks. They must consist of lowercase letters and underscores. Only the values of
- * `long` ones may have more than 16 KiB.
- */
+/** Names of lowercase letters and underscores. Only values of `long` ones may have more than 16 KiB. */
 export function memberNames(texts: readonly string[], long: readonly string[] = []): MemberNames {
   const names = [...texts, ...long].map((text) => ({
     text,
@@ -209,10 +200,7 @@ export class MemberWalk {
     return this.#kinds
   }
 
-  /**
-   * Returns an offset in the string that ends no later than at its last quote, from the end `at` of a
-   * character.
-   */
+  /** Returns an offset in the string, at most that of its last quote, from the end `at` of a character. */
   #skipText(at: number): number {
     const { body } = this
     if (this.#nextQuote < at) this.#nextQuote = findByte(body, quote, at)
@@ -270,10 +258,7 @@ function findByte(body: Buffer, byte: number, from: number): number {
   return at < 0 ? body.length : at
 }
 
-/**
- * Returns the offset after the string with the contents `name`, escaped or not, that starts at `from`; -1 if
- * another one does.
- */
+/** Returns the offset after the string `name`, escaped or not, at `from`; -1 for another string. */
 function endOfName(body: Buffer, from: number, name: Buffer): number {
   let position = from
   for (let index = 0; index < name.length; index += 1) {
@@ -284,9 +269,7 @@ function endOfName(body: Buffer, from: number, name: Buffer): number {
   return body[position] === quote ? position + 1 : -1
 }
 
-/**
- * The code of a `\u00XX` escape, or a negative number. Shorter escapes stand for no letter and no underscore.
- */
+/** The code of a `\u00XX` escape, or a negative number. Shorter escapes are no letters or underscores. */
 function unicodeEscape(body: Buffer, at: number): number {
   if (body[at + 1] !== 0x75 || body[at + 2] !== 0x30 || body[at + 3] !== 0x30) return -1
   return 16 * hexValue(body[at + 4] ?? 0) + hexValue(body[at + 5] ?? 0)

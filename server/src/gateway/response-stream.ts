@@ -39,10 +39,7 @@ export class ResponseStream {
     this.#isEnded = true
   }
 
-  /**
-   * Writes the head, the pending text and the end in one system call. Pauses the source if the reader is too
-   * slow.
-   */
+  /** Writes the head, the pending text and the end in one system call. Pauses the source for slow readers. */
   flush(): void {
     const raw = this.#raw
     const pending = this.#pending
@@ -68,10 +65,7 @@ export class ResponseStream {
     out.once('drain', () => source.resume())
   }
 
-  /**
-   * Writes the pending text and closes the connection without the end of the body, so that the reader notices
-   * the truncation.
-   */
+  /** Writes the pending text and closes the connection, so that the reader notices the truncation. */
   truncate(): void {
     this.#source = null
     this.#isEnded = false
@@ -92,7 +86,7 @@ export function truncateResponse(raw: ServerResponse): void {
   raw.once('socket', (socket) => setImmediate(() => socket.destroySoon()))
 }
 
-/** Writes text, one character per byte, as a chunk of a chunked body or as it is. */
+/** Writes text, one character per byte, as a chunk of a chunked body or unchanged. */
 function writeText(out: Writable, text: string, isChunked: boolean): void {
   if (!isChunked) return void out.write(text, 'latin1')
   const size = `${text.length.toString(16)}\r\n`

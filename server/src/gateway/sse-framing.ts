@@ -5,10 +5,7 @@ const carriageReturn = 0x0d
 /** A blank line in every combination of line endings that the standard allows */
 const eventEnd = /\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n/g
 
-/**
- * Returns the offset after the last complete event, or 0. The text before `scanned` is known to contain no
- * event end.
- */
+/** Returns the offset after the last complete event, or 0. No event ends before `scanned`. */
 export function endOfLastEvent(text: string, scanned: number): number {
   let end = text.length
   // The line feed that belongs to this carriage return may not have arrived.

@@ -1,8 +1,6 @@
 /** Runs long computations in slices; see `createTimeSlices`. */
 export interface TimeSlices {
-  /**
-   * Calls `step` until it returns true, in slices. Rejects with what `step` throws. Each step must be short.
-   */
+  /** Calls `step`, which must be short, in slices until it returns true. Rejects with its error. */
   run(step: () => boolean): Promise<void>
 }
 
@@ -12,10 +10,7 @@ interface Task {
   reject: (error: unknown) => void
 }
 
-/**
- * Runs computations in turn, at most about `milliseconds` in each turn of the event loop, however many there
- * are. Other requests proceed between two slices.
- */
+/** Runs all computations for at most about `milliseconds` in each turn, so that requests proceed between. */
 export function createTimeSlices(milliseconds: number): TimeSlices {
   const tasks: Task[] = []
 

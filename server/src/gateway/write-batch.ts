@@ -7,17 +7,11 @@ export interface BatchedWrite {
 export interface WriteBatch {
   /** Flushes `write` at the end of this turn. */
   defer(write: BatchedWrite): void
-  /**
-   * Flushes `write` immediately if it is the first write of this turn and the previous batch had only one.
-   * Otherwise defers it.
-   */
+  /** Flushes the first `write` of a turn if the previous batch had only one. Otherwise defers it. */
   flushOrDefer(write: BatchedWrite): void
 }
 
-/**
- * Defers writes until the event loop has read everything that arrived. Chunks for one response then leave in
- * one write, and consecutive writes wake each reader once.
- */
+/** Defers writes until everything that arrived is read: chunks share a write, and readers wake once. */
 export function createWriteBatch(): WriteBatch {
   let writes: BatchedWrite[] = []
   /** Writes of this turn, including those flushed immediately */

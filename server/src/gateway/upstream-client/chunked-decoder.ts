@@ -72,9 +72,7 @@ export class ChunkedDecoder {
     return stop
   }
 
-  /**
-   * Fast path: takes a complete chunk without an extension. Returns `at` when the chunk is of another kind.
-   */
+  /** Fast path: takes a complete chunk without an extension. Returns `at` for other chunks. */
   #takeWholeChunk(bytes: Buffer, at: number): number {
     if (this.#expected !== 'size' || this.#sizeDigits > 0) return at
     let size = 0

@@ -7,10 +7,7 @@ import type { UpstreamClient, UpstreamTimeouts } from './upstream.ts'
 const bufferBytes = 32 * 1024
 /** Most short responses fit; of a long one, only this much must be copied into the handler's buffer. */
 const headBytes = 4 * 1024
-/**
- * Shorter than the keep-alive timeout of common engines, so that a request rarely meets a connection that is
- * being closed
- */
+/** Shorter than the keep-alive timeout of common engines, so that they rarely close a connection in use */
 const keepAliveMilliseconds = 4_000
 
 /**
@@ -38,8 +35,7 @@ export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: Wri
     deadline: (kind) => now + limits[kind] + tick,
     onIdle(connection) {
       connection.keepUntil(now + keepAliveMilliseconds)
-      // In a later turn: data that follows the response then closes the connection before another request
-      // uses it.
+      // In a later turn: data after the response then closes the connection before it is reused.
       if (returned.push(connection) === 1) setImmediate(keepReturned)
     },
     onClosed(connection) {

@@ -33,9 +33,7 @@ export function parseAddress(origin: string): UpstreamAddress {
 export interface ConnectionPool {
   /** Read buffer of all connections: its contents are consumed before the next connection reads */
   readonly buffer: Buffer
-  /**
-   * The start of `buffer`, for heads: the body of a long response is read directly into the handler's buffer
-   */
+  /** The start of `buffer`, for heads: a long body is read directly into the handler's buffer */
   readonly headBuffer: Buffer
   /** When the timeout `kind` expires if it starts now, on the pool's clock */
   deadline(kind: 'connect' | 'firstByte' | 'idle' | 'leave'): number
@@ -44,16 +42,10 @@ export interface ConnectionPool {
   onClosed(connection: UpstreamConnection): void
 }
 
-/**
- * A longer body is written in parts of this length, because writing all of it at once would block the
- * process.
- */
+/** A longer body is written in parts of this length, because one write would block the process. */
 const partBytes = 256 * 1024
 
-/**
- * An HTTP/1.1 connection that carries one request at a time. A class, because many exist and instances share
- * their methods.
- */
+/** An HTTP/1.1 connection that carries one request at a time. A class, so that many share their methods. */
 export class UpstreamConnection implements UpstreamCall, BatchedWrite {
   readonly #address: UpstreamAddress
   readonly #pool: ConnectionPool
@@ -216,10 +208,7 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
     return true
   }
 
-  /**
-   * Ends the call because the pool closes. A response that was left has an end, so that it can be accounted
-   * for.
-   */
+  /** Ends the call because the pool closes. A response that was left gets an end, so its usage counts. */
   shutDown(): void {
     if (this.#isLeft) this.#fail(new UpstreamError('broken', 'the client closes'))
     else this.abort()

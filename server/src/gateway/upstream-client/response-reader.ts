@@ -6,10 +6,7 @@ import { UpstreamError } from './upstream-error.ts'
 
 const blankLine = Buffer.from('\r\n\r\n')
 
-/**
- * Reads one response from bytes that arrive in arbitrary pieces, and passes head and body to a handler. The
- * connection calls `onEnd` and `onError`. Throws an `UpstreamError` when the response is malformed.
- */
+/** Reads a response for a handler. The connection calls its `onEnd` and `onError`. Throws `UpstreamError`. */
 export class ResponseReader {
   /** null after the call was aborted or ended */
   #handler: ResponseHandler | null

@@ -1,10 +1,7 @@
 export type UpstreamErrorKind =
   /** No connection: no byte of the request can have reached an upstream */
   | 'refused'
-  /**
-   * A keep-alive connection closed before the first byte of the response. The upstream may have closed it
-   * before the request arrived.
-   */
+  /** A keep-alive connection closed before the response, perhaps before the request arrived. */
   | 'stale'
   /** The connection closed within the response, or the response is malformed */
   | 'broken'

@@ -33,10 +33,7 @@ export interface ResponseHead {
 
 /** Receives one response. The client never calls a handler in the event loop turn that sent the request. */
 export interface ResponseHandler {
-  /**
-   * May return a buffer for a body of known length. The body is then read into this buffer, one piece after
-   * the other.
-   */
+  /** May return a buffer for a body of known length. The body then fills it piece by piece. */
   onHead(head: ResponseHead): Buffer | null
   /** `bytes` are valid only during the call, unless they are in the handler's own buffer. */
   onBody(bytes: Buffer): void
@@ -56,9 +53,8 @@ export interface UpstreamCall {
   /** Closes the connection. The handler is not called again. */
   abort(): void
   /**
-   * Closes this side of the connection, which tells the upstream that nobody waits for the rest. What it sent
-   * before it noticed goes to `handler` in place of the present one, for a second or two. Returns false if
-   * the request is not sent completely; then abort the call.
+   * Closes this side of the connection, so that the upstream can stop. For a second or two, `handler` gets
+   * what it still sends. Returns false if the request is not sent completely; then abort the call.
    */
   leave(handler: ResponseHandler): boolean
 }
@@ -76,16 +72,13 @@ export interface UpstreamClient {
 export interface UpstreamTimeouts {
   /** Until the connection is established */
   connect: number
-  /**
-   * From the request to the first byte of the response body: some engines send the head before they read the
-   * prompt
-   */
+  /** From the request to the first byte of the body: some engines send the head before reading the prompt */
   firstByte: number
   /** Between two pieces of a response */
   idle: number
 }
 
-/** How long an upstream may take to notice that nobody waits for its response, in milliseconds */
+/** How long an upstream may take to notice the closed connection, in milliseconds */
 export const leaveMilliseconds = 1_000
 
 /** Bytes of a request body. */
