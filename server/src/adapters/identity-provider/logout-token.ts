@@ -5,18 +5,12 @@ import type { LogoutResult } from '../../ports/identity-provider.ts'
 const event = 'http://schemas.openid.net/event/backchannel-logout'
 const requestMilliseconds = 10_000
 const clockToleranceSeconds = 30
-/**
- * A token tells of something that just happened. An older one is a replay, which would end later sessions of
- * the person.
- */
+/** A token tells of something that just happened. An older one is a replay that would end later sessions. */
 const maxAgeSeconds = 120
 
 type KeySet = ReturnType<typeof createRemoteJWKSet>
 
-/**
- * Returns a function that verifies logout tokens as section 2.6 of OpenID Connect Back-Channel Logout 1.0
- * says. It caches the provider's published keys.
- */
+/** Returns a verifier of logout tokens (OpenID Connect Back-Channel Logout 1.0, 2.6) that caches the keys. */
 export function createLogoutVerifier(clientId: string) {
   const keySets = new WeakMap<Configuration, KeySet>()
   return async (configuration: Configuration, token: string): Promise<LogoutResult> => {

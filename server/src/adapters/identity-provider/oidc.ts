@@ -179,10 +179,7 @@ function classify(error: unknown): 'denied' | 'failed' | 'unavailable' {
   return error instanceof TypeError && error.cause !== undefined ? 'unavailable' : 'failed'
 }
 
-/**
- * Reads what the provider reported in its redirect, in a response body or in `WWW-Authenticate`; undefined if
- * it reported nothing.
- */
+/** Reads the provider's error from its redirect, a response body or `WWW-Authenticate`; undefined if none. */
 function readProviderError(
   error: unknown,
 ): { error: string | null; error_description: string | null } | undefined {

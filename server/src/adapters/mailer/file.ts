@@ -5,10 +5,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/config.ts'
 import type { Mailer, OutgoingMail } from '../../ports/mailer.ts'
 
-/**
- * Writes each email to an .eml file in `directory`, readable only by the server's user, and logs its path.
- * Used when no mail server is configured.
- */
+/** Without a mail server: writes emails to .eml files that only the server's user can read; logs the path. */
 export function createFileMailer(options: {
   directory: string
   from: Config['mail']['from']

@@ -10,10 +10,7 @@ const timeouts = {
   socketTimeout: 20 * seconds,
 }
 
-/**
- * Sends email through the SMTP server at `url` (`smtp://` or `smtps://`) over a pool of connections. An
- * attempt times out after `attemptMilliseconds` (default: one minute).
- */
+/** Sends over a pool of connections to `url` (`smtp://`, `smtps://`). `attemptMilliseconds` is a timeout. */
 export function createSmtpMailer(options: {
   url: string
   from: Config['mail']['from']
@@ -68,10 +65,7 @@ interface SmtpError extends Error {
 /** SMTP replies about authentication. The settings are wrong, not the message, so the email is retried. */
 const authenticationReplies = new Set([530, 534, 535, 538])
 
-/**
- * Classifies an error of nodemailer. A 5xx reply (RFC 5321, section 4.2.1) is permanent only if it concerns
- * the message. If it concerns the connection, greeting or authentication, an operator can fix the settings.
- */
+/** A 5xx reply (RFC 5321, 4.2.1) is permanent only for the message; operators can fix other causes. */
 function toDelivery(error: unknown): Delivery {
   const { code, originalCode, command, response, responseCode } = error as SmtpError
   const answersMessage = command === 'MAIL FROM' || command === 'RCPT TO' || command === 'DATA'

@@ -2,10 +2,7 @@ import { locateModelFile } from '../../base/model-files.ts'
 import type { ModelStore } from '../../ports/model-store.ts'
 import { createDiskStore } from './disk.ts'
 
-/**
- * Adds the files that were uploaded to `DATA_DIR/models` before the installation had a remote store. They are
- * read from the disk until `tidy` has moved them.
- */
+/** Adds files in `DATA_DIR/models` from before the remote store, until `tidy` has moved them. */
 export function withLeftFiles(remote: ModelStore, dataDirectory: string): ModelStore {
   const disk = createDiskStore(dataDirectory)
   return {

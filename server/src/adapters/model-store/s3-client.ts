@@ -2,10 +2,7 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { S3Client } from '@aws-sdk/client-s3'
 
-/**
- * Where uploaded model files are. Credentials come from the standard places: the environment, files, or the
- * machine.
- */
+/** Credentials come from the standard places: the environment, files, or the machine. */
 export interface S3StoreSettings {
   bucket: string
   /** What the names of all objects begin with; empty for none */

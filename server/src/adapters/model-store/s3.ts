@@ -28,10 +28,7 @@ const mostParts = 9_000
 /** No file takes this long to store. */
 const abandonedMilliseconds = 24 * 3_600_000
 
-/**
- * Keeps uploaded model files in a bucket of an S3-compatible store, which servers without a shared disk use
- * together.
- */
+/** Keeps uploaded model files in an S3 bucket that servers without a shared disk use together. */
 export function createS3Store(settings: S3StoreSettings): ModelStore {
   const { bucket: Bucket, prefix: Prefix, clock } = settings
   const client = openClient(settings)
@@ -144,8 +141,7 @@ async function send(
 ): Promise<void> {
   signal.throwIfAborted()
   const partSize = Math.max(leastPartBytes, Math.ceil(size / mostParts))
-  // The upload also gets the error. Without a listener, an error after a failure of the upload would end the
-  // process.
+  // The upload also gets the error. Without a listener, a later error would end the process.
   const Body = createReadStream(path).on('error', () => {})
   const upload = new Upload({ client, partSize, params: { ...key, Body } })
   const stop = () => void upload.abort()
@@ -166,10 +162,7 @@ async function* relay(settings: S3StoreSettings, body: Readable): AsyncIterable<
   }
 }
 
-/**
- * Logs a failure for the operator, and returns the error for callers. Errors of the store can contain keys,
- * so only their text counts.
- */
+/** Logs a failure and returns the error for callers. Only its text counts: the object can contain keys. */
 function toUnavailable(
   { bucket, endpoint, logger }: S3StoreSettings,
   what: string,

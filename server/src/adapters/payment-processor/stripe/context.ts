@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe'
 
-/** What every operation needs: the client, and the name by which objects of this installation are found. */
+/** The client, and the name that marks objects of this installation. */
 export interface StripeContext {
   stripe: Stripe
   installation: string

@@ -14,8 +14,7 @@ export function customerOperations({
   return {
     async createCustomer({ organizationId, email, name, replaces = null }) {
       const generation = replaces === null ? '' : `-after-${replaces}`
-      // All attempts must send the same parameters, or Stripe rejects the idempotency key: the email is set
-      // by an update.
+      // Stripe rejects an idempotency key with other parameters, so an update sets the email.
       const { id } = await stripe.customers.create(
         { metadata: { installation, organization_id: String(organizationId) } },
         { idempotencyKey: `${installation}-org-${organizationId}-customer${generation}` },

@@ -19,23 +19,16 @@ export function cardRefusal(error: unknown): Extract<SubscriptionResult, { outco
   return { outcome: 'card_refused', code, message: error.message }
 }
 
-/**
- * True when Stripe has stored the error under the idempotency key, so that a retry returns the same error
- * (docs.stripe.com/api/idempotent_requests).
- */
+/** True if Stripe returns the same error to every retry (docs.stripe.com/api/idempotent_requests). */
 export function isFinal(error: unknown): error is Stripe.errors.StripeError {
   if (!(error instanceof Stripe.errors.StripeError)) return false
   const { statusCode: status = 0, headers } = error
-  // Conflicts and rate limits are temporary. 502 to 504 may come from a proxy while the request is still in
-  // flight.
+  // Conflicts and rate limits are temporary. 502 to 504 may come from a proxy during the request.
   const isRefused = status >= 400 && status < 500 && status !== 409 && status !== 429
   return isRefused || status === 500 || headers?.['idempotent-replayed'] === 'true'
 }
 
-/**
- * True when a meter event with this identifier exists. Stripe documents no error code for it, so the message
- * is matched too.
- */
+/** True if the meter event exists. Stripe documents no error code for it, so the message counts too. */
 export function isDuplicateUsage(error: unknown): boolean {
   return (
     error instanceof Stripe.errors.StripeInvalidRequestError &&
@@ -43,9 +36,7 @@ export function isDuplicateUsage(error: unknown): boolean {
   )
 }
 
-/**
- * True when a request does not fit the object's current state, e.g. detaching a card that is not attached.
- */
+/** True if a request does not fit the object's state, e.g. detaching a card that is not attached. */
 export function isUnexpectedState(error: unknown): boolean {
   return error instanceof Stripe.errors.StripeInvalidRequestError
 }

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/**
- * Request options with a key derived from the parameters: two processes that publish at the same moment
- * create one object.
- */
+/** A key derived from the parameters: two processes that publish at the same moment create one object. */
 export function idempotencyKeyFor(parameters: object): { idempotencyKey: string } {
   return { idempotencyKey: `berth-${createHash('sha256').update(JSON.stringify(parameters)).digest('hex')}` }
 }

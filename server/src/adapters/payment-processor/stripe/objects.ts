@@ -35,10 +35,7 @@ export function toSetupSession(session: Stripe.Checkout.Session): SetupSession {
   }
 }
 
-/**
- * Converts a subscription. Stripe keeps periods on the items; all items of a Berth subscription have the same
- * period.
- */
+/** Stripe keeps periods on the items; all items of a Berth subscription have the same one. */
 export function toSubscription(subscription: Stripe.Subscription): ProcessorSubscription {
   const [item] = subscription.items.data
   if (item === undefined) throw new Error(`The subscription ${subscription.id} has no items`)

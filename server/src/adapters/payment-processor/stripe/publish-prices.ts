@@ -15,10 +15,7 @@ export interface PublishReport {
   subscriptions: number
 }
 
-/**
- * The prices that this installation currently publishes, oldest first: not replaced by a newer price and not
- * retired.
- */
+/** This installation's current prices, oldest first, without replaced and retired ones. */
 export async function findMeteredPrices(stripe: Stripe, installation: string): Promise<Stripe.Price[]> {
   const mark = retiredMark(installation)
   return (await listBerthPrices(stripe)).filter(
@@ -26,10 +23,7 @@ export async function findMeteredPrices(stripe: Stripe, installation: string): P
   )
 }
 
-/**
- * The metadata key of prices that an installation has retired; other installations of the account may still
- * publish them.
- */
+/** The metadata key of retired prices; other installations of the account may still publish them. */
 function retiredMark(installation: string): string {
   return `retired_${installation}`
 }

@@ -5,10 +5,7 @@ import { fromSeconds } from './objects.ts'
 /** The allowed difference between a signature's timestamp and our clock. */
 const toleranceSeconds = 300
 
-/**
- * Verifies `Stripe-Signature: t=…,v1=…` over the raw body (docs.stripe.com/webhooks/signature); null when it
- * is invalid. The SDK rejects only old timestamps, so future ones are rejected here.
- */
+/** Verifies `Stripe-Signature` (docs.stripe.com/webhooks/signature). Rejects future times, unlike the SDK. */
 export function readWebhook(
   stripe: Stripe,
   secret: string,
