@@ -26,10 +26,9 @@ export interface Identity {
 }
 
 /**
- * `expiresAt`: of the ID token. `sessionId`: of the provider's session, null if it has none. `denied`: by the
- * person or the provider's policy. `unavailable`: the provider is unreachable. `failed`: an invalid response.
- * `detail` is for the log, without codes or tokens. `providerError`: single lines (RFC 6749, sections 4.1.2.1
- * and 5.2).
+ * `expiresAt`: of the ID token. `sessionId`: the provider's, or null. `denied`: by the person or a policy.
+ * `unavailable`: the provider is unreachable. `failed`: an invalid response. `detail`: for the log, without
+ * codes or tokens. `providerError`: single lines (RFC 6749, sections 4.1.2.1 and 5.2).
  */
 export type AuthorizationResult =
   | { outcome: 'identified'; identity: Identity; expiresAt: Date; sessionId: string | null }

@@ -108,8 +108,8 @@ export interface EngineEndpoint {
 }
 
 /**
- * When an engine that took its instance with it last worked; billing ends there. `unknown` if only the
- * observations know: the loss counts from the first one without it. Undefined if the instance remains.
+ * When an engine lost with its instance was last known to work: billing ends there. `unknown`: the loss
+ * counts from the first observation without it. Undefined if the instance remains.
  */
 export type LossTime = Date | 'unknown' | undefined
 

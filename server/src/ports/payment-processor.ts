@@ -70,9 +70,8 @@ export interface InvoicedUsage {
   periodStart: Date
   periodEnd: Date
   /**
-   * Decimal strings; lines without one of Berth's prices are omitted. An amount is in the currency's main
-   * unit, rounded, and without added taxes and discounts. That of a draft is rounded twice: its own amount
-   * and the price of the usage since.
+   * Decimal strings, without lines of other prices. An amount is rounded, in the main unit, without added
+   * taxes and discounts. A draft's is rounded twice: its own amount and the price of the usage since.
    */
   lines: { priceKey: string; quantity: string; unitAmount: string; amount: string }[]
 }
