@@ -90,10 +90,9 @@ export function memberNames(texts: readonly string[], long: readonly string[] = 
 }
 
 /**
- * Validates the structure of UTF-8 JSON in one pass and finds the top-level members called `names`, even
- * those with escapes in their name and duplicates. It builds no objects, so its time and memory grow only
- * with the number of bytes. It can stop after any byte and continue later. The contents of strings are not
- * validated, because they can't hide a member.
+ * Validates the structure of UTF-8 JSON and finds the top-level members `names`, also escaped or duplicate
+ * ones. It builds no objects, so time and memory grow only with the bytes. It can stop after any byte. The
+ * contents of strings are not validated, because they can't hide a member.
  */
 export class MemberWalk {
   readonly body: Buffer

@@ -11,9 +11,8 @@ const headBytes = 4 * 1024
 const keepAliveMilliseconds = 4_000
 
 /**
- * Creates an HTTP/1.1 client with one read buffer and one timer for all connections, and one write per
- * request. Idle connections are reused last in, first out, so that connections from a burst expire. Opens no
- * connection until the first request.
+ * HTTP/1.1 with one read buffer and timer for all connections, and one write per request. Idle connections
+ * are reused last in, first out, so that those of a burst expire. Opens none before the first request.
  */
 export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: WriteBatch): UpstreamClient {
   const idle = new Map<string, UpstreamConnection[]>()

@@ -21,9 +21,8 @@ type KeptName = keyof ResponseHeaders
 const kept: ReadonlySet<string> = new Set(keptHeaders)
 
 /**
- * Parses an HTTP/1.1 response head up to the blank line, which is not part of `text`. The parser is strict,
- * because a head that two parsers read differently enables request smuggling: lines end in CRLF, folding is
- * rejected, and the length is given once.
+ * Parses an HTTP/1.1 head up to the blank line, which `text` lacks. Strict, because heads that two parsers
+ * read differently enable request smuggling: lines end in CRLF, no folding, one length.
  */
 export function parseHead(text: string): ParsedHead {
   statusLine.lastIndex = 0
