@@ -20,9 +20,8 @@ const requestSeconds = 10
 const clockToleranceSeconds = 30
 
 /**
- * An OpenID Connect provider: authorization code flow with PKCE, state and nonce. The discovery document is
- * fetched on first use, so that Berth can start while the provider is down, and refreshed every hour. If a
- * refresh fails, the old one is kept.
+ * Authorization code flow with PKCE, state and nonce. Fetches the discovery document on first use, so that
+ * Berth can start while the provider is down, and every hour; keeps the old one if that fails.
  */
 export function createOidcProvider(settings: OidcSettings): IdentityProvider {
   const findConfiguration = cacheConfiguration(settings)

@@ -26,9 +26,8 @@ const privateV4 = [
 const privateV6 = ['::1/128', 'fc00::/7', 'fe80::/10']
 
 /**
- * Allows traffic from Berth's pods, and to DNS, public servers, the operator's private networks, and a hub or
- * proxy with an IP address. An engine that spans nodes may reach its own pods. An engine with an uploaded
- * file reaches this server instead of others.
+ * Allows traffic from Berth's pods, and to DNS, public servers, listed private networks, a hub or proxy with
+ * an IP address, and its own pods. An engine with an uploaded file reaches this server instead of others.
  */
 export function buildPolicySpec(spec: EngineSpec, nodes: number, settings: Settings): V1NetworkPolicySpec {
   const own = { podSelector: { matchLabels: podLabels(spec) } }

@@ -22,9 +22,8 @@ interface UploadModel {
 }
 
 /**
- * Claims of engines to download an uploaded file to a cluster, until they serve or stop. A claim is the
- * registration that Xinference needs for the launch: a cluster accepts its name only once. Otherwise two
- * engines could write the same file on a worker, and neither would notice the damage.
+ * A claim lets one engine download a file to a cluster until it serves or stops; two would damage the file
+ * unnoticed. It is the model's registration, whose name a cluster accepts only once.
  */
 export class UploadClaims {
   /** The claims that this process has made or found, by engine */

@@ -74,9 +74,8 @@ function readLine(line: Stripe.InvoiceLineItem): Charged {
 }
 
 /**
- * What a draft's line will charge. The line has the usage at the draft's creation, and Stripe recounts it
- * when it finalizes the invoice: the usage since then is added, so that a difference that the draft already
- * has is kept.
+ * What a draft's line will charge. Stripe recounts it when it finalizes the invoice, so this adds the usage
+ * since the draft and keeps a difference that the draft already has.
  */
 async function countLine(
   stripe: Stripe,

@@ -39,9 +39,8 @@ function isCurrent(price: Stripe.Price): boolean {
 }
 
 /**
- * Creates missing products, meters and monthly prices, and updates live subscriptions. Stripe prices are
- * immutable: for a new amount, a new price takes over the lookup key and the old one is deactivated. Prices
- * that are not in `prices` are retired: new subscriptions omit them, live ones keep them.
+ * Creates products, meters and monthly prices, and updates subscriptions. A price is immutable: a new one
+ * takes over the lookup key. Live subscriptions keep prices that are not in `prices`; new ones omit them.
  */
 export async function publishPrices(
   stripe: Stripe,

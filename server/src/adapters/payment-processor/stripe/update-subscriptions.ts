@@ -7,9 +7,8 @@ export const maxPrices = 20
 type ItemChange = Stripe.SubscriptionUpdateParams.Item
 
 /**
- * Adds `prices` to this installation's live subscriptions. Other prices stay, because their usage is charged
- * at the end of the period, unless a subscription is full and they have no usage. `full` lists the ids of
- * subscriptions that still lack a price.
+ * Adds `prices` to live subscriptions. Others stay, because the end of the period charges their usage, unless
+ * a subscription is full and they have none. `full`: subscriptions that still lack a price.
  */
 export async function updateSubscriptions(
   stripe: Stripe,
