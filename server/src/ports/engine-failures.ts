@@ -1,4 +1,4 @@
-/** How engines fail, and what the errors that they answer mean. */
+/** How engines fail, and what their error responses mean. */
 
 /** The values of `failure_stage` in the API. */
 export type FailureStage =

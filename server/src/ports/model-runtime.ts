@@ -17,7 +17,7 @@ export interface EngineSpec extends ServingCapacity {
   deploymentId: string
   /** A further name that the engine accepts for the model, different for each deployment */
   modelUid: string
-  /** The model's name in requests to the engine and in its answers */
+  /** The model's name in requests to the engine and in its responses */
   servedModelName: string
   /** The key that callers of the engine must send */
   apiKey: string
@@ -230,7 +230,7 @@ export interface ModelRuntime {
   listEngineIds(): Promise<string[]>
   /**
    * The `Authorization` header for requests to an engine, or null for none. Defined only for runtimes that
-   * don't use the spec's `apiKey` as a bearer token. `refused` is a header that the engine answered with 401.
+   * don't use the spec's `apiKey` as a bearer token. `refused` is a header that got a 401.
    */
   authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
   /** Reads an error response; null if callers may see it unchanged. Undefined if all have OpenAI's shape. */

@@ -71,7 +71,7 @@ export type EngineProfiles = Readonly<Record<string, EngineProfile | undefined>>
 export const loraFormats = ['lora-gguf', 'lora-peft'] as const
 export type LoraFormat = (typeof loraFormats)[number]
 
-/** A low-rank adapter, which an engine applies to single requests. */
+/** A LoRA (low-rank adapter), which an engine applies to single requests. */
 export interface ModelLora {
   /** Id of the LoRA in the catalog */
   modelId: string

@@ -37,7 +37,7 @@ export type EngineRoute =
 /** Routes besides chat completions and embeddings, with the oldest version of each; null for every one. */
 export type EngineRoutes = Readonly<Partial<Record<EngineRoute, string | null>>>
 
-/** Fields of requests that change what an answer means. Not every engine honors them. */
+/** Fields of requests that change what a response means. Not every engine honors them. */
 export const meaningfulFields = [
   'audio',
   'echo',

@@ -5,7 +5,7 @@ import type { LogoutResult } from '../../ports/identity-provider.ts'
 const event = 'http://schemas.openid.net/event/backchannel-logout'
 const requestMilliseconds = 10_000
 const clockToleranceSeconds = 30
-/** A token tells of something that just happened. An older one is a replay that would end later sessions. */
+/** A token reports something that just happened. An older one is a replay that would end later sessions. */
 const maxAgeSeconds = 120
 
 type KeySet = ReturnType<typeof createRemoteJWKSet>

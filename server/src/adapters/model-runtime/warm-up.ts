@@ -32,9 +32,9 @@ interface WarmUp {
   cancellation: AbortController
   /** The request in flight */
   request: Promise<Outcome> | null
-  /** When the engine began to answer 503; null if its last answer was another */
+  /** When the engine began to send 503; null if its last response was another */
   unavailableSince: number | null
-  /** A header that the engine answered with 401 */
+  /** A header that got a 401 */
   refusedAuthorization: string | null
 }
 

@@ -1,6 +1,6 @@
 import type { EngineSpec } from '../../../ports/model-runtime.ts'
 
-/** The names that an engine accepts for its model, that of its answers first. */
+/** The names that an engine accepts for its model, that of its responses first. */
 export function listModelNames({
   servedModelName,
   modelUid,

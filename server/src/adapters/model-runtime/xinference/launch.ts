@@ -39,7 +39,7 @@ export async function chooseEngine(
       `${supervisor.clusterId} could not list its engines (${response.status}): ${response.detail}`,
     )
   }
-  // Since 3.0 the answer for an unknown model is null.
+  // Since 3.0 the response for an unknown model is null.
   if (response.body === null) return toEngineFailure(`Model not found, name: ${modelName}`, 'launch_rejected')
   const parsed = schemas.engines.safeParse(response.body)
   if (!parsed.success) throw new SupervisorError(`${supervisor.clusterId} sent an invalid list of engines`)
@@ -159,7 +159,7 @@ function toLlamaCppOptions(spec: EngineSpec, upload: LaunchSettings['upload']): 
   const file = upload === null ? {} : toFileOptions(spec, upload)
   switch (variant.modelType) {
     case 'LLM':
-      // Without this option answers name the model after the folder of its weights.
+      // Without this option responses name the model after the folder of its weights.
       return { ...slots, model_alias: [modelUid], ...file }
     case 'rerank':
       return { ...slots, ...batch, ...file }

@@ -11,12 +11,12 @@ import type { Supervisor } from './supervisor.ts'
 const lifetime = 60_000
 /** How long a cluster that failed is not asked again, in milliseconds. */
 const pauseAfterFailure = 10_000
-/** How long callers wait for a list, in milliseconds. Later callers see an answer that comes after that. */
+/** How long callers wait for a list, in milliseconds. Later callers see a later response. */
 const defaultPatience = 3_000
 
 /** The list of one cluster for one type of model. */
 interface KnownList {
-  /** The last answer, which stays valid while the cluster doesn't tell; null before the first */
+  /** The last response, valid until the next one; null before the first */
   registrations: Registrations | null
   /** When to ask again, on the clock of `performance.now()` */
   askAt: number

@@ -7,7 +7,7 @@ import type { SupervisorResponse, SupervisorRequest } from './http.ts'
 export interface SignIn {
   /**
    * The `Authorization` header to send, or null if the supervisor requires none. `refused` is a header that
-   * it answered with 401. Concurrent callers share one sign-in. Throws SupervisorError if the sign-in fails.
+   * got a 401. Concurrent callers share one sign-in. Throws SupervisorError if the sign-in fails.
    */
   authorize(refused?: string | null): Promise<string | null>
 }
