@@ -1,7 +1,4 @@
-/**
- * Batches that wait to be written, oldest first. Writes run one at a time. A batch whose write fails stays,
- * and so do those after it; the next flush tries again.
- */
+/** Batches to write, oldest first, one at a time. The next flush retries a failed one and those after it. */
 export class BatchQueue<Batch> {
   readonly #write: (batch: Batch) => Promise<void>
   readonly #afterwards: (batch: Batch) => Promise<void>

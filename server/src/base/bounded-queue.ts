@@ -4,19 +4,13 @@ import { ApplicationError } from './errors.ts'
 export interface BoundedQueueOptions {
   concurrency: number
   mostWaiting: number
-  /**
-   * Work that waited longer is refused when its turn comes, so that a blockage ends with the work that causes
-   * it
-   */
+  /** Work that waited longer is refused at its turn, so that a blockage ends with the work that causes it. */
   longestWaitMilliseconds: number
   /** What the error says */
   message: string
 }
 
-/**
- * Runs work in order, at most `concurrency` pieces at a time. Throws `server_busy` while `mostWaiting` others
- * wait, or after a long wait.
- */
+/** Runs work in order. Throws `server_busy` while `mostWaiting` others wait, or after a long wait. */
 export function createBoundedQueue(options: BoundedQueueOptions) {
   const { concurrency, mostWaiting, longestWaitMilliseconds, message } = options
   const limit = pLimit(concurrency)

@@ -1,7 +1,4 @@
-/**
- * Copies a text with one character per byte. A slice would keep the whole text that it was cut from in
- * memory.
- */
+/** Copies a text with one byte per character. A slice would keep the whole text that it was cut from. */
 export function copyText(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }

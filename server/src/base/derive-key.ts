@@ -15,10 +15,7 @@ export type KeyPurpose =
   | 'second-factor secrets'
   | 'webhook'
 
-/**
- * Derives 32 bytes from the SECRET_KEY for a purpose, and for one subject if each has its own, such as a
- * deployment.
- */
+/** Derives 32 bytes from the SECRET_KEY for a purpose and, if given, one subject, such as a deployment. */
 export function deriveKey(secretKey: string, purpose: KeyPurpose, subject?: string | number): Buffer {
   return createHmac('sha256', secretKey)
     .update(subject === undefined ? purpose : `${purpose}:${subject}`)

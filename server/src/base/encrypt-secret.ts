@@ -12,10 +12,7 @@ export interface SecretUse {
   owner: string
 }
 
-/**
- * Encrypts a secret for the database, under a key derived from the SECRET_KEY. Only for the same use can it
- * be decrypted.
- */
+/** Encrypts a secret for the database by the SECRET_KEY. Only the same `use` can decrypt it. */
 export function encryptSecret(secretKey: string, use: SecretUse, secret: Buffer): Buffer {
   const nonce = randomBytes(nonceLength)
   const key = deriveKey(secretKey, use.purpose)

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { HashAnswer, HashOrder } from './hash-worker.ts'
 
-/** Hashes files in a thread of its own, one after the other, so that the event loop stays free. */
+/** Hashes files one after the other in a worker thread, so that the event loop stays free. */
 export interface FileHasher {
   /** Resolves to the SHA-256 of a file in hexadecimal. Rejects when the signal aborts. */
   hash(path: string, signal: AbortSignal): Promise<string>

@@ -20,9 +20,7 @@ export const formatNames: Readonly<Record<string, string>> = {
   other: 'Another format',
 }
 
-/**
- * The name of a model format in sentences, such as GGUF for `ggufv2`; the format itself if it has no other.
- */
+/** The name of a model format in sentences, such as GGUF for `ggufv2`; by default the format itself. */
 export function nameFormat(format: string): string {
   return formatNames[format] ?? format
 }

@@ -1,7 +1,6 @@
 /**
- * Frees the memory of a long buffer immediately. Otherwise only a garbage collection frees it, and V8 starts
- * one for every few of them, whose threads delay all requests where cores are few. Nothing may read the
- * buffer anymore, pending writes to sockets included. Has no effect on a part of a larger allocation.
+ * Frees a long buffer at once. Garbage collections would delay all requests where cores are few. Nothing may
+ * read the buffer anymore, pending writes included. No effect on a part of an allocation.
  */
 export function freeBuffer(bytes: Buffer): void {
   const { buffer } = bytes

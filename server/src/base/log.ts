@@ -13,10 +13,7 @@ export interface Log extends Logger {
   infoMembers(members: string, message: string): void
 }
 
-/**
- * Creates a log that passes each line of JSON to `write`. In an outage it writes one line for each cause and
- * minute.
- */
+/** Passes each line of JSON to `write`; in an outage, one line for each cause and minute. */
 export function createLog(options: LoggerOptions, write: (line: string) => void): Log {
   const judge = createOutageFilter()
   const hooks: LoggerOptions['hooks'] = {
@@ -51,8 +48,7 @@ export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Log {
   stdout.once('close', () => {
     writable = false
   })
-  // Lines are written ten times a second: a write for each line would take a tenth of a busy server's CPU
-  // time.
+  // One write for each of ten lines a second would take a tenth of a busy server's CPU time.
   let lines = ''
   const flush = () => {
     if (lines !== '' && writable) stdout.write(lines)

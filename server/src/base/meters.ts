@@ -5,7 +5,7 @@ export interface Meter {
   unit: 'second' | 'token'
   dimensions: readonly string[]
   serviceKey: string
-  /** The meter whose price applies without a price of its own */
+  /** The meter whose price applies to a meter without a price */
   defaultPrice?: string
 }
 
@@ -31,10 +31,9 @@ export type Dimensions = Readonly<Record<string, string>>
 const maxKeyLength = 100
 
 /**
- * The key of a price, e.g. `gpu_instance_seconds.local-cpu.local.0.00001-usd`: the meter, the values, ordered
- * by dimension name, and the amount of `unit`, in the characters `a-z 0-9 . _ -`. A changed amount is another
- * price, so usage keeps the price of its time at the payment processor too. Keys over 100 characters are
- * truncated and end in a digest.
+ * The key of a price, e.g. `gpu_instance_seconds.local-cpu.local.0.00001-usd`, in the characters `a-z 0-9 . _
+ * -`: the meter, the values by dimension name, and the amount of `unit`, so usage keeps the price of its time
+ * at the payment processor too. Keys over 100 characters end in a digest.
  */
 export function toPriceKey(
   meter: MeterName,

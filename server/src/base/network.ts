@@ -1,10 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { ApplicationError } from './errors.ts'
 
-/**
- * The IP address in an entry of `X-Forwarded-For`, which some proxies write with a port; null for any other
- * text.
- */
+/** The IP address in an entry of `X-Forwarded-For`, with or without a port; null for any other text. */
 export function readAddress(text: string): string | null {
   const [, inBrackets, beforePort] = /^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text) ?? []
   const address = inBrackets ?? beforePort ?? text
@@ -15,10 +12,7 @@ export function readAddress(text: string): string | null {
 /** A range of addresses, parsed. */
 export type Network = readonly [address: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number]
 
-/**
- * Writes a network in CIDR notation with its first address. An address alone is a network of one. Returns
- * null for any other text.
- */
+/** Writes a network in CIDR notation with its first address (an address is a network of one); else null. */
 export function normalizeNetwork(text: string): string | null {
   const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`
   if (ipaddr.IPv4.isValidCIDRFourPartDecimal(cidr)) {
@@ -55,9 +49,8 @@ export function parseNetworks(texts: readonly string[]): Network[] {
 }
 
 /**
- * The network that a caller controls: an IPv4 address, or the first 64 bits of an IPv6 address, from which
- * one caller can use 2^64 addresses. An IPv4-mapped IPv6 address counts as IPv4. All texts without an address
- * are one network, because a caller could choose them.
+ * The network that a caller controls: an IPv4 address, mapped or not, or the first 64 bits of an IPv6
+ * address. All texts without an address are one network, because a caller could choose them.
  */
 export function networkOf(text: string): string {
   const address = readAddress(text)

@@ -2,10 +2,7 @@ const tickMilliseconds = 1_000
 /** A longer gap between two ticks was not observed: the clock stepped, or the machine was suspended. */
 const longestGapMilliseconds = 10_000
 
-/**
- * Measures how long this process has waited for something. Time that the process did not observe does not
- * count, so no timeout ends because a clock was set forward or a laptop was suspended.
- */
+/** Measures a wait without unobserved time, so that no timeout ends by a set clock or a suspended laptop. */
 export class ObservedTime {
   readonly #now: () => number
   readonly #timer: NodeJS.Timeout

@@ -38,9 +38,8 @@ const logLine = z.looseObject({
 const hiddenFields = new Set(['level', 'time', 'msg', 'err', 'ready', 'pid', 'hostname', 'name', 'reqId'])
 
 /**
- * Formats a JSON line of the log for people: the local time, the level above info, the message, the other
- * fields, and the message of an error without its stack. Successful reads are omitted: the console polls.
- * Control characters are replaced, because texts of callers could otherwise control the terminal.
+ * Formats a JSON line of the log for people, without stacks. Omits successful reads, because the console
+ * polls. Replaces control characters, because texts of callers could control the terminal.
  */
 export function formatForPeople(json: string, paint: Paint): string {
   const parsed = logLine.safeParse(JSON.parse(json))

@@ -14,9 +14,8 @@ interface Verdict {
 }
 
 /**
- * Returns a function that judges the error of a log line. An outage fails everything that uses a connection,
- * dozens of times a second, with the same cause: only the first line of each cause is written in a minute.
- * Other errors are always written.
+ * Judges the error of a log line: an outage fails dozens of queries a second, so only the first line of each
+ * cause is written in a minute. Other errors are always written.
  */
 export function createOutageFilter(now: () => number = () => performance.now()): (error: unknown) => Verdict {
   const causes = new Map<string, { since: number; leftOut: number }>()

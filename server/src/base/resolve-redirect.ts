@@ -1,9 +1,6 @@
 import { isLoopbackHost } from './loopback.ts'
 
-/**
- * Resolves the redirect of a download, or returns null if it must not be followed. Targets have https. One
- * with http must be the same server, or on this machine as the server that redirects.
- */
+/** Resolves a redirect to https, to the same http server, or from loopback to loopback; null for others. */
 export function resolveRedirect(from: URL, location: string): URL | null {
   const to = URL.parse(location, from.href)
   if (to?.protocol === 'https:') return to

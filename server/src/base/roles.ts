@@ -48,10 +48,7 @@ export function permissionsOf(role: RoleName): Permission[] {
   return (Object.keys(permissions) as Permission[]).filter((permission) => roleCan(role, permission))
 }
 
-/**
- * The roles that a role may give to people and take from them: by invitation, by a change of role and by
- * removal.
- */
+/** The roles that a role may give and take: by invitation, by a change of role and by removal. */
 export function managedRoles(role: RoleName): readonly RoleName[] {
   if (role === 'super_admin') return everyone
   return roleCan(role, 'manageMembers') ? rolesBelow(role) : []

@@ -9,10 +9,7 @@ export interface Standing {
   /** Members of a suspended or closed organization can only read. */
   organizationStatus: 'active' | 'suspended' | 'closed'
   role: RoleName
-  /**
-   * True if the organization requires a second factor that the person's session lacks. Only personal routes
-   * work until then.
-   */
+  /** True if the session lacks the second factor that the organization requires: only personal routes work */
   requiresSecondFactorSetup: boolean
 }
 
@@ -27,10 +24,7 @@ export function findStanding(
 /** Why an organization does not allow something to one of its members. */
 export type StandingRefusal = 'forbidden' | 'second_factor_setup_required' | 'organization_suspended'
 
-/**
- * Decides whether a member may do what needs this permission. `changes` is false for reading. Returns null if
- * so.
- */
+/** Returns why a member may not do what needs this permission, or null. `changes` is false for reading. */
 export function judgeStanding(
   { role, requiresSecondFactorSetup, organizationStatus }: Standing,
   permission: Permission,

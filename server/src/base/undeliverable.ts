@@ -1,7 +1,4 @@
-/**
- * True for an address below the domain `invalid`, which receives no mail (RFC 6761), such as that of a
- * service member.
- */
+/** True for an address below `invalid` (RFC 6761), which gets no mail, such as a service member's. */
 export function isUndeliverable(email: string): boolean {
   return /[@.]invalid$/i.test(email)
 }

@@ -22,10 +22,7 @@ export const serverActor: Actor = {
   userAgent: null,
 }
 
-/**
- * A signed-in person: who they are, the organization in which they act, and their standing in each of their
- * organizations.
- */
+/** A signed-in person, the organization in which they act, and their standing in each organization. */
 export interface Person {
   userId: number
   organizationId: number
@@ -39,15 +36,9 @@ export interface Viewer extends Actor, Standing, Person {
   name: string
   organizationId: number
   requiresProfileCompletion: boolean
-  /**
-   * True until the email is verified, if the installation requires that. The viewer can neither deploy nor
-   * invite until then.
-   */
+  /** True until the required verification of the email: the viewer can neither deploy nor invite. */
   requiresEmailVerification: boolean
-  /**
-   * True for a user with a second factor, and for a session of an identity provider, which is responsible for
-   * one
-   */
+  /** True with a second factor, and in a session of an identity provider, which is responsible for one */
   hasSecondFactor: boolean
   /** The networks from which a service member works; null for a person */
   allowedNetworks: readonly Network[] | null

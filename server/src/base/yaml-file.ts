@@ -20,10 +20,7 @@ export interface Mistake {
   message: string
 }
 
-/**
- * Reads and validates a YAML file. Throws one Error that lists every mistake found by `validate`, with its
- * line and its path in the document. `name` describes the file in error messages.
- */
+/** Reads and validates a YAML file; throws one Error with every mistake, its line and its path. */
 export function readYamlFile<Value>(
   path: string,
   name: string,
@@ -62,10 +59,7 @@ export function readYamlFile<Value>(
 /** An anchor, or text that looks like one */
 const anchor = /(?:^|[\s[{,:-])&/
 
-/**
- * Loads a document by a parser that takes a tenth of the time, but does not tell where a value is. Undefined
- * for one that has mistakes or anchors, whose expansion only the other parser limits.
- */
+/** Parses in a tenth of the time, without lines. Undefined for mistakes, or anchors, which it can't limit. */
 export function loadQuickly(source: string): unknown {
   if (anchor.test(source)) return undefined
   try {
@@ -75,9 +69,7 @@ export function loadQuickly(source: string): unknown {
   }
 }
 
-/**
- * Converts schema errors to mistakes below `root`. Each unknown key becomes a mistake of its own, at the key.
- */
+/** Converts schema errors to mistakes below `root`, with one mistake for each unknown key. */
 export function toMistakes(error: z.ZodError, root: DocumentPath): Mistake[] {
   return error.issues.flatMap((issue) => {
     const path = [...root, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))]
@@ -100,10 +92,7 @@ function toError(title: string, mistakes: string[]): Error {
   return new Error(`${title} has ${counted}:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
 }
 
-/**
- * Formats a location, such as `line 7, models[0].sizes[1].billions`. The line is that of the nearest existing
- * node.
- */
+/** Formats a location, such as `line 7, models[0].sizes[1].billions`, by the nearest existing node. */
 function locate(
   { isNode }: Pick<typeof Yaml, 'isNode'>,
   document: Yaml.Document,
