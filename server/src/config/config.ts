@@ -20,10 +20,7 @@ import type { RuntimesConfig } from './runtimes.ts'
 import { readSso, ssoSettings } from './sso.ts'
 import type { SsoConfig } from './sso.ts'
 
-/**
- * The validated settings of the server, and constants that tests replace. A feature that is turned off is
- * null.
- */
+/** The validated settings, and constants that tests replace. A feature that is turned off is null. */
 export interface Config
   extends ProcessConfig, HttpConfig, AccessConfig, InferenceConfig, ModelsConfig, RuntimesConfig {
   mail: MailConfig
@@ -57,10 +54,7 @@ const environment = z.object({
 /** The names of all settings; `.env.example` lists the same. */
 export const settingNames = Object.keys(environment.shape)
 
-/**
- * Reads the settings from the environment. An empty value counts as unset. Throws a `ConfigError` that lists
- * every problem.
- */
+/** Reads the settings; an empty value counts as unset. Throws a `ConfigError` with every problem. */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const given = Object.fromEntries(
     settingNames.flatMap((name) =>

@@ -7,10 +7,7 @@ import { commaList, flag, oneOf, webAddress } from './values.ts'
 export interface HttpConfig {
   /** Addresses of reverse proxies whose `X-Forwarded-*` headers are trusted; false for none */
   trustProxy: string[] | false
-  /**
-   * Hosts that requests may name besides loopback, that of `publicUrl` first; null for any, while
-   * `PUBLIC_URL` is unset
-   */
+  /** Hosts of requests besides loopback, `publicUrl`'s first; null for any, while `PUBLIC_URL` is unset */
   hosts: string[] | null
   sessionCookie: { name: string; secure: boolean; sameSite: 'strict' | 'lax' | 'none' }
   csrfTrustedOrigins: string[]

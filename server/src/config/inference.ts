@@ -8,10 +8,7 @@ export interface InferenceConfig {
   /** Lowercase hosts from which engines may fetch the images, audio and video of a request */
   mediaDomains: ReadonlySet<string>
   inference: {
-    /**
-     * Milliseconds to connect to an engine, to the first byte of its response, and between two pieces of the
-     * response
-     */
+    /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces */
     timeouts: { connect: number; firstByte: number; idle: number }
     /** Limits on requests in flight and on those that wait, in each process */
     limits: {
@@ -26,10 +23,7 @@ export interface InferenceConfig {
       /** How long a request waits for its turn at a shared deployment until it gets a 429 */
       turnMilliseconds: number
     }
-    /**
-     * Where requests go that several deployments can serve: conversations where their prefix is, or all where
-     * the fewest are in flight
-     */
+    /** Of several deployments: a conversation goes to that with its prefix, or all to the least busy. */
     routing: 'prefix' | 'least_busy'
     /** How long a request may wait for a sleeping deployment, unless it says so itself */
     wakeMilliseconds: number

@@ -25,10 +25,7 @@ export interface ProcessConfig {
   /** Time between the shutdown signal, when `/readyz` starts to fail, and the end of accepting requests */
   drainDelayMilliseconds: number
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
-  /**
-   * Separate port for the metrics; null to serve them on `port`. A worker serves its health checks there too,
-   * by default on 8081 if that is free.
-   */
+  /** Port for the metrics and a worker's health checks; null: `port`, in a worker 8081 if that is free */
   metricsPort: number | null
   /** Engine keys are derived from this key. null to generate one and keep it in `dataDirectory`. */
   secretKey: string | null

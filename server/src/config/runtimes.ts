@@ -21,10 +21,7 @@ export interface RuntimesConfig {
 
 /** Milliseconds between steps of the work on deployments. */
 export interface PaceConfig {
-  /**
-   * After this time every server process has seen that an instance drains, and has reported the requests that
-   * it admitted before.
-   */
+  /** By then, every process has seen that an instance drains, and reported the requests admitted before. */
   drainNotice: number
   /** Between two reports of the requests in flight */
   loadReport: number
