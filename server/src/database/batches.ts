@@ -7,10 +7,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Collects what many callers ask for at about the same time and hands it to `run` at once, which returns one
- * result per item, in their order. An item that is alone runs immediately. After a batch of several items,
- * the next one begins `intervalMilliseconds` later, so the number of queries a second has a limit, however
- * many callers there are.
+ * Collects items and hands them to `run`, which returns one result per item, in their order. An item that is
+ * alone runs immediately. The batch after one of several items waits `intervalMilliseconds`, so that the
+ * number of queries a second has a limit.
  */
 export class Batches<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>
@@ -41,8 +40,7 @@ export class Batches<Item, Result> {
       const results = await this.#run(batch.map(({ item }) => item))
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
     } catch (error) {
-      // Of several items, only one may be at fault or wait for a lock. After a lost connection, the batch may
-      // have been written.
+      // Only one item may be at fault or wait for a lock. A lost connection may have written the batch.
       const isUncertain = isDatabaseUnavailable(error) && !isStatementTimeout(error)
       if (batch.length === 1 || isUncertain) for (const { reject } of batch) reject(error)
       else await Promise.all(batch.map((waiting) => this.#runAlone(waiting)))

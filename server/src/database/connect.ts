@@ -9,10 +9,7 @@ export interface DatabaseConnection {
   close(): Promise<void>
 }
 
-/**
- * The server needs this long at most to cancel a statement and to report it. A server that takes longer is
- * frozen or unreachable.
- */
+/** PostgreSQL cancels a statement and reports it within this time, unless it is frozen or unreachable. */
 const graceMilliseconds = 5_000
 
 /**
@@ -38,8 +35,7 @@ export function connectDatabase(
     types,
   })
   pool.on('error', onIdleError)
-  // A lost connection fails the running query. Between two queries of a transaction, its unhandled error
-  // would end the process.
+  // Between two queries of a transaction, a lost connection's unhandled error would end the process.
   pool.on('connect', (client) => {
     client.on('error', (error) => void connectionErrors.add(error))
     if (timeoutMilliseconds !== null) endIfSilent(client, timeoutMilliseconds + graceMilliseconds)
@@ -56,9 +52,7 @@ export function connectDatabase(
 
 /** Errors of connections that could not be opened or were lost */
 const connectionErrors = new WeakSet<Error>()
-/**
- * SQLSTATE class 08, statement timeout, administrator shutdown, crash, starting up, and too many connections
- */
+/** SQLSTATE class 08, statement timeout, shutdown, crash, starting up, and too many connections */
 const unavailableCodes = /^(08...|57014|57P0[123]|53300)$/
 
 /** True if a query failed because the database was unreachable, so that a retry may succeed. */

@@ -32,10 +32,9 @@ const reacquireTimeoutMs = 90_000
 const longestPauseMs = 5_000
 
 /**
- * Locks a DATA_DIR of this host for one server. The advisory lock belongs to a database session, so the
- * database releases it when the server is killed. Throws `DataDirectoryInUseError` if another server holds
- * the lock for 5 seconds. A lost session is replaced with backoff until the database is back, and only
- * another server's lock is a loss. Doesn't work through a connection pooler in transaction mode.
+ * Locks a DATA_DIR for one server by an advisory lock, which ends with its session when the server is killed.
+ * Throws `DataDirectoryInUseError` if another server holds it for 5 seconds. A lost session is replaced with
+ * backoff; only another server's lock is a loss. Doesn't work through a pooler in transaction mode.
  */
 export async function lockDataDirectory(
   databaseUrl: string,
@@ -81,10 +80,7 @@ export async function lockDataDirectory(
   }
 }
 
-/**
- * Opens a session that holds the lock. `onEnd` is called when the session ends later, also when the caller
- * ends it.
- */
+/** Opens a session that holds the lock. `onEnd` is called when the session ends, also by the caller. */
 async function openLockedSession(
   databaseUrl: string,
   dataDirectory: string,
@@ -108,7 +104,7 @@ async function openLockedSession(
   })
   try {
     await client.connect()
-    // The database detects within a minute that this host is gone. It never ends the idle session itself.
+    // The database detects a lost host within a minute, and never ends the idle session itself.
     await client.query(
       'SET idle_session_timeout = 0; SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3',
     )

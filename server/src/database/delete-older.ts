@@ -3,10 +3,7 @@ import type { Database, Tables } from './tables.ts'
 
 const batchSize = 10_000
 
-/**
- * Deletes the rows of `table` whose `column` is earlier than `before`, in short statements that commit one by
- * one. Requires an index that starts with `column`.
- */
+/** Deletes rows with a `column` before `before` in short statements. An index must start with `column`. */
 export async function deleteOlder<Table extends keyof Tables>(
   db: Database,
   table: Table,

@@ -16,10 +16,7 @@ export interface EmbeddedDatabase {
   url: string
   /** True if PostgreSQL was already running, left by a killed server */
   adopted: boolean
-  /**
-   * The line of PostgreSQL's log about a process of it that was killed in the last minute, with the signal;
-   * null if there is none
-   */
+  /** PostgreSQL's log line about a process killed in the last minute, with the signal; null without one */
   findCrash(): Promise<string | null>
   /** Stops PostgreSQL with a fast shutdown and waits until it has exited. Does nothing if it has exited. */
   stop(): Promise<void>
@@ -33,29 +30,21 @@ export interface EmbeddedDatabaseOptions {
   /** Additional PostgreSQL settings; ignored if the server is already running */
   settings?: Record<string, string> | undefined
   /**
-   * Called if PostgreSQL is gone for good: it exited unexpectedly without `onInterrupted`, or another process
-   * has started it on another port. Without `onInterrupted`, the exit of an adopted PostgreSQL is not
-   * noticed.
+   * Called if PostgreSQL ends for good: it exited without `onInterrupted`, or another process started it on
+   * another port. Without `onInterrupted`, the exit of an adopted PostgreSQL is not noticed.
    */
   onExit?: ((error: EmbeddedDatabaseError) => void) | undefined
-  /**
-   * Called if PostgreSQL exits unexpectedly, and after each failed attempt to start it again. Without it, it
-   * is not started again.
-   */
+  /** Called at an unexpected exit and after each failed restart. Without it, PostgreSQL is not restarted. */
   onInterrupted?: ((error: EmbeddedDatabaseError) => void) | undefined
-  /**
-   * As root: directory for files that PostgreSQL's account can't access elsewhere; `/var/lib/berth` by
-   * default
-   */
+  /** As root: directory for files that PostgreSQL's account can't access; default `/var/lib/berth` */
   stateDirectory?: string | undefined
   /** A directory with PostgreSQL's `bin`, `lib` and `share`, instead of the installed package */
   binariesDirectory?: string | undefined
 }
 
 /**
- * Starts the PostgreSQL of this DATA_DIR and creates its cluster at the first start, or adopts a PostgreSQL
- * that is still running. Throws `EmbeddedDatabaseError`. `lockDataDirectory` keeps a second server off the
- * same data.
+ * Starts or adopts the PostgreSQL of this DATA_DIR; creates its cluster first if needed. Throws
+ * `EmbeddedDatabaseError`. `lockDataDirectory` keeps a second server off the same data.
  */
 export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   if (!isAbsolute(options.dataDirectory)) {

@@ -14,9 +14,8 @@ const transientTables = ['pgboss.version', 'pgboss.warning', 'pgboss.bam', 'pgbo
 const rowsPerFetch = 1_000
 
 /**
- * Writes all rows of the database as a script for `psql`, from one snapshot. The script replaces the rows of
- * a database that the same version of Berth has migrated, in one transaction. It is needed because the
- * embedded PostgreSQL has no `pg_dump`.
+ * Writes all rows, from one snapshot, as a script for `psql`, because the embedded PostgreSQL has no
+ * `pg_dump`. In one transaction, it replaces the rows of a database that the same version has migrated.
  */
 export function exportDatabase(db: Database, write: (text: string) => Promise<void>): Promise<void> {
   return db

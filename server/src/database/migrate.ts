@@ -8,9 +8,8 @@ import type { Database } from './tables.ts'
 const migrationsFolder = resolve(import.meta.dirname, '../../migrations')
 
 /**
- * Migrates the database to the latest schema and returns the names of the migrations that ran. Only one
- * process migrates at a time. Throws if the database was migrated by a newer version, or by a development
- * version from before the first release.
+ * Migrates the database, one process at a time, and returns the migrations that ran. Throws for a database of
+ * a newer version, or of a development version from before the first release.
  */
 export async function migrateDatabase(db: Database): Promise<string[]> {
   const migrations = await readMigrations()
@@ -33,10 +32,7 @@ export async function migrateDatabase(db: Database): Promise<string[]> {
   return (results ?? []).map((result) => result.migrationName)
 }
 
-/**
- * Throws if the database has migrations that this version doesn't know. `known` are the migrations of this
- * version, in order.
- */
+/** Throws if the database has migrations besides `known`, those of this version, in order. */
 async function refuseForeignSchema(db: Database, known: readonly string[]): Promise<void> {
   const applied = await listAppliedMigrations(db).catch(() => [])
   const unknown = applied.filter((name) => !known.includes(name))

@@ -6,9 +6,8 @@ import { endIfSilent } from './silent-connections.ts'
 import type { Database } from './tables.ts'
 
 /**
- * Channels of database notifications. The payload is a deployment id. For `session_revoked` (a session, a
- * role or a profile changed) and `deployment_changed` (the targets of requests changed), the payload is a
- * user id, or empty for all users.
+ * Channels of notifications. The payload is a deployment id; for `session_revoked` (a session, a role or a
+ * profile changed) and `deployment_changed` (targets of requests changed) a user id, or empty for all.
  */
 export type Channel = 'deployment_due' | 'deployment_event' | 'session_revoked' | 'deployment_changed'
 
@@ -19,10 +18,7 @@ const channels: readonly Channel[] = [
   'deployment_changed',
 ]
 
-/**
- * PostgreSQL notifications. A lost connection may lose some, so listeners also poll, and poll again after a
- * reconnect.
- */
+/** PostgreSQL notifications. A lost connection may lose some, so listeners poll, also after a reconnect. */
 export interface Notifications {
   subscribe(channel: Channel, listener: (payload: string) => void): () => void
   onReconnected(listener: () => void): () => void
@@ -30,10 +26,7 @@ export interface Notifications {
   onInterrupted(listener: () => void): () => void
   /** True if every notification committed at least 0.8 s ago has certainly arrived */
   isCurrent(): boolean
-  /**
-   * Yields the payloads of a channel, and `null` after a reconnect, until `signal` aborts. The signal must
-   * abort.
-   */
+  /** Yields a channel's payloads, and `null` after a reconnect, until `signal` aborts, as it must. */
   follow(channel: Channel, signal: AbortSignal): AsyncIterable<string | null>
   close(): Promise<void>
 }

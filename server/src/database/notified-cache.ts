@@ -6,10 +6,7 @@ import { settlesWithin } from './settles-within.ts'
 export interface NotifiedCache<Value> {
   /** The cached value; undefined on a miss, or while invalidations may be missed */
   get(key: string): Value | undefined
-  /**
-   * The result of `load`, which is cached unless it is `null`. Concurrent callers share one load. While the
-   * database is unreachable or silent, the value that it had last.
-   */
+  /** The result of one shared `load`, cached unless `null`; the last one if the database doesn't respond. */
   load(key: string, load: () => Promise<Loaded<Value> | null>): Promise<Value | null>
   size(): number
   close(): void
@@ -32,16 +29,13 @@ interface Entry<Value> extends Loaded<Value> {
 const outageMilliseconds = 300_000
 /** Delay before the next query to an unreachable database */
 const probeMilliseconds = 500
-/**
- * A read that takes longer than this doesn't delay callers who have a last value: the database may be frozen.
- */
+/** A longer read doesn't delay callers that have a last value: the database may be frozen. */
 const patienceMilliseconds = 2_000
 
 /**
- * Caches at most `limit` values, each for at most `milliseconds`. A notification on `channel` invalidates the
- * values of one user. While the listener's connection is lost or unresponsive, every value is read from the
- * database, so a revoked value lives for at most a second. If the database can't be asked either or doesn't
- * respond, the last value remains valid for a few minutes.
+ * Caches at most `limit` values for `milliseconds`. A notification on `channel` invalidates the values of one
+ * user. Without the listener's connection every value is read from the database, so a revoked value lives for
+ * at most a second. If the database doesn't respond either, the last value remains valid for a few minutes.
  */
 export function createNotifiedCache<Value>(
   notifications: Notifications,

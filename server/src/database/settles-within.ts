@@ -1,7 +1,4 @@
-/**
- * Resolves to false if a promise takes longer than `milliseconds`, and to true if it is fulfilled or rejected
- * before.
- */
+/** Whether a promise is fulfilled or rejected within `milliseconds`. */
 export async function settlesWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(resolve, milliseconds, false)

@@ -8,9 +8,8 @@ interface ClientInternals {
 }
 
 /**
- * Ends a connection whose query gets no response for so long: PostgreSQL is frozen, or its machine is gone.
- * The query fails, and the pool opens another connection. The driver's `query_timeout` would leave the silent
- * connection in the pool.
+ * Ends a connection without a response for so long: PostgreSQL or its machine is frozen or lost. The query
+ * fails, and the pool opens another connection; `query_timeout` would keep the silent one in the pool.
  */
 export function endIfSilent(client: pg.ClientBase, milliseconds: number): void {
   const internals = internalsOf(client)

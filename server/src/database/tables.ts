@@ -1,9 +1,6 @@
 import type { ColumnType, Kysely, Transaction } from 'kysely'
 
-/**
- * Every table by its name. Each feature adds the tables it owns in its `tables.ts`; pg-boss keeps its own in
- * the schema `pgboss`.
- */
+/** Every table by its name. Each feature adds its own in `tables.ts`; pg-boss has the schema `pgboss`. */
 export interface Tables {}
 
 /** A pool of connections or a transaction: the first parameter of every store function. */

@@ -14,10 +14,7 @@ export function runningAsRoot(): boolean {
   return process.getuid?.() === 0
 }
 
-/**
- * Picks the account for PostgreSQL if Berth runs as root: the user `postgres`, else `nobody`. Undefined for
- * an ordinary user.
- */
+/** Picks the account for PostgreSQL if Berth runs as root: `postgres`, else `nobody`; else undefined. */
 export async function chooseAccount(): Promise<Account | undefined> {
   if (!runningAsRoot()) return undefined
   const entries = new Map<string, Account>()

@@ -8,9 +8,7 @@ import type { Account } from './account.ts'
 import { EmbeddedDatabaseError, systemErrorCode, useOwnDatabase } from './error.ts'
 import { createFolder } from './location.ts'
 
-/**
- * PostgreSQL's programs. `directory` contains `bin`, `lib` and `share`; `major` is a version such as "18".
- */
+/** PostgreSQL's programs: `directory` with `bin`, `lib` and `share`, and a version such as "18". */
 export interface Binaries {
   directory: string
   version: string
@@ -42,9 +40,8 @@ export async function describeBinaries(directory: string): Promise<Binaries> {
 }
 
 /**
- * Makes the programs runnable for the account. Adds the library links that the package's postinstall script
- * creates. If the account can't read the package or this process can't write to it, copies the package once
- * to `copyParent`.
+ * Makes the programs runnable for the account: adds the links of the package's postinstall script. Copies a
+ * package that the account can't read, or this process can't write, once to `copyParent`.
  */
 export async function prepareBinaries(
   binaries: Binaries,
@@ -72,10 +69,7 @@ async function addLinks(directory: string): Promise<boolean> {
   return true
 }
 
-/**
- * Reads `pg-symlinks.json`: pairs of a library (`source`) and a link to it (`target`), relative to the
- * package.
- */
+/** Reads `pg-symlinks.json`: pairs of a library (`source`) and a link to it (`target`) in the package. */
 async function readLinks(directory: string): Promise<{ target: string; to: string }[]> {
   let pairs: unknown
   try {

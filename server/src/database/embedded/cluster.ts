@@ -16,18 +16,12 @@ export interface Cluster {
   account: Account | undefined
 }
 
-/**
- * The environment of PostgreSQL programs. It excludes the operator's own variables, such as PGDATA and
- * LC_ALL.
- */
+/** PostgreSQL's environment, without the operator's variables, such as PGDATA and LC_ALL. */
 export const programEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 
 const temporaryPrefix = 'initializing-'
 
-/**
- * Opens the cluster in `home` and creates it if it doesn't exist. `lock` is the file descriptor of the launch
- * lock.
- */
+/** Opens the cluster in `home`, or creates it. `lock` is the file descriptor of the launch lock. */
 export async function openCluster(
   home: string,
   binaries: Binaries,
@@ -73,9 +67,7 @@ async function readInside(directory: string, name: string): Promise<string> {
   }
 }
 
-/**
- * Creates the cluster under a temporary name, then renames it: a killed start leaves no incomplete cluster.
- */
+/** Creates the cluster under a temporary name, so that a killed start leaves no incomplete cluster. */
 async function createCluster(
   home: string,
   directory: string,
@@ -144,10 +136,7 @@ const singleUserSettings = [
   'ssl=off',
 ]
 
-/**
- * Berth's role owns its database and is no superuser. CREATEDB allows restoring a backup beside the live
- * database.
- */
+/** Berth's role is no superuser. CREATEDB allows restoring a backup beside the live database. */
 function setupStatements(password: string): string {
   return `CREATE ROLE berth LOGIN CREATEDB PASSWORD '${password}';\n\nCREATE DATABASE berth OWNER berth;\n\n`
 }
@@ -172,9 +161,7 @@ async function flushFolder(path: string): Promise<void> {
   }
 }
 
-/**
- * Runs a program until it exits. The program inherits the launch lock, so an orphan blocks the next launch.
- */
+/** Runs a program until it exits; it inherits the launch lock, so an orphan blocks the next launch. */
 function runProgram(
   path: string,
   args: string[],

@@ -10,9 +10,8 @@ const exclusiveLockFlag = 0x20
 const conflictExitCode = 75
 
 /**
- * Takes the flock(2) lock on a file, which is created if needed. Returns the handle that holds the lock, or
- * undefined if another process still holds the lock after `waitSeconds`. The lock lasts until the handle and
- * all its copies in child processes are closed; the kernel closes those of a killed process.
+ * Takes the flock(2) lock on a file, which is created if needed; undefined if another process holds it after
+ * `waitSeconds`. The lock lasts until all copies of the handle are closed, also by the death of a process.
  */
 export async function lockFile(path: string, waitSeconds = 0): Promise<FileHandle | undefined> {
   if (process.platform === 'darwin') return await lockWhileOpening(path, waitSeconds)
@@ -26,10 +25,7 @@ export async function lockFile(path: string, waitSeconds = 0): Promise<FileHandl
   return locked ? handle : undefined
 }
 
-/**
- * Runs the command flock: Node.js has no flock(2). The lock belongs to the open file, so a child process can
- * take it.
- */
+/** Node.js has no flock(2). The lock belongs to the open file, so the command flock can take it. */
 function lockInherited(fd: number, path: string, waitSeconds: number): Promise<boolean> {
   const waitArguments = waitSeconds > 0 ? ['--wait', String(waitSeconds)] : ['--nonblock']
   return new Promise((resolve, reject) => {

@@ -48,10 +48,7 @@ const launchTimeoutSeconds = 120
 const recoveryTimeoutMs = 180_000
 const unresponsiveTimeoutMs = 15_000
 
-/**
- * Runs `work` while no other process launches the PostgreSQL of this folder. `work` gets the file descriptor
- * of the lock.
- */
+/** Runs `work` with the lock's file descriptor while no other process launches this folder's PostgreSQL. */
 export async function withLaunchLock<Result>(
   directory: string,
   work: (lock: number) => Promise<Result>,
@@ -84,10 +81,7 @@ async function openOwned<T extends FileHandle | undefined>(
   return file
 }
 
-/**
- * Starts the PostgreSQL of a cluster, or adopts the one that is running. The caller must hold the launch
- * lock. Without `port`, it takes a free one.
- */
+/** Starts a cluster's PostgreSQL, without `port` on a free one, or adopts it. Needs the launch lock. */
 export async function launchPostmaster(instance: Instance, port: number | null): Promise<Postmaster> {
   const deadline = Date.now() + recoveryTimeoutMs
   let unresponsiveSince = Date.now()
@@ -184,10 +178,7 @@ export function urlOf(instance: Instance, port: number): string {
   return `postgresql://berth:${instance.cluster.password}@127.0.0.1:${port}/berth?sslmode=disable`
 }
 
-/**
- * Signs in once and returns the error, if any. SCRAM also proves that the server is ours: it knows the
- * password's verifier.
- */
+/** Signs in once and returns any error. SCRAM also proves that the server knows the password's verifier. */
 async function tryLogin(
   instance: Instance,
   port: number,

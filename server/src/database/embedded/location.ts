@@ -9,10 +9,7 @@ import { EmbeddedDatabaseError, messageOf, systemErrorCode, useOwnDatabase } fro
 const pointerName = 'postgres-location'
 const ownerName = 'data-directory'
 
-/**
- * The directory of a DATA_DIR's database. `pointer` is a file in DATA_DIR that names the directory if it is
- * elsewhere.
- */
+/** The directory of a database. `pointer` is a file in DATA_DIR that names a directory elsewhere. */
 export interface Home {
   directory: string
   pointer: string | undefined
@@ -56,9 +53,7 @@ export async function locateHome(
   return { directory: outside, pointer }
 }
 
-/**
- * Links DATA_DIR and a database elsewhere in both directions. Call it after the database has been created.
- */
+/** Links DATA_DIR and a database elsewhere in both directions, after the database has been created. */
 export async function writePointer(home: Home): Promise<void> {
   if (!home.pointer) return
   await replaceFile(join(home.directory, ownerName), `${dirname(home.pointer)}\n`)

@@ -55,9 +55,8 @@ async function readCommandLine(pid: number): Promise<string> {
 }
 
 /**
- * Replaces the pid in a `postmaster.pid` left by a crash; the caller must hold the cluster's lock. PostgreSQL
- * refuses to start while a process with that pid exists, but treats its parent's pid as stale. The other
- * lines remain: PostgreSQL uses them to check that no old process still uses the shared memory.
+ * Replaces the pid in a `postmaster.pid` left by a crash, under the cluster's lock: PostgreSQL starts only if
+ * that pid is stale or its parent's. The other lines remain, because they guard the shared memory.
  */
 export async function resetPidFile(cluster: Cluster): Promise<void> {
   const path = join(cluster.data, 'postmaster.pid')

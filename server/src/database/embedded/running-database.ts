@@ -7,7 +7,7 @@ import type { Instance, Postmaster } from './launch.ts'
 import { isPostmaster, readLog, trimLog } from './postmaster.ts'
 
 interface Events {
-  /** PostgreSQL is gone for good */
+  /** PostgreSQL has ended and does not return */
   onExit?: ((error: EmbeddedDatabaseError) => void) | undefined
   /** PostgreSQL exited, or could not be started again. Without it, nothing starts it again. */
   onInterrupted?: ((error: EmbeddedDatabaseError) => void) | undefined
@@ -15,7 +15,7 @@ interface Events {
 
 const stopTimeoutSeconds = 30
 const trimMs = 60_000
-/** How often an adopted PostgreSQL, which is no child process, is looked for */
+/** How often this process checks an adopted PostgreSQL, which is not its child */
 const watchMs = 500
 const firstPauseMs = 100
 const longestPauseMs = 5_000
@@ -26,9 +26,7 @@ const recentMs = 60_000
 const crashLineMs = 500
 const timestampLength = '2026-01-01 00:00:00.000 UTC'.length
 
-/**
- * An embedded PostgreSQL from its start until it is stopped. It is started again if it exits unexpectedly.
- */
+/** An embedded PostgreSQL until it is stopped. If it exits unexpectedly, it is started again. */
 export class RunningDatabase {
   readonly url: string
   readonly adopted: boolean
