@@ -14,16 +14,12 @@ export interface BodyLimits {
   perProcess: number
 }
 
-/**
- * A shorter body is not counted: its request needs about as much memory, and the requests in flight are
- * limited.
- */
+/** A shorter body is not counted: its request takes as much memory, and requests in flight are limited. */
 const countedFrom = 16 * 1024
 
 /**
- * Counts the bytes of long request bodies that are in memory. The returned function starts the count of one
- * request, which throws a 429 when a limit is reached. The request must release its bytes when its body is no
- * longer needed.
+ * Counts the bytes of long request bodies in memory. The returned function counts one request, throws a 429
+ * at a limit, and returns what releases the bytes when the body is no longer needed.
  */
 export function createBodyBudget({ perUser, perProcess }: BodyLimits) {
   const byUser = new Map<number, number>()

@@ -7,10 +7,7 @@ export type ByteRange =
 
 const whole: ByteRange = { kind: 'whole' }
 
-/**
- * Reads `Range` and `If-Range` (RFC 9110). Several ranges, another unit and an invalid range count as none,
- * and so does any range of another version of the file.
- */
+/** Reads `Range` and `If-Range` (RFC 9110). Several or invalid ranges, other units and versions are none. */
 export function readByteRange(
   { range, 'if-range': version }: { range?: string | undefined; 'if-range'?: string | undefined },
   { size, entityTag }: { size: number; entityTag: string },

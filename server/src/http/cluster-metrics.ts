@@ -3,10 +3,7 @@ import type { Worker } from 'node:cluster'
 import { AggregatorRegistry } from 'prom-client'
 import type { PrometheusContentType, Registry } from 'prom-client'
 
-/**
- * What a process asks its supervisor, and the supervisor's response. Each process answers prom-client's own
- * messages.
- */
+/** A process's request to its supervisor, and the response, besides prom-client's own messages */
 type Message = { kind: 'read metrics' } | { kind: 'metrics'; text: string | null }
 
 /** Creates the registry of this process. In a cluster, the supervisor collects it. */
@@ -20,9 +17,8 @@ export function createRegistry(): Registry {
 }
 
 /**
- * Returns a function that reads the metrics in Prometheus's text format. Of processes that share a port, any
- * one may be asked: it returns the metrics of all, or only its own if another process misses prom-client's
- * deadline of 5 s.
+ * Reads the metrics in Prometheus's text format: of all processes that share a port, or only its own if
+ * another process misses prom-client's deadline of 5 s.
  */
 export function openMetrics(registry: Registry): () => Promise<string> {
   const { worker } = cluster

@@ -10,9 +10,8 @@ const compress = promisify(gzip)
 const minimumLength = 1024
 
 /**
- * An onSend hook that compresses long JSON responses with gzip. Only for responses that are the same for
- * every user: the compressed length of a response with a secret and text from an attacker would reveal the
- * secret (BREACH).
+ * An onSend hook that compresses long JSON with gzip. Only for responses that are the same for every user,
+ * because lengths would reveal a secret beside text from an attacker (BREACH).
  */
 export async function compressJson(
   request: FastifyRequest,

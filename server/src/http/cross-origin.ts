@@ -15,10 +15,7 @@ const exposedHeaders = [
   'X-Request-Id',
 ]
 
-/**
- * Lets pages of these origins call every route with the session cookie (CORS) and answers their preflights.
- * Without origins, nothing changes: pages of other origins can't read responses.
- */
+/** Lets pages of these origins call every route with the session cookie (CORS), preflights included. */
 export async function allowOrigins(app: App, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return
   const trusted = new Set(origins)

@@ -7,10 +7,7 @@ export function wantsCsv(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').split(',').some((type) => type.trim().startsWith('text/csv'))
 }
 
-/**
- * Sends items as a CSV file (RFC 4180) while they are read. Values that a spreadsheet would read as a formula
- * are escaped.
- */
+/** Streams items as CSV (RFC 4180). Escapes values that a spreadsheet would read as a formula. */
 export function sendCsv<Item>(
   reply: FastifyReply,
   name: string,

@@ -15,23 +15,13 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The permission that the route requires; null for any signed-in user. Required for protected routes. */
     permission?: Permission | null
-    /**
-     * true if the route requires the permission in the organization of the object that the request names. A
-     * viewer who has it in any organization passes this check; the use case then judges the object's
-     * organization.
-     */
+    /** true if the permission in any organization passes: the use case then judges the object's */
     anyOrganization?: boolean
-    /**
-     * Whether service members may call the route. Required for routes without a permission, which concern a
-     * person. Default: true
-     */
+    /** Whether service members may call the route; required without a permission. Default: true */
     admitsServices?: boolean
     /** true if the route requires a verified email where the installation does */
     requiresVerifiedEmail?: boolean
-    /**
-     * true if the viewer may come from the session cache: a revoked session lives there for up to a second if
-     * the database responds
-     */
+    /** true to use the session cache, which keeps a revoked session for a second, or longer in an outage */
     cachesViewer?: boolean
   }
 }
@@ -95,10 +85,7 @@ export function toVisitor(request: FastifyRequest): Actor {
   return { userId: null, email: null, organizationId: null, ...originOf(request) }
 }
 
-/**
- * An onRequest hook for the protected scope. Responds 401 without a session and 403 without the route's
- * permission. Sends the cookie again if the session was renewed.
- */
+/** An onRequest hook: 401 without a session, 403 without the permission. Sends a renewed session's cookie. */
 export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSource) {
   async function findAndAdmit(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
     const { cachesViewer } = request.routeOptions.config

@@ -151,9 +151,7 @@ export function storageFull(): ApplicationError {
   return new ApplicationError('storage_full', message, 60)
 }
 
-/**
- * Converts a thrown value into the error shown to the caller. Unknown errors become a 500 without details.
- */
+/** Converts a thrown value into the error for the caller. Unknown errors become a 500 without details. */
 export function toPublicError(error: unknown): PublicError {
   if (error instanceof ApplicationError) {
     const { code, kind, message, retryAfterSeconds, facts } = error

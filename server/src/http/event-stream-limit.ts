@@ -7,10 +7,7 @@ export interface EventStreamLimits {
   perProcess: number
 }
 
-/**
- * Counts event streams. The returned function counts one until its response ends, or throws a 429 when a
- * limit is reached.
- */
+/** Counts an event stream until its response ends, or throws a 429 when a limit is reached. */
 export function createEventStreamLimit({ perUser, perProcess }: EventStreamLimits) {
   const byUser = new Map<number, number>()
   let total = 0

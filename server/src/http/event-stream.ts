@@ -9,10 +9,9 @@ export function wantsEventStream(request: FastifyRequest): boolean {
 }
 
 /**
- * Sends items as server-sent events named `event`. The stream ends when the items end, the client
- * disconnects, the signal of `watch` aborts because access was revoked, or the server shuts down. `watch`
- * receives a signal that aborts on disconnect. A comment every 15 s keeps proxies from closing the
- * connection.
+ * Sends items as server-sent events named `event`, until the items end, the client disconnects, the signal of
+ * `watch` aborts because access was revoked, or the server shuts down. `watch` gets a signal that aborts on
+ * disconnect. A comment every 15 s keeps proxies from closing the connection.
  */
 export function sendEventStream<Item>(
   reply: FastifyReply,

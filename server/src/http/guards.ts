@@ -45,9 +45,8 @@ export function rejectRefused(guards: readonly Guard[]) {
 }
 
 /**
- * Refuses a request with two `Host` headers (RFC 9112, section 3.2). Node uses the first one, but a proxy in
- * front may have used the other. Node's parser rejects duplicate `Content-Length` and `Transfer-Encoding`
- * headers itself.
+ * Refuses two `Host` headers (RFC 9112, section 3.2), because a proxy may have used another than Node. Node's
+ * parser rejects duplicate `Content-Length` and `Transfer-Encoding` headers itself.
  */
 export function refuseDuplicateHost({ raw: { rawHeaders } }: GuardedRequest): ApplicationError | null {
   let hosts = 0
@@ -60,9 +59,8 @@ export function refuseDuplicateHost({ raw: { rawHeaders } }: GuardedRequest): Ap
 }
 
 /**
- * Returns a guard against hosts that this server doesn't serve; null serves all. A page of another site can
- * thus not reach a server in a private network by pointing its own name at the server's address (DNS
- * rebinding).
+ * Refuses hosts that this server doesn't serve; null serves all. Otherwise a page of another site could reach
+ * a private server by pointing its name at the server's address (DNS rebinding).
  */
 export function refuseUnknownHosts(hosts: readonly string[] | null): Guard {
   if (hosts === null) return () => null

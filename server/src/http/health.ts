@@ -13,9 +13,7 @@ const tags = ['Service']
 /** Load balancers want to hear soon that a frozen database doesn't respond. */
 const patienceMilliseconds = 1_500
 
-/**
- * `/healthz`: the database responds. `/readyz`: the server also accepts requests, and its disks have space.
- */
+/** `/healthz`: the database responds. `/readyz`: the server accepts requests, and its disks have space. */
 export function healthRoutes(app: App, { db }: { db: Database }): void {
   let checking: Promise<unknown> | null = null
   /** Requests that arrive meanwhile share the query, so that a flood costs few. */

@@ -3,10 +3,7 @@ import { z } from 'zod'
 import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
 
-/**
- * Accepts only JSON bodies. An empty body counts as missing: as `{}` if every field of the route's body is
- * optional, otherwise a 400.
- */
+/** Accepts only JSON. An empty body counts as `{}` if every field of the body is optional, else a 400. */
 export function parseJsonBodies(app: App): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()

@@ -35,7 +35,7 @@ interface MeasuredRequest {
   path?: string | undefined
 }
 
-/** Measures and logs every request. Also serves `/metrics`, to those for whom it is `exposed`. */
+/** Measures and logs every request. Also serves `/metrics` to the callers that `exposed` names. */
 export async function measureRequests(
   app: App,
   { exposed }: { exposed: 'nobody' | 'this machine' | 'everybody' },
@@ -108,9 +108,8 @@ const proxyHeaders = new Set([
 ])
 
 /**
- * Whether a program on this machine sent the request. A proxy on this machine forwards requests of others:
- * nginx without a header, but by HTTP/1.0, unless it is told otherwise. A page in a browser on this machine
- * may reach it by a name of its own (DNS rebinding).
+ * Whether a program on this machine sent the request. A proxy here forwards others' requests (nginx, by
+ * default, by HTTP/1.0 without a header), and a page in a browser may use another name (DNS rebinding).
  */
 function isLocal({ socket, headers, hostname, raw }: FastifyRequest): boolean {
   const isForwarded = Object.keys(headers).some(
@@ -124,10 +123,7 @@ function isLocal({ socket, headers, hostname, raw }: FastifyRequest): boolean {
   )
 }
 
-/**
- * The path of a request for the API, so that an operator sees which routes people try; undefined for other
- * paths, such as pages of the console. Segments that may be an id or a token are masked.
- */
+/** The path of a request for the API, for the operator, with ids and tokens masked; undefined for others. */
 function toUnknownPath(url: string): string | undefined {
   const path = url.split('?', 1)[0]!.slice(0, 200)
   if (!/^\/(v1|api)\//.test(path)) return undefined

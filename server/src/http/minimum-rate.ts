@@ -11,9 +11,7 @@ export interface MinimumRate {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /**
-     * true if a body may take longer than `longestBodyMilliseconds` to arrive, at the minimum rate or more
-     */
+    /** true if a body may take longer than `longestBodyMilliseconds` to arrive, at the minimum rate */
     takesLongBodies?: boolean
   }
 }
@@ -35,10 +33,10 @@ interface Connection {
 }
 
 /**
- * Disconnects callers that send a body, or read a response, below a minimum rate. Each quota of
- * `bytesPerSecond` times the timeout must move within the timeout. A caller that waits for the server, or has
- * read everything so far, is never too slow. Returns a function that watches the connection of a request that
- * Fastify doesn't see. Node's own limit of a request's time has no exceptions.
+ * Disconnects callers that send a body, or read a response, below a minimum rate: `bytesPerSecond` times the
+ * timeout must move within each timeout, unless the caller waits for the server or has read everything.
+ * Returns a watch for requests that Fastify doesn't see. Node's own limit of a request's time has no
+ * exceptions.
  */
 export function requireMinimumRate(
   app: App,
@@ -100,9 +98,7 @@ export function requireMinimumRate(
   return watch
 }
 
-/**
- * Fails the parser of the body, so that the caller gets a 408. Without a parser the response is sent already.
- */
+/** Fails the body's parser, so that the caller gets a 408. Without a parser the response is sent already. */
 function refuse(request: IncomingMessage): void {
   const detail = 'The request body arrived too slowly.'
   if (request.listenerCount('error') === 0) request.socket.destroy()
@@ -110,9 +106,8 @@ function refuse(request: IncomingMessage): void {
 }
 
 /**
- * The bytes that the kernel has accepted. `Socket.bytesWritten` includes queued bytes, and a large response
- * is one write, which shows no progress until its end. Node's own socket timeout reads the same counter of
- * the handle.
+ * The bytes that the kernel accepted. `Socket.bytesWritten` includes queued bytes, so a large response, one
+ * write, would show no progress. Node's own socket timeout reads the same counter.
  */
 function bytesSent(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { bytesWritten: number; writeQueueSize: number } | null }

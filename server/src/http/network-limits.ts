@@ -8,18 +8,14 @@ import { isLoopbackAddress } from '../base/loopback.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /**
-     * Limits the requests of one network to the route, before its body is read: per hour for `registration`,
-     * else per minute
-     */
+    /** Limits a network's requests before the body is read: per hour for `registration`, else per minute */
     networkLimit?: 'registration' | 'public'
   }
 }
 
 /**
- * Adds the limits of the routes that need no session. They count in memory, in each process, so that a flood
- * costs no query. The machine itself is not limited: behind a proxy that TRUST_PROXY doesn't name, all
- * callers would share one limit.
+ * Limits routes without a session in memory, in each process, so that a flood costs no query. This machine is
+ * not limited: behind a proxy that TRUST_PROXY doesn't name, all callers would share one limit.
  */
 export async function limitNetworks(app: App, limits: Config['networkLimits']): Promise<void> {
   const windows = {

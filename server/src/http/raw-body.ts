@@ -22,10 +22,9 @@ export interface BodyHold {
 }
 
 /**
- * A Fastify body parser for up to `limit` bytes; undefined for an empty body. Unlike Fastify's own parser, it
- * doesn't copy a body that arrives in one chunk: for a long prompt, the copy would take longer than parsing.
- * `hold` starts the count of a body's memory, which the parser releases if it fails. The length is `Infinity`
- * if it is unknown.
+ * Parses bodies of up to `limit` bytes; undefined for an empty one. Unlike Fastify's parser, it doesn't copy
+ * a body of one chunk: for a long prompt, that takes longer than parsing. `hold` counts a body's memory,
+ * which the parser releases if it fails; an unknown length is `Infinity`.
  */
 export function parseRawBodies(
   limit: number,
@@ -42,8 +41,7 @@ export function parseRawBodies(
       return done(error as Error)
     }
     const chunks: Buffer[] = []
-    // Chunks of a known length are copied as they arrive, because one copy of a long body would block the
-    // process.
+    // Chunks of a known length are copied on arrival: one copy of a long body would block the process.
     let whole: Buffer | null = null
     let size = 0
     const finish: Done = (error, body) => {
@@ -73,8 +71,7 @@ export function parseRawBodies(
     }
     const fail = (error: Error) => finish(Object.assign(error, { statusCode: 400 }))
     const leave = () => fail(new Error('the caller disconnected'))
-    // A short body arrives with its head, and is complete in the next tick. Reading it takes less time than
-    // listening.
+    // A short body arrives with its head, and is complete in the next tick. Listening would take longer.
     process.nextTick(() => {
       if (payload.destroyed) return leave()
       const first = payload.read() as Buffer | null

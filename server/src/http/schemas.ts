@@ -1,8 +1,6 @@
 import { z } from 'zod'
 
-/**
- * Text from a caller: trimmed, with a length in code points, without characters that PostgreSQL can't store.
- */
+/** Text from a caller: trimmed, limited in code points, without characters that PostgreSQL can't store. */
 export function text(limits: { min: number; max: number }) {
   return unicodeText()
     .trim()
@@ -37,10 +35,7 @@ function describeLength({ min, max }: { min: number; max: number }): string {
 /** A time in ISO 8601, UTC, with milliseconds. */
 export const timestamp = z.iso.datetime().meta({ examples: ['2026-01-02T03:04:05.678Z'] })
 
-/**
- * An optional field of a body that creates something. Generated clients send null for a field that is not
- * given.
- */
+/** An optional field of a body that creates something: generated clients send null for a missing field. */
 export function optionalField<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform((value) => value ?? undefined)
 }
@@ -66,9 +61,7 @@ export function queryBoolean(fallback: boolean) {
     .meta({ type: 'boolean' })
 }
 
-/**
- * A whole number in a query, in decimal digits: unlike `Number()`, rejects `1e2`, `0x10` and an empty value.
- */
+/** A whole number in decimal digits; unlike `Number()`, rejects `1e2`, `0x10` and an empty value. */
 export function queryInteger(limits: { min: number; max: number }) {
   const message = `Must be a whole number from ${limits.min} to ${limits.max}.`
   return z

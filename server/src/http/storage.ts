@@ -11,9 +11,7 @@ declare module 'fastify' {
 export interface Storage {
   /** Remembers that an operation failed because a disk is full, and logs which one. */
   reportFull(error: unknown): void
-  /**
-   * Resolves to true if `DATA_DIR` has no space left, or an operation failed lately because a disk is full.
-   */
+  /** Resolves to true if `DATA_DIR` has no space, or if an operation failed lately because a disk is full. */
   isFull(): Promise<boolean>
 }
 
@@ -21,7 +19,7 @@ export interface Storage {
 const memoryMilliseconds = 15_000
 const leastFreeBytes = 1024 * 1024
 
-/** Adds `app.storage`, by which `/readyz` fails while a disk is full. */
+/** Adds `app.storage`; while a disk is full, `/readyz` fails. */
 export function watchStorage(app: FastifyInstance, dataDirectory: string): void {
   let failedAt = -Infinity
   app.decorate('storage', {

@@ -2,10 +2,9 @@ import { createBoundedQueue } from '../base/bounded-queue.ts'
 import type { App } from './app.ts'
 
 /**
- * Handles at most a few requests at a time on the routes that are added to `scope` later, and lets a few
- * hundred wait. A flood of callers without a session then takes few database connections and little of each
- * turn of the event loop. A request takes its turn after its body was read, so that a slow sender delays
- * nobody.
+ * Handles a few requests at a time on the routes added to `scope` later; a few hundred wait. So a flood
+ * without sessions takes few database connections and turns of the event loop. A request's turn comes after
+ * its body, so that a slow sender delays no others.
  */
 export function takeTurns(scope: App): void {
   const inTurn = createBoundedQueue({

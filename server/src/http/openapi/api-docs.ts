@@ -4,10 +4,7 @@ import fastifyStatic from '@fastify/static'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 
-/**
- * Serves the description at `/openapi.json`, Swagger UI at `/docs` and ReDoc at `/redoc`, all from this
- * server.
- */
+/** Serves the description at `/openapi.json`, Swagger UI at `/docs` and ReDoc at `/redoc`. */
 export async function serveApiDocs(app: FastifyInstance): Promise<void> {
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
   await app.register(fastifySwaggerUi, {

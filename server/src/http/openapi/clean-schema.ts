@@ -26,10 +26,7 @@ export function cleanSchema({
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern
 }
 
-/**
- * Writes null as one more choice or type instead of nesting the other choices, which readers and generators
- * understand better.
- */
+/** Writes null as one more choice or type, which readers and generators understand better than nesting. */
 function mergeNull(jsonSchema: z.core.JSONSchema.BaseSchema): void {
   const [one, other, ...others] = jsonSchema.anyOf ?? []
   if (one === undefined || other?.type !== 'null' || others.length > 0) return

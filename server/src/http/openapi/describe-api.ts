@@ -147,10 +147,7 @@ function withOptionalBodies(document: Document, operationIds: ReadonlySet<string
 
 type Paths = Record<string, Record<string, { operationId: string; requestBody?: { required?: true } }>>
 
-/**
- * Sorts the schemas by name, and removes those without a reference: one with an id exists for requests and
- * for responses.
- */
+/** Sorts the schemas by name, and removes unused ones: each id exists for requests and for responses. */
 function withUsedSchemas(document: Document): Document {
   const { components } = document as { components: { schemas: Record<string, unknown> } }
   const text = JSON.stringify(document)

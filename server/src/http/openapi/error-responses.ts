@@ -6,10 +6,7 @@ import { problemSchema, statusOf } from '../errors.ts'
 
 declare module 'fastify' {
   interface FastifySchema {
-    /**
-     * The error codes of the route itself, for OpenAPI. `impliedCodes` adds those of the hooks and the
-     * framework.
-     */
+    /** The route's own error codes, for OpenAPI; `impliedCodes` adds those of hooks and the framework. */
     errors?: readonly ErrorCode[]
     /** Codes that are a conflict on this route, and something else on others */
     conflicts?: readonly ErrorCode[]
@@ -103,10 +100,7 @@ interface ErrorResponse {
   content: { 'application/json'?: { schema: { $ref: string } } }
 }
 
-/**
- * Moves the error responses of all routes to the components, named after their codes, because most routes
- * share theirs.
- */
+/** Moves error responses to the components, named after their codes, because most routes share theirs. */
 export function shareErrorResponses<Document>(document: Document): Document {
   const { paths = {}, components } = document as Described
   const shared: Record<string, unknown> = {}
