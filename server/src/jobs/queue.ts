@@ -21,10 +21,7 @@ interface JobOf<Name extends JobName> {
 export type Job = { [Name in JobName]: JobOf<Name> }[JobName]
 
 export interface Jobs {
-  /**
-   * Enqueues a job in the transaction of `db`: the job exists only if the transaction commits. It runs after
-   * `afterSeconds` at the earliest.
-   */
+  /** Enqueues a job in the transaction of `db`; it runs after `afterSeconds` at the earliest. */
   enqueue<Name extends JobName>(
     db: Database,
     name: Name,
@@ -42,16 +39,12 @@ export interface Jobs {
 const retries = { retryLimit: 10, retryDelay: 5, retryBackoff: true, retryDelayMax: 3_600 }
 const expiry = { expireInSeconds: 300, heartbeatSeconds: 10 }
 
-/**
- * Opens the queue in the database at `url` and creates its tables if they don't exist. `runsSchedule`:
- * workers only.
- */
+/** Opens the queue at `url`, and creates its tables if needed. `runsSchedule`: workers only. */
 export async function openQueue(
   url: string,
   { runsSchedule, onError }: { runsSchedule: boolean; onError: (error: unknown) => void },
 ): Promise<Jobs> {
-  // Passed to the driver: a frozen database must not stop the queue for good. Its own maintenance may take a
-  // while.
+  // For the driver: a frozen database must not stop the queue. The queue's maintenance may take a while.
   const timeouts = { query_timeout: 60_000, keepAlive: true }
   const boss = new PgBoss({
     ...timeouts,
@@ -114,10 +107,7 @@ class Queue implements Jobs {
     await this.#boss.stop({ graceful: true, timeout: 10_000 })
   }
 
-  /**
-   * Creates the queue of a job at its first use, so that an API process can enqueue before any worker has
-   * started.
-   */
+  /** Creates a job's queue at its first use, so that an API process can enqueue before any worker started. */
   #create(name: JobName): Promise<void> {
     let creation = this.#created.get(name)
     if (creation === undefined) {
@@ -131,8 +121,7 @@ class Queue implements Jobs {
   async #start(job: Job): Promise<void> {
     const { name, cron, concurrency = 1 } = job
     const batches = { batchSize: concurrency, burstWhenBatchFull: true, perJobResults: true } as const
-    // Notifications announce new jobs. Polling finds the delayed ones, which of a scheduled job are only its
-    // retries.
+    // Notifications announce new jobs. Polling finds delayed ones: of a scheduled job, only its retries.
     const polling = { pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: cron === undefined ? 1 : 5 }
     await this.#boss.work(name, { ...polling, ...batches }, (batch) =>
       Promise.all(batch.map((queued) => this.#run(job, queued))),

@@ -4,9 +4,8 @@ import type { ConstructorOptions } from 'pg-boss'
 const longestDelay = 2 ** 31 - 1
 
 /**
- * The queue's clock. It begins at the time of day and doesn't follow when that is set, because the queue's
- * timers would wait for the time they expected. The queue itself measures the difference to the database's
- * clock.
+ * The queue's clock begins at the time of day but doesn't follow when that is set, because timers would wait
+ * for the expected time. The queue itself measures the difference to the database's clock.
  */
 export const steadyClock: NonNullable<ConstructorOptions['clock']> = {
   now: () => Math.round(performance.timeOrigin + performance.now()),
