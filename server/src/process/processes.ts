@@ -9,10 +9,7 @@ type Message = { kind: 'listening'; address: string } | { kind: 'stop' }
 
 export interface Supervision {
   count: number
-  /**
-   * Milliseconds that a process has to shut down before it is killed. A process that isn't listening yet is
-   * killed at once.
-   */
+  /** Milliseconds for a shutdown until a process is killed; none for a process that isn't listening yet */
   shutdownTimeout: number
   stopping: AbortSignal
   log: Logger
@@ -25,9 +22,8 @@ const initialBackoff = 100
 const maxBackoff = 5_000
 
 /**
- * Runs `count` API processes that share the port and restarts those that exit, until `stopping` aborts and
- * all have exited. Throws if the first process can't start. If this supervisor is killed, the API processes
- * exit too.
+ * Runs `count` API processes on one port and restarts those that exit, until `stopping` aborts and all
+ * exited. Throws if the first can't start. A killed supervisor ends its processes too.
  */
 export async function superviseProcesses(supervision: Supervision): Promise<void> {
   const { count, shutdownTimeout, stopping, log } = supervision
@@ -69,10 +65,7 @@ export async function superviseProcesses(supervision: Supervision): Promise<void
   await Promise.all([first, ...Array.from({ length: count - 1 }, () => keepOne(false))])
 }
 
-/**
- * Waits until a process exits and returns its exit code or signal. Shuts the process down when `stopping`
- * aborts.
- */
+/** Returns a process's exit code or signal. Shuts the process down when `stopping` aborts. */
 async function waitForExit(
   worker: Worker,
   stopping: AbortSignal,
@@ -105,18 +98,14 @@ export function reportListening(address: string): void {
   cluster.worker?.send({ kind: 'listening', address } satisfies Message)
 }
 
-/**
- * In an API process: a signal that aborts when the supervisor or a process signal stops it. null without a
- * supervisor.
- */
+/** A signal that aborts when the supervisor or a process signal stops an API process; null without one */
 export function supervisedStop(): AbortSignal | null {
   if (cluster.worker === undefined) return null
   const stopping = new AbortController()
   cluster.worker.on('message', ({ kind }: Message) => {
     if (kind === 'stop') stopping.abort()
   })
-  // Ctrl-C and some process managers signal every process: treat this as the same request to stop, not as a
-  // second one.
+  // Ctrl-C and some process managers signal every process: this is the same request to stop, not a second.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort())
   return stopping.signal
 }

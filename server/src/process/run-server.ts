@@ -16,10 +16,7 @@ import { buildWorkerServer } from './worker-server.ts'
 /** Of a worker's health checks and metrics, unless `METRICS_PORT` is set */
 const defaultWorkerPort = 8081
 
-/**
- * Runs the half of the server that the role names, or both, until `stopping` aborts or the database is lost,
- * which throws.
- */
+/** Runs the role's parts until `stopping` aborts or the database is lost, which throws. */
 export async function runServer(config: Config, stopping: AbortSignal): Promise<void> {
   const application = await createApplication(toProcessConfig(config))
   await using _application = { [Symbol.asyncDispose]: () => application.close() }
@@ -74,10 +71,7 @@ async function listen(application: Application, config: Config): Promise<Part> {
   }
 }
 
-/**
- * Serves the health checks and metrics of a worker. Another program on the default port doesn't stop the
- * worker.
- */
+/** Serves a worker's health checks and metrics. A program on the default port doesn't stop the worker. */
 async function listenForProbes(application: Application, config: Config): Promise<Part> {
   const { host, metricsPort } = config
   const { log } = application

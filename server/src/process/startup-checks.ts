@@ -6,9 +6,8 @@ import { ConfigError } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 
 /**
- * Tries what the settings name outside this process: DATA_DIR, the listen addresses and DATABASE_URL. Throws
- * a `ConfigError` with the setting and the remedy of everything that can't be used. Creates DATA_DIR and
- * nothing else.
+ * Tries what the settings name: DATA_DIR, which it creates, the listen addresses and DATABASE_URL. Throws a
+ * `ConfigError` with the setting and the remedy of everything that can't be used.
  */
 export async function checkEnvironment(config: Config): Promise<void> {
   const { host, port, metricsPort, dataDirectory, databaseUrl } = config
