@@ -120,10 +120,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
   }
 }
 
-/**
- * Reads the key that engine keys and links are derived from, and checks that other processes use the same
- * one.
- */
+/** Reads the key for engine keys and links, and checks that other processes use the same one. */
 async function openSecretKey(config: Config, db: Database): Promise<string> {
   const secretKey = config.secretKey ?? (await readOrCreateSecretKey(config.dataDirectory))
   // ROLE=migrate may run without the key.

@@ -18,9 +18,7 @@ interface Opening {
   lost: AbortController
 }
 
-/**
- * Starts the embedded database if there is no other, locks DATA_DIR for a worker, and migrates the schema.
- */
+/** Starts the embedded database if needed, locks DATA_DIR for a worker, and migrates the schema. */
 export async function openDatabase(
   opening: Opening,
 ): Promise<{ databaseUrl: string; connection: DatabaseConnection }> {
@@ -43,10 +41,7 @@ export async function openDatabase(
   return { databaseUrl, connection }
 }
 
-/**
- * Locks before it takes charge of the embedded database: a server that holds the lock uses the database too,
- * which must keep running.
- */
+/** Locks before it takes charge of the embedded database, which the holder of the lock may be using. */
 async function lockDirectory(
   { config, log, opened, lost }: Opening,
   databaseUrl: string,
@@ -77,10 +72,7 @@ async function lockDirectory(
   opened.defer(() => lock.release())
 }
 
-/**
- * Migrates over connections without a timeout, because a migration may build an index or wait for another
- * process that does.
- */
+/** Migrates without a timeout, because a migration may build an index or wait for another process. */
 async function migrate(databaseUrl: string, onIdleError: (error: Error) => void): Promise<string[]> {
   const connection = connectDatabase(databaseUrl, 1, onIdleError, null)
   try {

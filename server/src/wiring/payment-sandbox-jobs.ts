@@ -12,9 +12,7 @@ declare module '../jobs/queue.ts' {
   }
 }
 
-/**
- * The payment sandbox's jobs. Without a sandbox they drain jobs left in the queue after a switch to Stripe.
- */
+/** The payment sandbox's jobs. Without a sandbox they drain jobs queued before a switch to Stripe. */
 export function paymentSandboxJobs(
   application: Pick<Application, 'db' | 'jobs' | 'clock' | 'log' | 'payments' | 'paymentSandbox'>,
 ): Job[] {

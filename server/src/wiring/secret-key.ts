@@ -2,16 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/**
- * A generated key has 64 characters. A shorter one, as SECRET_KEY allows, may have been put there by an
- * operator.
- */
+/** A generated key has 64 characters. A shorter one, as in SECRET_KEY, may come from an operator. */
 const leastCharacters = 32
 
 /**
- * Reads the key from `DATA_DIR/secret-key`, or creates it at the first start. Only the server's user can read
- * the file. Throws if the file is damaged: a new key would void every link, every engine key and the secrets
- * of authenticator apps.
+ * Reads the key from `DATA_DIR/secret-key`, or creates it at the first start for the server's user only.
+ * Throws if the file is damaged: a new key would void all links, engine keys and authenticator apps' secrets.
  */
 export async function readOrCreateSecretKey(dataDirectory: string): Promise<string> {
   const path = join(dataDirectory, 'secret-key')
