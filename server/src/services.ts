@@ -13,9 +13,7 @@ import type { ModelRuntime } from './ports/model-runtime.ts'
 import type { ModelStore } from './ports/model-store.ts'
 import type { PaymentProcessor } from './ports/payment-processor.ts'
 
-/**
- * The infrastructure that a feature may depend on: kits and ports. A use case picks the services it needs.
- */
+/** The infrastructure that a feature may depend on: kits and ports. A use case picks what it needs. */
 export interface Services {
   config: Config
   log: Log
