@@ -33,7 +33,7 @@ process.once('SIGINT', () => process.exit(exitCodes.interrupted))
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   process.exit(code === 'EPIPE' ? 0 : exitCodes.failure)
 })
-// The work goes on if nobody reads its progress.
+// The work continues without a reader of its progress.
 process.stderr.on('error', () => {})
 
 process.exitCode = await main(process.argv.slice(2))

@@ -17,10 +17,7 @@ export function findOwnServer(env: NodeJS.ProcessEnv): string {
   return own ? parseServerUrl(own) : defaultServer
 }
 
-/**
- * Creates a client with the person's session: BERTH_SESSION, or the stored one of the server. Throws if there
- * is none.
- */
+/** Creates a client with the person's session: BERTH_SESSION, or the stored one. Throws without one. */
 export async function connectClient(env: NodeJS.ProcessEnv): Promise<Client> {
   const url = await findServer(env)
   const own = env['BERTH_SESSION']

@@ -18,17 +18,14 @@ export async function listDeployments(client: Client, scope: Scope, active: bool
   }
 }
 
-/**
- * Finds a deployment by its id, an alias, a model name that only one has, or the unique beginning of its id.
- */
+/** Finds a deployment by its id, an alias, the name of its model alone, or the unique beginning of its id. */
 export async function findDeployment(client: Client, wanted: string): Promise<Deployment> {
   if (wholeId.test(wanted)) {
     return client.call('GET', '/api/v1/model-deployments/{deployment_id}', {
       path: { deployment_id: wanted },
     })
   }
-  // Ended deployments only count where no other has the name, those of colleagues where none is the person's
-  // to call.
+  // In this order: active ones before ended ones, then callable ones before those of colleagues.
   const scopes = [
     ['callable', true],
     ['organization', true],

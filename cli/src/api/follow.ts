@@ -8,10 +8,7 @@ type StreamPath = PathTo<'GET', 'text/event-stream'>
 type ItemOf<Path extends StreamPath> =
   ResponseBody<'GET', Path> extends { items: (infer Item)[] } ? Item : never
 
-/**
- * Reads the events of a response. Comments keep it open meanwhile. Throws ConnectionError if the connection
- * is lost.
- */
+/** Reads the events of a response, which comments keep open. Throws ConnectionError if it breaks off. */
 export async function* readEvents(
   response: Response,
   onComment?: (comment: string) => void,

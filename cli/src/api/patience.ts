@@ -5,10 +5,7 @@ const longestOutage = 120_000
 const firstPause = 250
 const longestPause = 5_000
 
-/**
- * Bridges the restarts of a server: pauses longer and longer between attempts, and gives up after two
- * minutes.
- */
+/** Bridges a server's restart: pauses longer and longer between attempts, for up to two minutes. */
 export class Patience {
   readonly #note: (text: string) => void
   #since: number | null = null
@@ -24,10 +21,7 @@ export class Patience {
     this.#pause = firstPause
   }
 
-  /**
-   * Waits before the next attempt. Throws an error that no later attempt repairs, and that of an outage that
-   * lasts too long.
-   */
+  /** Waits before the next attempt. Throws an error that no attempt repairs, and that of a long outage. */
   async wait(error: unknown): Promise<void> {
     if (!mayPass(error)) throw error
     this.#since ??= this.#begin()

@@ -7,7 +7,7 @@ import type { Client } from './client.ts'
 const path = '/api/v1/model-uploads'
 /** So short that a proxy with a time limit passes it on */
 const chunkBytes = 16 * 2 ** 20
-/** Two minutes for a server that restarts. A part that arrives starts them anew. */
+/** Two minutes for a server that restarts. Each part that arrives resets them. */
 const retryDelays = [250, 500, 1_000, 2_000, 4_000, ...Array.from({ length: 22 }, () => 5_000)]
 
 export interface LocalFile {
@@ -17,10 +17,7 @@ export interface LocalFile {
   sha256: string
 }
 
-/**
- * Sends a file by the tus protocol, from where the upload `started` broke off, if any. Resolves to the id of
- * the upload.
- */
+/** Sends a file by tus, from where the upload `started` broke off, and resolves to the upload's id. */
 export async function sendFile(
   client: Client,
   file: LocalFile,
@@ -41,7 +38,7 @@ function send(
   onProgress: (sent: number) => void,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    // The library opens the file anew for each part; the types are those of browsers.
+    // The library reopens the file for each part; the types are those of browsers.
     const stream: unknown = createReadStream(file.path)
     const upload = new Upload(stream as Buffer, {
       endpoint: url + path,

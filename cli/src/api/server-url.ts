@@ -1,9 +1,6 @@
 import { usageError } from '../base/errors.ts'
 
-/**
- * Reads the address of a server, as in `berth.example.com`, and returns its origin. Only loopback goes
- * without TLS by default.
- */
+/** Reads the address of a server, such as `berth.example.com`. Without a scheme, only loopback gets http. */
 export function parseServerUrl(text: string): string {
   const hasScheme = /^https?:\/\//i.test(text)
   const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/i.test(text)

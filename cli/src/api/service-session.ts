@@ -3,14 +3,10 @@ import { CommandError, messageOf, notSignedIn, usageError } from '../base/errors
 import { ApiError, Client } from './client.ts'
 import { Patience } from './patience.ts'
 
-/**
- * A refused password is not sent again for this long: ten failures lock the account for a quarter of an hour.
- */
+/** A refused password rests this long, because ten failures lock the account for a quarter of an hour. */
 const pauseAfterRefusal = 120_000
 
-/**
- * The session of a service member. It signs in on the first use, and again when the server ends the session.
- */
+/** The session of a service member: signs in on the first use, and after the server ends the session. */
 export class ServiceSession {
   readonly #url: string
   readonly #env: NodeJS.ProcessEnv

@@ -24,7 +24,7 @@ export function notSignedIn(message: string): CommandError {
   return new CommandError(message, exitCodes.notSignedIn)
 }
 
-/** The text of whatever was thrown. */
+/** The text of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -4,9 +4,7 @@ import { text } from 'node:stream/consumers'
 /** After this long, in milliseconds, a person learns what the command waits for. */
 const patience = 2_000
 
-/**
- * Reads stdin if it is a pipe or a file; undefined for a terminal, and where a service manager gives none.
- */
+/** Reads stdin from a pipe or a file; undefined for a terminal, and for a service without stdin. */
 export async function readPipe(note: (text: string) => void): Promise<string | undefined> {
   let stdin
   try {

@@ -5,9 +5,7 @@ import { CommandError, messageOf } from './errors.ts'
 /** Signals that other programs send to this one for the program that it runs */
 const passedOn = ['SIGTERM', 'SIGHUP', 'SIGUSR2'] as const
 
-/**
- * Runs a program in the terminal, and returns its exit code; 128 and the number of the signal that ended it.
- */
+/** Runs a program in the terminal, and returns its exit code, or 128 plus the signal that ended it. */
 export async function runProgram(
   [command, ...args]: readonly [string, ...string[]],
   env: NodeJS.ProcessEnv,

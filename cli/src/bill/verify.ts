@@ -115,7 +115,7 @@ function checkPrices({ prices, hours }: Proof): void {
   if (unused) differ(`No hour has the price ${unused.price} of ${unused.meter} from ${unused.valid_from} on.`)
 }
 
-/** Sums by key; a decimal of 0 where there is none. */
+/** Sums the values of each key. */
 function sumBy<Item>(
   items: Iterable<Item>,
   keyOf: (item: Item) => string,

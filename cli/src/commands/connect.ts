@@ -73,7 +73,7 @@ export function createKey(): string {
   return `sk-berth-${randomBytes(24).toString('base64url')}`
 }
 
-/** Starts a proxy with the person's session. Throws if there is none. */
+/** Starts a proxy with the person's session. Throws without one. */
 export async function openConnection(
   { env }: Context,
   key: string | null,
@@ -89,9 +89,7 @@ export async function openConnection(
   return { proxy, client }
 }
 
-/**
- * Starts a proxy with the session of a service member, which ends it at SIGTERM. Uses no files of its own.
- */
+/** Starts a proxy with a service member's session, which the proxy ends at SIGTERM. Stores no files. */
 async function openServiceConnection(
   { env, output }: Context,
   key: string | null,

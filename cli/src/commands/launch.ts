@@ -84,7 +84,7 @@ async function restoreProgram({ env, output }: Context, name: string): Promise<v
 
 const homeOf = (env: NodeJS.ProcessEnv) => env['HOME'] ?? homedir()
 
-/** Deploys a model that nobody has deployed, wakes one that sleeps, or waits for one that is starting. */
+/** Deploys a model without a deployment, wakes one that sleeps, or waits for one that is starting. */
 async function ensureRunning(
   context: Context,
   client: Client,
@@ -136,10 +136,7 @@ const exists = (path: string) =>
 /** Where the person's own file waits while a program runs. An empty one stands for no file. */
 const backupOf = (path: string) => `${path}.before-berth`
 
-/**
- * Replaces a settings file, and keeps what was there. A backup that a killed launch left behind stays the
- * backup.
- */
+/** Replaces a settings file and keeps the original, also after a killed launch left a backup behind. */
 async function replaceSettings(path: string, content: string): Promise<void> {
   const backup = backupOf(path)
   await mkdir(dirname(path), { recursive: true })

@@ -35,10 +35,7 @@ export function toPolicyChange({
   }
 }
 
-/**
- * A deployment's number of instances and its sleep, such as `1 instance, sleeps after 30 minutes without
- * requests`.
- */
+/** A deployment's instances and its sleep: `1 instance, sleeps after 30 minutes without requests` */
 export function describePolicy({ policy }: Deployment): string {
   const { min_instances: least, max_instances: most, idle_minutes: minutes } = policy
   const instances = `${least === most ? least : `${least} to ${most}`} ${most === 1 ? 'instance' : 'instances'}`

@@ -9,8 +9,8 @@ export interface Connection {
 }
 
 /**
- * How a program takes a connection. By arguments, environment and files of its own where it can, so that a
- * person's settings stay as they are.
+ * How a program takes a connection: if possible by arguments, environment and temporary files, so that a
+ * person's settings stay unchanged.
  */
 export interface Program {
   /** Missing if the program can't be launched */
@@ -28,10 +28,7 @@ export interface Program {
   describe?: (connection: Connection) => string
 }
 
-/**
- * The programs that can use a connection, by name. None reports to its vendor or updates itself, because they
- * run on your own server.
- */
+/** The programs by name. None reports to its vendor or updates itself: they run on your own server. */
 export const programs: Readonly<Record<string, Program>> = {
   claude: {
     command: 'claude',

@@ -2,7 +2,7 @@ import type { Context } from '../base/context.ts'
 import { runProgram } from '../base/run-program.ts'
 import { createKey, openConnection } from './connect.ts'
 
-/** Runs a program whose OpenAI and Anthropic clients use a connection of their own. */
+/** Runs a program whose OpenAI and Anthropic clients use a separate connection. */
 export async function run(context: Context, command: [string, ...string[]]): Promise<void> {
   const key = createKey()
   const { proxy } = await openConnection(context, key, 0)

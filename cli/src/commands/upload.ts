@@ -56,7 +56,7 @@ async function withProgress<Result>(work: (show: Show) => Promise<Result>): Prom
   }
 }
 
-/** The digest of the file, by which the server notices that the rest of an upload is of another file. */
+/** The file's digest: it shows the server that the rest of an upload is from another file. */
 async function hash(path: string, bytes: number, show: Show): Promise<string> {
   const digest = createHash('sha256')
   let read = 0
@@ -68,7 +68,7 @@ async function hash(path: string, bytes: number, show: Show): Promise<string> {
   return digest.digest('hex')
 }
 
-/** The id of an upload of this file that broke off; null if there is none. */
+/** The id of an upload of this file that broke off, or null. */
 async function findStarted(client: Client, name: string, bytes: number): Promise<string | null> {
   const uploads = await client.call('GET', '/api/v1/model-uploads')
   const started = uploads.find(

@@ -2,9 +2,7 @@ import type { Command } from 'commander'
 import { deployment, examples, idleMinutes, lazily, wholeNumber } from './define.ts'
 import { defineInstanceCommands } from './instances.ts'
 
-/**
- * Defines `models`, `plan`, `deploy`, `ls`, `show`, `events`, `logs`, `rm`, and the commands of instances.
- */
+/** Defines `models`, `plan`, `deploy`, `ls`, `show`, `events`, `logs`, `rm` and the commands of instances. */
 export function defineDeploymentCommands(program: Command): void {
   defineCatalogCommands(program)
   program

@@ -38,10 +38,7 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
   return program
 }
 
-/**
- * Defines `completion`, which prints a script for a shell, and `complete`, which the script asks. Their code
- * loads on demand.
- */
+/** Defines `completion`, a script for a shell, and `complete`, which it calls. Their code loads on demand. */
 async function defineCompletion(program: Command, [name = '']: readonly string[]): Promise<void> {
   if (['completion', 'complete'].includes(name)) {
     const { default: tab } = await import('@bomb.sh/tab/commander')

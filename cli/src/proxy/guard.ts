@@ -13,10 +13,7 @@ const inferencePaths = new Set([
 const modelPath = /^\/v1\/models(\/[^/]+)?$/
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i
 
-/**
- * Whether a request names this machine. A page of another site that resolves its own name to loopback does
- * not.
- */
+/** Whether a request names this machine, unlike a page of a site that resolves its own name to loopback. */
 export function isLocalHost(host: string | undefined): boolean {
   return host !== undefined && loopback.test(host)
 }
@@ -27,10 +24,7 @@ export function isLocalOrigin(origin: string): boolean {
   return loopback.test(host)
 }
 
-/**
- * The methods of a path that the proxy forwards; none for any other path, so that no program manages the
- * account.
- */
+/** The methods that the proxy forwards for a path; no others, so that no program manages the account. */
 export function methodsOf(path: string): readonly string[] {
   if (inferencePaths.has(path)) return ['POST']
   return modelPath.test(path) ? ['GET', 'HEAD'] : []

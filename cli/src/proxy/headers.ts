@@ -12,9 +12,7 @@ const hopByHop = [
   'transfer-encoding',
   'upgrade',
 ]
-/**
- * The proxy's own key and address, and what would make the server treat a program as a page of another site
- */
+/** The proxy's key and address, and what makes the server treat a program as a page of another site */
 const ownOfRequest = new Set([
   ...hopByHop,
   'api-key',

@@ -10,11 +10,9 @@ import { Refusal, refuse } from './refuse.ts'
 export interface ProxyOptions {
   /** The origin of the server */
   url: string
-  /** The value of the `Cookie` header, read anew for each request, because the person may sign in again */
+  /** The `Cookie` header, read for each request, because the person may sign in again */
   readCookie: () => Promise<string>
-  /**
-   * Signs in again after the session of a cookie has ended. Without it, the program gets the server's 401.
-   */
+  /** Signs in after the session of a cookie has ended. Without it, the program gets the server's 401. */
   replaceCookie?: (ended: string) => Promise<string>
   /** What programs must send; null for none */
   key: string | null

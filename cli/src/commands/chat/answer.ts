@@ -27,10 +27,7 @@ export function toRequest(
   }
 }
 
-/**
- * Prints an answer while it arrives, and returns it. An abort ends the request, and thereby the engine's
- * work.
- */
+/** Prints an answer while it arrives, and returns it. An abort ends the request and the engine's work. */
 export async function answer(
   client: Client,
   settings: ChatSettings,
