@@ -98,9 +98,7 @@ export async function requireCardOf(
   return card
 }
 
-/**
- * Why a charge is refused, or null if it succeeds. `approved`: the owner is present and the bank approves.
- */
+/** Why a charge is refused, or null. `approved`: the owner is present and the bank approves. */
 export function checkCharge(card: PaymentMethod, now: Date, approved: boolean): Refusal | null {
   if (isExpired(card, now)) return expired
   const { charge } = testCardOf(card)

@@ -9,9 +9,7 @@ const maxSteps = 10_000
 const retryMilliseconds = 10 * 60_000
 const retentionMilliseconds = 30 * 24 * 3_600_000
 
-/**
- * Runs every step that is due, each in its own transaction. A step that fails is retried after ten minutes.
- */
+/** Runs every due step in a separate transaction. A step that fails is retried after ten minutes. */
 export async function runDueSteps(store: Store, onError: (error: unknown) => void): Promise<void> {
   const { db, clock } = store
   for (let steps = 0; steps < maxSteps; steps++) {

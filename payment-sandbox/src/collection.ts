@@ -76,10 +76,7 @@ async function updateStatus(change: Change, invoice: Invoice): Promise<void> {
   await recordEvent(change, 'customer.subscription.updated', updated)
 }
 
-/**
- * `unpaid` after the last attempt to charge an invoice failed; `past_due` while another one follows, or after
- * a due date.
- */
+/** `unpaid` after an invoice's last attempt failed; `past_due` before that, or after a due date */
 function deriveStatus(open: readonly Invoice[], second: number): Exclude<Subscription['status'], 'canceled'> {
   const late = open.filter(({ attempt_count: attempts, due_date: due, collection_method: method }) =>
     method === 'send_invoice' ? due !== null && due <= second : attempts > 0,

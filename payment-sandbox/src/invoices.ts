@@ -12,9 +12,7 @@ import type { Period } from './subscription-items.ts'
 const draftSeconds = 3600
 const day = 86_400
 
-/**
- * Creates a draft with the usage so far. Usage counts until it is finalized, an hour after the period's end.
- */
+/** Creates a draft with the usage so far; usage counts until its finalization, an hour after the period. */
 export async function createInvoice(
   change: Change,
   subscription: Subscription,

@@ -93,9 +93,7 @@ export async function sumUsage(
   return sum
 }
 
-/**
- * One summary of the whole time. Stripe returns one for each hour when asked for them; the sum is the same.
- */
+/** One summary of the whole time. Stripe can also return one for each hour; the sum is the same. */
 export async function summarizeUsage(
   db: SandboxDatabase,
   meter: Meter,

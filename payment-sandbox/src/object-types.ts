@@ -2,9 +2,8 @@ import type { Stripe } from 'stripe'
 import type { BillingCycleAnchor } from './periods.ts'
 
 /**
- * The fields that `Whole`, an object of Stripe's API, may have on the wire, each optional and with decimals
- * as strings. Objects are built with `satisfies Wire<Stripe.…>`, so a field that Stripe does not have, or has
- * with another type, does not compile.
+ * The optional wire fields of `Whole`, an object of Stripe's API, with decimals as strings. Objects are built
+ * with `satisfies Wire<Stripe.…>`, so a field that Stripe does not have does not compile.
  */
 export type Wire<Whole> = Whole extends Stripe.Decimal
   ? string
@@ -37,10 +36,7 @@ export interface PaymentMethod {
     last4: string
   }
   customer: string | null
-  /**
-   * `entered_for`: id of the checkout session or invoice whose form it was entered in. `verified`: saved with
-   * the bank's approval.
-   */
+  /** `entered_for`: id of its form's session or invoice. `verified`: saved with the bank's approval. */
   metadata: { entered_for?: string; verified?: 'yes' }
   type: 'card'
 }

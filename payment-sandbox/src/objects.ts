@@ -61,9 +61,7 @@ export async function findObject<T extends ObjectType>(
   return (row?.data as ObjectTypes[T] | undefined) ?? null
 }
 
-/**
- * Throws Stripe's error for an unknown id: 404 for the id of the URL, 400 for one in the parameter `param`.
- */
+/** Throws Stripe's error for an unknown id: 404 for the URL's, 400 for one in the parameter `param`. */
 export async function getObject<T extends ObjectType>(
   db: SandboxDatabase,
   type: T,

@@ -31,10 +31,7 @@ export interface PaymentSandboxOptions {
   onError: (error: unknown) => void
 }
 
-/**
- * A payment processor without real charges: the part of Stripe's API that Berth uses, with pages and
- * webhooks.
- */
+/** A payment processor without real charges: the part of Stripe's API, pages and webhooks that Berth uses. */
 export interface PaymentSandbox {
   /** The REST API. A request needs `Authorization: Bearer <apiKey>`. */
   api: FastifyInstance

@@ -18,9 +18,7 @@ export function anchorOf(moment: number): BillingCycleAnchor {
   }
 }
 
-/**
- * The end of the period that begins at `start`: the anchor's next occurrence. Both are in seconds since 1970.
- */
+/** The end of the period from `start`: the anchor's next occurrence. Both are in seconds since 1970. */
 export function periodEnd(anchor: BillingCycleAnchor, start: number): number {
   const begun = new Date(start * 1000)
   const [year, month] = [begun.getUTCFullYear(), begun.getUTCMonth()]

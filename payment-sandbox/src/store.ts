@@ -26,10 +26,7 @@ export interface Store {
   clock: () => Date
   /** Runs `work` in one transaction, one change at a time. */
   change<Result>(work: (change: Change) => Promise<Result>): Promise<Result>
-  /**
-   * Like `change`, once per idempotency `key`: a repeated request gets the first response, a different
-   * request an error.
-   */
+  /** Like `change`, once per idempotency `key`: the same request gets the first response, another an error */
   changeOnce(
     key: string | undefined,
     request: string[],
@@ -95,9 +92,7 @@ async function takeLock({ db }: Change): Promise<void> {
   await sql`SELECT pg_advisory_xact_lock(${lockNumber})`.execute(db)
 }
 
-/**
- * A refused card is stored as the response for the key, and everything else the request did is rolled back.
- */
+/** Stores a refused card as the response for the key, and rolls back everything else of the request. */
 async function respondOrRefuse(
   change: Change,
   work: (change: Change) => Promise<StoredResponse>,

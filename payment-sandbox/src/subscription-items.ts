@@ -27,9 +27,8 @@ export async function createItems(
 export type ItemChange = { price: string } | { id: string; deleted: true }
 
 /**
- * The items after `changes`. A new item counts usage from now on, and the usage of a removed one is not
- * charged: Stripe does the same without prorations
- * (docs.stripe.com/billing/subscriptions/usage-based/manage-billing-setup).
+ * The items after `changes`. A new item counts usage from now on; a removed one's usage is not charged, as in
+ * Stripe without prorations (docs.stripe.com/billing/subscriptions/usage-based/manage-billing-setup).
  */
 export async function changeItems(
   { db, second }: Change,

@@ -22,10 +22,7 @@ export interface SubscriptionInput {
   metadata?: Metadata | undefined
 }
 
-/**
- * Subscribes a customer from now on. The first invoice has no usage, so its amount is zero and it is paid at
- * once.
- */
+/** Subscribes a customer from now on. The first invoice, without usage, is zero and paid at once. */
 export async function createSubscription(change: Change, input: SubscriptionInput): Promise<Subscription> {
   const { db, second, now } = change
   const customer = await getObject(db, 'customer', input.customer, 'customer')
@@ -62,9 +59,8 @@ export async function createSubscription(change: Change, input: SubscriptionInpu
 }
 
 /**
- * Refuses a card that could not be charged while its owner is absent. Stripe detects that at the first
- * invoice above zero; here the error can be tried at once. The exception is the card that simulates a decline
- * at the next invoice.
+ * Refuses a card that could not be charged while its owner is absent: Stripe detects that at the first
+ * invoice above zero. The exception is the card that simulates a decline at the next invoice.
  */
 function requireChargeable(card: PaymentMethod, now: Date): void {
   if (testCardOf(card).charge === 'declines' && !isExpired(card, now)) return

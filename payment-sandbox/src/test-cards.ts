@@ -10,10 +10,7 @@ export interface TestCard {
   title: string
   /** Outcome of saving it; `asks`: the bank must approve first */
   setup: 'succeeds' | 'declines' | 'asks'
-  /**
-   * Outcome of a charge while its owner is absent; `needs_setup`: succeeds if the bank approved when it was
-   * saved
-   */
+  /** Outcome of a charge without its owner; `needs_setup`: succeeds if the bank approved at saving */
   charge: 'succeeds' | 'declines' | 'needs_setup' | 'asks'
   /** Id of a payment method that the API accepts in place of the card */
   token: string
@@ -91,10 +88,7 @@ export function testCardOf({ id, card: { fingerprint } }: PaymentMethod): TestCa
   return card
 }
 
-/**
- * Luhn's checksum (ISO/IEC 7812-1, annex B), which distinguishes a mistyped number from a card that is not a
- * test card.
- */
+/** Luhn's checksum (ISO/IEC 7812-1, annex B): tells a mistyped number from a card that is no test card. */
 export function isPlausibleNumber(number: string): boolean {
   if (!/^\d{12,19}$/.test(number)) return false
   const sum = number

@@ -4,10 +4,7 @@ import { eventColumns, presentEvent } from './events.ts'
 import type { PageLinks } from './page-links.ts'
 import type { Store } from './store.ts'
 
-/**
- * The receiver of events: takes the JSON body and the `Stripe-Signature` header; rejects if it did not store
- * the event.
- */
+/** Receives a JSON body and the `Stripe-Signature` header; rejects if it did not store the event. */
 export type Webhook = (body: string, signature: string) => Promise<void>
 
 const minute = 60_000

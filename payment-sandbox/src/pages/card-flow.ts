@@ -77,10 +77,7 @@ export async function submitCard(
   return show(context, reply, 'Bank verification', body)
 }
 
-/**
- * The submitted card: stored if it is new, else one that was entered on this page or that is saved for
- * `customer`.
- */
+/** Stores a new card, or finds one that was entered on this page or is saved for `customer`. */
 export async function findSubmittedCard(
   change: Change,
   { entered, cardId }: SubmittedCard,

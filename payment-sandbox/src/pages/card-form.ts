@@ -20,10 +20,7 @@ export function readCardFields(form: Record<string, string>): CardFields {
   return { number: read('number'), expiry: read('expiry'), cvc: read('cvc'), name: read('name') }
 }
 
-/**
- * The entered card, or the problem of each field. Only test cards are accepted, so a real card is never
- * stored.
- */
+/** The card, or each field's problem. Only test cards are accepted, so a real card is never stored. */
 export function parseCard(fields: CardFields, now: Date): EnteredCard | CardProblems {
   const problems: CardProblems = {}
   const number = fields.number.replaceAll(/[\s-]/g, '')
@@ -48,9 +45,7 @@ export function isEnteredCard(result: EnteredCard | CardProblems): result is Ent
   return 'card' in result
 }
 
-/**
- * Stores a card entered on the page of the checkout session or invoice `pageId`, not attached to a customer.
- */
+/** Stores a card entered on the page of a checkout session or invoice, not attached to a customer. */
 export function createEnteredCard(
   change: Change,
   entered: EnteredCard,
