@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 
-/** What secrets are derived from the SECRET_KEY for */
+/** The purposes of secrets that are derived from the SECRET_KEY */
 export type KeyPurpose =
   | 'cache-salt'
   | 'email_verification'

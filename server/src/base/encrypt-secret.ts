@@ -6,7 +6,7 @@ const algorithm = 'aes-256-gcm'
 const nonceLength = 12
 const tagLength = 16
 
-/** What a secret is for, and the row that holds it, such as `user:7`. */
+/** The purpose of a secret, and the row that holds it, such as `user:7`. */
 export interface SecretUse {
   purpose: Extract<KeyPurpose, 'second-factor secrets' | 'hub tokens'>
   owner: string

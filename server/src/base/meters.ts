@@ -31,9 +31,9 @@ export type Dimensions = Readonly<Record<string, string>>
 const maxKeyLength = 100
 
 /**
- * The key of a price, e.g. `gpu_instance_seconds.local-cpu.local.0.00001-usd`, in the characters `a-z 0-9 . _
- * -`: the meter, the values by dimension name, and the amount of `unit`, so usage keeps the price of its time
- * at the payment processor too. Keys over 100 characters end in a digest.
+ * The key of a price, e.g. `gpu_instance_seconds.local-cpu.local.0.00001-usd`: the meter, the values by
+ * dimension name, and the amount of `unit`, in `a-z 0-9 . _ -`. The amount is in it so that usage keeps the
+ * price of its time at the payment processor too. Keys over 100 characters end in a digest.
  */
 export function toPriceKey(
   meter: MeterName,

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import { z } from 'zod'
 
-/** What a server that has just started tells a person. */
+/** The facts that a started server shows to a person. */
 export interface Ready {
   address: string
   dataDirectory: string

@@ -1,22 +1,19 @@
 /** Codes of Node and PostgreSQL for connections that are lost or refused */
 const outageCodes =
   /^(08...|57P0[123]|53300|ECONN[A-Z]+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
-/** What the PostgreSQL driver says without a code */
+/** Messages of the PostgreSQL driver's errors without a code */
 const outageMessages =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|the database did not respond|Query read timeout)/
 const quietMilliseconds = 60_000
 
-/** What decides whether a line of an outage is written. */
+/** Whether a line of an outage is written. */
 interface Verdict {
   isWritten: boolean
   /** Lines with this cause that were left out since the last one */
   leftOut: number
 }
 
-/**
- * Judges the error of a log line: an outage fails dozens of queries a second, so only the first line of each
- * cause is written in a minute. Other errors are always written.
- */
+/** Judges log lines: an outage fails dozens of queries a second, so each cause is written once a minute. */
 export function createOutageFilter(now: () => number = () => performance.now()): (error: unknown) => Verdict {
   const causes = new Map<string, { since: number; leftOut: number }>()
   return (error) => {

@@ -1,12 +1,11 @@
 import type { Network } from './network.ts'
 import type { Standing } from './standing.ts'
 
-/** Who causes a change, and from where, for the audit log. Each viewer is an actor. */
+/** The cause of a change and its address, for the audit log. Each viewer is an actor. */
 export interface Actor {
   /** null for visitors, operators and the server itself */
   userId: number | null
   email: string | null
-  /** The organization in which the actor acts */
   organizationId: number | null
   /** IP address of the caller; null without a request */
   address: string | null
@@ -40,7 +39,7 @@ export interface Viewer extends Actor, Standing, Person {
   requiresEmailVerification: boolean
   /** True with a second factor, and in a session of an identity provider, which is responsible for one */
   hasSecondFactor: boolean
-  /** The networks from which a service member works; null for a person */
+  /** Networks that a service member may work from; null for a person */
   allowedNetworks: readonly Network[] | null
   session: { id: number; expiresAt: Date; authMethod: string }
 }

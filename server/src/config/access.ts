@@ -8,7 +8,7 @@ export type RegistrationPolicy =
   | { mode: 'open' | 'invited'; domains: [] }
   | { mode: 'domains'; domains: string[] }
 
-/** Who may use the server, and how long the audit log says who did. */
+/** The access to the server: registration, passwords and the age of the audit log. */
 export interface AccessConfig {
   registration: RegistrationPolicy
   /** true if accounts must verify their email before they deploy or invite; never without a mail server */
@@ -46,7 +46,7 @@ export const accessSettings = {
 type Settings = z.output<z.ZodObject<typeof accessSettings>>
 
 export function readAccess(settings: Settings, sendsMail: boolean, problems: string[]): AccessConfig {
-  // Where not everybody may register, the operator knows who does.
+  // With restricted registration, the operator knows the people.
   const fallback = settings.REGISTRATION.mode === 'open' && sendsMail ? 'required' : 'off'
   const isRequired = (settings.EMAIL_CONFIRMATION ?? fallback) === 'required'
   if (isRequired && !sendsMail) {

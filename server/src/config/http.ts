@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { commaList, flag, oneOf, webAddress } from './values.ts'
 
-/** Whom the server trusts over HTTP, and its limits on callers. */
+/** The proxies and origins that the server trusts over HTTP, and its limits on callers. */
 export interface HttpConfig {
   /** Addresses of reverse proxies whose `X-Forwarded-*` headers are trusted; false for none */
   trustProxy: string[] | false

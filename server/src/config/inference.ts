@@ -5,7 +5,7 @@ import { commaList, duration, oneOf, size, webAddress, wholeNumber } from './val
 export interface InferenceConfig {
   /** Maximum request body on the inference routes, in bytes */
   inferenceBodyLimit: number
-  /** Lowercase hosts from which engines may fetch the images, audio and video of a request */
+  /** Lowercase hosts of the images, audio and video that engines may fetch for a request */
   mediaDomains: ReadonlySet<string>
   inference: {
     /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces */

@@ -4,7 +4,7 @@ import { webAddress } from './values.ts'
 /** The bucket of an S3-compatible store for uploaded model files. */
 export interface ModelStoreConfig {
   bucket: string
-  /** What the names of all objects begin with, with a slash at its end; empty for none */
+  /** The beginning of all objects' names, with a slash at its end; empty for none */
   prefix: string
   /** null for Amazon's */
   endpoint: string | null

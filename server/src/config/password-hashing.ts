@@ -1,4 +1,4 @@
-/** What a password's argon2id hash costs: memory in KiB, and passes over it. */
+/** The cost of a password's argon2id hash: memory in KiB, and passes over it. */
 export interface PasswordHashing {
   memoryCost: number
   timeCost: number

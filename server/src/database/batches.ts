@@ -15,7 +15,6 @@ export class Batches<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>
   readonly #intervalMilliseconds: number
   #waiting: Waiting<Item, Result>[] = []
-  /** When the next batch may begin */
   #nextAt = -Infinity
 
   constructor(run: (items: readonly Item[]) => Promise<readonly Result[]>, intervalMilliseconds: number) {

@@ -5,8 +5,8 @@ import type { Database } from './tables.ts'
 const maxLeadMilliseconds = 5 * 60_000
 
 /**
- * The milliseconds by which this machine's clock leads the database's, or null up to five minutes. Work that
- * can't be undone must wait for a correct clock. Ignores the injected clock, which tests set.
+ * The milliseconds of this machine's clock beyond the database's, or null up to five minutes. Work that can't
+ * be undone must wait for a correct clock. Ignores the injected clock, which tests set.
  */
 export async function findClockLead(db: Database): Promise<number | null> {
   const before = Date.now()

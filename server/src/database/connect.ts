@@ -62,7 +62,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
     return true
   return (
     connectionErrors.has(error) ||
-    // What the driver says of a query on a connection that is already lost.
+    // The driver's message for a query on a lost connection
     error.message === 'Client has encountered a connection error and is not queryable'
   )
 }

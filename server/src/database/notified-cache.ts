@@ -54,7 +54,7 @@ class RowCache<Value> implements NotifiedCache<Value> {
   // A row read before a notification arrived is not cached: it may be the changed row.
   #generation = 0
   #unreachableUntil = -Infinity
-  /** Reads without a response so far: as long as there is one, the database is frozen or unreachable */
+  /** Reads without a response so far: any of them shows a frozen or unreachable database */
   #silentReads = new Set<Promise<Value | null>>()
 
   constructor(notifications: Notifications, channel: Channel, entries: Entries<Value>, milliseconds: number) {

@@ -8,7 +8,7 @@ interface ClientInternals {
 }
 
 /**
- * Ends a connection without a response for so long: PostgreSQL or its machine is frozen or lost. The query
+ * Ends a connection whose query gets no response for so long: PostgreSQL or its machine is lost. The query
  * fails, and the pool opens another connection; `query_timeout` would keep the silent one in the pool.
  */
 export function endIfSilent(client: pg.ClientBase, milliseconds: number): void {

@@ -3,7 +3,7 @@ import type { BodyHold, BodySender } from './raw-body.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What a long body takes of the budget for bodies in memory; null for a short body */
+    /** A long body's share of the budget for bodies in memory; null for a short body */
     bodyHold?: BodyHold | null
   }
 }

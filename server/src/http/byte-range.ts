@@ -7,7 +7,7 @@ export type ByteRange =
 
 const whole: ByteRange = { kind: 'whole' }
 
-/** Reads `Range` and `If-Range` (RFC 9110). Several or invalid ranges, other units and versions are none. */
+/** Reads `Range` and `If-Range` (RFC 9110), without several or invalid ranges, other units and versions. */
 export function readByteRange(
   { range, 'if-range': version }: { range?: string | undefined; 'if-range'?: string | undefined },
   { size, entityTag }: { size: number; entityTag: string },

@@ -16,10 +16,7 @@ export function createRegistry(): Registry {
   return registry
 }
 
-/**
- * Reads the metrics in Prometheus's text format: of all processes that share a port, or only its own if
- * another process misses prom-client's deadline of 5 s.
- */
+/** Reads the metrics of all processes, or only its own if one misses prom-client's deadline of 5 s. */
 export function openMetrics(registry: Registry): () => Promise<string> {
   const { worker } = cluster
   if (worker === undefined) return () => registry.metrics()

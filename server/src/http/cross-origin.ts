@@ -1,7 +1,7 @@
 import fastifyCors from '@fastify/cors'
 import type { App } from './app.ts'
 
-/** What pages of other origins may read besides the headers that browsers always show. */
+/** Headers that pages of other origins may read besides those that browsers always show. */
 const exposedHeaders = [
   'Allow',
   'Content-Disposition',

@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-/** What a route requires of its callers. */
+/** The requirements of a route for its callers. */
 export type RouteAccess = Pick<
   FastifyContextConfig,
   'permission' | 'admitsServices' | 'anyOrganization' | 'requiresVerifiedEmail'
@@ -168,7 +168,7 @@ export function requireAccess(viewer: Viewer, { method, ip, routeOptions }: Acce
   }
 }
 
-/** A 401. Whoever sent a key learns why it is of no use. */
+/** A 401 that explains to callers with a key why it is of no use. */
 export function notAuthenticated(headers: IncomingHttpHeaders): ApplicationError {
   const hasKey = headers.authorization !== undefined || headers['x-api-key'] !== undefined
   const message =

@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/**
- * An onSend hook that adds a weak ETag to JSON responses of GET, and sends 304 without a body if the caller
- * has the same version. Browsers send If-None-Match themselves, so a page that polls transfers only changes.
- */
+/** An onSend hook: weak ETags and 304 for JSON, so that a page that polls transfers only changes. */
 export async function sendEntityTag(
   request: FastifyRequest,
   reply: FastifyReply,

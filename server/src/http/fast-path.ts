@@ -22,11 +22,10 @@ export interface ErrorResponse {
   body: string
 }
 
-/** A POST route that takes JSON, with what it would otherwise tell Fastify. */
+/** A POST route that takes JSON, with its settings for Fastify. */
 export interface FastRoute {
   path: string
   config: FastifyContextConfig
-  /** Reads the body of a request. */
   parse(call: FastCall, message: IncomingMessage, done: (error: Error | null, body?: Buffer) => void): void
   /** Composes the response to an error that the route throws or sends. */
   composeError(error: unknown, call: FastCall): ErrorResponse
@@ -85,7 +84,7 @@ export function openFastPath(app: App, options: FastPathOptions): void {
   })
 }
 
-/** True for a JSON request of a program. Browsers say where they come from, proxies whom they forward. */
+/** True for a JSON request of a program: browsers name their origin, and proxies the caller. */
 function isPlain(headers: IncomingHttpHeaders): boolean {
   return (
     isJson(headers['content-type']) &&

@@ -3,10 +3,7 @@ import type { FastifyInstance } from 'fastify'
 
 const sweepMilliseconds = 100
 
-/**
- * Returns a function that stops a server: it accepts no connections, closes those without a request, and
- * waits for the requests in flight, at most `milliseconds`. Call this before the server listens.
- */
+/** Prepares a stop that waits for requests up to `milliseconds`. Call this before the server listens. */
 export function prepareClose(
   app: Pick<FastifyInstance, 'server' | 'close'>,
   milliseconds: number,

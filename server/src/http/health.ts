@@ -10,7 +10,7 @@ import { storageFull } from './errors.ts'
 const okBody = z.object({ status: z.literal('ok').describe('Always `ok`') }).describe('The check passed')
 const versionBody = z.object({ version: z.string().describe('The version of Berth') }).describe('The version')
 const tags = ['Service']
-/** Load balancers want to hear soon that a frozen database doesn't respond. */
+/** Load balancers must notice a frozen database soon. */
 const patienceMilliseconds = 1_500
 
 /** `/healthz`: the database responds. `/readyz`: the server accepts requests, and its disks have space. */

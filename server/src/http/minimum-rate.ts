@@ -34,9 +34,8 @@ interface Connection {
 
 /**
  * Disconnects callers that send a body, or read a response, below a minimum rate: `bytesPerSecond` times the
- * timeout must move within each timeout, unless the caller waits for the server or has read everything.
- * Returns a watch for requests that Fastify doesn't see. Node's own limit of a request's time has no
- * exceptions.
+ * timeout must move within each timeout, unless a caller waits for the server or has read all. Returns a
+ * watch for requests that Fastify doesn't see. Node's own limit of a request's time has no exceptions.
  */
 export function requireMinimumRate(
   app: App,

@@ -95,7 +95,7 @@ export const exampleToken = 'q0Hf3Wk9sVb2nXz7LmYtR5cJ8uPaDgE1oI4hB6xKvTM'
 /** The number of an entity, in a response. */
 export const entityId = z.int().meta({ minimum: 1 })
 
-/** How many there are of something, in a response. */
+/** A number of things in a response. */
 export const count = z.int().meta({ minimum: 0 })
 
 /** An email address in a response. */

@@ -2,7 +2,7 @@ import { fromKysely, PgBoss } from 'pg-boss'
 import type { Database } from '../database/tables.ts'
 import { steadyClock } from './steady-clock.ts'
 
-/** What a job of each name carries. Each feature adds its own jobs in its `jobs.ts`. */
+/** The payload of each job by its name. Each feature adds its jobs in its `jobs.ts`. */
 export interface JobPayloads {}
 
 export type JobName = keyof JobPayloads

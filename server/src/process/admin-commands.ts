@@ -110,7 +110,6 @@ class Shell {
   }
 }
 
-/** A parser of whole numbers up to `most`. */
 function wholeNumber(most: number): (text: string) => number {
   return (text) => {
     if (!/^\d{1,15}$/.test(text) || Number(text) > most) {

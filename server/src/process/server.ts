@@ -162,7 +162,7 @@ export function createHttpServer({ config, log }: Application): App {
   return app
 }
 
-/** Answers a URL that no route serves, or not with this method. */
+/** Responds to a URL that no route serves, or not with this method. */
 function sendUnknownRoute(request: FastifyRequest, reply: FastifyReply, allowed: readonly string[]) {
   // If the method is allowed, a static file was not found.
   if (allowed.length === 0 || allowed.includes(request.method)) {

@@ -5,7 +5,6 @@ import type { Job } from '../jobs/queue.ts'
 
 declare module '../jobs/queue.ts' {
   interface JobPayloads {
-    /** Delivers an event of the payment sandbox */
     'deliver-sandbox-webhook': { eventId: string }
     /** Runs the scheduled steps of the payment sandbox that are due, and retries deliveries */
     'advance-sandbox': null

@@ -15,10 +15,7 @@ export interface Home {
   pointer: string | undefined
 }
 
-/**
- * Finds or creates the directory for the cluster, its log and its locks: `DATA_DIR/postgres`, or a directory
- * in `stateDirectory` if the account can't access DATA_DIR, for example under /root.
- */
+/** Finds or creates `DATA_DIR/postgres`, or one in `stateDirectory` if the account can't access DATA_DIR. */
 export async function locateHome(
   dataDirectory: string,
   stateDirectory: string,

@@ -97,7 +97,6 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
   })
 }
 
-/** Who may call a route. */
 function describeCallers({ config = {} }: RouteOptions): string {
   const { permission, admitsServices } = config
   if (permission === undefined) return 'Needs no session.'

@@ -19,7 +19,7 @@ declare module 'fastify' {
   }
 }
 
-/** Codes that any route may answer. The document describes them once, and not with each route. */
+/** Codes of any route. The document describes them once, and not with each route. */
 export const codesOfAnyRoute = [
   'malformed_request',
   'unknown_host',

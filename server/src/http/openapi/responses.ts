@@ -1,17 +1,17 @@
 import { z } from 'zod'
 
-/** Response schema of a successful request without an answer. */
+/** Response schema of a successful request without a body. */
 export const noContent = z.null().describe('Done')
 
 /** The events of a stream: each is named `event`, if the stream names its events, and has `data` as JSON. */
 interface Events {
   event?: string
   data: z.ZodType
-  /** What else a reader of the stream meets */
+  /** Further content of the stream */
   note: string
 }
 
-/** Response schema of a route that answers with JSON or with server-sent events, for OpenAPI. */
+/** Response schema of a route that responds with JSON or with server-sent events, for OpenAPI. */
 export function jsonOrEvents<Body extends z.ZodType>(body: Body, { event, data, note }: Events): Body {
   const id = z.globalRegistry.get(data)?.id
   const name = event === undefined ? 'each event' : `each \`event: ${event}\``
@@ -27,7 +27,7 @@ export function jsonOrEvents<Body extends z.ZodType>(body: Body, { event, data, 
   return jsonOr(body, 'text/event-stream', stream)
 }
 
-/** Response schema of a route that answers with JSON or with a CSV file, for OpenAPI. */
+/** Response schema of a route that responds with JSON or with a CSV file, for OpenAPI. */
 export function jsonOrCsv<Body extends z.ZodType>(body: Body): Body {
   return jsonOr(body, 'text/csv', z.string().describe('A header line and one line for each item'))
 }
