@@ -3,7 +3,6 @@ import { CommandError, exitCodes, messageOf } from './base/errors.ts'
 import { cleanText } from './base/text.ts'
 import { createProgram } from './program/program.ts'
 
-/** Runs a command line and returns the exit code. */
 async function main(args: readonly string[]): Promise<number> {
   const program = await createProgram(args)
   try {

@@ -32,11 +32,10 @@ export class ApiError extends CommandError {
 /** The server did not respond. A later attempt may succeed. */
 export class ConnectionError extends CommandError {}
 
-/** The session that a client sends, and what becomes of it. */
+/** A client's session, and the callback of its renewal. */
 export interface Credentials {
   /** The value of the `Cookie` header; null before the sign-in */
   cookie: string | null
-  /** Called when the server renews the session */
   onRenewal?: (cookie: string) => void
 }
 

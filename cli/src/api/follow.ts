@@ -24,7 +24,7 @@ export async function* readEvents(
   }
 }
 
-/** What a reader of a stream learns about its connection. */
+/** Callbacks about the connection of a stream. */
 interface Watcher {
   note: (text: string) => void
   /** Called before the stream begins again with the first items */

@@ -60,7 +60,7 @@ export class Output {
 
 const gap = '  '
 const narrowestColumn = 8
-/** What a person sees as characters */
+/** Splits text into the characters that a person sees */
 const segments = new Intl.Segmenter()
 
 /** Lays out rows in columns. With a width, the widest columns are shortened until the lines fit. */

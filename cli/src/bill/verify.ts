@@ -115,7 +115,6 @@ function checkPrices({ prices, hours }: Proof): void {
   if (unused) differ(`No hour has the price ${unused.price} of ${unused.meter} from ${unused.valid_from} on.`)
 }
 
-/** Sums the values of each key. */
 function sumBy<Item>(
   items: Iterable<Item>,
   keyOf: (item: Item) => string,
@@ -191,7 +190,6 @@ function checkTokens({ tokens, hours }: Proof): void {
   )
 }
 
-/** The hours that the bill charges. */
 function listCharged({ hours, excluded = [] }: Proof): ProofHour[] {
   const numbers = new Set(excluded)
   const known = new Set(hours.map(({ sequence }) => sequence))

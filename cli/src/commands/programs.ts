@@ -8,10 +8,7 @@ export interface Connection {
   model: Model
 }
 
-/**
- * How a program takes a connection: if possible by arguments, environment and temporary files, so that a
- * person's settings stay unchanged.
- */
+/** How a program takes a connection: where it can, without a change to the person's settings */
 export interface Program {
   /** Missing if the program can't be launched */
   command?: string

@@ -14,7 +14,7 @@ export interface ProxyOptions {
   readCookie: () => Promise<string>
   /** Signs in after the session of a cookie has ended. Without it, the program gets the server's 401. */
   replaceCookie?: (ended: string) => Promise<string>
-  /** What programs must send; null for none */
+  /** The key that programs must send; null for none */
   key: string | null
   /** 0 for any free port */
   port: number
@@ -105,7 +105,7 @@ function parseTarget(target = '/'): URL {
   }
 }
 
-/** Responds to what needs no server. Throws a Refusal for a request that the proxy does not forward. */
+/** Responds without the server if it can. Throws a Refusal for a request that the proxy does not forward. */
 function admit(key: string | null, request: IncomingMessage, response: ServerResponse, path: string): void {
   const { method = '', headers } = request
   if (!isLocalHost(headers.host))
