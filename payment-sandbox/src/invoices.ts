@@ -121,8 +121,7 @@ function buildLine({ price, created }: SubscriptionItem, { start, end }: Period)
 }
 
 /**
- * A draft with its usage until now. Each line is rounded to the smallest currency unit, halves away from
- * zero, as Stripe rounds the product of quantity and price.
+ * A draft with usage until now. Rounds each line like Stripe: to the smallest unit, halves away from zero.
  */
 async function countUsage(db: SandboxDatabase, draft: Invoice): Promise<Invoice> {
   const data: InvoiceLine[] = []

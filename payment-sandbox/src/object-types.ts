@@ -2,8 +2,8 @@ import type { Stripe } from 'stripe'
 import type { BillingCycleAnchor } from './periods.ts'
 
 /**
- * The optional wire fields of `Whole`, an object of Stripe's API, with decimals as strings. Objects are built
- * with `satisfies Wire<Stripe.…>`, so a field that Stripe does not have does not compile.
+ * The wire fields of `Whole`, an object of Stripe's API, optional and with decimals as strings. Built with
+ * `satisfies Wire<Stripe.…>`, a field that Stripe lacks, or has with another type, does not compile.
  */
 export type Wire<Whole> = Whole extends Stripe.Decimal
   ? string

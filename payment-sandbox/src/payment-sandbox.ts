@@ -88,10 +88,7 @@ export async function openPaymentSandbox(options: PaymentSandboxOptions): Promis
   }
 }
 
-/**
- * The pages for customers. They need no session: the secret in a page's URL grants access. The server that
- * registers them rejects cross-site form submissions.
- */
+/** The pages for customers: the secret in a URL grants access. The server rejects cross-site submissions. */
 function sandboxPages(context: PageContext): FastifyPluginAsync {
   return async (app) => {
     app.addContentTypeParser(
@@ -114,7 +111,6 @@ function sandboxPages(context: PageContext): FastifyPluginAsync {
   }
 }
 
-/** Derives a key for one purpose. */
 function deriveKey(secretKey: string, purpose: string): string {
   return createHmac('sha256', secretKey).update(`payment sandbox: ${purpose}`).digest('hex')
 }

@@ -60,7 +60,7 @@ export async function createSubscription(change: Change, input: SubscriptionInpu
 
 /**
  * Refuses a card that could not be charged while its owner is absent: Stripe detects that at the first
- * invoice above zero. The exception is the card that simulates a decline at the next invoice.
+ * invoice above zero, here it can be tried at once. The exception simulates a decline at the next invoice.
  */
 function requireChargeable(card: PaymentMethod, now: Date): void {
   if (testCardOf(card).charge === 'declines' && !isExpired(card, now)) return

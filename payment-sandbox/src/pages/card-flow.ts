@@ -15,11 +15,10 @@ import type { CardFields, CardProblems, EnteredCard } from './card-form.ts'
 import { formOf, pathOf, show } from './context.ts'
 import type { PageContext } from './context.ts'
 
-/** What the card form of a page shows. */
+/** The content of a page's card form. */
 export interface CardFormState {
   fields: CardFields
   problems: CardProblems
-  /** Why the card was refused */
   refusal: string | null
 }
 
