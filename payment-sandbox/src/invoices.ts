@@ -120,9 +120,7 @@ function buildLine({ price, created }: SubscriptionItem, { start, end }: Period)
   } satisfies Wire<Stripe.InvoiceLineItem>
 }
 
-/**
- * A draft with usage until now. Rounds each line like Stripe: to the smallest unit, halves away from zero.
- */
+/** A draft with usage until now. Like Stripe, rounds lines to the smallest unit, halves away from zero. */
 async function countUsage(db: SandboxDatabase, draft: Invoice): Promise<Invoice> {
   const data: InvoiceLine[] = []
   for (const line of draft.lines.data) {

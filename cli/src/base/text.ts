@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 
-/** Makes a text safe for a terminal: control sequences could hide output or change settings. */
+/** Removes control sequences, which could hide output or change settings, except tabs and line breaks. */
 export function cleanText(text: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what it removes
   return stripVTControlCharacters(text).replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '')

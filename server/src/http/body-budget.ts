@@ -18,8 +18,8 @@ export interface BodyLimits {
 const countedFrom = 16 * 1024
 
 /**
- * Counts the bytes of long request bodies in memory. The returned function counts one request, throws a 429
- * at a limit, and returns what releases the bytes when the body is no longer needed.
+ * Counts the bytes of long request bodies in memory. The returned function starts the count of a request:
+ * `grow` throws a 429 at a limit, and `release` must follow when the body is no longer needed.
  */
 export function createBodyBudget({ perUser, perProcess }: BodyLimits) {
   const byUser = new Map<number, number>()

@@ -15,7 +15,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The permission that the route requires; null for any signed-in user. Required for protected routes. */
     permission?: Permission | null
-    /** true if the permission in any organization passes: the use case then judges the object's */
+    /** true if any organization's permission passes; the use case judges that of the object's organization */
     anyOrganization?: boolean
     /** Whether service members may call the route; required without a permission. Default: true */
     admitsServices?: boolean
