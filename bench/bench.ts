@@ -141,10 +141,7 @@ async function prepareTargets(
   return entrants
 }
 
-/**
- * Starts a process of each target and warms it up. Each round has its own, because two starts of one program
- * differ by up to 15 %.
- */
+/** Starts and warms up the targets in each round, because two starts of a program differ by up to 15 %. */
 async function startTargets(
   bench: Bench,
   options: Options,

@@ -1,5 +1,4 @@
-// Compares 32 MiB bodies that are as bad as possible with an ordinary one of the same size: CPU time, and
-// delay of other callers.
+// Compares the worst possible bodies of 32 MiB with an ordinary one: CPU time, and delay of other callers.
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { mkdtemp, rm } from 'node:fs/promises'

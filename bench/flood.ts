@@ -1,5 +1,4 @@
-// A signed-in caller's latency while 200 callers of as many networks flood every public route. README.md
-// lists the conditions.
+// A signed-in caller's latency while 200 callers from as many networks flood each public route (README.md).
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'

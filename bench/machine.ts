@@ -28,10 +28,7 @@ function takeTurn(): Promise<boolean> {
   })
 }
 
-/**
- * Picks the last two cores, because the first one handles most interrupts, and pins this process to the
- * load's core.
- */
+/** Picks the last two cores, as the first handles most interrupts, and pins this process to the load's. */
 export function takeCores(): Cores {
   const count = availableParallelism()
   if (count < 2)

@@ -179,10 +179,7 @@ function composeRequest({ path, requestBody }: Workload, headers: Record<string,
   return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${requestBody}`
 }
 
-/**
- * Waits until the target's processes are idle: some go on with requests whose callers have left, which would
- * slow the next target.
- */
+/** Waits until the target is idle: requests that outlive their callers would slow the next target. */
 async function settle(pids: readonly number[]): Promise<void> {
   const deadline = Date.now() + 60_000
   for (let before = readCpuTime(pids), busy = true; busy && Date.now() < deadline;) {

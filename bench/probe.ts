@@ -5,10 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Running } from './target.ts'
 import type { Workload } from './workloads.ts'
 
-/**
- * Sends one request and checks the meaning of the response. Returns a file with its bytes, which every later
- * response must equal; a NUL stands for any byte.
- */
+/** Sends a request, checks it, and returns a file for later responses, where NUL is any byte. */
 export async function probe(
   folder: string,
   { name, path, requestBody, answer }: Workload,
@@ -37,10 +34,7 @@ export async function probe(
   return file
 }
 
-/**
- * True for the upstream's answer with the model of the request. A target that rewrites answers may add fields
- * and name the model itself.
- */
+/** True for the upstream's answer with the request's model. Rewriting targets may add and rename. */
 export function isWholeAnswer(
   text: string,
   expected: { answer: string; model: string; rewrites: boolean },
@@ -67,8 +61,8 @@ interface StreamEvent {
 }
 
 /**
- * True for a stream with every event once and in order, an end, and no usage, because the request did not ask
- * for it. Each event names the model of the request, unless the target rewrites responses.
+ * True for a stream with each event once and in order, an end, and no usage, which the request didn't
+ * request. Each event names the request's model, unless the target rewrites responses.
  */
 function isWholeStream(
   text: string,

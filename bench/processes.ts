@@ -51,10 +51,7 @@ export function startProgram(options: ProgramOptions): Program {
   return { pid: child.pid, logFile, stop }
 }
 
-/**
- * Waits until a program listens. Throws with the end of its log when the program exits first or takes too
- * long.
- */
+/** Waits until a program listens. Throws with the end of its log if it exits first or takes too long. */
 export async function waitForPort(program: Program, port: number, seconds = 60): Promise<void> {
   const deadline = Date.now() + seconds * 1000
   while (!(await accepts(port))) {

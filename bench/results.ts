@@ -169,9 +169,7 @@ function renderWorkload(workload: Workload, samples: readonly Sample[]): string 
   return `${heading}\n\n${table(['target', ...shown.map(({ title }) => title), 'rounds kept', ''], rows)}${ceiling}`
 }
 
-/**
- * Shows that the load's core is not the bottleneck: its CPU time per response and the busiest target's rate.
- */
+/** Shows that the load's core is no bottleneck: its CPU time per response and the busiest target's rate. */
 function describeCeiling(workload: Workload, samples: readonly Sample[]): string {
   const own = samples.filter((sample) => sample.workload === workload.name)
   const rate = ({ load }: Sample) => load.answers / load.seconds

@@ -7,10 +7,7 @@ const saturated = 0.95
 /** Maximum share of the gateway's core for other processes. */
 const disturbed = 0.1
 
-/**
- * False for a round with a wrong response, an unsaturated closed loop, or other processes on the gateway's
- * core.
- */
+/** False after a wrong response, an unsaturated closed loop, or other processes on the gateway's core. */
 export function isValid({ workload, load, cpu, target }: Sample, { load: { mode } }: Workload): boolean {
   const { status, body, broken } = load.errors
   if (status + body + broken > 0) return false

@@ -1,5 +1,4 @@
-// Ten minutes of requests and streams with random faults and disconnecting callers. README.md lists the
-// conditions.
+// Ten minutes of requests and streams with random faults and disconnecting callers. README.md has details.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

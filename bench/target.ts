@@ -20,10 +20,7 @@ export interface Running {
   ports: { whole: number; stream: number }
   /** What callers must send along, as lines of a head */
   headers: Record<string, string>
-  /**
-   * True if it composes its own responses: with its name of the model, additional fields, and its own time in
-   * streams
-   */
+  /** True if it composes responses: with its model name, more fields, and its own time in streams */
   rewrites?: boolean
   stop(): Promise<void>
 }

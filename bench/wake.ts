@@ -1,6 +1,5 @@
-// Measures sleeping deployments on the embedded engine: the time from a request to its first token, beside an
-// engine that this program starts; the memory of a sleeping deployment; and ten models on a machine with room
-// for two.
+// Measures sleeping deployments on the embedded engine: time from a request to the first token, beside an
+// engine that this program starts; memory of a sleeping deployment; and ten models in room for two.
 import { spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -30,10 +30,7 @@ export interface Workload {
   targets?: readonly string[]
   /** JSON as callers send it */
   requestBody: string
-  /**
-   * What the upstream answers: a JSON document, the text of a stream, or a stream of events, each with the
-   * usage so far if the target asks for it
-   */
+  /** The upstream's response: a JSON document, a stream's text, or events with usage on request */
   answer:
     | { whole: string }
     | { text: string }

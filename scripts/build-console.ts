@@ -20,10 +20,7 @@ const sources = [
 /** The folder with the console's files for the server. */
 const consoleDist = join(folder, 'dist')
 
-/**
- * Builds `console/dist` if necessary. Returns whether it exists afterwards; it is not built without Vite, a
- * development dependency.
- */
+/** Builds `console/dist` if necessary and if Vite, a development dependency, exists. True if it exists. */
 export function buildConsole(): boolean {
   const built = join(consoleDist, 'index.html')
   if (existsSync(built) && !isNewerThan(statSync(built).mtimeMs)) return true

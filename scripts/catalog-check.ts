@@ -134,10 +134,7 @@ const lengthsSchema = z.object({
 })
 const configSchema = lengthsSchema.extend({ text_config: lengthsSchema.optional().catch(undefined) })
 
-/**
- * The context length that a repository states; null if it states none, or only to those who accepted its
- * license.
- */
+/** The context length that a repository states; null for none, or only after accepting a license. */
 async function findContext({ repo, revision, variants }: Source, snapshot: Snapshot, hub: Hub) {
   if (snapshot.gguf?.context_length !== undefined) return snapshot.gguf.context_length
   const hasConfig = snapshot.siblings.some(({ rfilename }) => rfilename === 'config.json')

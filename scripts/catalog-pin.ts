@@ -1,6 +1,5 @@
 // Pins the Hugging Face repositories of the catalog file to their current commits, if these have the files
-// that the catalog names. Other sources stay unchanged. `npm run catalog:pin -- FILE` pins another file than
-// CATALOG_FILE.
+// that the catalog names. `npm run catalog:pin -- FILE` pins another file than CATALOG_FILE.
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { isMap, isNode, isScalar, parseDocument } from 'yaml'
@@ -41,10 +40,7 @@ async function pin(): Promise<void> {
   if (problems.length > 0) process.exitCode = 1
 }
 
-/**
- * The `weights` of each entry below `variants`, and the number of its quantizations, in the order of the
- * catalog's variants.
- */
+/** The `weights` of each entry below `variants` and its number of quantizations, in the catalog's order. */
 function listEntries(source: string): { weights: unknown; quantizations: number }[] {
   const document = parseDocument(source)
   const content = document.toJS() as { models: { sizes: { variants: { quantizations: string[] }[] }[] }[] }

@@ -1,7 +1,6 @@
 // Prints Lighthouse scores of the main pages on a desktop and on a slow phone, and the compressed JavaScript
-// of the first view: `npm run console:lighthouse [part of a page's name]`. Fails below a score of 95. Each
-// score is the median of three runs, because other load on the machine affects it. npx downloads Lighthouse,
-// which is too large for a dependency.
+// of the first view: `npm run console:lighthouse [part of a page's name]`. Fails below a score of 95. Scores
+// are medians of three runs, because other load affects them. npx downloads the large Lighthouse.
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -73,8 +72,7 @@ async function score(
   for (let attempts = 0; reports.length < runs; attempts += 1) {
     const report = await runLighthouse(name, device, url, folder, headers)
     if (report.runtimeError === undefined) reports.push(report)
-    // On a busy machine, a new renderer may start tracing after the navigation, so that its trace has no
-    // start.
+    // On a busy machine, a new renderer may trace only after the navigation, so the trace has no start.
     else if (report.runtimeError.code !== 'NO_NAVSTART' || attempts > runs) {
       throw new Error(`Lighthouse could not measure ${url}: ${report.runtimeError.message}`)
     }

@@ -1,6 +1,5 @@
-// Captures every page and main dialog of the console in both themes, on a phone, a small and a wide screen,
-// from a seeded server: `npm run console:screenshots [folder] [part of a name]`. The name `readme` captures
-// the images of docs/screenshots.
+// Captures each page and main dialog of the console in both themes, on a phone, a small and a wide screen:
+// `npm run console:screenshots [folder] [part of a name]`. `readme` captures the images of docs/screenshots.
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -112,10 +111,7 @@ async function captureScene(
   for (const pageError of pageErrors) console.error(`${name}: ${pageError}`)
 }
 
-/**
- * Grows the window to the height of the page, because a full-page screenshot would place sticky elements in
- * the middle.
- */
+/** Grows the window to the page, because full-page screenshots place sticky elements in the middle. */
 async function growViewport(page: Page, width: number, height: number): Promise<void> {
   const needed = Number(await page.evaluate('document.documentElement.scrollHeight'))
   if (needed > height) await page.setViewportSize({ width, height: Math.min(needed, 4_000) })

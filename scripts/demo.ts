@@ -1,5 +1,4 @@
-// Demonstrates Berth on a temporary server: creates an account, deploys two models, and calls them with the
-// OpenAI client.
+// Demonstrates Berth on a temporary server: an account, two deployments, and calls of the OpenAI client.
 import { spawn } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -102,10 +101,7 @@ async function showUsage(api: Caller, ids: readonly string[]): Promise<number> {
   return tokens
 }
 
-/**
- * Starts a temporary server on a free port and resolves to its address. The cleanup removes the server and
- * its folder.
- */
+/** Starts a temporary server and resolves to its address. The cleanup removes the server and its folder. */
 async function startServer(cleanup: AsyncDisposableStack): Promise<string> {
   heading('Start a server')
   const folder = await mkdtemp(join(tmpdir(), 'berth-demo-'))

@@ -1,6 +1,4 @@
-/**
- * What a hub that speaks Hugging Face's API says about repositories, for the tools that maintain the catalog.
- */
+/** Reads repositories from a hub with Hugging Face's API, for the tools that maintain the catalog. */
 
 import pRetry, { AbortError } from 'p-retry'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 // Creates the meters, products and prices of the price file and the instance types in the Stripe account of
-// STRIPE_SECRET_KEY. Safe to repeat: existing objects stay, and a changed amount is a new price. `--api-base
-// http://…` replaces Stripe's API.
+// STRIPE_SECRET_KEY. Safe to repeat: objects stay, and a changed amount is a new price. `--api-base http://…`
+// replaces Stripe's API.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -7,10 +7,7 @@ import { join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '..')
 
-/**
- * A folder for programs that suites install, which later runs reuse: below `BERTH_SUITES`, default
- * `~/.cache/berth-suites`.
- */
+/** A cache of installed programs for suites: below `BERTH_SUITES`, default `~/.cache/berth-suites`. */
 export function findCacheFolder(name: string): string {
   const folder = join(process.env['BERTH_SUITES'] ?? join(homedir(), '.cache/berth-suites'), name)
   mkdirSync(folder, { recursive: true })

@@ -15,9 +15,8 @@ export function explainMissingPython(): string | null {
 }
 
 /**
- * Installs packages into a virtual environment of `TEST_PYTHON`, default `python3.11`, once per `name`, and
- * returns its folder. `overrides` replace requirements of the packages. Uses uv, because pip searches for
- * minutes until all requirements agree.
+ * Installs packages into a virtual environment of `TEST_PYTHON`, default `python3.11`, once per `name`.
+ * Returns its folder. `overrides` replace requirements. Uses uv, because pip takes minutes to resolve them.
  */
 export async function installPython(
   name: string,

@@ -1,7 +1,4 @@
-/**
- * Runs a program and exits: with 0 if it resolves to true. SIGINT, SIGTERM and errors end everything that it
- * started.
- */
+/** Runs a program and exits with 0 if it resolves to true. SIGINT, SIGTERM and errors end all it started. */
 export async function runProgram(run: (cleanup: AsyncDisposableStack) => Promise<boolean>): Promise<never> {
   const interrupted = interruption()
   try {

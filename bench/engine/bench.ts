@@ -1,5 +1,4 @@
-// Compares the embedded engine with the llama-server that LLAMA_SERVER_COMMAND names. README.md explains the
-// output.
+// Compares the embedded engine with the llama-server in LLAMA_SERVER_COMMAND. README.md explains the output.
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -18,10 +18,7 @@ interface Message {
   content: string
 }
 
-/**
- * The same sampling for both engines. Only llama-server knows `ignore_eos`, but the random model hardly ever
- * ends its noise.
- */
+/** Same sampling for both engines: only llama-server knows `ignore_eos`, but noise hardly ever ends. */
 const SAMPLING = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, ignore_eos: true }
 
 /** Streams one answer of a fixed number of tokens. */

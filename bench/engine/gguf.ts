@@ -70,10 +70,7 @@ export function constantVector(name: string, length: number, value: number): Ggu
   return { name, shape: [length], type: 'f32', bytes: length * 4, write }
 }
 
-/**
- * A matrix in float32 with values between -`most` and `most`, the same pseudo-random ones for a seed every
- * time.
- */
+/** A float32 matrix of pseudo-random values between -`most` and `most`, the same for the same seed. */
 export function randomFloats(
   name: string,
   { columns, rows, seed, most }: { columns: number; rows: number; seed: number; most: number },

@@ -62,8 +62,8 @@ const contextTokens = 32_768
 
 /**
  * Resolves to the path of a GGUF file (Q8_0) with this shape, random weights, and the padded vocabulary and
- * chat template of `tokenizerFile`. Writes the file to the user's cache on first use. Its speed is that of
- * the real model; its text is noise.
+ * chat template of `tokenizerFile`. Caches it for the user. It is as fast as the real model; its text is
+ * noise.
  */
 export async function prepareRandomModel(tokenizerFile: string, shape: ModelShape): Promise<string> {
   const path = join(cacheFolder, `random-${shape.name}-q8_0.gguf`)

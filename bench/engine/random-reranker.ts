@@ -16,8 +16,8 @@ export const rerankerContext = 512
 const inner = 128
 
 /**
- * Writes a GGUF file of a reranking model with random weights, built as those of Qwen3-Reranker are, and with
- * the vocabulary of `tokenizerFile`. Its scores differ from text to text, and mean nothing.
+ * Writes a GGUF file like Qwen3-Reranker's with random weights and the vocabulary of `tokenizerFile`. Its
+ * scores differ from text to text, but mean nothing.
  */
 export async function writeRandomReranker(path: string, tokenizerFile: string): Promise<void> {
   const { metadata } = await readGgufFileInfo(tokenizerFile)

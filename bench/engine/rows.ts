@@ -136,10 +136,7 @@ async function throughput(engine: Engine, count: number): Promise<number> {
   return (tokens / Math.max(...answers.map(({ rest }) => rest))) * 1000
 }
 
-/**
- * Tokens per second of several answers of a small model, one after the other. The first ones, while V8 still
- * compiles, don't count.
- */
+/** Tokens per second of several answers in sequence, without the first ones, while V8 compiles. */
 async function repeat(engine: Engine, format?: unknown): Promise<number> {
   // The tiny model ends its answers, and only llama-server could ignore that. With a grammar, it would fail.
   const options = { ignore_eos: false, ...(format === undefined ? {} : { response_format: format }) }
@@ -169,10 +166,7 @@ async function nextToStreams(engine: Engine, words: number): Promise<{ streams: 
   return { streams: await Promise.all(streams), late }
 }
 
-/**
- * The mean time to the first token in the second and third turn of eight conversations. The engine answers
- * four at a time.
- */
+/** The mean time to first token in the second and third turn of eight conversations, four at a time. */
 async function converse(engine: Engine): Promise<number> {
   const conversations = Array.from({ length: 8 }, () => [randomMessage(250)])
   const later: number[] = []

@@ -47,10 +47,9 @@ export async function startBerth(
 }
 
 /**
- * Berth as shipped, prepared in two steps. First a full server with an embedded database registers a user and
- * deploys two bundled models. Then the server and its engines stop, and the deployments' address is set to
- * the upstream; no worker corrects it. Each start then runs a server with ROLE=api on this database, with its
- * log in a file.
+ * Berth as shipped, prepared in two steps. First a full server with an embedded database registers a user,
+ * deploys two bundled models, and stops. Then the deployments get the upstream's address, which no worker
+ * corrects. Each start runs a server with ROLE=api on this database, with its log in a file.
  */
 export async function prepareBerth({
   cores,
@@ -140,10 +139,7 @@ export async function signUp(url: string): Promise<{ call: Call; cookie: string 
   return { call, cookie: headers['cookie'] ?? '' }
 }
 
-/**
- * Registers, deploys, and stops the server and its engines. Returns the session cookie and the ids of the
- * deployments.
- */
+/** Registers, deploys, and stops server and engines. Returns the session cookie and the deployment ids. */
 async function deployModels(
   { program, port }: { program: Program; port: number },
   home: string,

@@ -9,10 +9,7 @@ export const liteLlmVersion = '1.106.0'
 
 const key = 'sk-bench'
 
-/**
- * LiteLLM's proxy with one worker, a master key and the settings of its production guide. Its OpenAI provider
- * points to the upstream.
- */
+/** LiteLLM's proxy with one worker, a master key, its production settings, and the upstream as OpenAI. */
 export async function startLiteLlm(around: Surroundings): Promise<() => Promise<Running>> {
   const environment = await installPython(`litellm-${liteLlmVersion}`, [`litellm[proxy]==${liteLlmVersion}`])
   const config = join(around.folder, 'litellm.json')

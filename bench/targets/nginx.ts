@@ -5,10 +5,7 @@ import getPort from 'get-port'
 import { listFamily, startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
-/**
- * nginx as a proxy with upstream keep-alive, per its documentation: one worker, and no buffering on the port
- * for streams.
- */
+/** nginx as documented for proxies with keep-alive: one worker, and no buffering on the stream port. */
 export async function startNginx({
   cores,
   folder,

@@ -9,10 +9,7 @@ export const smgVersion = '1.13.0'
 
 const key = 'sk-bench'
 
-/**
- * Shepherd Model Gateway with a key for callers and the log level of its production guide. Its OpenAI backend
- * is the upstream.
- */
+/** Shepherd Model Gateway with a caller key, its production log level, and the upstream as OpenAI. */
 export async function startSmg(around: Surroundings): Promise<() => Promise<Running>> {
   const environment = await installPython(`smg-${smgVersion}`, [`smg==${smgVersion}`])
   return preparePeer(around, {
@@ -28,8 +25,7 @@ export async function startSmg(around: Surroundings): Promise<() => Promise<Runn
       `--worker-urls=http://127.0.0.1:${around.upstreamPort}`,
       `--tenant-api-key=bench:${key}`,
       '--log-level=warn',
-      // The upstream answers a health check like any other request, which in some workloads is an endless
-      // stream.
+      // The upstream answers a health check like any request: in some workloads with an endless stream.
       '--disable-health-check',
     ],
     headers: { authorization: `Bearer ${key}` },

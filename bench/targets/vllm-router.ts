@@ -7,10 +7,7 @@ import { preparePeer } from './peer.ts'
 /** The version of the Python package `vllm-router`, which contains a program in Rust. */
 export const vllmRouterVersion = '0.1.17'
 
-/**
- * vLLM's router with its default policy and one worker, the upstream, which counts as healthy for as long as
- * it answers.
- */
+/** vLLM's router with its default policy and one worker: the upstream, healthy while it responds. */
 export async function startVllmRouter(around: Surroundings): Promise<() => Promise<Running>> {
   const environment = await installPython(`vllm-router-${vllmRouterVersion}`, [
     `vllm-router==${vllmRouterVersion}`,

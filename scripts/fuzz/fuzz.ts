@@ -90,10 +90,7 @@ function mutate(bytes: Buffer, change: Mutation): Buffer {
   return Buffer.concat([before, bytes.subarray(from, from + change.length), after])
 }
 
-/**
- * Starts to measure coverage. The returned function names the parts of the readers that ran since its last
- * call.
- */
+/** Starts to measure coverage. Returns a function that names the parts that ran since its last call. */
 async function measureCoverage(): Promise<() => Promise<string[]>> {
   const session = new Session()
   session.connect()

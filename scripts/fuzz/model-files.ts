@@ -1,5 +1,5 @@
-// What `npm run test:fuzz` runs: the readers of files that strangers write. A finding is any error but
-// InvalidFileError, an architecture that is no number, or more bytes read than a header may have.
+// The readers of untrusted files for `npm run test:fuzz`. A finding is any error but InvalidFileError, an
+// architecture that is no number, or more bytes read than a header may have.
 
 import { InvalidFileError } from '../../server/src/features/own-models/files/byte-cursor.ts'
 import { countParameters } from '../../server/src/features/own-models/files/count-parameters.ts'

@@ -3,8 +3,8 @@ import { layers, reserved } from './layers.ts'
 import type { Layer } from './layers.ts'
 
 /**
- * Checks one import against `layers.ts`. `importer` is a path from the repository's root, `specifier` the
- * text of the import. Returns why the import is forbidden, or null.
+ * Checks an import against `layers.ts`. `importer` is a path from the repository's root, `specifier` the text
+ * of the import. Returns why the import is forbidden, or null.
  */
 export function checkImport(importer: string, specifier: string): string | null {
   const from = findLayer(importer)

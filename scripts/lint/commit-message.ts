@@ -9,10 +9,7 @@ const maxSubject = 72
 const imperatives =
   /^(?:access|address|bypass|compress|cross|discuss|dismiss|embed|feed|focus|guess|need|pass|press|process|shed|speed|stress|bring|ping|string|spring)$/
 
-/**
- * Returns what is wrong with a commit message; empty if it is fine. `changedLines` is the sum of added and
- * removed lines.
- */
+/** The faults of a commit message. `changedLines` is the sum of added and removed lines. */
 export function checkCommitMessage(message: string, changedLines: number): string[] {
   const [subject = '', separator = '', ...body] = message.trimEnd().split('\n')
   const [, verb = ''] = /^[\w.,/ -]+: (\w+)/.exec(subject) ?? []

@@ -1,7 +1,4 @@
-/**
- * A group of files. They may import each other and the layers in `imports`, and nothing else of this
- * repository.
- */
+/** A group of files. They may import each other and the layers in `imports`, and nothing else from here. */
 export interface Layer {
   name: string
   /** Globs of paths from the repository's root, or the name of a workspace's package */
@@ -24,8 +21,8 @@ export interface Reserved {
 const base = ['config', 'base', 'ports', 'database', 'jobs', 'http', 'services']
 
 /**
- * The rooms of the features that have any, and the rooms of the same feature that each imports: only ones
- * above it in its list. Files that are in no room, such as routes and jobs, may import all of them.
+ * The rooms of features and their imports from rooms of the same feature: only rooms above them. Files in no
+ * room, such as routes and jobs, may import all rooms.
  */
 const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   billing: {
@@ -54,10 +51,7 @@ const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   },
 }
 
-/**
- * What each feature imports, next to the layers below all features. A feature imports only features above it
- * in this list.
- */
+/** What each feature imports besides the layers below all features: only features above it in this list. */
 const features: Readonly<Record<string, readonly string[]>> = {
   audit: [],
   mail: ['audit'],
@@ -267,10 +261,7 @@ const cli: readonly Layer[] = [
   { name: 'cli', files: ['cli/src/main.ts'], imports: ['cli base', 'cli program'] },
 ]
 
-/**
- * Every layer. Files under a `src` folder belong to the first layer that names them; files of no layer import
- * freely.
- */
+/** Files under `src` belong to the first layer that names them; files of no layer import freely. */
 export const layers: readonly Layer[] = [
   ...server,
   ...consoleLayers,

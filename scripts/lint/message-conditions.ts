@@ -9,10 +9,7 @@ type Operand = Expression | Call['arguments'][number] | { type: 'PrivateIdentifi
 /** Sentences for people. Their words may change, so no decision may depend on them. */
 const sentences =
   /^(status_message|failure_reason|selection_reason|statusMessage|failureReason|selectionReason)$/
-/**
- * Objects whose `message` is such a sentence. Errors are not among them: some libraries tell theirs apart by
- * the text only.
- */
+/** Objects with such a `message`. Not errors: some libraries distinguish errors only by their text. */
 const carriers = /^(deployment|event|step|observation|engine|seen|state|last)$/i
 const comparisons: ReadonlySet<string> = new Set(['===', '!==', '==', '!=', '<', '<=', '>', '>='])
 const textMethods = new Set(['includes', 'startsWith', 'endsWith', 'match', 'matchAll', 'search', 'indexOf'])
@@ -61,10 +58,7 @@ export const messageConditionsRule: Rule = {
   },
 }
 
-/**
- * The name of the sentence that an expression reads, also if it is trimmed or has a default; null if it reads
- * none.
- */
+/** The name of the sentence that an expression reads, even trimmed or with a default; null for none. */
 function findSentence(node: Operand): string | null {
   switch (node.type) {
     case 'Identifier':

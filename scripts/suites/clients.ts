@@ -1,6 +1,5 @@
-// Runs unmodified clients and agents, which it installs from PyPI and npm, against complete servers. Open
-// WebUI takes several GB, mostly PyTorch. Needs Python 3.11 as `python3.11` or TEST_PYTHON. Arguments select
-// test files, as with vitest.
+// Runs unmodified clients and agents, installed from PyPI and npm, against complete servers. Open WebUI takes
+// several GB. Needs Python 3.11 as `python3.11` or TEST_PYTHON. Arguments select test files, as with vitest.
 import { installNode } from './node.ts'
 import { installPython } from '../../tools/python.ts'
 import { nameVersions, runCommand } from '../../tools/programs.ts'

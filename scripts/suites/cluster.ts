@@ -13,8 +13,8 @@ const oldestForLeaderWorkerSet = 27
 const engineImage = 'berth.local/llama-server:sid'
 
 /**
- * Makes a cluster with the tool TEST_CLUSTER and removes it at the end. Returns the environment of programs
- * that use it; empty if KUBECONFIG already names one. docs/testing.md describes both.
+ * Makes a cluster with the tool TEST_CLUSTER and removes it at the end. Returns the environment of its users;
+ * empty if KUBECONFIG already names a cluster. See docs/testing.md.
  */
 export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Promise<Record<string, string>> {
   const tool = process.env['TEST_CLUSTER']

@@ -1,5 +1,4 @@
-// Runs the Hub's own client for Python against the local server that takes the place of the Hub in the tests.
-// Needs Python 3.11 as `python3.11` or TEST_PYTHON.
+// Runs the Hub's Python client against the tests' Hub. Needs Python 3.11 as `python3.11` or TEST_PYTHON.
 import { installPython } from '../../tools/python.ts'
 import { runCommand } from '../../tools/programs.ts'
 import { runSuite } from './suite.ts'

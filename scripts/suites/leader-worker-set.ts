@@ -9,10 +9,7 @@ import { findCacheFolder, runCommand } from '../../tools/programs.ts'
 const run = promisify(execFile)
 const version = 'v0.8.0'
 
-/**
- * LeaderWorkerSet's own manifests with one replica of our image. The controller does not need the CPU that
- * they request.
- */
+/** LeaderWorkerSet's own manifests with one replica of our image, without the CPU that it doesn't need. */
 const overlay = (manifests: string) => `
 resources: ["${manifests}"]
 images:
@@ -23,10 +20,7 @@ patches:
     patch: '[{ "op": "remove", "path": "/spec/template/spec/containers/0/resources" }]'
 `
 
-/**
- * Builds LeaderWorkerSet with Go and installs it on a cluster, which the commands of `ask` control. Returns
- * false without Go.
- */
+/** Builds LeaderWorkerSet with Go and installs it on the cluster of `ask`. Returns false without Go. */
 export async function installLeaderWorkerSet(ask: (...args: string[]) => Promise<string>): Promise<boolean> {
   const found = await run('go', ['mod', 'download', '-json', `sigs.k8s.io/lws@${version}`]).catch(
     (error: Error) => {

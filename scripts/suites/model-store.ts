@@ -1,5 +1,4 @@
-// Keeps uploaded models in an S3-compatible store: versitygw, which checks signatures and keeps the objects
-// in a folder. Needs Go 1.25 or later.
+// Stores uploaded models in versitygw, which checks signatures as S3 does. Needs Go 1.25 or later.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'

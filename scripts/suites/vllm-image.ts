@@ -14,9 +14,8 @@ if __name__ == '__main__':
 `
 
 /**
- * Makes an image of vLLM for the CPU from Debian bookworm, whose Python has the same version, and gives it to
- * the nodes that a cluster has now. Nodes that come later don't get it: a node needs 12 GB for it. Returns
- * settings of the tests.
+ * Makes an image of vLLM for the CPU from Debian bookworm, which has the same Python version, for the
+ * cluster's current nodes. Later nodes don't get it. Nodes need 12 GB for it. Returns settings of the tests.
  */
 export async function loadVllmImage(
   ask: (...args: string[]) => Promise<string>,

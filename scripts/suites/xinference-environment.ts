@@ -4,10 +4,7 @@ import { installPython } from '../../tools/python.ts'
 export const xinferenceVersions = ['4.1.0', '3.5.0', '2.12.0'] as const
 const engine = 'xllamacpp==2026.10.11549'
 
-/**
- * Installs a version of Xinference from PyPI (about 6 GB, mostly PyTorch) and returns the folder of its
- * virtual environment.
- */
+/** Installs Xinference from PyPI (about 6 GB, mostly PyTorch). Returns its virtual environment's folder. */
 export function installXinference(version: string): Promise<string> {
   return installPython(`xinference-${version}`, [`xinference==${version}`, engine])
 }
