@@ -34,7 +34,7 @@ export async function probe(
   return file
 }
 
-/** True for the upstream's answer with the request's model. Rewriting targets may add and rename. */
+/** True for the upstream's answer with the request's model. Rewriters may add fields, rename the model. */
 export function isWholeAnswer(
   text: string,
   expected: { answer: string; model: string; rewrites: boolean },

@@ -1,7 +1,4 @@
 import { clsx } from 'clsx'
 
-/**
- * Joins class names. Tailwind's own order decides between conflicting classes; append `!` to a class that
- * must win.
- */
+/** Joins class names. Tailwind's order decides conflicts; append `!` to a class that must win. */
 export const classNames = clsx

@@ -1,6 +1,4 @@
-/**
- * Formats numbers, money and dates in English, like all texts: in the person's preferred variant of English.
- */
+/** Formats numbers, money and dates in the person's preferred variant of English, like all texts. */
 
 const locale = navigator.languages.find((language) => /^en\b/i.test(language)) ?? 'en'
 
@@ -103,8 +101,7 @@ const spans: [Intl.RelativeTimeFormatUnit, number][] = [
 /** "3 min. ago", "in 2 days" */
 export function formatRelative(timestamp: string, now = Date.now()): string {
   const seconds = (new Date(timestamp).getTime() - now) / 1000
-  // Round past times down to whole units and future times to the nearest: seven days less a second is "in 7
-  // days".
+  // Round past times down and future times to the nearest: seven days less a second is "in 7 days".
   const round = seconds < 0 ? Math.ceil : Math.round
   for (const [unit, size] of spans) {
     if (Math.abs(seconds) >= size) return relative().format(round(seconds / size), unit)

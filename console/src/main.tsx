@@ -13,7 +13,7 @@ import { ToastProvider } from './components/toast.tsx'
 import { createAppRouter, fetchFirstPage } from './router.tsx'
 import { followOtherTabs, redirectToSignIn } from './shell/session-end.ts'
 
-// The development server sends the page as it is; Berth's server sets the theme.
+// The development server sends the page unchanged; Berth's server sets the theme.
 if (import.meta.env.DEV) {
   const { readTheme } = await import('./theme.ts')
   document.documentElement.dataset.theme = readTheme()
@@ -31,8 +31,7 @@ if (document.documentElement.dataset.session === 'none') queryClient.setQueryDat
 fetchFirstPage(router, queryClient)
 followOtherTabs(queryClient, router)
 
-// The static frame of index.html stays visible until the first view is ready. A transition renders the view
-// in short steps.
+// index.html's frame stays visible until the first view is ready. A transition renders in short steps.
 void router.load().finally(() => startTransition(render))
 
 function render() {

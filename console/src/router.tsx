@@ -1,7 +1,6 @@
-// A feature describes its pages in `pages.ts`; this file registers them in the order of the navigation. The
-// build runs the router to find the pages: console/first-views.ts writes a static first view of each page
-// with a `frame`, and `api/early.ts` sends its first requests while the code loads. Only the pages of
-// `features/auth` work without a session.
+// A feature describes its pages in `pages.ts`; this file registers them in the navigation's order. The build
+// runs the router: console/first-views.ts writes a static first view of each page with a `frame`, whose first
+// requests `api/early.ts` sends. Only the pages of `features/auth` work without a session.
 import type { QueryClient } from '@tanstack/react-query'
 import {
   createRootRouteWithContext,

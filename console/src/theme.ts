@@ -11,10 +11,7 @@ export function readTheme(): Theme {
   return stored === 'light' || stored === 'dark' ? stored : 'system'
 }
 
-/**
- * Applies a theme and stores it in a cookie, from which the server sets `data-theme` on the root element of a
- * page.
- */
+/** Applies a theme and stores it in a cookie, from which the server sets `data-theme` on the root. */
 export function chooseTheme(theme: Theme) {
   document.cookie = `theme=${theme}; path=/; max-age=${theme === 'system' ? 0 : year}; samesite=lax`
   document.documentElement.dataset.theme = theme

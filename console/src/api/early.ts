@@ -1,10 +1,6 @@
-// index.html loads this small module separately, so that the first view's requests start while the main code
-// still loads.
+// A small separate module of index.html: the first view's requests start while the main code still loads.
 
-/**
- * The first requests of the page, which the build lists in the HTML; an asterisk stands for the last part of
- * the page's path.
- */
+/** The page's first requests, as the build lists them; `*` is the last part of the page's path. */
 function listRequests(): string[] {
   // Unit tests have no document.
   if (!('document' in globalThis)) return []
@@ -20,8 +16,7 @@ const responses = new Map(listRequests().map((path) => [path, fetch(path)]))
 // The caller of takeEarlyResponse handles the rejection.
 for (const response of responses.values()) response.catch(() => {})
 
-// The first formatters take tens of milliseconds on a phone, which has nothing else to do while the main code
-// loads.
+// On a phone the first formatters take tens of milliseconds, which are idle while the main code loads.
 if ('document' in globalThis) {
   for (const warmUp of [() => new Intl.NumberFormat(), () => new Intl.DateTimeFormat()]) {
     // Safari has no requestIdleCallback.
@@ -30,10 +25,7 @@ if ('document' in globalThis) {
   }
 }
 
-/**
- * Returns the response of a GET that was sent while the page loaded; undefined on the second call. `path`
- * includes the query.
- */
+/** The response of a GET sent while the page loaded, only on the first call. `path` includes the query. */
 export function takeEarlyResponse(path: string): Promise<Response> | undefined {
   const response = responses.get(path)
   responses.delete(path)

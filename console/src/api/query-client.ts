@@ -3,9 +3,8 @@ import { ApiError } from './client.ts'
 import { sessionQuery } from './session.ts'
 
 /**
- * Creates the cache of API responses. A 401 of any call clears the session and calls `onSessionEnd` with the
- * person's email. If the organization just began to require a second factor, any call reloads the session and
- * calls `onFactorRequired`.
+ * Creates the cache of API responses. Any 401 clears the session and calls `onSessionEnd` with the person's
+ * email. Any sign of a newly required second factor reloads the session and calls `onFactorRequired`.
  */
 export function createQueryClient(
   onSessionEnd: (email: string | undefined) => void,

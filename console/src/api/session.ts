@@ -42,9 +42,7 @@ export function useSession(): Session {
   return session
 }
 
-/**
- * Returns a function that tells whether the person's role grants a permission in the current organization.
- */
+/** Returns a function that tells whether the role grants a permission in the current organization. */
 export function useCan(): (permission: Permission) => boolean {
   const { data } = useSuspenseQuery(organizationQuery)
   return (permission) => data.permissions.includes(permission)

@@ -20,9 +20,7 @@ const sizes = {
 interface ButtonProps extends ComponentProps<'button'> {
   variant?: keyof typeof variants
   size?: keyof typeof sizes
-  /**
-   * While true, shows a spinner and disables the button. Passing it at all makes a double click count once.
-   */
+  /** Shows a spinner and disables the button. Any value makes a double click count once. */
   busy?: boolean | undefined
   /** Styles the child, such as a link, as a button. */
   asChild?: boolean

@@ -27,9 +27,7 @@ interface ChartProps {
   className?: string
 }
 
-/**
- * Bars or lines over time. A person reads the numbers of one place by pointing at it or with the arrow keys.
- */
+/** Bars or lines over time. Pointing or the arrow keys show the numbers of one place. */
 export function Chart({ kind, label, places, series, format, whole, renderCard, className }: ChartProps) {
   const { place, applicationProps, plotProps } = usePlace(places.length)
   const values = places.map((_, index) => series.map((one) => one.values[index] ?? 0))
@@ -189,10 +187,7 @@ function drawDots(values: readonly (number | null)[], top: number): string {
   return values.map((value, place) => (value === null ? '' : `M${toPoint(value, place, top)}h0`)).join('')
 }
 
-/**
- * Hides labels that have no room: a time such as "10:25 PM" takes a sixth of 26 rem and a third of 14 rem.
- * Six labels become every second one, then the first and the middle one.
- */
+/** Six labels need 26 rem, as for "10:25 PM", and every second one 14 rem; else the first and the middle. */
 function fitLabel(order: number): string {
   if (order % 2 === 1) return order === 3 ? '@min-[14rem]:@max-[26rem]:hidden' : '@max-[26rem]:hidden'
   return order === 0 ? '' : '@max-[14rem]:hidden'

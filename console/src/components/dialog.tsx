@@ -22,8 +22,8 @@ interface DialogProps {
 const fieldSelector = 'input:enabled:not([type=hidden]), select:enabled, textarea:enabled'
 
 /**
- * A modal dialog that traps the focus and closes on Escape unless it is locked. It focuses its first field
- * when it opens, and its opener when it closes, or the page's main content if the opener is gone.
+ * A modal dialog that traps the focus and closes on Escape unless locked. It focuses its first field when it
+ * opens. When it closes, it focuses its opener, or the main content if the page has lost the opener.
  */
 export function Dialog({
   open,

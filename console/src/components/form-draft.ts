@@ -6,10 +6,7 @@ import { sessionQuery } from '../api/session.ts'
 /** What people had typed when their session ended, in memory, by person, page and fields. */
 const drafts = new Map<string, Record<string, string>>()
 
-/**
- * Keeps the entries of a form when the session ends, and fills them in when the same person returns to the
- * page.
- */
+/** Keeps a form's entries when the session ends, for the same person's return to the page. */
 export function useFormDraft(ref: RefObject<HTMLFormElement | null>) {
   const queryClient = useQueryClient()
   useLayoutEffect(() => {

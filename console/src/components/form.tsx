@@ -13,10 +13,7 @@ interface FormProps<Name extends string> {
   submitLabel?: string
   id?: string
   busy?: boolean
-  /**
-   * The error of the last submission. Its field messages belong to the fields, so they are not repeated below
-   * the form.
-   */
+  /** The error of the last submission. The fields show its field messages, so the form doesn't. */
   error: unknown
   /** Replaces the error message, for example with a link that resolves the error. */
   remedy?: ReactNode
@@ -26,10 +23,7 @@ interface FormProps<Name extends string> {
   children: ReactNode
 }
 
-/**
- * A form with a submit button. After an error it focuses the first invalid field. Entries survive the end of
- * the session.
- */
+/** A form that focuses the first invalid field after an error. Entries survive the end of the session. */
 export function Form<Name extends string>({
   onSubmit,
   submitLabel,
@@ -54,8 +48,7 @@ export function Form<Name extends string>({
     <form
       ref={form}
       id={id}
-      // The server checks the fields, and its messages stand below them. The bubbles of browsers would be a
-      // second kind of message.
+      // The server's messages stand below the fields. Browser bubbles would be a second kind of message.
       noValidate
       className={classNames('grid gap-4', className)}
       onSubmit={(event) => {

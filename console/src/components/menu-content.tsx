@@ -12,9 +12,7 @@ interface MenuContentProps {
   children: ReactNode
 }
 
-/**
- * The open part of a menu. Radix's DropdownMenu also contains the button, which must not wait for this code.
- */
+/** The open part of a menu, without Radix's button, which must not wait for this code. */
 export function MenuContent({
   button,
   labelledBy,

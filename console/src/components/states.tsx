@@ -6,10 +6,7 @@ import { formatDelay } from '../format.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
 
-/**
- * The empty state of a list or page: why it is empty and what to do next. Use `heading="h1"` when it fills
- * the page.
- */
+/** Says why a list or page is empty and what to do next. Use `heading="h1"` when it fills the page. */
 export function EmptyState({
   icon,
   heading: Heading = 'h2',

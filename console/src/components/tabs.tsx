@@ -9,8 +9,7 @@ interface TabsProps<Value extends string> {
   tabs: { value: Value; label: ReactNode; content: ReactNode }[]
 }
 
-// The line is a shadow, because a border that the active tab overlaps makes the list scroll. On a phone the
-// list scrolls sideways.
+// The line is a shadow, because a border under the active tab scrolls. On a phone the list scrolls sideways.
 const list =
   'flex gap-1 overflow-x-auto overflow-y-hidden shadow-[inset_0_-1px_var(--line)] [scrollbar-width:none]'
 

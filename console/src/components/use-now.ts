@@ -1,9 +1,6 @@
 import { useEffect, useState } from 'react'
 
-/**
- * The current time in milliseconds, updated at an interval. The component re-renders with each update,
- * including relative times.
- */
+/** The current time in milliseconds. The component re-renders at the interval, with relative times. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {

@@ -7,10 +7,7 @@ export const installationQuery = queryOptions({
   staleTime: Infinity,
 })
 
-/**
- * Whether the server has no mail server, so that emails are files which only its operator can read; false
- * until that is known.
- */
+/** True once it is known that emails are files for the operator, because the server has no mail server. */
 export function useMailIsFile(): boolean {
   return useQuery(installationQuery).data?.mail_delivery === 'file'
 }

@@ -9,10 +9,7 @@ import type { RawSearch } from './search.ts'
 /** What the navigation and the build need to know about a page. */
 export interface PageFacts {
   heading?: { title: string; description?: string }
-  /**
-   * Makes the build write a first view: this frame, a heading that has a description, preloads of the code,
-   * and the first requests.
-   */
+  /** The build writes a first view: frame, heading with description, preloads, first requests. */
   frame?: 'member' | 'visitor'
   /** Lists the page in the navigation for people with the permission, under the title of its heading. */
   navigation?: { icon: LucideIcon; permission?: Permission }
@@ -31,15 +28,10 @@ interface PageOptions<Path extends string, Name extends string, Search extends o
   path: Path
   /** Validates the search parameters; leave it out for a page without any. */
   readSearch?: (search: RawSearch) => Search
-  /**
-   * Imports the module of the component when the page is first visited, or when a pointer nears a link to it.
-   */
+  /** Imports the component's module on the first visit, or when a pointer nears a link to it. */
   load: () => Promise<Record<Name, () => void>>
   component: Name
-  /**
-   * Starts queries while the code loads; the page renders without waiting for them. With a `frame`, the first
-   * visit sends their requests before any code has loaded.
-   */
+  /** Starts queries without waiting. With a `frame`, the first visit requests them before any code. */
   prefetch?: (queryClient: QueryClient, search: Search, params: ResolveParams<Path>) => void
 }
 

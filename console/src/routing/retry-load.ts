@@ -2,17 +2,13 @@ import type { paths } from '../contract.ts'
 
 const retryDelayMilliseconds = 1_000
 
-/**
- * Window event whose detail is `true` when loading code failed because the server is unreachable, `false`
- * once it succeeds.
- */
+/** Window event: detail `true` if the server was unreachable for code, `false` once it succeeds. */
 export const unreachableEvent = 'berth:server-unreachable'
 
 /**
- * Loads code and retries while the server is unreachable. Without the retry the router would reload the page
- * and lose its state. The error reaches the router, which reloads, if the server responds but a second try
- * fails: a newer console was deployed without this file, or the browser remembers failed imports (Chromium
- * before 154, Safari).
+ * Loads code and retries while the server is unreachable; the router would reload the page and lose its
+ * state. It does if the server responds but a second try fails: a newer console lacks this file, or the
+ * browser remembers failed imports (Chromium before 154, Safari).
  */
 export function retryLoad<Module>(load: () => Promise<Module>): () => Promise<Module> {
   return async () => {

@@ -1,7 +1,4 @@
-/**
- * The search parameters of a URL before validation. The router converts digits to a number where that loses
- * no digit.
- */
+/** A URL's unvalidated search parameters. The router makes numbers of digits unless that loses digits. */
 export type RawSearch = Record<string, unknown>
 
 /** Reads a search parameter as text; undefined when it is empty or missing. */

@@ -22,10 +22,7 @@ interface AppShellProps {
   commands: ComponentType<{ onClose: () => void }>
 }
 
-/**
- * The layout of every page that requires a session: navigation in a sidebar, or in a drawer on a small
- * screen.
- */
+/** The layout of pages with a session: navigation in a sidebar, or in a drawer on a small screen. */
 export function AppShell({ commands }: AppShellProps) {
   const { data: organization } = useSuspenseQuery(organizationQuery)
   const [drawerOpen, setDrawerOpen] = useState(false)

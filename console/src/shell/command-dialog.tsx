@@ -18,9 +18,8 @@ interface CommandDialogProps {
 export function CommandDialog({ commands, onClose }: CommandDialogProps) {
   const [query, setQuery] = useState('')
   const groups = searchCommands([...useShellCommands(), ...commands], query)
-  // cmdk keeps the order in which groups appeared, unless the best match changes their keys. New keys make
-  // new elements, and cmdk tells assistive technology about the new one only if the value of the selected
-  // item changes too.
+  // cmdk keeps the first order of groups unless the best match changes their keys. New keys make new
+  // elements, which cmdk announces to assistive technology only if the selected value changes too.
   const order = groups[0]?.group
   const run = (command: Command) => () => {
     onClose()

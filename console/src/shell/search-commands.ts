@@ -9,9 +9,8 @@ const groups: readonly Command['group'][] = ['pages', 'actions', 'deployments', 
 const shownPerGroup = 8
 
 /**
- * The commands whose words start with the words of the query, best first, by group. Matches at the start of a
- * label come before those inside it, and those before matches of keywords. An empty query finds all but the
- * commands that are only for the search.
+ * The commands with words that start as the query's words, best first, by group: start of a label, inside it,
+ * then keywords. An empty query finds all but the commands that are only for the search.
  */
 export function searchCommands(commands: readonly Command[], query: string): CommandGroup[] {
   const wanted = splitWords(query)

@@ -5,20 +5,14 @@ import { listenToOtherTabs } from '../domain/session/other-tabs.ts'
 
 const authPaths = ['/sign-in', '/register', '/forgot-password', '/reset-password', '/invitations/']
 
-/**
- * Redirects to the sign-in page with a return path to the current page. `state` tells it the reason and the
- * email.
- */
+/** Redirects to the sign-in page with a return path. `state` holds the reason and the email. */
 export function redirectToSignIn(router: RegisteredRouter, state: HistoryState = {}) {
   if (!isSignedInPage(router)) return
   const { href } = router.state.location
   void router.navigate({ to: '/sign-in', search: { return_to: href }, state, replace: true })
 }
 
-/**
- * Follows sign-outs and organization switches of other tabs, so that no data of the former session stays on
- * screen.
- */
+/** Follows sign-outs and switches of organization in other tabs, so no former data stays on screen. */
 export function followOtherTabs(queryClient: QueryClient, router: RegisteredRouter) {
   listenToOtherTabs((change) => {
     if (change === 'switched') return void startOver(queryClient, router)
@@ -33,10 +27,7 @@ async function startOver(queryClient: QueryClient, router: RegisteredRouter) {
   await queryClient.resetQueries()
 }
 
-/**
- * Tells whether the current page requires a session; false until the first page has loaded, which checks the
- * session itself.
- */
+/** Whether the page requires a session; false until the first page, which checks it, has loaded. */
 function isSignedInPage({ state: { resolvedLocation, location } }: RegisteredRouter): boolean {
   return resolvedLocation !== undefined && !authPaths.some((path) => location.pathname.startsWith(path))
 }

@@ -3,10 +3,7 @@ import { Ban } from 'lucide-react'
 import { organizationQuery } from '../api/session.ts'
 import { text } from '../text/index.ts'
 
-/**
- * Shown while the server's operator has suspended the current organization, or after the operator has closed
- * it.
- */
+/** Shown while the operator has suspended the current organization, or after closing it. */
 export function SuspensionNotice() {
   const { data: organization } = useSuspenseQuery(organizationQuery)
   if (organization.status === 'active') return null

@@ -1,7 +1,4 @@
-/**
- * The headings of the pages. The navigation has them too, and the build writes those with a description into
- * the first view.
- */
+/** Page headings, also for the navigation. The build writes those with a description into first views. */
 export const pages = {
   deployments: { title: 'Deployments', description: 'Your deployed models and their status.' },
   catalog: { title: 'Catalog', description: 'Open models you can deploy, with their hardware and price.' },

@@ -5,10 +5,7 @@ import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { billingAccountQuery, billingConfigQuery } from './queries.ts'
 
-/**
- * What is left of the trial credit; renders nothing for a paying organization. Requires the `manageBilling`
- * permission.
- */
+/** The remaining trial credit, if the organization doesn't pay. Requires the `manageBilling` permission. */
 export function TrialCredit() {
   const { data: config } = useQuery(billingConfigQuery)
   const { data: account } = useQuery(billingAccountQuery)

@@ -1,9 +1,6 @@
 import type { Budget } from '../../contract.ts'
 
-/**
- * The highest percentage that is reached: 100, or one that people were told of and that still holds after a
- * change of the limit.
- */
+/** The highest percentage reached: 100, or a notified one that still holds after a change of the limit. */
 export function findNoticePercent({
   alerts,
   spent,

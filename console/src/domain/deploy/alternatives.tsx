@@ -40,10 +40,7 @@ export function Alternatives({ placements, choice, onChoose }: AlternativesProps
   )
 }
 
-/**
- * Lists the fitting variants of the same size, then the most similar variant of each other size, nearest size
- * first.
- */
+/** The fitting variants of the same size, then the most similar one of each other size, nearest first. */
 function findNearest(placements: readonly Placement[], choice: Variant): Placement[] {
   const size = choice.model_size_in_billions
   const likeness = (placement: Placement) =>

@@ -17,10 +17,7 @@ const billingCodes = [
   'budget_exhausted',
 ]
 
-/**
- * Shows why a deployment was rejected, with a link to the page that resolves the error. The link calls
- * `onLeave`.
- */
+/** Shows why a deployment was rejected. The link to the page that resolves it calls `onLeave`. */
 export function DeployError({ error, onLeave }: { error: unknown; onLeave: () => void }) {
   const can = useCan()
   const queryClient = useQueryClient()

@@ -10,10 +10,7 @@ import { text } from '../../text/index.ts'
 const words = text.catalog
 const hoursOfMonth = 730
 
-/**
- * The planned instance type, price and reason, or why no instance type fits. `isStale` while a new plan
- * loads.
- */
+/** The planned instance type, price and reason, or why none fits. `isStale` while a new plan loads. */
 export function PlanPanel({ plan, isStale }: { plan: DeploymentPlan; isStale: boolean }) {
   return (
     <div aria-busy={isStale || undefined} className={classNames('grid gap-3', isStale && 'opacity-60')}>

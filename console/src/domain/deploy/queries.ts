@@ -28,10 +28,7 @@ interface DeployInput {
   idleMinutes: number | undefined
 }
 
-/**
- * Creates a deployment and invalidates every deployment query. `policyError` says why it will not sleep: the
- * deployment exists then, so the request must not be repeated.
- */
+/** Creates a deployment. Don't repeat it after a `policyError`, why it won't sleep: it exists then. */
 export function useDeploy() {
   const queryClient = useQueryClient()
   return useMutation({

@@ -17,10 +17,7 @@ interface VariantFieldsProps {
   onChoose: (changes: Partial<Variant>) => void
 }
 
-/**
- * Selects for size, format and quantization. Each lists the values that exist for the selects before it,
- * grouped by whether they fit.
- */
+/** Size, format and quantization. Each lists the values for the selects before it, by whether they fit. */
 export function VariantFields({ model, placements, choice, onChoose }: VariantFieldsProps) {
   const all = listVariants(model).toSorted(
     (one, other) => one.model_size_in_billions - other.model_size_in_billions,
@@ -81,10 +78,7 @@ interface OptionsProps<Value extends string | number> {
   name: (value: Value) => string
 }
 
-/**
- * The options of a select. Values without a fitting variant are in a separate group; they say why and can't
- * be chosen.
- */
+/** Options, with values without a fitting variant in a separate, disabled group that says why. */
 function Options<Value extends string | number>({ choices, placements, valueOf, name }: OptionsProps<Value>) {
   const byValue = Map.groupBy(choices, valueOf)
   const fits = ([, members]: [Value, Variant[]]) =>

@@ -16,10 +16,7 @@ interface Person {
   permissions: readonly Permission[]
 }
 
-/**
- * Decides what to offer to a person. The server judges by the same facts: the role counts in the deployment's
- * organization.
- */
+/** Decides what to offer, by the server's facts: the role in the deployment's organization counts. */
 export function judgeAccess(
   { user_id: ownerId, organization_id: organizationId, shared_with: sharedWith }: Deployment,
   { userId, currentOrganizationId, permissions }: Person,

@@ -25,10 +25,7 @@ export function mergeEvent(events: readonly DeploymentEvent[], added: Deployment
   return [...events, added].toSorted((one, other) => one.id - other.id)
 }
 
-/**
- * Milliseconds of the last start, from the request or the wake until the deployment ran; null if it never
- * ran.
- */
+/** Milliseconds of the last start, from the request or wake until it ran; null if it never ran. */
 export function findStartTime(events: readonly DeploymentEvent[]): number | null {
   let since: string | null = null
   let last: number | null = null

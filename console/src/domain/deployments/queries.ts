@@ -16,7 +16,7 @@ const isUnsettled = (deployment: Deployment) =>
 export const pageSize = 50
 
 export interface DeploymentFilter {
-  /** Those of the organization that the person may see, instead of their own */
+  /** The visible deployments of the organization instead of own ones */
   team?: boolean
   /** Whether to include terminated ones */
   all: boolean

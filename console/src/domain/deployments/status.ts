@@ -8,10 +8,7 @@ export const isFallingAsleep = ({ status, instances }: Pick<Deployment, 'status'
   instances.length > 0 &&
   instances.every((instance) => instance.status === 'draining' || instance.status === 'releasing')
 
-/**
- * What a running deployment may wait for while it answers: a further instance, larger hardware, its last
- * requests
- */
+/** Waits during which a deployment still answers: a further instance, larger hardware, last requests */
 const harmlessWaits: ReadonlySet<string> = new Set(['instance', 'resize', 'drain'])
 
 /** Whether a running deployment does not answer, because its engine is unreachable or restarting. */

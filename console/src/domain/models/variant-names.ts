@@ -9,18 +9,14 @@ export const nameFormat = (format: string) => text.variants.formatNames[format] 
 export const nameQuantization = (quantization: string) =>
   quantization.toLowerCase() === 'none' ? text.variants.notQuantized : quantization
 
-/**
- * Names a variant in one or two parts: size and format, then the quantization unless the format implies it.
- */
+/** Names a variant in up to two parts: size and format, then the quantization unless implied. */
 export function nameVariantParts({ model_size_in_billions, model_format, quantization }: Variant): string[] {
   const name = `${formatParameters(model_size_in_billions)} ${nameFormat(model_format)}`
   const isImplied = quantization.toLowerCase() === model_format.toLowerCase()
   return isImplied ? [name] : [name, nameQuantization(quantization)]
 }
 
-/**
- * Names a variant, such as "7B GGUF Q4_K_M", with an optional suffix that identifies one deployment of it.
- */
+/** Names a variant, such as "7B GGUF Q4_K_M". A suffix can identify one deployment of it. */
 export const nameVariant = (choice: Variant, suffix = '') =>
   nameVariantParts(choice).join(' ') + (suffix && ` · ${suffix}`)
 
@@ -28,10 +24,7 @@ type Named = Variant & { id: string; model_name: string }
 
 export const shortenId = (id: string) => `…${id.slice(-6)}`
 
-/**
- * The shortened id of each deployment whose model and variant are not unique in the list; an empty text for
- * the others.
- */
+/** A short id for deployments with the model and variant of another in the list, else an empty text. */
 export function findIdSuffixes(deployments: readonly Named[]): ReadonlyMap<string, string> {
   const kinds = Map.groupBy(deployments, (one) => `${one.model_name} ${nameVariant(one)}`)
   return new Map(

@@ -34,8 +34,8 @@ export function findPlacement(placements: readonly Placement[], choice: Variant)
 }
 
 /**
- * Chooses the variant that matches most of the preferences: size first, then format, then quantization. Ties
- * go to a variant that fits, then to the model's default, then to the largest size.
+ * The variant that matches most preferences: size, then format, then quantization. Ties go to a variant that
+ * fits, then to the model's default, then to the largest size.
  */
 export function chooseVariant(
   model: Pick<DeployableModel, 'variants' | 'default_variant'>,

@@ -18,10 +18,7 @@ export function createPasskey(options: Record<string, unknown>): Promise<NewPass
   })
 }
 
-/**
- * Asks the browser for the signature of a passkey. Throws ApiError if the person cancels, or the browser
- * refuses.
- */
+/** Signs with a passkey. Throws ApiError if the person cancels or the browser refuses. */
 export function signWithPasskey(
   options: Record<string, unknown>,
 ): Promise<NonNullable<CredentialsInput['passkey']>> {

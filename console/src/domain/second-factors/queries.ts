@@ -32,7 +32,7 @@ export function useStartTotp() {
 /** Shows the recovery codes of a first factor, which the server sends once, and reloads the factors. */
 export type OnFactorAdded = (recoveryCodes: string[] | null) => void
 
-/** Takes the authenticator app into use. Reports it even if the form is gone by then. */
+/** Takes the authenticator app into use. Reports it even after the form has closed. */
 export function useVerifyTotp(onAdded: OnFactorAdded) {
   return useMutation({
     mutationFn: (body: TotpVerificationInput) =>
@@ -41,7 +41,7 @@ export function useVerifyTotp(onAdded: OnFactorAdded) {
   })
 }
 
-/** Adds a passkey. Reports it even if the form is gone by then. */
+/** Adds a passkey. Reports it even after the form has closed. */
 export function useAddPasskey(onAdded: OnFactorAdded) {
   return useMutation({
     mutationFn: async ({ name, password }: { name: string; password: string }) => {
@@ -70,7 +70,7 @@ export function useRemoveFactor(factor: 'totp' | number) {
   })
 }
 
-/** Replaces the recovery codes. Reports the new ones even if the form is gone by then. */
+/** Replaces the recovery codes. Reports the new ones even after the form has closed. */
 export function useRotateRecoveryCodes(onRotated: OnFactorAdded) {
   return useMutation({
     mutationFn: (proof: ReauthenticationInput) =>

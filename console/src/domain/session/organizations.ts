@@ -29,10 +29,7 @@ export function useSwitchOrganization() {
   })
 }
 
-/**
- * Leaves the current organization, and opens the list of deployments of the next one. `HandOver` names what
- * happens to active deployments.
- */
+/** Leaves the organization for the next one's deployments. See `HandOver` about active deployments. */
 export function useLeaveOrganization() {
   const open = useOpenOrganization()
   return useMutation({

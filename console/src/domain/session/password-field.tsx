@@ -6,10 +6,7 @@ import { TextField } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 import { useCommonPassword } from './use-common-password.ts'
 
-/**
- * A password field with a button to show the password; `isNew` adds the password rule, and warns about common
- * passwords.
- */
+/** A password that can be shown; `isNew` adds the password rule and warns about common passwords. */
 export function PasswordField({
   isNew = false,
   ...props

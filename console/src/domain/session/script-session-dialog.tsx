@@ -20,9 +20,7 @@ export function ScriptSessionDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
-/**
- * The cookie of a new session, in a dialog that only the confirmation closes: the cookie is not shown again.
- */
+/** The cookie of a new session, shown only once, so only the confirmation closes the dialog. */
 function CookieDialog({ session, onDone }: { session: ScriptSession; onDone: () => void }) {
   return (
     <Dialog open locked onOpenChange={onDone} title={words.copyTitle}>

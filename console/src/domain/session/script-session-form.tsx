@@ -14,10 +14,7 @@ import { useCreateScriptSession } from './script-session-queries.ts'
 
 const words = text.scriptSessions
 
-/**
- * Names a session for scripts, and confirms it with the password, or with a recent sign-in through the
- * identity provider.
- */
+/** Names a session for scripts. Needs the password, or a recent sign-in at the identity provider. */
 export function ScriptSessionForm({ onCreated }: { onCreated: (session: ScriptSession) => void }) {
   const creation = useCreateScriptSession(onCreated)
   const profile = useQuery(profileQuery)

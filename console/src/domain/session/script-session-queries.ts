@@ -2,10 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { NewScriptSessionInput, ScriptSession } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 
-/**
- * Creates a session for a script. `onCreated` runs even after the form has closed, because the server sends
- * the cookie only once.
- */
+/** Creates a script's session. `onCreated` runs even after the form closed: the cookie comes only once. */
 export function useCreateScriptSession(onCreated: (session: ScriptSession) => void) {
   const queryClient = useQueryClient()
   return useMutation({

@@ -1,9 +1,6 @@
 import { useRef, useState } from 'react'
 
-/**
- * Tells whether a password is one of those that attackers try first. The list loads with the first long
- * enough password.
- */
+/** Whether attackers try a password first. The list loads with the first long enough password. */
 export function useCommonPassword() {
   const [isCommon, setIsCommon] = useState(false)
   const latest = useRef('')

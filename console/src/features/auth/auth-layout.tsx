@@ -52,10 +52,7 @@ interface SignInLayoutProps {
   children: ReactNode
 }
 
-/**
- * The layout of sign-in and registration: the form with the identity providers below. Redirects as soon as a
- * session exists.
- */
+/** Sign-in and registration: the form above the identity providers. Redirects once a session exists. */
 export function SignInLayout({ title, returnTo, footer, notice, children }: SignInLayoutProps) {
   useLeaveWithSession(returnTo)
   const passwords = usePasswordsAllowed()

@@ -17,10 +17,7 @@ import { invitationPreviewQuery } from './invitation-queries.ts'
 import { InvitationRegistration } from './invitation-registration.tsx'
 import { InvitationSso } from './invitation-sso.tsx'
 
-/**
- * Shows the invitation of a link and how the visitor can answer it: with the session, by signing in, or by
- * registering.
- */
+/** An invitation, to answer with the session, by signing in, or by registering. */
 export function InvitationPage() {
   const { token } = useParams({ from: '/invitations/$token' })
   const preview = useQuery(invitationPreviewQuery(token))

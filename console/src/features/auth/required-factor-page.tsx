@@ -38,10 +38,7 @@ export function RequiredFactorPage() {
   )
 }
 
-/**
- * Sets up an authenticator app or a passkey. Reloads the session, which leaves the page, after the recovery
- * codes.
- */
+/** Sets up a second factor. After the recovery codes, reloads the session, which leaves the page. */
 function Setup() {
   const [byPasskey, setByPasskey] = useState(false)
   const [codes, setCodes] = useState<string[] | null>(null)

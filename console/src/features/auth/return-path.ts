@@ -1,9 +1,6 @@
 const longest = 2_000
 
-/**
- * Normalizes a return path. Returns `/` for URLs of other sites and invalid values, so that links cannot
- * redirect elsewhere.
- */
+/** Normalizes a return path: `/` for invalid values and other sites, so links can't redirect elsewhere. */
 export function toReturnPath(value: string | undefined, origin = location.origin): string {
   if (!value || value.length > longest || !value.startsWith('/') || /[\p{Cc}\\]/u.test(value)) return '/'
   if (!URL.canParse(value, origin)) return '/'

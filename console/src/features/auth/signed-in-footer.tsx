@@ -3,7 +3,7 @@ import { useSignOut } from '../../domain/session/sign-out.ts'
 import { text } from '../../text/index.ts'
 import { authLink } from './auth-layout.tsx'
 
-/** The footer of auth pages for a signed-in person: who they are, and a way out. */
+/** The footer of auth pages for a signed-in person: the email and a way to sign out. */
 export function SignedInFooter() {
   const { user } = useSession()
   const signOut = useSignOut()

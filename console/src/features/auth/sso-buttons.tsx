@@ -3,10 +3,7 @@ import { Button } from '../../components/button.tsx'
 import { ssoProvidersQuery } from '../../domain/session/sign-in-methods.ts'
 import { text } from '../../text/index.ts'
 
-/**
- * Links to sign in through the identity providers; renders nothing without one. `alone`: there is no form
- * above.
- */
+/** Links to sign in through the identity providers, if any. `alone`: the page has no form above. */
 export function SsoButtons({ returnPath, alone }: { returnPath: string; alone: boolean }) {
   const { data: providers = [] } = useQuery(ssoProvidersQuery)
   if (providers.length === 0) return null

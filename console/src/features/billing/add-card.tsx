@@ -26,10 +26,7 @@ const pollMilliseconds = 1_000
 /** How long to poll for the new card. Usually the payment processor saves it before it redirects back. */
 const pollTimeoutMilliseconds = 20_000
 
-/**
- * The steps to add a card: opening the payment processor's page, finding the new card after the redirect,
- * then activating if requested.
- */
+/** Steps: open the payment processor's page, find the new card after the redirect, activate if requested. */
 export interface CardSetup {
   start: (purpose: Purpose) => void
   isStarting: boolean

@@ -11,10 +11,7 @@ export function spokenCardName({ brand, last4 }: Pick<PaymentMethod, 'brand' | '
   return text.billing.cardSpoken(text.billing.brand(brand), last4)
 }
 
-/**
- * Tells whether a card has expired or expires within two months. A card is valid through the last day of its
- * month.
- */
+/** Whether a card has expired or expires within two months. It is valid through its month's last day. */
 export function expiryStatus(
   { exp_month: month, exp_year: year }: Pick<PaymentMethod, 'exp_month' | 'exp_year'>,
   now: number = Date.now(),

@@ -69,7 +69,7 @@ export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
           isOnly={cards?.length === 1}
           onClose={() => setRemoving(null)}
           onRemoved={() => {
-            // The row with the opener is gone. Unmount the dialog first, because it traps the focus.
+            // The list has lost the opener's row. Unmount the dialog first, because it traps the focus.
             flushSync(() => setRemoving(null))
             setTimeout(() => addButton.current?.focus())
           }}

@@ -109,10 +109,7 @@ export async function createPortalSession(returnPath: string): Promise<string> {
   return url
 }
 
-/**
- * The server accepts only return URLs under PUBLIC_URL. At another origin, sends none, so that the server
- * uses its default.
- */
+/** The server accepts only return URLs under PUBLIC_URL; elsewhere sends none, for the server's default. */
 async function withReturnUrl<Result>(
   path: string,
   ask: (returnUrl: string | undefined) => Promise<Result>,

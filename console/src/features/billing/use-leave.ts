@@ -1,9 +1,6 @@
 import { useEffect, useState } from 'react'
 
-/**
- * Navigates to a URL outside the console. `isLeaving` is true until the browser leaves, and false again when
- * the back button restores the page.
- */
+/** Leaves the console for a URL. `isLeaving` is false again when the back button restores the page. */
 export function useLeave(): { isLeaving: boolean; leave: (url: string) => void } {
   const [isLeaving, setLeaving] = useState(false)
   useEffect(() => {

@@ -39,9 +39,7 @@ export interface FilterOptions {
   families: string[]
 }
 
-/**
- * Drops filter values that this catalog does not have, so that the controls always show the applied filters.
- */
+/** Drops filter values that this catalog lacks, so that the controls show all applied filters. */
 export function readFilters(search: CatalogSearch, models: readonly DeployableModel[]): CatalogSearch {
   const { providers, families } = listFilterOptions(search, models)
   const known = (value: string | undefined, values: readonly string[]) =>
@@ -68,10 +66,7 @@ export function listFilterOptions(
   return { providers, families: sort(families.map((model) => model.family)) }
 }
 
-/**
- * The models that match all filters, in the catalog's order. The `fits` filter has no effect until placements
- * are known.
- */
+/** The matching models in the catalog's order. The `fits` filter waits until placements are known. */
 export function listEntries(
   models: readonly DeployableModel[],
   placements: readonly Placement[] | undefined,
@@ -91,10 +86,7 @@ export function listEntries(
     .filter(({ sizes, fit }) => sizes.length > 0 && (filters.fits !== 'yes' || !fit || fit.sizes > 0))
 }
 
-/**
- * The provider and tags of a model, without what the list shows elsewhere: the kind of model, and words of
- * its name.
- */
+/** The provider and tags of a model, without its kind and the words of its name, shown elsewhere. */
 export function describeModel({ provider, tags, display_name }: DeployableModel): string[] {
   const shown = display_name.toLowerCase()
   const isNew = (tag: string) =>

@@ -13,10 +13,7 @@ const words = text.catalog
 const columns =
   'grid gap-x-6 gap-y-2 px-5 py-4 sm:grid-cols-[minmax(0,1fr)_11rem] xl:grid-cols-[minmax(0,1fr)_12rem_10rem_7rem]'
 
-/**
- * Rows of the first render, which fill a tall screen. The others follow in small steps, so that a phone
- * paints early.
- */
+/** Rows of the first render fill a tall screen. Others follow in small steps, so a phone paints early. */
 const firstRows = 12
 
 interface ModelListProps {

@@ -1,9 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 
-/**
- * The text of a search field whose value is kept in the URL. Calls `write` when typing pauses, and follows
- * the URL when it changes otherwise, such as through the back button.
- */
+/** The text of a search field in the URL. `write`s when typing pauses. Follows other changes of the URL. */
 export function useSearchDraft(value: string, write: (value: string) => void) {
   const [draft, setDraft] = useState(value)
   const lastWritten = useRef(value)

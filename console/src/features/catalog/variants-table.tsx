@@ -23,10 +23,7 @@ interface VariantsTableProps {
   onDeploy: ((choice: Variant) => void) | undefined
 }
 
-/**
- * The variants of a model with memory, instance type and price. Initially lists the variants that fit, if
- * there are any.
- */
+/** Variants with memory, instance type and price. Initially lists those that fit, if any. */
 export function VariantsTable({ model, placements, onDeploy }: VariantsTableProps) {
   const [isAllWanted, setIsAllWanted] = useState(false)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []

@@ -13,9 +13,7 @@ import { useUpdateDeployment } from './queries.ts'
 
 const words = text.adapters
 
-/**
- * Shows the adapters that a deployment serves and those that it could serve. Shows nothing if there are none.
- */
+/** The LoRAs that a deployment serves and those that it could serve, if any. */
 export function Adapters({ deployment }: { deployment: Deployment }) {
   const { id, adapters } = deployment
   const { call: mayCall, change: mayChange } = useAccess(deployment)

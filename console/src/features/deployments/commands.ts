@@ -32,10 +32,7 @@ interface Choice {
   access: DeploymentAccess
 }
 
-/**
- * Commands that open one of the newest deployments, a part of its page, or its dialog: first own ones, then
- * those that others share.
- */
+/** Commands for the newest deployments, parts of their pages, and dialogs: first own, then shared ones. */
 export function useDeploymentCommands(): Command[] {
   const navigate = useNavigate()
   const toasts = useToasts()

@@ -8,10 +8,7 @@ import type { ListSearch } from './list-search.ts'
 
 const words = text.deployments
 
-/**
- * Says why a list shows nothing: the team has nothing to show, all are terminated, or the page is beyond the
- * end.
- */
+/** Why a list is empty: the team has nothing, all are terminated, or the page is beyond the end. */
 export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyondEnd: boolean }) {
   const { team, show } = search
   if (team && !isBeyondEnd) return <EmptyTeam />

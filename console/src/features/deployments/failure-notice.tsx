@@ -8,7 +8,7 @@ import { parseFailure } from './failure-reason.ts'
 
 const words = text.deployment
 
-/** Failure codes for which the engine's log has details. */
+/** Failure codes with details in the engine's log. */
 const codesWithLogs = new Set([
   'launch_rejected',
   'readiness_timeout',

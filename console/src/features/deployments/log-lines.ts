@@ -23,10 +23,7 @@ export function appendLines({ lines, next }: LogLines, added: readonly Deploymen
   return { lines: [...lines, ...numbered].slice(-maxLines), next: next + added.length }
 }
 
-/**
- * Merges the server's history: keeps older known lines and replaces the rest, which adds lines missed while
- * disconnected.
- */
+/** Merges the server's history: it replaces all but older lines, and adds those missed while disconnected. */
 export function replaceLines(known: LogLines, history: readonly DeploymentLogLine[]): LogLines {
   const [first] = history
   if (!first) return known
@@ -35,9 +32,7 @@ export function replaceLines(known: LogLines, history: readonly DeploymentLogLin
   return appendLines({ lines: older, next: known.next }, history)
 }
 
-/**
- * Drops the streamed lines that the history ends with, because the stream starts before the history is read.
- */
+/** Drops streamed lines at the end of the history: the stream starts before the history is read. */
 export function dropDuplicates(
   streamed: readonly DeploymentLogLine[],
   history: readonly DeploymentLogLine[],

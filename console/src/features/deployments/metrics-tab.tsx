@@ -19,9 +19,7 @@ import { SeriesTable } from './series-table.tsx'
 const words = text.deployment
 const windows = ['15m', '1h', '24h'] as const satisfies readonly StatisticsWindow[]
 
-/**
- * Requests, errors, tokens and latencies within a time window, and usage since the deployment was created.
- */
+/** Requests, errors, tokens and latencies within a time window, and usage since the creation. */
 export function MetricsTab({ deployment }: { deployment: Deployment }) {
   const { inspect } = useAccess(deployment)
   const [window, setWindow] = useState<StatisticsWindow>('1h')

@@ -33,10 +33,7 @@ export const logsQuery = (id: string) =>
     structuralSharing: false,
   })
 
-/**
- * Usage and cost of a deployment since it was created. Fetched once more after the deployment ended, then
- * never again.
- */
+/** Usage and cost since the deployment's creation. After the deployment ended, fetched only once more. */
 export const deploymentUsageQuery = (id: string, ended: boolean) =>
   queryOptions({
     queryKey: ['deployments', 'usage', id, { ended }],
@@ -49,9 +46,7 @@ export const deploymentUsageQuery = (id: string, ended: boolean) =>
     placeholderData: keepPreviousData,
   })
 
-/**
- * Requests, tokens and latencies within a window that ends now. Fetched once more after the deployment ended.
- */
+/** Requests, tokens and latencies within a window up to now. After the end, fetched only once more. */
 export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boolean) =>
   queryOptions({
     queryKey: ['deployments', 'statistics', id, window, { ended }],

@@ -42,8 +42,7 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
             size="tiny"
             className="relative"
             aria-label={words.actionsFor(model_name)}
-            // The closing menu focuses this button. Open the dialog after that, so that it also returns the
-            // focus here.
+            // The closing menu focuses this button. Open the dialog later, so it returns the focus here.
             onFocus={() => {
               if (wantsDialog.current) setAsking(true)
               wantsDialog.current = false

@@ -11,10 +11,7 @@ import { useUpdateDeployment } from './queries.ts'
 
 const words = text.deployment.sharing
 
-/**
- * Shares a deployment with its organization or stops that, after a dialog that says who may call it and who
- * pays.
- */
+/** Shares a deployment with its organization or stops that. A dialog first names the callers and payer. */
 export function ShareButton({ deployment }: { deployment: Deployment }) {
   const [open, setOpen] = useState(false)
   const change = useUpdateDeployment(deployment.id)

@@ -9,10 +9,7 @@ export interface StarterModel {
   initial: Partial<Variant>
 }
 
-/**
- * Suggests the smallest fitting chat model. Prefers models bundled with the server, which need no download.
- * Undefined while data loads and if nothing fits.
- */
+/** Suggests the smallest fitting chat model, bundled if possible. Undefined while loading or without one. */
 export function useStarterModel(): StarterModel | undefined {
   const { data: models } = useQuery(modelsQuery)
   const { data: placements, isError } = useQuery(placementsQuery)

@@ -1,10 +1,7 @@
 import type { DeploymentEvent } from '../../contract.ts'
 import { isChanging } from '../../domain/deployments/status.ts'
 
-/**
- * Consecutive events with the same status and stage. A download, for example, reports progress every ten
- * seconds.
- */
+/** Consecutive events of one status and stage: a download, say, reports progress every ten seconds. */
 export interface Step {
   at: string
   /** A person changed a setting, and the deployment went on as before. */
@@ -59,10 +56,7 @@ function isChange(
   return before.stage === null || status !== 'running'
 }
 
-/**
- * The last step, if it is in progress. The events may be ahead of the deployment, whose message then belongs
- * to an earlier step.
- */
+/** The last step while in progress. If events are ahead, the message belongs to an earlier step. */
 export function findCurrentStep(
   steps: readonly Step[],
   deployment: Parameters<typeof isChanging>[0],

@@ -25,10 +25,7 @@ interface EventStream<Path extends StreamPath> {
   onLost?: () => void
 }
 
-/**
- * Follows server-sent events while the component is mounted and the tab is visible. After a network error the
- * browser reconnects; after a response that is not a stream, this hook does.
- */
+/** Follows server-sent events while mounted and visible; reconnects after a non-stream, unlike browsers. */
 export function useEventStream<const Path extends StreamPath>(
   path: Path,
   { input, event, enabled, sources, ...handlers }: EventStream<Path>,

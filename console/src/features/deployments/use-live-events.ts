@@ -4,10 +4,7 @@ import { deploymentQuery } from '../../domain/deployments/queries.ts'
 import { eventsQuery, mergeEvent } from '../../domain/deployments/events.ts'
 import { useEventStream } from './use-event-stream.ts'
 
-/**
- * The events of a deployment, followed live until it is terminated. Refetches the deployment when an event
- * changes its status.
- */
+/** A deployment's events, live until it is terminated. Changes of status refetch the deployment. */
 export function useLiveEvents({ id, status }: Pick<Deployment, 'id' | 'status'>) {
   const queryClient = useQueryClient()
   useEventStream('/api/v1/model-deployments/{deployment_id}/events', {

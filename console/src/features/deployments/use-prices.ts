@@ -4,10 +4,7 @@ import { placementsQuery } from '../../domain/models/queries.ts'
 import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-/**
- * Returns a function for the hourly price of a deployment on an instance type; null if the placements no
- * longer have its variant on this instance type.
- */
+/** Returns the hourly price on an instance type; null if placements lack the variant there. */
 export function usePrices(
   enabled: boolean,
 ): (deployment: Deployment, instanceType: string | null) => string | null {

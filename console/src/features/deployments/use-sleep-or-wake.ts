@@ -3,10 +3,7 @@ import { callApi } from '../../api/client.ts'
 import { useToasts } from '../../components/toast.tsx'
 import { showChange } from './queries.ts'
 
-/**
- * Puts a deployment to sleep, or wakes it. Shows an error also after the control that was used is gone, as in
- * a menu.
- */
+/** Puts a deployment to sleep, or wakes it. Shows an error even if the control, as in a menu, has closed. */
 export function useSleepOrWake(id: string) {
   const queryClient = useQueryClient()
   const toasts = useToasts()

@@ -133,7 +133,7 @@ function CancelButton({ invitation: { id, invitee_email: email } }: { invitation
   )
 }
 
-/** Copies the link for an invitee to whom the server can't email it. */
+/** Copies the link if the server can't email it to the invitee. */
 function CopyLinkButton({ invitation: { id, invitee_email: email } }: { invitation: Invitation }) {
   const link = useInvitationLink()
   const toasts = useToasts()

@@ -9,10 +9,7 @@ import { useManagedRoles } from './managed-roles.ts'
 import { RemoveMemberDialog } from './remove-member-dialog.tsx'
 import { RoleDialog } from './role-dialog.tsx'
 
-/**
- * The actions on a member that the person's role allows: change the role and remove, or leave on their own
- * row.
- */
+/** Allowed actions on a member: change the role and remove, or leave on their own row. */
 export function MemberMenu({ member }: { member: Member }) {
   const [open, setOpen] = useState<'role' | 'remove' | null>(null)
   const { user } = useSession()

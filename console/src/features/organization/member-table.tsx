@@ -9,10 +9,7 @@ import { text } from '../../text/index.ts'
 import { MemberMenu } from './member-menu.tsx'
 import { membersQuery } from '../../domain/members/queries.ts'
 
-/**
- * The members of the organization with their roles, and a menu for those that the person may manage.
- * `services` false leaves programs out.
- */
+/** Members with roles, and a menu for manageable ones. `services` false leaves programs out. */
 export function MemberTable({ services }: { services: boolean }) {
   const members = useQuery(membersQuery)
   const { user } = useSession()

@@ -10,10 +10,7 @@ import { text } from '../../text/index.ts'
 import { Fact } from './fact.tsx'
 import { useUpdateOrganization } from './queries.ts'
 
-/**
- * Name and description of the organization, as a form with the `updateOrganization` permission, plus its
- * properties.
- */
+/** Name, description and properties; a form with the `updateOrganization` permission. */
 export function OrganizationSettings({ organization }: { organization: Organization }) {
   const mayUpdate = useCan()('updateOrganization')
   return (

@@ -2,9 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
 import { isMoving } from '../../domain/deployments/status.ts'
 
-/**
- * The active deployments that the person may call, polled more often while one of them starts or terminates.
- */
+/** Active deployments that the person may call. Polls more often while one starts or terminates. */
 export const activeDeploymentsQuery = queryOptions({
   queryKey: ['deployments', 'playground'],
   queryFn: ({ signal }) =>

@@ -106,9 +106,8 @@ function join(call: ToolCall, piece: { name?: string; arguments?: string } = {})
 const shortestStream = 0.5
 
 /**
- * Tokens per second from the first to the last token. The first token is not counted, because it belongs to
- * the time to first token. Null before the usage arrives, and when the stream was too short to tell a rate
- * from the batches of the network.
+ * Tokens per second after the first token, which belongs to the time to first token. Null before the usage
+ * arrives, and for a stream too short to tell a rate from the batches of the network.
  */
 export function tokensPerSecond({ usage, firstTokenMs, lastTokenMs }: Answer): number | null {
   if (!usage || firstTokenMs === null || lastTokenMs === null) return null

@@ -7,10 +7,7 @@ import { ParametersForm } from './parameters-form.tsx'
 import { useStore } from './store.ts'
 import { useMedia } from './use-media.ts'
 
-/**
- * The errors of the parameters, and whether they are open: beside the chat on a wide screen, else in a
- * drawer.
- */
+/** Parameter errors, and whether they are open: beside the chat on a wide screen, else in a drawer. */
 export function useParameters() {
   const texts = useStore(conversation, (state) => state.parameters)
   const { errors } = useMemo(() => readParameters(texts), [texts])

@@ -145,10 +145,7 @@ function ChatActions({ hasTurns, parameters: { shown, show }, onViewCode }: Chat
   )
 }
 
-/**
- * The selected targets: those in the URL, or those of the last visit, or a running one. Adds the selection to
- * an empty URL.
- */
+/** Selects targets: those of the URL, or of the last visit, or a running one. Fills an empty URL. */
 function useSelection(
   targets: readonly Target[],
   ids: readonly string[],

@@ -11,10 +11,7 @@ interface Owner {
   organizationId: number
 }
 
-/**
- * Calls `clear` when the person signs out, switches organizations, or another person signs in. An expired
- * session keeps the data for the same person's next sign-in.
- */
+/** Calls `clear` for a sign-out or another owner. An expired session keeps data for the same owner. */
 export function clearOnOwnerChange(queryClient: QueryClient, current: Owner, clear: () => void) {
   if (owner && (owner.userId !== current.userId || owner.organizationId !== current.organizationId)) clear()
   owner = current

@@ -81,10 +81,7 @@ export function useCompare() {
   })
 }
 
-/**
- * Reads the vectors in the order of the texts. Throws ApiError unless there is one vector per text, all of
- * the same length.
- */
+/** The vectors in the texts' order. Throws ApiError unless each text has one, all of the same length. */
 function readVectors({ data = [] }: EmbeddingsResponse, count: number): number[][] {
   const vectors = data
     .toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))

@@ -8,9 +8,7 @@ import type { ParameterTexts } from './parameters.ts'
 import { readChunks } from './read-chunks.ts'
 import { createStore } from './store.ts'
 
-/**
- * A prompt and its answers by the id of the deployment, or of the deployment with an adapter (`targets.ts`).
- */
+/** A prompt and its answers by the id of the deployment, or of the deployment with a LoRA (`targets.ts`). */
 export interface Turn {
   readonly id: number
   readonly prompt: string
@@ -151,8 +149,8 @@ export function setDeployments(deploymentIds: readonly string[]) {
 }
 
 /**
- * Builds the messages of a request. Uses the deployment's own answers, or another deployment's where it has
- * none. Omits turns without an answer, because most chat templates require alternating roles.
+ * Builds the messages of a request: the deployment's answers, or another's where it has none. Omits turns
+ * without an answer, because most chat templates require alternating roles.
  */
 export function toMessages(
   earlier: readonly Turn[],

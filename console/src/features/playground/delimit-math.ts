@@ -1,4 +1,4 @@
-/** Code, which stays as it is, and math in the delimiters that models use. */
+/** Code, which stays unchanged, and math in the delimiters that models use. */
 const codeOrMath = new RegExp(
   [
     // Fenced code, also without its end.
@@ -15,10 +15,7 @@ const codeOrMath = new RegExp(
   'gm',
 )
 
-/**
- * Rewrites all math to the delimiters of remark-math: a `$$` block, or `$$` on both sides. Null for a text
- * without math.
- */
+/** Rewrites math for remark-math: a `$$` block, or `$$` on both sides. Null for a text without math. */
 export function delimitMath(source: string): string | null {
   let found = false
   const written = source.replaceAll(codeOrMath, (match: string, ...rest) => {

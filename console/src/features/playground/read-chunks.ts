@@ -11,10 +11,7 @@ interface EngineError {
   type?: ErrorCode
 }
 
-/**
- * Reads the chunks of a streamed chat completion up to `[DONE]`, in batches as they arrive. Throws ApiError
- * for an error in the stream and for a stream that ends early.
- */
+/** Reads a streamed completion up to `[DONE]`, in batches. Throws ApiError on errors and early ends. */
 export async function* readChunks(body: ReadableStream<Uint8Array>): AsyncGenerator<ChatChunk[]> {
   const reader = body.getReader()
   const decoder = new TextDecoder()

@@ -10,9 +10,7 @@ const saveDelayMs = 300
 let owner: string | null = null
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/**
- * Restores the owner's conversation after a reload, and saves it in the tab's session storage from now on.
- */
+/** Restores the owner's conversation after a reload, and saves it in the tab's session storage. */
 export function keepConversation(currentOwner: string) {
   const isFirst = owner === null
   owner = currentOwner

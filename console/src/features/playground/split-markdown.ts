@@ -1,7 +1,6 @@
 /**
- * Splits Markdown into chunks that render independently, so that a growing text is only parsed at its end.
- * Splits at blank lines before a line that starts a new block, but not inside fenced code or where a list may
- * continue.
+ * Splits Markdown into independent chunks, so that a growing text is only parsed at its end: at blank lines
+ * before a new block, but not inside fenced code or where a list may continue.
  */
 export function splitMarkdown(source: string): string[] {
   // A link definition applies to the whole text.

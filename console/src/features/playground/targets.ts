@@ -40,10 +40,7 @@ export const toDeploymentId = (targetId: string) => targetId.split(':', 1)[0]!
 /** Whether the target answers now or will once it runs. */
 export const isUsable = (target: Pick<Target, 'status'>) => !isEnding(target) && target.status !== 'failed'
 
-/**
- * Unique names of targets, by id: those of others name their owner; usable ones with the same name get a
- * shortened id.
- */
+/** Unique target names by id: others' targets name their owner; usable namesakes get a shortened id. */
 export function nameTargets(targets: readonly Target[], userId: number): ReadonlyMap<string, string> {
   const plainName = ({ deployment, adapter }: Target) => {
     const { model_name: model, owner } = deployment

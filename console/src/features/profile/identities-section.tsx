@@ -13,10 +13,7 @@ import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { identitiesQuery, useUnlinkIdentity } from './queries.ts'
 
-/**
- * The person's accounts at identity providers; nothing without one. A link can be removed while a password
- * remains.
- */
+/** Accounts at identity providers, if any. A link can be removed while a password remains. */
 export function IdentitiesSection({ hasPassword }: { hasPassword: boolean }) {
   const { data: identities = [] } = useQuery(identitiesQuery)
   const passwords = usePasswordsAllowed()

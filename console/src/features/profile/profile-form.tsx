@@ -6,10 +6,7 @@ import { useSavedForm } from '../../components/saved-form.ts'
 import { text } from '../../text/index.ts'
 import { useUpdateProfile } from './queries.ts'
 
-/**
- * Edits the profile. Sends only changed fields, so that a display name derived from first and last name keeps
- * following them.
- */
+/** Sends only changed fields, so that a display name derived from first and last name follows them. */
 export function ProfileForm({ profile }: { profile: Profile }) {
   const { name, first_name, last_name, country, contact_number } = profile
   const saved = { name, first_name, last_name, country, contact_number }

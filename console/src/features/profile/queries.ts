@@ -45,9 +45,7 @@ export const identitiesQuery = queryOptions({
   queryFn: ({ signal }) => callApi('GET', '/v1/user/identities', { signal }),
 })
 
-/**
- * Removes the link to an account at an identity provider with the password; the person's other sessions end.
- */
+/** Unlinks an account at an identity provider with the password; other sessions of the person end. */
 export function useUnlinkIdentity(id: number) {
   const queryClient = useQueryClient()
   return useMutation({

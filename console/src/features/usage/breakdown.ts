@@ -8,9 +8,7 @@ type Amounts = Pick<Item, 'quantity' | 'estimated_amount'>
 
 export type Measure = 'cost' | 'hours' | 'tokens'
 
-/**
- * One series of the chart: an instance type or a model. `values` has one number per day; time is in hours.
- */
+/** A series: an instance type or a model. `values` has one number per day; time is in hours. */
 export interface Series {
   name: string
   values: number[]

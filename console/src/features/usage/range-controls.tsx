@@ -5,10 +5,7 @@ import { text } from '../../text/index.ts'
 import { matchPreset, lastDays, recentDays } from './range.ts'
 import type { RequestedDays, DayRange, RangePreset } from './range.ts'
 
-/**
- * Selects the days, which are kept in the URL: `requested` has the parameters, `shown` the range in the
- * server's response.
- */
+/** Selects the days in the URL (`requested`); `shown` is the range in the server's response. */
 export function RangeControls({
   requested,
   shown,

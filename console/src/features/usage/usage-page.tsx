@@ -27,9 +27,7 @@ const BudgetNotices = lazyPart(() =>
 
 const figures = 'grid grid-cols-2 gap-x-6 gap-y-5 lg:grid-cols-4'
 
-/**
- * The organization's usage: estimate of the billing period, usage by day or another grouping, and anomalies.
- */
+/** The organization's usage: the billing period's estimate, usage by day or group, and anomalies. */
 export function UsagePage() {
   const { group, ...days } = route.useSearch()
   const { data: summary, error, refetch } = useQuery(usageSummaryQuery)

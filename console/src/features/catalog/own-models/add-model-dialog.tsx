@@ -22,10 +22,7 @@ const tokenCodes: readonly string[] = ['repository_gated', 'repository_not_found
 
 type Fields = 'huggingface' | 'token' | 'model_name'
 
-/**
- * Shows what a repository or a file would give, then adds it to the catalog. A change of the repository
- * starts over.
- */
+/** Previews a repository or file, then adds it to the catalog. Another repository starts over. */
 export function AddModelDialog({ onClose }: { onClose: () => void }) {
   const formId = useId()
   const mayImport = useCan()('manageModels')

@@ -18,10 +18,7 @@ interface Running {
   start: () => void
 }
 
-/**
- * Sends a file to the server, and goes on after a pause or a lost connection. Calls `onSent` with the id of a
- * complete upload. Ends when the component is gone.
- */
+/** Uploads a file, also after a pause or lost connection, until unmounted. Calls `onSent` with the id. */
 export function useFileUpload(onSent: (id: string) => void) {
   const running = useRef<Running | null>(null)
   const [upload, setUpload] = useState<FileUpload | null>(null)
@@ -52,7 +49,7 @@ export function useFileUpload(onSent: (id: string) => void) {
     change({ status: 'sending', error: null })
     running.current?.start()
   }
-  /** Removes what has arrived. A file that was refused is gone already. */
+  /** Removes the received part. The server has already removed a refused file. */
   const cancel = async () => {
     const { current } = running
     running.current = null

@@ -10,9 +10,7 @@ type Status = keyof typeof words.statuses
 
 const tones: Record<Status, Tone> = { pending: 'busy', retrying: 'warn', delivered: 'good', failed: 'bad' }
 
-/**
- * How the delivery of the latest alert goes. Screen readers announce changes, such as the outcome of a test.
- */
+/** The delivery of the latest alert. Screen readers announce changes, such as a test's outcome. */
 export function LastAlert({ alert }: { alert: WebhookAlert | null }) {
   return <div role="status">{alert === null ? words.noAlert : <Delivery alert={alert} />}</div>
 }

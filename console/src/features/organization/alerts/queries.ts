@@ -22,19 +22,13 @@ function pollInterval(alert: WebhookAlert | null | undefined): number | false {
   return alert.error === null ? 1_000 : 10_000
 }
 
-/**
- * Returns a function that reloads the webhook. Errors call it too, because another admin may have removed the
- * webhook.
- */
+/** Reloads the webhook, also after errors, because another admin may have removed it. */
 function useReloadWebhook() {
   const queryClient = useQueryClient()
   return () => queryClient.invalidateQueries({ queryKey: webhookQuery.queryKey })
 }
 
-/**
- * Sets the URL. Reports the secret of a new webhook even if the form is gone by then, because the server
- * sends it once.
- */
+/** Sets the URL. Reports a new webhook's secret, sent only once, even after the form has closed. */
 export function useUpdateWebhook(onNewSecret: (secret: string) => void) {
   const reload = useReloadWebhook()
   return useMutation({
@@ -46,7 +40,7 @@ export function useUpdateWebhook(onNewSecret: (secret: string) => void) {
   })
 }
 
-/** Replaces the signing secret. Reports the new one even if the dialog is gone by then. */
+/** Replaces the signing secret. Reports the new one even after the dialog has closed. */
 export function useReplaceSecret(onNewSecret: (secret: string) => void) {
   const reload = useReloadWebhook()
   return useMutation({

@@ -2,10 +2,7 @@ import { text } from '../../../text/index.ts'
 
 const { facts, nothing } = text.audit
 
-/**
- * The words of other pages for the same values. Importing them in the audit log's own texts would load them
- * on every page.
- */
+/** Words of other pages. Importing them in the audit log's texts would load them on each page. */
 const values: Record<string, Record<string, string>> = {
   ...text.audit.values,
   billing_mode: text.billing.plans,

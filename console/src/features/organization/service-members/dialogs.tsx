@@ -16,9 +16,7 @@ import { useAddServiceMember, useUpdateNetworks, useRotatePassword } from './que
 const words = text.serviceMembers
 const roles = ['viewer', 'member'] as const
 
-/**
- * The dialog that is open: a form or a question about a service member, or credentials that are shown once.
- */
+/** The open dialog: a form or a question about a service member, or credentials shown once. */
 export type OpenDialog =
   | { dialog: 'add' }
   | { dialog: 'networks' | 'rotate' | 'role' | 'remove'; member: ServiceMember }
@@ -30,9 +28,7 @@ interface DialogsProps {
   onChange: (open: OpenDialog | null) => void
 }
 
-/**
- * The dialogs of service members. New credentials open theirs even if the person has closed the one before.
- */
+/** New credentials open their dialog even if the person has closed the one before. */
 export function ServiceMemberDialogs({ open, onChange }: DialogsProps) {
   const close = () => onChange(null)
   const show = (issued: IssuedServiceMember) => onChange({ dialog: 'credentials', issued })
@@ -170,10 +166,7 @@ function RotateDialog({ member, onClose, onIssued }: IssueProps & { member: Serv
   )
 }
 
-/**
- * The email and the new password, in a dialog that only the confirmation closes: the password is not shown
- * again.
- */
+/** Email and new password, shown only once, so only the confirmation closes the dialog. */
 function CredentialsDialog({ issued, onDone }: { issued: IssuedServiceMember; onDone: () => void }) {
   const variables = [
     `BERTH_URL=${window.location.origin}`,

@@ -3,9 +3,7 @@ import type { IssuedServiceMember, NewServiceMemberInput } from '../../../contra
 import { callApi } from '../../../api/client.ts'
 import { membersQuery } from '../../../domain/members/queries.ts'
 
-/**
- * The members that are programs; requires the `manageMembers` permission. Changes of members reload it too.
- */
+/** The members that are programs, for `manageMembers`. Changes of members reload it too. */
 export const serviceMembersQuery = queryOptions({
   queryKey: [...membersQuery.queryKey, 'services'],
   queryFn: ({ signal }) => callApi('GET', '/v1/organization/service-members', { signal }),
@@ -16,10 +14,7 @@ function useReloadMembers() {
   return () => queryClient.invalidateQueries({ queryKey: membersQuery.queryKey })
 }
 
-/**
- * Adds a service member. Reports its password even if the form is gone by then, because the server sends it
- * once.
- */
+/** Adds a service member. Reports its password, sent only once, even after the form has closed. */
 export function useAddServiceMember(onIssued: (issued: IssuedServiceMember) => void) {
   const reload = useReloadMembers()
   return useMutation({
@@ -42,7 +37,7 @@ export function useUpdateNetworks() {
   })
 }
 
-/** Gives a service member a new password. Reports it even if the dialog is gone by then. */
+/** Gives a service member a new password. Reports it even after the dialog has closed. */
 export function useRotatePassword(onIssued: (issued: IssuedServiceMember) => void) {
   const reload = useReloadMembers()
   return useMutation({

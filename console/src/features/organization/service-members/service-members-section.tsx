@@ -18,9 +18,7 @@ const words = text.serviceMembers
 
 const Dialogs = lazyPart(() => import('./dialogs.tsx').then((module) => module.ServiceMemberDialogs))
 
-/**
- * The members that are programs, with what an admin does with them; requires the `manageMembers` permission.
- */
+/** The programs among the members, with an admin's actions; requires the `manageMembers` permission. */
 export function ServiceMembersSection() {
   const { data: members, error, refetch } = useQuery(serviceMembersQuery)
   const [open, setOpen] = useState<OpenDialog | null>(null)
