@@ -1,5 +1,4 @@
-// The engine process: loads the model and serves it until SIGTERM or until its launch.json disappears. See
-// engine/README.md.
+// Loads the model and serves it until SIGTERM or until launch.json disappears. See engine/README.md.
 import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { basename } from 'node:path'
@@ -88,10 +87,7 @@ setTimeout(() => {
   releaseMemory()
 }, releaseMemoryMs)
 
-/**
- * Returns the memory of the load to the system. V8 alone would keep about 80 MB of it, because an idle engine
- * allocates little.
- */
+/** Frees the load's memory: V8 would keep about 80 MB of it, because an idle engine allocates little. */
 function releaseMemory(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as NonNullable<typeof gc>

@@ -1,10 +1,7 @@
 /** Writes one log line. Prompts, answers and keys must never reach it. */
 export type Log = (line: string) => void
 
-/**
- * Logs to standard output. The engine outlives the process that reads its output, so a broken pipe is not an
- * error.
- */
+/** Logs to standard output. A broken pipe is no error: the engine outlives the process that reads it. */
 export function createLog(): Log {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   return (line) => {

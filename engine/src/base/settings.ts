@@ -4,7 +4,7 @@ const modelTypes = ['chat', 'embedding', 'rerank'] as const
 /** What a model does; only a chat model generates text. */
 export type ModelType = (typeof modelTypes)[number]
 
-/** The names of a model, of which there is at least one */
+/** The names of a model, at least one */
 export type Names = readonly [string, ...string[]]
 
 /** The command line of an engine process. */

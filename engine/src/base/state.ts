@@ -16,10 +16,7 @@ export interface EngineState {
   error: { code: FailureCode; message: string } | null
 }
 
-/**
- * True while launch.json names this launch. Only a missing file counts as a dismissal; other read errors,
- * such as too many open files, do not.
- */
+/** True while launch.json names this launch. Only a missing file dismisses, not other read errors. */
 export function isStillWanted(stateDirectory: string, nonce: string): boolean {
   let text: string
   try {
@@ -40,9 +37,8 @@ export function isStillWanted(stateDirectory: string, nonce: string): boolean {
 export type StateWriter = (changes: Partial<Pick<EngineState, 'phase' | 'port' | 'error'>>) => void
 
 /**
- * Creates a writer for engine.json. It renames a complete file into place, so readers never see a partial
- * file. Writes are synchronous to keep their order. A dismissed engine stops writing, so that it cannot
- * overwrite its successor's state.
+ * Creates a writer for engine.json. It renames complete files into place, so readers never see a part. Writes
+ * are synchronous to keep their order. A dismissed engine stops writing: its successor has the file.
  */
 export function createStateWriter(stateDirectory: string, nonce: string): StateWriter {
   const path = join(stateDirectory, 'engine.json')

@@ -8,7 +8,7 @@ export type ReadPiece =
   | { type: 'reasoning'; text: string }
   | { type: 'call'; name: string; arguments: string }
 
-/** Reads the text of an answer as it is generated. */
+/** Reads the text of an answer during its generation. */
 export interface AnswerReader {
   push: (text: string) => ReadPiece[]
   /** Returns what was held back. */
@@ -33,8 +33,8 @@ export interface AnswerForm {
 }
 
 /**
- * Reads answers in a model's own format. Text that may begin a mark is held back. A call is reported when it
- * is complete; one that never is, or that names no tool, is content.
+ * Reads answers in a model's format. Holds back text that may begin a mark. Reports a call once complete; an
+ * incomplete one, or one that names no tool, is content.
  */
 export class MarkedAnswerReader implements AnswerReader {
   readonly #form: AnswerForm
@@ -151,7 +151,7 @@ export class MarkedAnswerReader implements AnswerReader {
       return true
     }
     if (isFirst) {
-      // The mark begins no call: what is held is content, the white space before it too.
+      // The mark begins no call, so the held text is content, with the white space before it.
       this.#state = 'content'
       this.#tried = 1
       return true

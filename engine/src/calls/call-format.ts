@@ -9,9 +9,7 @@ interface ValueFrame {
 
 /** How the arguments of a call are written. */
 export type ArgumentsFormat =
-  /**
-   * One object of JSON. `keys` names the members of the object around name and arguments, if there is one.
-   */
+  /** A JSON object. `keys` names the members of the object around name and arguments, if any. */
   | { kind: 'json'; keys: { name: string | null; arguments: string } | null }
   /** Each parameter by itself: texts in `text`, everything else in `other` */
   | {
@@ -24,9 +22,7 @@ export type ArgumentsFormat =
       notation: 'json' | 'python' | 'gemma'
     }
 
-/**
- * How a model writes its calls: `sectionStart (start NAME middle ARGUMENTS end) separator … sectionEnd`.
- */
+/** How a model writes calls: `sectionStart (start NAME middle ARGUMENTS end) separator … sectionEnd`. */
 export interface CallFormat {
   sectionStart: string
   sectionEnd: string

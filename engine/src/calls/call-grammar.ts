@@ -20,10 +20,7 @@ export interface AnswerRules {
   most: number
   thoughts: ThoughtFormat | null
   startsInThought: boolean
-  /**
-   * What the answer may be instead of calls: nothing (`call`), any text with calls after it (`text`), or a
-   * value of JSON
-   */
+  /** Instead of calls: nothing (`call`), any text with calls after it (`text`), or a JSON value */
   otherwise: 'call' | 'text' | Grammar
 }
 
@@ -33,10 +30,7 @@ const refuse: Refuse = (path, reason) => {
   throw new Error(`${path}: ${reason}`)
 }
 
-/**
- * The grammar of an answer whose calls are written as the model writes them. `convert` makes the grammar of a
- * schema whose rules have names that begin with a prefix.
- */
+/** A grammar of answers with calls in the model's form. `convert` makes a schema's, with prefixed rules. */
 export function createAnswerGrammar(
   { format, tools, most, thoughts, startsInThought, otherwise }: AnswerRules,
   convert: (schema: Schema, tool: string, prefix: string) => Grammar,
@@ -53,7 +47,7 @@ export function createAnswerGrammar(
     name,
     given: writer.add(writeArguments(format, parameters, name, { writer, include }) || '""'),
   }))
-  /** Calls of which `begun` is written already */
+  /** Calls after the prompt has written `begun` */
   const writeCalls = (begun: string): string => {
     const inSection = format.sectionStart.slice(begun.length)
     const isSection = format.sectionStart !== ''
@@ -82,7 +76,7 @@ export function createValueGrammar(
   return { rules: new Map([...value.rules, ...writer.rules]), start }
 }
 
-/** One call of any tool, of which `begun` is written already. */
+/** One call of any tool after `begun`. */
 function writeAlternatives(
   format: CallFormat,
   tools: readonly { name: string; given: string }[],

@@ -15,10 +15,7 @@ interface ProbeAnswer {
   calls?: readonly ProbeCall[]
 }
 
-/**
- * Renders a user's message and then this answer; null for the prompt of an answer. Throws if the template
- * can't.
- */
+/** Renders a user's message, then this answer; null for the prompt of an answer. Throws as templates do. */
 export type RenderProbe = (answer: ProbeAnswer | null) => string
 
 const words = 'Probe text'
@@ -32,8 +29,8 @@ const second: ProbeCall = { id: 'probe0002', name: 'second_probe', arguments: { 
 const content = 'A probing answer.'
 
 /**
- * Finds out how a template writes calls: it renders known ones, and what surrounds their names and arguments
- * is the format. Returns null if the template writes no calls, or in a form that isn't understood.
+ * Finds how a template writes calls, by rendering known ones: the text around names and arguments is the
+ * format. Returns null if the template writes no calls, or in an unknown form.
  */
 export function deriveCallFormat(render: RenderProbe): CallFormat | null {
   const several = attempt(() => render({ content, calls: [first, second] }))
@@ -238,10 +235,7 @@ function findAnswer(text: string, render: RenderProbe): number {
   return shared
 }
 
-/**
- * Finds out how a template writes the thoughts of an answer. Returns null if it shows none and its source
- * mentions none.
- */
+/** Finds how a template writes thoughts. Returns null if it shows none and its source mentions none. */
 export function deriveThoughtFormat(render: RenderProbe, source: string): ThoughtFormat | null {
   const thought = 'A probing thought.'
   const text = attempt(() => render({ content, thought })) ?? ''
@@ -292,10 +286,7 @@ const cut = (text: string, after: string): string => text.slice(text.lastIndexOf
 /** A tag is one piece, so that what two texts share ends at the edges of tags. */
 const piece = /<[^<>\s"']*>|\[[^[\]\s"']+\]|\w+|[^]/g
 
-/**
- * The longest common end of two texts, in whole pieces, taken from `source`, which has the length of the
- * first.
- */
+/** The longest common end in whole pieces, taken from `source`, which is as long as the first text. */
 function commonEnd(one: string, other: string, source = one): string {
   const [ones, others] = [one.match(piece) ?? [], other.match(piece) ?? []]
   let length = 0

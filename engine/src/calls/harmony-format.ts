@@ -1,9 +1,6 @@
 import type { CallFormat, ThoughtFormat } from './call-format.ts'
 
-/**
- * How gpt-oss writes a call after the role, which the prompt has opened. The token `<|call|>` ends the
- * answer.
- */
+/** How gpt-oss writes a call after the role in the prompt. The token `<|call|>` ends the answer. */
 export const harmonyFormat: CallFormat = {
   sectionStart: '',
   sectionEnd: '',

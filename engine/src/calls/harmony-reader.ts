@@ -8,8 +8,8 @@ const marks = ['start', 'channel', 'constrain', 'message', 'end', 'return', 'cal
 )
 
 /**
- * Reads answers of gpt-oss, whose messages have a header with a role, a channel and a recipient
- * (developers.openai.com/cookbook/articles/openai-harmony). `header` is what the prompt has opened: the role.
+ * Reads gpt-oss's answers, whose messages have a header with role, channel and recipient
+ * (developers.openai.com/cookbook/articles/openai-harmony). The prompt has opened `header`, the role.
  */
 export class HarmonyReader implements AnswerReader {
   readonly #tools: KnownTools | null
@@ -94,7 +94,7 @@ export class HarmonyReader implements AnswerReader {
     }
   }
 
-  /** Reports a call, or its text as content if it is none. */
+  /** Reports a call, or content for any other text. */
   #endCall(pieces: ReadPiece[]): string {
     const { name, text } = this.#call!
     this.#call = null

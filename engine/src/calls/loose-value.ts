@@ -1,4 +1,4 @@
-/** The end of a value in a text and the value as JSON, or why there is none. */
+/** The end of a value in a text and the value as JSON, or why the text has none. */
 export type LooseRead = { json: string; end: number } | 'incomplete' | 'invalid'
 
 const gemmaQuote = '<|"|>'
@@ -12,8 +12,8 @@ const names: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads one value at `at` in the notation of JSON, of Python or of Gemma: texts in any of their quotes, names
- * of members with or without quotes. Numbers and escapes keep their source text where JSON has the same.
+ * Reads a value in JSON's, Python's or Gemma's notation: any of their quotes, member names with or without
+ * quotes. Numbers and escapes keep their source text where JSON has the same.
  */
 export function readLooseValue(text: string, at: number): LooseRead {
   const reader = new LooseReader(text, at)
@@ -28,8 +28,7 @@ export function readLooseValue(text: string, at: number): LooseRead {
 }
 
 /**
- * Reads `name: value` pairs at `at` up to `close`, as in Gemma's calls, or `name=value` pairs as in Python's.
- * The JSON is that of an object.
+ * Reads pairs up to `close` as a JSON object: `name: value` as in Gemma's calls, or `name=value` (Python).
  */
 export function readLooseMembers(text: string, at: number, close: string): LooseRead {
   const reader = new LooseReader(text, at)

@@ -28,9 +28,8 @@ interface NextCall {
 }
 
 /**
- * Reads the next call of a turn as models write them: white space may differ from the format, the members of
- * an object may have another order, and what ends a call may be missing. Returns `text` for a call of an
- * unknown tool.
+ * Reads a turn's next call as models write them: other white space than the format, other order of members,
+ * and a missing end. Returns `text` for a call of an unknown tool.
  */
 export function readNextCall(text: string, { format, tools, isFirst, isLast }: NextCall): CallRead {
   const section = sectionMark(format)
@@ -124,9 +123,7 @@ function isObject(text: string): boolean {
   }
 }
 
-/**
- * The arguments in an object of JSON as the model wrote them: numbers keep their digits, members their order.
- */
+/** The arguments in a JSON object as the model wrote them, with the same digits and order of members. */
 function findSource(object: string, { arguments: key }: { arguments: string }): string | null {
   for (const candidate of [key, ...argumentNames]) {
     const member = `"${candidate}"`

@@ -30,8 +30,7 @@ export function createReader(template: ModelTemplate, { tools, prompt }: AnswerC
 }
 
 /**
- * The grammar of an answer, and the member of the body that asks for it. Null if the answer is free: the
- * model writes calls as it was trained to, unless it must call or a tool is strict.
+ * The answer's grammar, and the body's member that demands it. Null if free: without forced or strict calls.
  */
 export function createRules(
   request: ChatRequest,

@@ -62,10 +62,7 @@ const toolChoice = z.union(
   'must be auto, none, required, a function or allowed_tools',
 )
 
-/**
- * Fields that change what an answer means, and that this engine can't honor, with the values that ask for
- * nothing.
- */
+/** Unsupported fields that change an answer's meaning, with the values that demand nothing. */
 const unsupportedFields: Readonly<Record<string, (value: unknown) => boolean>> = {
   logit_bias: (value) => typeof value === 'object' && Object.keys(value ?? {}).length === 0,
   modalities: (value) => Array.isArray(value) && value.every((modality) => modality === 'text'),

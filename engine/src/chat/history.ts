@@ -21,10 +21,7 @@ export interface TemplateMessage {
   reasoning_content?: string
 }
 
-/**
- * Converts a request's messages to those of a template. Texts stay as they were sent. Answers that say
- * nothing are left out. Throws a RequestError that names the message.
- */
+/** Makes messages for templates, with unchanged texts, without empty answers. Throws a RequestError. */
 export function toTemplateMessages(
   messages: readonly ChatMessage[],
   template: Pick<ModelTemplate, 'mentions' | 'toArguments'>,
@@ -99,8 +96,8 @@ function textOf(message: ChatMessage, param: string): string {
 }
 
 /**
- * The same messages for a template that refuses some orders of roles: neighbours of one role become one
- * message, and with `hasSystem` false the text of the system begins the first message of the user.
+ * The messages for a template that refuses some orders of roles: joins neighbors of one role, and with
+ * `hasSystem` false the system's text begins the first message of the user.
  */
 export function adaptRoles(messages: readonly TemplateMessage[], hasSystem: boolean): TemplateMessage[] {
   const adapted: TemplateMessage[] = []

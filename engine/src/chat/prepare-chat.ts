@@ -29,7 +29,7 @@ export interface PreparedChat {
 
 /** What a request brings beside its parsed body. */
 export interface ChatContext {
-  /** The body as it was sent */
+  /** The unchanged body */
   bodyText: string
   log: Log
 }

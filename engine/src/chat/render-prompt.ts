@@ -23,9 +23,8 @@ export interface RenderedPrompt {
 }
 
 /**
- * Renders the prompt of a conversation; a final message of the assistant is continued. Texts of callers never
- * become tokens of control, if the template shows marked texts in the same way as plain ones. Throws a
- * RequestError with the template's complaint.
+ * Renders a prompt; it continues a final message of the assistant. Callers' texts never become control tokens
+ * if the template shows marked texts like plain ones. Throws a RequestError with its complaint.
  */
 export function renderPrompt(
   template: ModelTemplate,
@@ -42,10 +41,7 @@ export function renderPrompt(
   return { text, tokens }
 }
 
-/**
- * Renders the messages as they are, or in an order of roles that the template takes, as llama.cpp's server
- * and vendors' own servers do.
- */
+/** Renders messages, in an order of roles that the template takes, like llama.cpp's and vendors' servers. */
 function renderAdapted(
   template: ModelTemplate,
   given: Conversation,
@@ -102,7 +98,7 @@ function renderMarked(
   })
   if (!isFound) return null
   const sign = guard.chooseSign(all)
-  // Templates take thoughts out of what assistants said, so that is left as it is in a second attempt.
+  // Templates remove thoughts from answers, so a second attempt keeps the answers unchanged.
   for (const marksAnswers of sign === null ? [] : [true, false]) {
     const change = (text: string): string => guard.mark(text, sign!)
     const marked = messages.map((message) =>

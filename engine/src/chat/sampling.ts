@@ -63,10 +63,7 @@ function toPenalty(request: SamplingRequest) {
   return { lastTokens: penaltyTokens, penalty, presencePenalty, frequencyPenalty }
 }
 
-/**
- * The options of an evaluation for node-llama-cpp. `onToken` must learn of each generated token, because only
- * generated ones are punished.
- */
+/** node-llama-cpp's options. `onToken` must see each generated token: only those are penalized. */
 export function toEvaluation(request: SamplingRequest, index: number) {
   const { repeatPenalty: penalty, ...sampling } = toSampling(request, index)
   const generated: Token[] = []

@@ -5,10 +5,7 @@ import type { ModelTemplate } from '../template/model-template.ts'
 /** Variables that a request can't set, because the engine does. */
 const ownVariables = new Set(['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token'])
 
-/**
- * The variables of the template that a request sets, by `chat_template_kwargs` or `reasoning_effort`. Throws
- * a RequestError for one that the template doesn't have.
- */
+/** `chat_template_kwargs` and `reasoning_effort`. Throws a RequestError for what the template lacks. */
 export function readVariables(
   request: Pick<ChatRequest, 'chat_template_kwargs' | 'reasoning_effort'>,
   template: Pick<ModelTemplate, 'mentions' | 'thoughts' | 'calls'>,

@@ -4,15 +4,12 @@ import type { Grammar } from '../grammar/grammar.ts'
 import type { Schema } from '../grammar/schema/json-schema.ts'
 import { loosenSchema } from '../grammar/schema/loosen-schema.ts'
 
-/**
- * Converting takes this long at most before the remaining tools get their shape only: it blocks the engine.
- */
+/** Tools after this time only get their shape, because converting blocks the engine. */
 const budgetMilliseconds = 500
 
 /**
- * Returns a function that converts the parameters of one tool after another. With `strict`, the grammar
- * matches the schema, or it throws a RequestError that names the keyword. Otherwise what the grammar can't
- * enforce is left out of it: the model still sees all of the schema, as with OpenAI.
+ * Returns a function that converts a tool's parameters. With `strict`, throws a RequestError for keywords
+ * that grammars can't match. Otherwise omits them: the model still sees the whole schema, as with OpenAI.
  */
 export function createToolGrammars(): (
   parameters: Schema,

@@ -23,9 +23,7 @@ export interface SelectedTools {
   maxCalls: number
 }
 
-/**
- * Selects the tools that the answer may call, or null. Throws a RequestError for an unsupported combination.
- */
+/** Selects the tools that the answer may call, if any. Throws a RequestError for bad combinations. */
 export function selectTools(request: ChatRequest, supported: boolean): SelectedTools | null {
   const tools = request.tools ?? []
   const { mode, only } = readChoice(request.tool_choice ?? 'auto')

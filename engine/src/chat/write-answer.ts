@@ -13,10 +13,7 @@ export interface ChoiceReader {
   end: (end: AnswerEnd) => void
 }
 
-/**
- * Evaluates the prompt except its last token, and counts the tokens in `used`. Resolves to the number of
- * cached tokens. Rejects with the signal's reason when the signal aborts.
- */
+/** Evaluates the prompt but its last token. Resolves to the cached count. Rejects with an abort's reason. */
 export async function prefill(
   slot: Slot,
   { request, prompt }: PreparedChat,
@@ -24,8 +21,7 @@ export async function prefill(
   signal: AbortSignal,
 ): Promise<number> {
   const wanted = prompt.slice(0, -1)
-  // Cached state was computed in different batches, so its last bits differ. A seed must give the same answer
-  // every time.
+  // Cached state from other batches differs in its last bits, but a seed must repeat the same answer.
   const cached = await slot.align(wanted, { reuse: request.seed == null })
   try {
     await slot.append(wanted.slice(cached), signal)
@@ -36,9 +32,8 @@ export async function prefill(
 }
 
 /**
- * Generates the choices of the answer one after another in a slot that `prefill` has prepared. `open` returns
- * the reader of the choice `index`. `used` has the counts so far, also when it rejects. Resolves to the
- * counts of the whole answer. Rejects with the signal's reason when the signal aborts.
+ * Generates the choices in sequence in a slot after `prefill`. `open` returns the reader of choice `index`.
+ * `used` counts, also on rejection. Resolves to the answer's counts. Rejects with an abort's reason.
  */
 export async function writeChoices(
   prepared: PreparedChat,

@@ -34,9 +34,8 @@ interface Writing {
 }
 
 /**
- * Generates the completions of one prompt one after another in a slot. `open` returns the reader of the
- * choice `index`. `used` has the counts so far, also when it rejects. Rejects with the signal's reason when
- * the signal aborts.
+ * Generates a prompt's completions in sequence in a slot. `open` returns the reader of the choice `index`.
+ * `used` has the counts so far, also on rejection. Rejects with the signal's reason on abort.
  */
 export async function writeCompletions(
   { request }: PreparedCompletion,
@@ -63,10 +62,7 @@ export async function writeCompletions(
   }
 }
 
-/**
- * Evaluates the prompt except its last token and counts its tokens. Resolves to the scores of all tokens but
- * the first, if wanted.
- */
+/** Evaluates and counts the prompt but its last token. Resolves to all scores but the first, if wanted. */
 async function readPrompt(
   slot: Slot,
   prompt: readonly Token[],

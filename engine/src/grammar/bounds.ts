@@ -9,10 +9,7 @@ export interface Bounds {
   max: number | null
 }
 
-/**
- * Reads the limits of a length from the keywords `least` and `most`. An upper limit above 1000 counts as
- * 1000.
- */
+/** Reads length limits from the keywords `least` and `most`. Upper limits above 1000 count as 1000. */
 export function readBounds(
   schema: Schema,
   [least, most]: readonly [least: string, most: string],

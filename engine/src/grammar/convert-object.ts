@@ -65,9 +65,7 @@ function toWord({ sequence, set, empty }: LanguageAlgebra, word: string): Langua
   )
 }
 
-/**
- * The inside of an object: described members in order, the optional ones at will, then additional members.
- */
+/** An object's inside: described members in order, some optional, then additional members. */
 function writeMembers(
   { writer, json }: Conversion,
   members: readonly Member[],

@@ -12,10 +12,7 @@ export class GrammarWriter {
   /** Rules of references whose grammar has not consumed a character yet. llama.cpp rejects left recursion. */
   #open = new Set<string>()
 
-  /**
-   * `refuse` rejects a grammar that is too large or that llama.cpp rejects. Names of rules begin with
-   * `prefix`, so that grammars can be joined.
-   */
+  /** `refuse` rejects a grammar too large or invalid for llama.cpp. `prefix` lets grammars join. */
   constructor(refuse: Refuse, prefix = 'r') {
     this.#refuse = refuse
     this.#prefix = prefix
@@ -48,10 +45,7 @@ export class GrammarWriter {
     this.#rules.set(name, expression)
   }
 
-  /**
-   * Returns the name of the rule for the target of a reference. `convert` runs when the target is new, and
-   * may refer to the target again after the grammar has consumed a character.
-   */
+  /** The rule of a target. `convert` makes a new one, and may refer to it after a character (no loop). */
   refer(target: unknown, path: string, convert: () => string): string {
     const known = this.#targets.get(target)
     if (known !== undefined) {

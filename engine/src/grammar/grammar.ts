@@ -23,10 +23,9 @@ export interface Grammar {
 }
 
 /**
- * Converts a JSON Schema to a grammar whose every text matches the schema. Objects have their properties in
- * the schema's order, and additional properties only where the schema allows them explicitly or describes no
- * property. Throws a RequestError (400) that names an unsupported keyword. `param` is the path of the schema
- * in the request's body, and `prefix` begins the names of the rules.
+ * Converts a JSON Schema to a grammar. Objects have properties in the schema's order, and additional ones
+ * only if the schema allows them explicitly or describes none. Throws a RequestError (400) that names an
+ * unsupported keyword. `param` is the schema's path in the body; `prefix` begins the rules' names.
  */
 export function toGrammar(root: unknown, param: string, prefix?: string): Grammar {
   const refuse = createRefusal(param)

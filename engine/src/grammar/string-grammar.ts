@@ -25,10 +25,7 @@ const notPlain: Ranges = [
 /** One character of a JSON string: plain, or an escape other than a surrogate's. */
 export const characterRule = String.raw`[^"\\\x00-\x1F\x7F] | "\\" (["\\/bfnrt] | "u" ([0-9a-ce-fA-CE-F] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2}))`
 
-/**
- * Adds one rule per state of the automaton and returns the expression of a JSON string whose value the
- * automaton accepts.
- */
+/** Adds a rule per state of the automaton. Returns the expression of a JSON string that it accepts. */
 export function writeStringRules(
   { states }: Automaton,
   rules: Pick<GrammarWriter, 'reserve' | 'define'>,
@@ -45,9 +42,8 @@ export function writeStringRules(
 }
 
 /**
- * Adds rules for any text up to the first `end`, which they take, and returns the expression. Each rule knows
- * how much of `end` the text has just matched (Knuth, Morris, Pratt). With `then`, this expression follows
- * `end`, and the text may also stop before it.
+ * Adds rules for text through the first `end`. Each rule knows how much of `end` has just matched (Knuth,
+ * Morris, Pratt). With `then`, this follows `end`, and the text may also stop before `end`.
  */
 export function writeTextUntil(
   end: string,
@@ -78,7 +74,7 @@ function countMatched(wanted: readonly string[], text: readonly string[]): numbe
   return 0
 }
 
-/** A text as it is, as a literal in a grammar's notation. */
+/** A text as a literal in a grammar's notation. */
 export function toText(text: string): string {
   const escaped = text
     .replaceAll('\\', '\\\\')

@@ -26,8 +26,7 @@ export async function answerChat(
   const slot = await pool.acquire(prepared.prompt, signal)
   const head = createHead(loaded.aliases[0])
   try {
-    // The stream starts after the prefill, because callers allow more time for the first byte than between
-    // bytes.
+    // Streams after the prefill: callers allow more time for the first byte than between bytes.
     used.cachedTokens = await prefill(slot, prepared, used, signal)
     const write: Write = async (open) => {
       try {

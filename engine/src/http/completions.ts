@@ -96,8 +96,7 @@ async function streamCompletion(job: Job, { reply, log }: Pick<Answering, 'reply
   const { include_usage: endsWithUsage, continuous_usage_stats: isContinuous } =
     job.prepared.request.stream_options ?? {}
   let stream: EventStream | null = null
-  // The stream starts with the first text, because callers allow more time for the first byte than between
-  // bytes.
+  // Streams from the first text on: callers allow more time for the first byte than between bytes.
   const send = (data: unknown): void => {
     if (stream === null) {
       reply.hijack()

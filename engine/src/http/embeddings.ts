@@ -25,10 +25,7 @@ export const embeddingsRequestBody = z.object({
 /** A validated embeddings request. */
 export type EmbeddingsRequest = z.infer<typeof embeddingsRequestBody>
 
-/**
- * Computes unit vectors in the order of the inputs, one by one. `used` has the counts so far. Rejects with
- * the signal's reason when the signal aborts.
- */
+/** Unit vectors in the inputs' order, one by one. `used` counts, and rejects with an abort's reason. */
 export async function computeEmbeddings(
   loaded: LoadedModel,
   request: EmbeddingsRequest,

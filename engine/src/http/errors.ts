@@ -25,10 +25,7 @@ export function toErrorBody(error: unknown): { status: number; retryAfter: numbe
   }
 }
 
-/**
- * Converts Fastify's errors, such as a malformed body, to a RequestError. Logs and returns unexpected errors
- * unchanged.
- */
+/** Makes RequestErrors of Fastify's errors, such as a malformed body. Logs and returns unexpected errors. */
 export function toRequestError(error: unknown, log: Log, request: FastifyRequest): unknown {
   if (error instanceof RequestError || error instanceof CallerLeft) return error
   const { statusCode, code, message } = error as { statusCode?: number; code?: string; message?: string }

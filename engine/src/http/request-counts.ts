@@ -4,10 +4,7 @@ import type { UsedTokens } from '../chat/answer.ts'
 
 const maxRequests = 2_000
 
-/**
- * Keeps the token counts of the latest requests with an `x-request-id`, for callers that left before they had
- * one.
- */
+/** Keeps token counts of the latest requests by `x-request-id`, for callers that left without one. */
 export class RequestCounts {
   /** Oldest first */
   readonly latest = new Map<string, { used: UsedTokens; ended: Promise<unknown> }>()

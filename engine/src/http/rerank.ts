@@ -22,10 +22,7 @@ export const rerankRequestBody = z.object({
 /** A validated rerank request. */
 export type RerankRequest = z.infer<typeof rerankRequestBody>
 
-/**
- * Computes how relevant each document is, from 0 to 1, one by one. `used` has the counts so far. Rejects with
- * the signal's reason when the signal aborts.
- */
+/** Relevance of each document (0 to 1), one by one. Counts in `used`. Rejects with an abort's reason. */
 export async function computeScores(
   { ranking, embeddingContextSize: limit }: LoadedModel,
   { query, documents }: RerankRequest,
@@ -50,10 +47,7 @@ export async function computeScores(
   return scores
 }
 
-/**
- * The tokens of a query with a document, or a number above the limit if they are so long that counting would
- * block the engine.
- */
+/** The tokens of query and document, or a number above the limit if counting would block the engine. */
 function readLength(
   ranking: LlamaRankingContext,
   { query, document, limit }: { query: string; document: string; limit: number },

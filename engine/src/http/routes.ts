@@ -17,10 +17,7 @@ import { RequestCounts } from './request-counts.ts'
 import { computeEmbeddings, embeddingsRequestBody, toEmbeddingList } from './embeddings.ts'
 import { computeScores, rerankRequestBody, toRanking } from './rerank.ts'
 
-/**
- * Registers the routes of OpenAI's API. `findModel` throws a RequestError for another model than the loaded
- * one.
- */
+/** Registers OpenAI's routes. `findModel` throws a RequestError for another model than the loaded one. */
 export function registerRoutes(
   fastify: FastifyInstance,
   { findModel, log }: { findModel: (name?: string) => LoadedModel; log: Log },

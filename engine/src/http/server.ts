@@ -10,7 +10,7 @@ import { registerRoutes } from './routes.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body as it was sent */
+    /** The unchanged body */
     bodyText: string
   }
 }

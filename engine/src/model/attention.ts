@@ -4,9 +4,8 @@ import type { Settings } from '../base/settings.ts'
 /** Values that llama.cpp's AVX-512 code for F16 takes at once. It takes fewer ones singly. */
 const f16Step = 64
 /**
- * Makes attention with small heads fast on the CPU: flash attention and F16 would take the values of a head
- * singly. The cache of a chat model is exact in F32 and has twice the bytes, which are few in such models;
- * other models read their cache once.
+ * Makes attention with small heads fast on the CPU: flash attention and F16 would take a head's values
+ * singly. A chat model's cache is exact in F32, at twice the bytes, which are few; other models read it once.
  */
 const smallHeadAttention = {
   embedding: { defaultContextFlashAttention: false },

@@ -1,12 +1,9 @@
 /**
- * Lets evaluations start together, so that one decode of llama.cpp holds the tokens of all running sequences.
- * node-llama-cpp alone starts a decode as soon as one sequence has tokens, and the others miss it.
+ * Starts evaluations together, so that a decode of llama.cpp holds the tokens of all running sequences.
+ * Without it, node-llama-cpp decodes as soon as one sequence has tokens, and the others miss it.
  */
 export interface BatchGate {
-  /**
-   * Resolves when every member of the gate waits, with the number of tokens that the sequence may evaluate: 1
-   * up to `tokens`. Makes the sequence a member until it leaves.
-   */
+  /** Joins the gate. Resolves once all members wait: 1 to `tokens` tokens may be evaluated. */
   enter: (sequence: number, tokens: number) => Promise<number>
   /** Ends the membership of a sequence that does not wait. The other members no longer wait for it. */
   leave: (sequence: number) => void

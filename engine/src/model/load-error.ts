@@ -1,10 +1,7 @@
 import { InsufficientMemoryError, NoBinaryFoundError } from 'node-llama-cpp'
 import { LoadError } from '../base/load-error.ts'
 
-/**
- * The failure of an engine on a GPU that llama.cpp can't use. Berth must not charge a GPU for an engine on
- * the CPU.
- */
+/** llama.cpp can't use the engine's GPU. Berth must not charge a GPU for an engine on the CPU. */
 export function noGpu(complaints: readonly string[]): LoadError {
   const reason = complaints.slice(-3).join(' / ').slice(0, 1000) || 'llama.cpp found no usable GPU'
   return new LoadError(

@@ -141,10 +141,7 @@ function readModel(
   })
 }
 
-/**
- * Berth sizes an engine that requires a GPU to the GPU, so such an engine leaves no layer to the CPU. Too
- * little memory fails its start.
- */
+/** An engine that requires a GPU puts all layers there, as Berth sized it. It fails on too little memory. */
 function chooseGpuLayers({
   gpuLayers,
   requiresGpu,
@@ -173,8 +170,8 @@ async function createChat(
 }
 
 /**
- * One thread per 32 MiB of weights, at most `threads`. node-llama-cpp creates the threads for each evaluation
- * and ends them after it, which takes longer than a thread's share of a small model.
+ * A thread per 32 MiB of weights, at most `threads`. node-llama-cpp makes and ends threads per evaluation,
+ * which takes longer than a thread's share of a small model.
  */
 export function limitThreads(threads: number, weightBytes: number): number {
   return Math.min(threads, Math.max(1, Math.floor(weightBytes / weightsPerThread)))

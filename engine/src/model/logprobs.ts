@@ -1,9 +1,6 @@
 import type { ControlledEvaluateInputItem, LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp'
 
-/**
- * A generated token with its log probability and those of the most likely tokens, before sampling changes
- * them.
- */
+/** A token's log probability and those of the most likely tokens, before sampling changes them. */
 export interface TokenLogprob {
   token: Token
   logprob: number
@@ -30,10 +27,7 @@ interface NativeSampler {
 }
 type MapLogits = (batchIndex: number, tokenIndex: number) => unknown
 
-/**
- * The parts of node-llama-cpp behind its public types. Its public metadata only has probabilities that
- * temperature, top_k, top_p and grammars have changed already.
- */
+/** node-llama-cpp's internals. Its public probabilities follow temperature, top_k, top_p and grammars. */
 interface Internals {
   _context: { _ctx: { sampleToken: (...args: unknown[]) => Promise<SampleResult> } }
   _decodeTokens: (...args: [...before: unknown[], map: MapLogits, after: unknown]) => Promise<unknown>
@@ -57,7 +51,7 @@ export function observeLogprobs(
   const read = async (batchIndex: number, token: Token, top: number): Promise<TokenLogprob> => {
     if (sampler === null) {
       sampler = new _llama._bindings.AddonSampler(_model)
-      // Without a temperature the sampler is greedy and leaves all logits as they are.
+      // Without a temperature the sampler is greedy and changes no logits.
       sampler.applyConfig({})
     }
     const filter = [[token], false, false, false, Math.max(1, top)]
@@ -87,8 +81,7 @@ export function observeLogprobs(
 }
 
 /**
- * Evaluates all of `tokens` but the last, and resolves to the log probability of each but the first, with the
- * `top` most likely ones in its place.
+ * Evaluates `tokens` but the last. Resolves to log probabilities but the first, and the `top` likely ones.
  */
 export async function scoreBatch(
   sequence: LlamaContextSequence,

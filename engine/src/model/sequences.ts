@@ -14,20 +14,13 @@ export interface Slot {
   pace: () => Promise<void> | void
   /** Receives the log probabilities of generated tokens */
   logprobs: LogprobListener | null
-  /**
-   * Prepares the sequence for a prompt: keeps or restores the longest known prefix, and resolves to its
-   * length. Without `reuse` the sequence starts empty.
-   */
+  /** Keeps or restores the longest known prefix of a prompt, with `reuse`. Resolves to its length. */
   align: (prompt: readonly Token[], options: { reuse: boolean }) => Promise<number>
-  /**
-   * Appends prompt tokens, in batches shared with the other slots. Rejects with the signal's reason when the
-   * signal aborts.
-   */
+  /** Appends prompt tokens in batches shared with other slots. Rejects with an abort's reason. */
   append: (tokens: readonly Token[], signal: AbortSignal) => Promise<void>
   /**
-   * Appends all tokens but the last to the empty sequence. Resolves to the log probability of each token but
-   * the first, with the `top` most likely ones in its place. Rejects with the signal's reason when the signal
-   * aborts.
+   * Appends tokens but the last to the empty sequence. Resolves to each log probability but the first, and
+   * the `top` most likely. Rejects with an abort's reason.
    */
   score: (tokens: readonly Token[], top: number, signal: AbortSignal) => Promise<TokenLogprob[]>
 }
@@ -35,9 +28,8 @@ export interface Slot {
 /** Assigns sequences to requests; excess requests wait in order of arrival. */
 export interface SequencePool {
   /**
-   * Resolves to the free slot that shares the longest prefix with the prompt, or the first one if others
-   * share little more. Rejects with the signal's reason when the caller disconnects while waiting, and with a
-   * 429 when the queue is full.
+   * Resolves to the free slot with the longest shared prefix, or the first if others share little more.
+   * Rejects with an abort's reason while waiting, and with a 429 when the queue is full.
    */
   acquire: (prompt: readonly Token[], signal: AbortSignal) => Promise<Slot>
   release: (slot: Slot) => void
@@ -47,10 +39,7 @@ interface Waiter {
   resolve: (slot: Slot) => void
 }
 
-/**
- * Tokens of a prompt that are scored at once. llama.cpp keeps a number for each of them and each token of the
- * vocabulary.
- */
+/** Prompt tokens scored at once. llama.cpp keeps a number per token and token of the vocabulary. */
 const maxScored = 32
 
 /** Creates a pool of all sequences of the context with a queue of at most `maxWaiting` requests. */
@@ -98,8 +87,7 @@ function createSlot(
   context: LlamaContext,
   { gate, states, number }: { gate: BatchGate; states: StateCache | null; number: number },
 ): Slot {
-  // A full context must end the answer. By default node-llama-cpp drops the oldest tokens, including the
-  // prompt.
+  // A full context must end the answer; by default node-llama-cpp drops the oldest tokens, even the prompt.
   const strategy = (): never => {
     throw new Error('The context is full.')
   }
@@ -152,9 +140,7 @@ function createSlot(
   return slot
 }
 
-/**
- * Makes each token of an answer wait for the slot's reader and for the batch that the running answers share.
- */
+/** Makes each token of an answer wait for its reader and for the running answers' shared batch. */
 function shareBatches(slot: Slot, gate: BatchGate): void {
   const { number, sequence } = slot
   const evaluate = sequence.evaluate.bind(sequence)
@@ -180,10 +166,7 @@ function shareBatches(slot: Slot, gate: BatchGate): void {
   }
 }
 
-/**
- * Tokens that a longer prefix must save to be worth another slot than the first: processing these takes less
- * time than the split batches of an answer in a slot that is not consecutive.
- */
+/** Tokens that a longer prefix must save to justify a slot that is not consecutive, which splits batches. */
 const leastGain = 64
 
 /** Free slots are in the order of their numbers, because consecutive sequences share batches best. */

@@ -12,10 +12,7 @@ const minTokens = 64
 
 /** Keeps the states of sequences in host memory, so that a conversation can go on in any sequence. */
 export interface StateCache {
-  /**
-   * Saves the state of a sequence before a prompt that shares `shared` tokens with it replaces most of it,
-   * and loads the saved state that shares more with the prompt, if there is one.
-   */
+  /** Saves a state before a prompt that shares `shared` tokens replaces it. Loads one that shares more. */
   exchange: (sequence: LlamaContextSequence, prompt: readonly Token[], shared: number) => Promise<void>
 }
 
@@ -26,10 +23,7 @@ interface State {
   bytes: number
 }
 
-/**
- * A cache of at most `maxBytes`, or of what the machine's shared memory has room for. Null if there is no
- * room at all.
- */
+/** A cache of at most `maxBytes`, or of the free shared memory. Null if the machine has no room. */
 export async function createStateCache(maxBytes: number, log: Log): Promise<StateCache | null> {
   const { bavail, bsize } = await statfs(folder).catch(() => ({ bavail: 0, bsize: 0 }))
   const limit = Math.min(maxBytes, bavail * bsize)
@@ -128,9 +122,7 @@ class SavedStates {
   }
 }
 
-/**
- * Opens a file that has no name, so that nobody else can open it and the kernel frees it with the process.
- */
+/** Opens a file without a name: no other process can open it, and the kernel frees it with this process. */
 async function openUnnamed(): Promise<FileHandle> {
   const path = `${folder}/berth-engine-${randomBytes(16).toString('hex')}`
   const file = await open(path, 'wx', 0o600)

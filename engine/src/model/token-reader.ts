@@ -1,6 +1,6 @@
 import type { LlamaModel, Token } from 'node-llama-cpp'
 
-/** Makes text of tokens as they are generated. */
+/** Makes text of generated tokens. */
 export interface TokenReader {
   /** Takes a token and returns the text that is complete. */
   push: (token: Token) => string
@@ -13,10 +13,7 @@ const maxHeld = 8
 /** Tokens before the next one that decide about a space between them */
 const contextTokens = 4
 
-/**
- * Creates a reader of the tokens after `before`. A token may end within a character, so text waits for the
- * character's end. With `special`, tokens of control are text too.
- */
+/** Reads tokens after `before`. Text waits for a character's end. `special` includes control tokens. */
 export function createTokenReader(
   model: LlamaModel,
   before: readonly Token[],

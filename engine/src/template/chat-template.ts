@@ -32,9 +32,7 @@ export class ChatTemplate {
     markOutputs(this.#program)
   }
 
-  /**
-   * Renders a prompt from the variables of the template. Throws an Error if the template can't be rendered.
-   */
+  /** Renders a prompt from the template's variables. Throws an Error if the template can't. */
   render(variables: Readonly<Record<string, unknown>>, now = new Date()): string {
     const scope = new Environment()
     const globals: Record<string, Value> = {

@@ -68,9 +68,8 @@ interface Output extends Node {
 const known = (value: Value): Known => ({ type: 'Known', value })
 
 /**
- * Runs a template as Jinja2 does with the settings of transformers. The library has JavaScript's idea of
- * texts and comparisons in some places; this class has Python's, and what some templates need beyond the
- * library. A part that neither has throws, so a template never renders something else.
+ * Runs a template as Jinja2 in transformers: texts and comparisons as in Python, which the library has as in
+ * JavaScript, and what some templates need besides. Other parts throw, so no template renders another text.
  */
 export class PythonInterpreter extends Interpreter {
   override evaluate(node: Node | undefined, scope: Environment): Value {
@@ -189,7 +188,7 @@ export class PythonInterpreter extends Interpreter {
   }
 }
 
-/** Puts each expression whose text goes into the result into a node of its own. Changes the program. */
+/** Puts each expression that writes text into a separate node. Changes the program. */
 export function markOutputs(node: Node): void {
   for (const [name, child] of Object.entries(node)) {
     const isBlock = bodies.has(name) && Array.isArray(child)
@@ -207,7 +206,7 @@ const statements = new Set(
   'If For Set Macro CallStatement FilterStatement Break Continue Comment StringLiteral'.split(' '),
 )
 
-/** Adds two values of which at least one is a text. */
+/** Adds two values; at least one is a text. */
 function join(left: Value, right: Value): Value {
   if (!isText(left) || !isText(right)) {
     throw new Error(`can't add a ${left.type} and a ${right.type}`)
@@ -246,7 +245,7 @@ interface Arguments {
   at(index: number, name: string): Value | undefined
 }
 
-/** Filters for which an undefined value is an empty text */
+/** Filters that treat an undefined value as an empty text */
 const textFilters = new Set('trim upper lower title capitalize replace indent'.split(' '))
 const lazyFilters = new Set('map select reject selectattr rejectattr'.split(' '))
 

@@ -30,10 +30,7 @@ export function nameSpecialTokens(facts: TokenizerFacts): Record<string, string>
   return named
 }
 
-/**
- * The texts that become tokens of control: those that the file calls so, and user-defined ones that look so
- * or that the template uses.
- */
+/** The texts of control tokens: the file's, and user-defined ones that look so or that the template uses. */
 export function listControlTexts(facts: TokenizerFacts, template: string): string[] {
   return facts.tokens.filter((text, token) => {
     const type = facts.token_type?.[token]

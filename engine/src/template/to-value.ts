@@ -18,7 +18,7 @@ export function isValue(data: unknown): data is Value {
   return data instanceof anyValue
 }
 
-/** Converts data of JavaScript to a value of templates. Values in it stay as they are. */
+/** Converts data of JavaScript to a value of templates. Values in it stay unchanged. */
 export function toValue(data: unknown): Value {
   if (isValue(data)) return data
   if (data === null) return new NoneValue(null)
@@ -32,10 +32,7 @@ export function toValue(data: unknown): Value {
 
 const jsonToken = /"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/g
 
-/**
- * Reads JSON for a template: members keep their order and numbers their digits, which `JSON.parse` changes.
- * Throws a SyntaxError if the text is no JSON.
- */
+/** Reads JSON; unlike `JSON.parse`, keeps members' order and numbers' digits. Throws a SyntaxError. */
 export function readJson(text: string): Value {
   JSON.parse(text)
   const tokens = text.match(jsonToken) ?? []

@@ -45,7 +45,7 @@ export const ListValue = classOf<Value[]>([])
 export const DictValue = classOf<Map<string, Value>>({})
 export const FunctionValue = classOf<Call>(() => '')
 
-/** Text that the filter `safe` has marked: what is added to it is escaped for HTML. */
+/** Text that the filter `safe` has marked. Additions to it are escaped for HTML. */
 export class SafeText extends TextValue {}
 
 /** A list that a filter made and that Python would compute only once: it has no length and no JSON. */

@@ -1,6 +1,6 @@
 /**
- * The expression of the multiples of `divisor` in an inclusive range, written with a decimal point before the
- * last `scale` digits. Null when there is none. `add` defines a rule and returns its name.
+ * The multiples of `divisor` in an inclusive range, with a decimal point before the last `scale` digits. Null
+ * without any. `add` defines a rule and returns its name.
  */
 export function writeFixed(
   low: bigint,
@@ -36,9 +36,8 @@ export function writeFixed(
 }
 
 /**
- * Returns the expression of the last `left` digits of a number, from `from` to `to`, or null when there is
- * none. A bound is null when earlier digits already decide. `remainder` is that of the earlier digits by the
- * divisor.
+ * The expression of a number's last `left` digits between `from` and `to`, or null without any. A bound is
+ * null once earlier digits decide. `remainder` is that of the earlier digits.
  */
 type DigitWriter = (from: string | null, to: string | null, left: number, remainder: number) => string | null
 

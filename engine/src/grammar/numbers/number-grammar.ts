@@ -18,10 +18,7 @@ const largest = 10n ** 15n - 1n
 const maxDivisor = 100n
 const maxListed = 500n
 
-/**
- * Returns the expression of all numbers within the limits, or null when none exists. `add` defines a rule and
- * returns its name. Throws a NumberLimitsError.
- */
+/** The expression of all numbers in limits, if any. `add` names a rule. Throws a NumberLimitsError. */
 export function toNumberExpression(limits: NumberLimits, add: (text: string) => string): string | null {
   const { integer, multipleOf } = limits
   const low = findLowest(limits)

@@ -56,9 +56,7 @@ function checkMerged(schema: Schema, path: string, refuse: Refuse): void {
   }
 }
 
-/**
- * Flattens a schema and follows its references. Returns a schema without constraints when they lead to none.
- */
+/** Flattens a schema and follows references. References without a target lead to no constraints. */
 export function followReferences(source: SchemaSource, schema: unknown, path: string): Schema {
   let found = schema
   for (let jump = 0; isSchema(found) && jump < maxMerges; jump++) {
@@ -69,10 +67,7 @@ export function followReferences(source: SchemaSource, schema: unknown, path: st
   return {}
 }
 
-/**
- * Resolves a local reference such as `#`, `#/$defs/x` or `#/properties/x`. Returns undefined when it leads
- * nowhere.
- */
+/** Resolves a local reference: `#`, `#/$defs/x` or `#/properties/x`. Returns undefined without a target. */
 function resolvePointer(root: unknown, reference: string): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return undefined

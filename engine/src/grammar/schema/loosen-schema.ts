@@ -3,10 +3,7 @@ import { isSchema, propertiesOf } from './json-schema.ts'
 import type { Schema } from './json-schema.ts'
 import { isKnownKeyword } from './keywords.ts'
 
-/**
- * How much of a schema is left: `known` drops what the grammar never supports, `shape` keeps names, types and
- * values only.
- */
+/** `known` drops what the grammar never supports, `shape` keeps only names, types and values. */
 export type Looseness = 'known' | 'shape'
 
 const shapeKeywords = new Set([

@@ -3,8 +3,8 @@ import type { Refuse, Schema } from './json-schema.ts'
 import { constraintsOf } from './keywords.ts'
 
 /**
- * Combines two schemas into one that accepts what both accept. Several values of `pattern` and `format`
- * become lists. Rejects combinations without an equivalent schema.
+ * Combines schemas into one that accepts what both accept. Several values of `pattern` and `format` become
+ * lists. Rejects combinations without an equivalent schema.
  */
 export function mergeSchemas(left: Schema, right: Schema, path: string, refuse: Refuse): Schema {
   const merged: Schema = { ...constraintsOf(left) }

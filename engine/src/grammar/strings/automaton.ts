@@ -14,7 +14,7 @@ export interface Automaton {
 export class TooComplexError extends Error {}
 
 /**
- * Builds the automaton of a language without unreachable or dead states, from derivatives (Brzozowski 1964).
+ * Builds a language's automaton without unreachable or dead states from derivatives (Brzozowski 1964).
  * Returns null for the empty language. Throws a TooComplexError.
  */
 export function toAutomaton(algebra: LanguageAlgebra, start: Language): Automaton | null {
@@ -39,10 +39,7 @@ export function toAutomaton(algebra: LanguageAlgebra, start: Language): Automato
   }
 }
 
-/**
- * Finds all derivatives of a language. `targets` has the number of the next language by state and part of the
- * alphabet.
- */
+/** Finds all derivatives. `targets` has the next language's number by state and part of the alphabet. */
 function explore(
   algebra: LanguageAlgebra,
   start: Language,
@@ -113,7 +110,7 @@ class Derivation {
   }
 }
 
-/** The states from which an accepting state can be reached. */
+/** The states that lead to an accepting state. */
 function findLive(languages: readonly Language[], targets: readonly number[][]): Set<number> {
   const live = new Set(languages.flatMap(({ nullable }, state) => (nullable ? [state] : [])))
   for (let size = -1; size !== live.size;) {

@@ -22,9 +22,8 @@ const ipv6 = [
 ]
 
 /**
- * The supported formats as regular expressions. Each expression accepts common values only, so that every
- * value passes strict validators. The lengths are limited because a small model may never end a value
- * otherwise.
+ * The supported formats. Each expression accepts common values only, so every value passes strict validators.
+ * Lengths are limited, because a small model may never end a value.
  */
 export const formatPatterns: Readonly<Record<string, string>> = {
   date,

@@ -1,10 +1,7 @@
 /** Inclusive ranges of code points, sorted and disjoint. */
 export type Ranges = readonly (readonly [first: number, last: number])[]
 
-/**
- * The characters that a grammar can write into a JSON string: no surrogates, and only the control characters
- * with a short escape.
- */
+/** Characters for JSON strings: no surrogates, and only control characters with a short escape. */
 export const anyCharacter: Ranges = [
   [8, 10],
   [12, 13],

@@ -4,9 +4,7 @@ import type { Language, LanguageAlgebra } from './language.ts'
 import { anyCharacter, normalizeRanges, subtractRanges } from './ranges.ts'
 import type { Ranges } from './ranges.ts'
 
-/**
- * A regular expression that is invalid or uses an unsupported feature; the message completes "the pattern …".
- */
+/** A regular expression is invalid or unsupported; the message completes "the pattern …". */
 export class PatternError extends Error {}
 
 const maxCount = 1000
@@ -32,8 +30,8 @@ const escapedSets: Readonly<Record<'digit' | 'word' | 'space', Ranges>> = {
 }
 
 /**
- * Converts an ECMAScript regular expression with the flag `u` to the language of all strings that contain a
- * match, as the JSON Schema keyword `pattern` defines it. Supports lookaheads. Throws a PatternError.
+ * Converts an ECMAScript regular expression with the flag `u` to the language of all strings with a match, as
+ * JSON Schema's `pattern`. Supports lookaheads. Throws a PatternError.
  */
 export function toLanguage(algebra: LanguageAlgebra, source: string): Language {
   const { alternatives } = parsePattern(source)
