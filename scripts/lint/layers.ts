@@ -20,10 +20,7 @@ export interface Reserved {
 
 const base = ['config', 'base', 'ports', 'database', 'jobs', 'http', 'services']
 
-/**
- * The rooms of features and their imports from rooms of the same feature: only rooms above them. Files in no
- * room, such as routes and jobs, may import all rooms.
- */
+/** Each room imports only rooms above it. Files in no room, such as routes and jobs, may import all rooms. */
 const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   billing: {
     account: [],

@@ -33,8 +33,7 @@ export interface AnswerForm {
 }
 
 /**
- * Reads answers in a model's format. Holds back text that may begin a mark. Reports a call once complete; an
- * incomplete one, or one that names no tool, is content.
+ * Reads answers with marks, and holds back text that may begin one. Incomplete or unknown calls are content.
  */
 export class MarkedAnswerReader implements AnswerReader {
   readonly #form: AnswerForm

@@ -47,7 +47,7 @@ export function createAnswerGrammar(
     name,
     given: writer.add(writeArguments(format, parameters, name, { writer, include }) || '""'),
   }))
-  /** Calls after the prompt has written `begun` */
+  /** Calls after the text `begun` */
   const writeCalls = (begun: string): string => {
     const inSection = format.sectionStart.slice(begun.length)
     const isSection = format.sectionStart !== ''

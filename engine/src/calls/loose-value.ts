@@ -27,9 +27,7 @@ export function readLooseValue(text: string, at: number): LooseRead {
   }
 }
 
-/**
- * Reads pairs up to `close` as a JSON object: `name: value` as in Gemma's calls, or `name=value` (Python).
- */
+/** Reads pairs up to `close` as a JSON object: `name: value` as in Gemma's calls, or Python's `name=value` */
 export function readLooseMembers(text: string, at: number, close: string): LooseRead {
   const reader = new LooseReader(text, at)
   try {

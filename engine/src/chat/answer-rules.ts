@@ -30,7 +30,8 @@ export function createReader(template: ModelTemplate, { tools, prompt }: AnswerC
 }
 
 /**
- * The answer's grammar, and the body's member that demands it. Null if free: without forced or strict calls.
+ * The answer's grammar and the body's member that demands it. Null unless the model must call or a tool is
+ * strict: otherwise it writes calls as trained.
  */
 export function createRules(
   request: ChatRequest,

@@ -21,7 +21,7 @@ export interface TemplateMessage {
   reasoning_content?: string
 }
 
-/** Makes messages for templates, with unchanged texts, without empty answers. Throws a RequestError. */
+/** Makes a template's messages: texts unchanged, no empty answers. RequestErrors name the message. */
 export function toTemplateMessages(
   messages: readonly ChatMessage[],
   template: Pick<ModelTemplate, 'mentions' | 'toArguments'>,

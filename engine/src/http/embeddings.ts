@@ -25,7 +25,7 @@ export const embeddingsRequestBody = z.object({
 /** A validated embeddings request. */
 export type EmbeddingsRequest = z.infer<typeof embeddingsRequestBody>
 
-/** Unit vectors in the inputs' order, one by one. `used` counts, and rejects with an abort's reason. */
+/** Unit vectors in the inputs' order, one by one. Counts in `used`. Rejects with an abort's reason. */
 export async function computeEmbeddings(
   loaded: LoadedModel,
   request: EmbeddingsRequest,

@@ -80,9 +80,7 @@ export function observeLogprobs(
   }
 }
 
-/**
- * Evaluates `tokens` but the last. Resolves to log probabilities but the first, and the `top` likely ones.
- */
+/** Evaluates `tokens` but the last. Resolves to all log probabilities but the first, each with the `top`. */
 export async function scoreBatch(
   sequence: LlamaContextSequence,
   tokens: readonly Token[],

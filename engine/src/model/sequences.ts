@@ -39,7 +39,7 @@ interface Waiter {
   resolve: (slot: Slot) => void
 }
 
-/** Prompt tokens scored at once. llama.cpp keeps a number per token and token of the vocabulary. */
+/** Prompt tokens scored at once. llama.cpp keeps a number for each of them and each vocabulary token. */
 const maxScored = 32
 
 /** Creates a pool of all sequences of the context with a queue of at most `maxWaiting` requests. */

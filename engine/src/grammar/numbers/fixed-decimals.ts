@@ -1,7 +1,4 @@
-/**
- * The multiples of `divisor` in an inclusive range, with a decimal point before the last `scale` digits. Null
- * without any. `add` defines a rule and returns its name.
- */
+/** The multiples of `divisor` in an inclusive range with `scale` decimals, if any. `add` names a rule. */
 export function writeFixed(
   low: bigint,
   high: bigint,

@@ -56,7 +56,7 @@ function checkMerged(schema: Schema, path: string, refuse: Refuse): void {
   }
 }
 
-/** Flattens a schema and follows references. References without a target lead to no constraints. */
+/** Flattens a schema and follows its references. Without a target, the schema has no constraints. */
 export function followReferences(source: SchemaSource, schema: unknown, path: string): Schema {
   let found = schema
   for (let jump = 0; isSchema(found) && jump < maxMerges; jump++) {
