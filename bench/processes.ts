@@ -4,7 +4,6 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A measured program. */
 export interface Program {
   pid: number
   /** Receives stdout and stderr */

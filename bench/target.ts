@@ -10,7 +10,6 @@ export interface Surroundings {
   cleanup: AsyncDisposableStack
 }
 
-/** A running target. */
 export interface Running {
   /** The processes whose CPU and memory are the target's */
   pids: number[]

@@ -36,7 +36,6 @@ interface Server {
   cookie: string
   call: Call
   waitForStatus(id: string, status: string): Promise<Deployment>
-  /** The processes of engines */
   findEngines(): number[]
 }
 

@@ -27,7 +27,6 @@ export interface Launch {
   threads: number
 }
 
-/** A running engine. */
 export interface Engine {
   url: string
   key: string

@@ -32,7 +32,6 @@ export function Page({ title, heading, before, description, actions, children }:
   )
 }
 
-/** Sets the document title. */
 export function useDocumentTitle(title: string) {
   useEffect(() => {
     document.title = `${title} · ${text.common.product}`

@@ -41,7 +41,6 @@ export function useSavedForm<Name extends string, Required extends Name>({
     })
   }
   return {
-    /** The props of the Form. */
     form: { submitLabel: text.common.save, busy: update.isPending, error: update.error, onSubmit },
     /** The props of a text field. */
     field: (name: Name) => ({

@@ -28,7 +28,6 @@ interface CellProps {
   numeric?: boolean
 }
 
-/** A column heading. */
 export function HeadCell({ children, className, numeric }: CellProps) {
   return (
     <th

@@ -5,7 +5,6 @@ import { describeError } from './states.tsx'
 import type { Message } from './toast-list.tsx'
 
 interface Toasts {
-  /** Shows a success message. */
   success: (message: string) => void
   /** Shows the message of an error. */
   error: (error: unknown) => void
@@ -46,7 +45,6 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   )
 }
 
-/** Returns the functions that show a toast. */
 export function useToasts(): Toasts {
   const toasts = use(ToastsContext)
   if (!toasts) throw new Error('useToasts requires a ToastProvider.')

@@ -4,7 +4,6 @@ import { useKeyDialog } from './use-key-dialog.ts'
 
 const openEvent = 'berth:open-commands'
 
-/** Opens the command palette. */
 export function openCommandPalette() {
   window.dispatchEvent(new Event(openEvent))
 }

@@ -1,4 +1,4 @@
-/** Low-rank adapters of a model. */
+/** Texts of LoRAs. */
 export const adapters = {
   title: 'LoRAs',
   note: (model: string) =>

@@ -38,7 +38,6 @@ export function shuttingDown(): RequestError {
   return new RequestError(503, 'The engine is shutting down.', { code: 'shutting_down', retryAfter: 5 })
 }
 
-/** The OpenAI error type for a status. */
 export function errorType(status: number): string {
   if (status === 401) return 'authentication_error'
   if (status === 404) return 'not_found_error'

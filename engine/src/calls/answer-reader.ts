@@ -32,9 +32,7 @@ export interface AnswerForm {
   calls: AllowedCalls | null
 }
 
-/**
- * Reads answers with marks, and holds back text that may begin one. Incomplete or unknown calls are content.
- */
+/** Reads answers with marks. Holds back text that may begin one. Incomplete or unknown calls are content. */
 export class MarkedAnswerReader implements AnswerReader {
   readonly #form: AnswerForm
   #state: 'start' | 'thought' | 'afterThought' | 'content' | 'calls'

@@ -30,8 +30,8 @@ export function createReader(template: ModelTemplate, { tools, prompt }: AnswerC
 }
 
 /**
- * The answer's grammar and the body's member that demands it. Null unless the model must call or a tool is
- * strict: otherwise it writes calls as trained.
+ * The answer's grammar and the body's member that demands it. Null for a free answer: the model writes calls
+ * as trained, unless it must call or a tool is strict.
  */
 export function createRules(
   request: ChatRequest,

@@ -129,7 +129,6 @@ export const chatRequestBody = z.object({
 export type LegacyChatRequest = z.infer<typeof chatRequestBody>
 export type ChatMessage = Exclude<LegacyChatRequest['messages'][number], { role: 'function' }>
 
-/** A validated chat request. */
 export interface ChatRequest extends Omit<LegacyChatRequest, 'messages' | 'functions' | 'function_call'> {
   messages: ChatMessage[]
   /** True when the answer reports a call as `function_call` */

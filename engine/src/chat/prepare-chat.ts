@@ -23,7 +23,6 @@ export interface PreparedChat {
   maxTokens: number
   /** A token that ends a message of an answer, not the answer; null for most models */
   messageEnd: Token | null
-  /** Creates the reader of one choice. */
   createReader: () => AnswerReader
 }
 

@@ -7,7 +7,6 @@ import { adaptRoles } from './history.ts'
 import type { TemplateMessage } from './history.ts'
 import type { ModelTemplate } from '../template/model-template.ts'
 
-/** A conversation for a template. */
 export interface Conversation {
   messages: readonly TemplateMessage[]
   /** As the caller sent them; undefined without tools */
@@ -16,7 +15,6 @@ export interface Conversation {
   variables: Readonly<Record<string, unknown>>
 }
 
-/** A prompt as text and as tokens. */
 export interface RenderedPrompt {
   text: string
   tokens: Token[]

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { invalid } from '../base/errors.ts'
 import { samplingFields } from '../chat/sampling.ts'
 
-/** Most prompts of a request */
 const maxPrompts = 512
 
 /** Token ids of the model's own vocabulary */
@@ -33,7 +32,6 @@ export const completionRequestBody = z.object({
     .nullish(),
 })
 
-/** A validated completion request. */
 export type CompletionRequest = z.infer<typeof completionRequestBody>
 
 /** Rejects combinations whose answer would silently mean something else. Throws a RequestError (400). */

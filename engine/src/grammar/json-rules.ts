@@ -7,7 +7,6 @@ import { characterRule } from './string-grammar.ts'
 export interface JsonRules {
   /** Optional white space */
   space: string
-  /** One character of a string */
   character: string
   /** Any string, in quotes */
   text: string

@@ -22,7 +22,6 @@ export const embeddingsRequestBody = z.object({
   dimensions: z.int().min(1).nullish(),
 })
 
-/** A validated embeddings request. */
 export type EmbeddingsRequest = z.infer<typeof embeddingsRequestBody>
 
 /** Unit vectors in the inputs' order, one by one. Counts in `used`. Rejects with an abort's reason. */

@@ -19,7 +19,6 @@ export const rerankRequestBody = z.object({
   top_n: z.int().min(1).nullish(),
 })
 
-/** A validated rerank request. */
 export type RerankRequest = z.infer<typeof rerankRequestBody>
 
 /** Relevance of each document (0 to 1), one by one. Counts in `used`. Rejects with an abort's reason. */

@@ -5,7 +5,6 @@ import type { Variant } from './variants.ts'
 /** The display name of a model format, such as GGUF for `ggufv2`. */
 export const nameFormat = (format: string) => text.variants.formatNames[format] ?? format
 
-/** The display name of a quantization. */
 export const nameQuantization = (quantization: string) =>
   quantization.toLowerCase() === 'none' ? text.variants.notQuantized : quantization
 

@@ -12,7 +12,6 @@ interface AuthFormProps<Name extends string> {
   children: (errors: Record<string, string | undefined>) => ReactNode
 }
 
-/** The form of an auth page. */
 export function AuthForm<Name extends string>({
   mutation: { isPending, isSuccess, error },
   children,

@@ -9,7 +9,6 @@ import { ApiError, callApi } from '../../api/client.ts'
 
 const cardsKey = ['billing', 'payment-methods']
 
-/** The saved cards. */
 export const cardsQuery = queryOptions({
   queryKey: cardsKey,
   queryFn: ({ signal }) => callApi('GET', '/v1/billing/payment-methods', { signal }),

@@ -117,7 +117,6 @@ function toEntry(
   }
 }
 
-/** Summarizes the placements of a model. */
 function summarize(placements: readonly Placement[]): Fit {
   const fitting = placements.filter(({ feasible }) => feasible)
   const prices = fitting.flatMap(({ price_per_hour }) => price_per_hour ?? [])

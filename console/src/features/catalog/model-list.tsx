@@ -20,7 +20,6 @@ interface ModelListProps {
   entries: CatalogEntry[]
   /** The currency of the prices; undefined until they are known. */
   currency: string | undefined
-  /** Whether placements are loading. */
   arePlacementsLoading: boolean
 }
 

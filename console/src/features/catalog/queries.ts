@@ -2,7 +2,6 @@ import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 
-/** One model of the catalog. */
 export const modelQuery = (id: string) =>
   queryOptions({
     queryKey: ['catalog', 'model', id],

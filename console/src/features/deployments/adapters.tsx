@@ -64,7 +64,7 @@ export function Adapters({ deployment }: { deployment: Deployment }) {
   )
 }
 
-/** An adapter of the deployment's model that it does not serve. */
+/** A LoRA of the deployment's model that it does not serve. */
 function isOther({ id, base_model }: DeployableModel, { model_name, adapters }: Deployment): boolean {
   return base_model === model_name && !adapters.some(({ model_id }) => model_id === id)
 }

@@ -1,6 +1,5 @@
 import type { DeploymentFilter } from '../../domain/deployments/queries.ts'
 
-/** The search parameters of the deployments list. */
 export interface ListSearch {
   /** `yes` lists the deployments of the organization instead of the person's own. */
   team?: 'yes' | undefined

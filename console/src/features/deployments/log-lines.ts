@@ -44,7 +44,6 @@ export function dropDuplicates(
   return [...streamed]
 }
 
-/** The state of a followed log. */
 export interface FollowedLog {
   log: LogLines
   /** Lines streamed while the history loads; null once it has loaded. */
@@ -69,7 +68,6 @@ export type LogChange =
   | { type: 'failed'; error: unknown }
   | { type: 'line'; line: DeploymentLogLine }
 
-/** The reducer of a followed log. */
 export function changeLog(state: FollowedLog, change: LogChange): FollowedLog {
   const { log, buffered } = state
   switch (change.type) {

@@ -15,7 +15,6 @@ interface RoleDialogProps {
   onClose: () => void
 }
 
-/** Changes the role of a member. */
 export function RoleDialog({ member, roles, onClose }: RoleDialogProps) {
   const formId = useId()
   const change = useUpdateRole()

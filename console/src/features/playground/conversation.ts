@@ -21,7 +21,7 @@ export interface Conversation {
   /** The unsent message. */
   readonly draft: string
   readonly parameters: ParameterTexts
-  /** The deployments and adapters that were selected last. */
+  /** The deployments and LoRAs that were selected last. */
   readonly deploymentIds: readonly string[]
 }
 

@@ -16,7 +16,7 @@ interface DeploymentChoiceProps {
   onChoose: (ids: readonly string[]) => void
 }
 
-/** Selects a deployment or one of its adapters, or several to compare. */
+/** Selects a deployment or one of its LoRAs, or several to compare. */
 export function DeploymentChoice({ targets, names, ids, max, onChoose }: DeploymentChoiceProps) {
   const offered = targets.filter(isUsable)
   const next = offered

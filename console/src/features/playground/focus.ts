@@ -1,4 +1,3 @@
-/** The id of the message field. */
 export const composerId = 'playground-message'
 
 /** Focuses the message field, or the main content where a touch keyboard would open. */

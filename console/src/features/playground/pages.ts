@@ -7,7 +7,7 @@ import { text } from '../../text/index.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'
 
 interface PlaygroundSearch {
-  /** Comma-separated ids of the selected deployments; `id:adapter` for an adapter. */
+  /** Comma-separated ids of the selected deployments; `id:adapter` for a LoRA. */
   deployment?: string | undefined
   tab?: string | undefined
 }

@@ -7,7 +7,7 @@ import { activeDeploymentsQuery } from './active-deployments-query.ts'
 import { listTargets, nameTargets } from './targets.ts'
 import type { Target } from './targets.ts'
 
-/** The deployments that the person may call, with their adapters, by type, newest first. */
+/** The deployments that the person may call, with their LoRAs, by type, newest first. */
 export interface PlaygroundTargets {
   chat: Target[]
   embedding: Target[]

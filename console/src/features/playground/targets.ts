@@ -3,18 +3,18 @@ import { isEnding } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
 import { shortenId, nameVariant } from '../../domain/models/variant-names.ts'
 
-/** What a request names: a deployment, or an adapter that it serves. */
+/** What a request names: a deployment, or a LoRA that it serves. */
 export interface Target {
   /** The `model` of requests: the deployment's id, or `id:adapter` */
   id: string
   deployment: Deployment
-  /** Name of the adapter; null for the deployment's own model */
+  /** Name of the LoRA; null for the deployment's own model */
   adapter: string | null
-  /** That of the deployment; an adapter that its engine does not have yet is still starting */
+  /** That of the deployment; a LoRA that its engine lacks is still starting */
   status: DeploymentStatus
 }
 
-/** The deployments, each followed by its adapters. */
+/** The deployments, each followed by its LoRAs. */
 export function listTargets(deployments: readonly Deployment[]): Target[] {
   return deployments.flatMap((deployment) => {
     const { id, status, adapters } = deployment
@@ -34,7 +34,6 @@ export function listTargets(deployments: readonly Deployment[]): Target[] {
 export const toSampleModel = ({ deployment, adapter }: Target) =>
   addAdapter(deployment.inference_model_uid, adapter)
 
-/** The id of a target's deployment. */
 export const toDeploymentId = (targetId: string) => targetId.split(':', 1)[0]!
 
 /** Whether the target answers now or will once it runs. */
@@ -57,7 +56,7 @@ export function nameTargets(targets: readonly Target[], userId: number): Readonl
   )
 }
 
-/** Adds an adapter to a name or id of a deployment, as requests do. */
+/** Adds a LoRA to a name or id of a deployment, as requests do. */
 function addAdapter(name: string, adapter: string | null): string {
   return adapter === null ? name : `${name}:${adapter}`
 }

@@ -2,11 +2,10 @@ import type { ReactNode } from 'react'
 import { classNames } from '../../class-names.ts'
 import type { Target } from './targets.ts'
 
-/** The props of both playground views. */
 export interface ViewProps {
   /** The page's title and the control that switches between views. */
   heading: ReactNode
-  /** The deployments of the view's type, with their adapters. */
+  /** The deployments of the view's type, with their LoRAs. */
   targets: readonly Target[]
   names: ReadonlyMap<string, string>
   /** The targets in the URL. */

@@ -12,7 +12,6 @@ export function readGroup(value: unknown): UsageGroup | undefined {
   return usageGroups.find((group) => group === value)
 }
 
-/** A group with its items. */
 export interface UsageRows {
   key: string
   label: string

@@ -8,7 +8,6 @@ import type { DayRange, RequestedDays } from './range.ts'
 // Usage of running deployments grows continuously.
 const refetchInterval = 30_000
 
-/** Usage by day. */
 export const dailyUsageQuery = (days: RequestedDays) =>
   queryOptions({
     queryKey: ['billing', 'usage', days.from ?? null, days.to ?? null],

@@ -36,7 +36,6 @@ export interface LanguageAlgebra {
   sets: readonly Ranges[]
 }
 
-/** Creates an algebra of languages. */
 export function createLanguageAlgebra(): LanguageAlgebra {
   const interned = new Map<string, Language>()
   const sets: Ranges[] = []

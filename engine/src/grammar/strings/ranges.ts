@@ -20,7 +20,6 @@ export function normalizeRanges(ranges: Ranges): Ranges {
   return merged
 }
 
-/** Removes `without` from `ranges`. */
 export function subtractRanges(ranges: Ranges, without: Ranges): Ranges {
   let left: (readonly [number, number])[] = [...ranges]
   for (const [first, last] of without) {

@@ -12,7 +12,7 @@ interface BaseModelFieldProps {
   error: string | undefined
 }
 
-/** Selects the model that an adapter changes. */
+/** Selects the model that a LoRA changes. */
 export function BaseModelField({ value, onChange, error }: BaseModelFieldProps) {
   const { data: models = [] } = useQuery(modelsQuery)
   return (

@@ -51,7 +51,7 @@ export function InspectionResult({ inspection }: { inspection: ModelInspection }
 
 interface VariantItemProps {
   variant: InspectedVariant
-  /** The base model of an adapter; null for another model */
+  /** The base model of a LoRA; null for another model */
   base: string | null
   isFile: boolean
   currency: string
