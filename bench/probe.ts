@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Running } from './target.ts'
 import type { Workload } from './workloads.ts'
 
-/** Sends a request, checks it, and returns a file for later responses, where NUL is any byte. */
+/** Sends a request and checks the response. Returns a file to compare with others; a NUL is any byte. */
 export async function probe(
   folder: string,
   { name, path, requestBody, answer }: Workload,
@@ -34,7 +34,7 @@ export async function probe(
   return file
 }
 
-/** True for the upstream's answer with the request's model. Rewriters may add fields, rename the model. */
+/** True for the upstream's response with the request's model. Rewriters may add fields and rename it. */
 export function isWholeAnswer(
   text: string,
   expected: { answer: string; model: string; rewrites: boolean },
@@ -61,8 +61,8 @@ interface StreamEvent {
 }
 
 /**
- * True for a stream with each event once and in order, an end, and no usage, which the request didn't
- * request. Each event names the request's model, unless the target rewrites responses.
+ * True for a stream with each event once and in order, an end, no usage (not requested), and the request's
+ * model in each event unless the target rewrites responses.
  */
 function isWholeStream(
   text: string,

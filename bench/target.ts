@@ -15,7 +15,7 @@ export interface Running {
   pids: number[]
   /** The processes that work for it elsewhere, such as its database's */
   listHelpers?: () => number[]
-  /** The port for whole answers and for streams; one that needs different settings for them has two */
+  /** The port for whole responses and for streams; one that needs different settings for them has two */
   ports: { whole: number; stream: number }
   /** What callers must send along, as lines of a head */
   headers: Record<string, string>

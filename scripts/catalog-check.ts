@@ -1,6 +1,6 @@
-// Compares the Hugging Face repositories of the catalog file with the Hub: whether they and their files
-// exist, sizes, context lengths and licenses to accept. `npm run catalog:check -- FILE` compares another file
-// than CATALOG_FILE. Exits with 1 if something differs, and with 2 if something could not be compared.
+// Compares the catalog file's Hugging Face repositories with the Hub: files, sizes, context lengths and
+// licenses to accept. `npm run catalog:check -- FILE` compares another file than CATALOG_FILE. Exits with 1
+// after a difference, and with 2 if it could not compare something.
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
 import { z } from 'zod'

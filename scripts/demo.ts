@@ -54,7 +54,7 @@ async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string>
   return `${chat.seconds.toFixed(2)} s to running, ${tokens} tokens, ${firstToken?.toFixed(3)} s to the first token`
 }
 
-/** Asks the questions and prints the answers. Resolves to the seconds until the first token. */
+/** Sends the questions and prints the answers. Resolves to the seconds until the first token. */
 async function ask(openai: OpenAI, model: string): Promise<number | null> {
   let firstToken: number | null = null
   for (const question of QUESTIONS) {

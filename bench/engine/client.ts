@@ -18,7 +18,7 @@ interface Message {
   content: string
 }
 
-/** Same sampling for both engines: only llama-server knows `ignore_eos`, but noise hardly ever ends. */
+/** Same sampling for both engines. Only llama-server knows `ignore_eos`; random models hardly ever end. */
 const SAMPLING = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, ignore_eos: true }
 
 /** Streams one answer of a fixed number of tokens. */

@@ -61,9 +61,8 @@ export const shapes = {
 const contextTokens = 32_768
 
 /**
- * Resolves to the path of a GGUF file (Q8_0) with this shape, random weights, and the padded vocabulary and
- * chat template of `tokenizerFile`. Caches it for the user. It is as fast as the real model; its text is
- * noise.
+ * Resolves to the path of a cached GGUF file (Q8_0) with this shape, random weights, and the padded
+ * vocabulary and chat template of `tokenizerFile`. It is as fast as the real model; its text is noise.
  */
 export async function prepareRandomModel(tokenizerFile: string, shape: ModelShape): Promise<string> {
   const path = join(cacheFolder, `random-${shape.name}-q8_0.gguf`)

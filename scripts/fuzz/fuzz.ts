@@ -1,6 +1,6 @@
-// Gives the readers of model files inputs that differ a little from known ones, and keeps those that run code
-// which none ran before, as V8 counts it. `--seconds 600` sets the time, default a minute; `--seed` repeats a
-// run. Prints the input of a finding in base64 and exits with 1.
+// Gives the readers of model files small changes of known inputs, and keeps those that run new code, as V8
+// counts it. `--seconds 600` sets the time, default a minute; `--seed` repeats a run. Prints a finding's
+// input in base64 and exits with 1.
 
 import { Session } from 'node:inspector/promises'
 import type { Profiler } from 'node:inspector'

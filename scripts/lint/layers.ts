@@ -1,4 +1,4 @@
-/** A group of files. They may import each other and the layers in `imports`, and nothing else from here. */
+/** Files that may import each other and the layers in `imports`, but nothing else of this repository. */
 export interface Layer {
   name: string
   /** Globs of paths from the repository's root, or the name of a workspace's package */

@@ -1,6 +1,6 @@
-// Sends random requests to one engine through a complete server, leaves at random moments, and compares the
-// bill with the engine's own totals: `-- --engine embedded|llama-server|vllm --rounds 1000 --seed N`.
-// llama-server is the one that LLAMA_SERVER_COMMAND names; vLLM has the requirements of `npm run test:vllm`.
+// Sends random requests to an engine through a full server, leaves at random, and compares the bill with the
+// engine's totals: `-- --engine embedded|llama-server|vllm --rounds 1000 --seed N`. Needs
+// LLAMA_SERVER_COMMAND for llama-server, and the requirements of `npm run test:vllm` for vLLM.
 import { parseArgs } from 'node:util'
 import { runCommand } from '../../tools/programs.ts'
 import { runSuite } from './suite.ts'

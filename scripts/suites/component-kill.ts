@@ -1,6 +1,5 @@
-// Kills random components of an installation with SIGKILL, and looks for damage: `-- --runtime
-// simulator|xinference|kubernetes --rounds 25 --seed 1`. The real backends need what test:xinference and
-// test:kubernetes need.
+// Kills random components with SIGKILL, and looks for damage: `-- --rounds 25 --seed 1 --runtime
+// simulator|xinference|kubernetes`. Real backends need what test:xinference and test:kubernetes need.
 import { parseArgs } from 'node:util'
 import { openCluster } from './cluster.ts'
 import { runCommand } from '../../tools/programs.ts'

@@ -1,6 +1,5 @@
-// Runs deployments on the NVIDIA GPUs of this host, which must be idle. Writes random weights with the shapes
-// of three models to the user's cache (10 GB). With LLAMA_SERVER_COMMAND, llama-server serves them instead of
-// the embedded engine.
+// Runs deployments on this host's idle NVIDIA GPUs. Caches random weights in the shapes of three models (10
+// GB). With LLAMA_SERVER_COMMAND, llama-server serves them instead of the embedded engine.
 import { execFileSync } from 'node:child_process'
 import { runCommand } from '../../tools/programs.ts'
 import { runSuite } from './suite.ts'

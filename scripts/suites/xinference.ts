@@ -1,6 +1,6 @@
 // Runs the Xinference runtime against real clusters: supervisor and workers in separate processes. Installs
-// each version from PyPI (about 6 GB, mostly PyTorch). Needs Python 3.11 as `python3.11` or TEST_PYTHON. `--
-// --version 3.5.0` runs one version; `RECORD=yes` records the shapes of responses.
+// each version (about 6 GB, mostly PyTorch). Needs Python 3.11 as `python3.11` or TEST_PYTHON. Runs one
+// version with `-- --version 3.5.0`; records the shapes of responses with `RECORD=yes`.
 import { parseArgs } from 'node:util'
 import { runCommand } from '../../tools/programs.ts'
 import { runSuite } from './suite.ts'

@@ -6,9 +6,9 @@ const retryDelayMilliseconds = 1_000
 export const unreachableEvent = 'berth:server-unreachable'
 
 /**
- * Loads code and retries while the server is unreachable; the router would reload the page and lose its
- * state. It does if the server responds but a second try fails: a newer console lacks this file, or the
- * browser remembers failed imports (Chromium before 154, Safari).
+ * Loads code and retries while the server is unreachable, because the router would reload the page and lose
+ * its state. If the server responds but a second try fails, the router reloads: a newer console was deployed
+ * without this file, or the browser remembers failed imports (Chromium before 154, Safari).
  */
 export function retryLoad<Module>(load: () => Promise<Module>): () => Promise<Module> {
   return async () => {

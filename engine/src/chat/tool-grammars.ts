@@ -8,7 +8,7 @@ import { loosenSchema } from '../grammar/schema/loosen-schema.ts'
 const budgetMilliseconds = 500
 
 /**
- * Returns a function that converts a tool's parameters. With `strict`, throws a RequestError for keywords
+ * Returns a function that converts one tool after another. With `strict`, throws a RequestError for keywords
  * that grammars can't match. Otherwise omits them: the model still sees the whole schema, as with OpenAI.
  */
 export function createToolGrammars(): (

@@ -33,7 +33,7 @@ export async function prefill(
 
 /**
  * Generates the choices in sequence in a slot after `prefill`. `open` returns the reader of choice `index`.
- * `used` counts, also on rejection. Resolves to the answer's counts. Rejects with an abort's reason.
+ * `used` has the counts so far, also on rejection. Resolves to all. Rejects with an abort's reason.
  */
 export async function writeChoices(
   prepared: PreparedChat,

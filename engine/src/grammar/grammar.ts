@@ -23,9 +23,10 @@ export interface Grammar {
 }
 
 /**
- * Converts a JSON Schema to a grammar. Objects have properties in the schema's order, and additional ones
- * only if the schema allows them explicitly or describes none. Throws a RequestError (400) that names an
- * unsupported keyword. `param` is the schema's path in the body; `prefix` begins the rules' names.
+ * Converts a JSON Schema to a grammar whose every text matches it. Objects have properties in the schema's
+ * order, and additional ones only if it allows them explicitly or describes none. Throws a RequestError (400)
+ * that names an unsupported keyword. `param` is the schema's path in the body; `prefix` begins the names of
+ * rules.
  */
 export function toGrammar(root: unknown, param: string, prefix?: string): Grammar {
   const refuse = createRefusal(param)

@@ -5,7 +5,7 @@ import type { Settings } from '../base/settings.ts'
 const f16Step = 64
 /**
  * Makes attention with small heads fast on the CPU: flash attention and F16 would take a head's values
- * singly. A chat model's cache is exact in F32, at twice the bytes, which are few; other models read it once.
+ * singly. The cache of a chat model is exact in F32 with twice its few bytes; other models read it once.
  */
 const smallHeadAttention = {
   embedding: { defaultContextFlashAttention: false },

@@ -1,4 +1,4 @@
-// Runs another inference server, as llama-server or vLLM, like Berth's engine. See engine/README.md.
+// Runs another inference server, such as vLLM or llama-server, like Berth's engine. See engine/README.md.
 import { spawn, spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'

@@ -68,8 +68,8 @@ interface Output extends Node {
 const known = (value: Value): Known => ({ type: 'Known', value })
 
 /**
- * Runs a template as Jinja2 in transformers: texts and comparisons as in Python, which the library has as in
- * JavaScript, and what some templates need besides. Other parts throw, so no template renders another text.
+ * Runs a template as Jinja2 in transformers: with Python's texts and comparisons instead of the library's
+ * JavaScript, and with more features. Other parts throw, so a template never renders something else.
  */
 export class PythonInterpreter extends Interpreter {
   override evaluate(node: Node | undefined, scope: Environment): Value {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 
-/** The text of a search field in the URL. `write`s when typing pauses. Follows other changes of the URL. */
+/** The text of a search field in the URL. Calls `write` when typing pauses; follows other URL changes. */
 export function useSearchDraft(value: string, write: (value: string) => void) {
   const [draft, setDraft] = useState(value)
   const lastWritten = useRef(value)

@@ -34,7 +34,7 @@ export function writeFixed(
 
 /**
  * The expression of a number's last `left` digits between `from` and `to`, or null without any. A bound is
- * null once earlier digits decide. `remainder` is that of the earlier digits.
+ * null once earlier digits decide. `remainder` is theirs by the divisor.
  */
 type DigitWriter = (from: string | null, to: string | null, left: number, remainder: number) => string | null
 
