@@ -30,7 +30,7 @@ const refuse: Refuse = (path, reason) => {
   throw new Error(`${path}: ${reason}`)
 }
 
-/** A grammar of answers with calls in the model's form. `convert` makes a schema's, with prefixed rules. */
+/** The grammar of answers with calls in the model's form. `convert` makes that of a schema, with a prefix. */
 export function createAnswerGrammar(
   { format, tools, most, thoughts, startsInThought, otherwise }: AnswerRules,
   convert: (schema: Schema, tool: string, prefix: string) => Grammar,

@@ -5,7 +5,7 @@ import type { ModelTemplate } from '../template/model-template.ts'
 /** Variables that a request can't set, because the engine does. */
 const ownVariables = new Set(['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token'])
 
-/** `chat_template_kwargs` and `reasoning_effort`. Throws a RequestError for what the template lacks. */
+/** Reads `chat_template_kwargs` and `reasoning_effort`. Throws a RequestError for unknown variables. */
 export function readVariables(
   request: Pick<ChatRequest, 'chat_template_kwargs' | 'reasoning_effort'>,
   template: Pick<ModelTemplate, 'mentions' | 'thoughts' | 'calls'>,

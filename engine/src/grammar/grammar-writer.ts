@@ -45,7 +45,7 @@ export class GrammarWriter {
     this.#rules.set(name, expression)
   }
 
-  /** The rule of a target. `convert` makes a new one, and may refer to it again after a character. */
+  /** The rule of a target. A new one runs `convert`, which may refer to it again only after a character. */
   refer(target: unknown, path: string, convert: () => string): string {
     const known = this.#targets.get(target)
     if (known !== undefined) {

@@ -3,7 +3,7 @@
  * Without it, node-llama-cpp decodes as soon as one sequence has tokens, and the others miss it.
  */
 export interface BatchGate {
-  /** Joins the gate. Resolves once all members wait: 1 to `tokens` tokens may be evaluated. */
+  /** Joins the gate until `leave`. Resolves once all members wait: 1 to `tokens` tokens may be evaluated. */
   enter: (sequence: number, tokens: number) => Promise<number>
   /** Ends the membership of a sequence that does not wait. The other members no longer wait for it. */
   leave: (sequence: number) => void

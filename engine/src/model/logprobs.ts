@@ -80,7 +80,7 @@ export function observeLogprobs(
   }
 }
 
-/** Evaluates `tokens` but the last. Resolves to all log probabilities but the first, each with the `top`. */
+/** Evaluates all tokens but the last. Scores each but the first, with the `top` most likely in its place. */
 export async function scoreBatch(
   sequence: LlamaContextSequence,
   tokens: readonly Token[],

@@ -14,7 +14,7 @@ export interface Slot {
   pace: () => Promise<void> | void
   /** Receives the log probabilities of generated tokens */
   logprobs: LogprobListener | null
-  /** Keeps or restores the longest known prefix of a prompt, with `reuse`. Resolves to its length. */
+  /** Keeps or restores the longest known prefix; resolves to its length. Starts empty without `reuse`. */
   align: (prompt: readonly Token[], options: { reuse: boolean }) => Promise<number>
   /** Appends prompt tokens in batches shared with other slots. Rejects with an abort's reason. */
   append: (tokens: readonly Token[], signal: AbortSignal) => Promise<void>

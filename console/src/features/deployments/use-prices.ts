@@ -4,7 +4,7 @@ import { placementsQuery } from '../../domain/models/queries.ts'
 import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-/** Returns the hourly price on an instance type; null if placements lack the variant there. */
+/** Returns a function for the hourly price; null if the placements lack the variant on the instance type. */
 export function usePrices(
   enabled: boolean,
 ): (deployment: Deployment, instanceType: string | null) => string | null {

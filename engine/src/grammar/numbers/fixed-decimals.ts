@@ -1,4 +1,4 @@
-/** The multiples of `divisor` in an inclusive range with `scale` decimals, if any. `add` names a rule. */
+/** The multiples of `divisor` in an inclusive range with `scale` decimals, if any. `add` defines a rule. */
 export function writeFixed(
   low: bigint,
   high: bigint,

@@ -18,7 +18,7 @@ const largest = 10n ** 15n - 1n
 const maxDivisor = 100n
 const maxListed = 500n
 
-/** The expression of all numbers in limits, if any. `add` names a rule. Throws a NumberLimitsError. */
+/** The expression of all numbers in limits, if any. `add` defines a rule. Throws a NumberLimitsError. */
 export function toNumberExpression(limits: NumberLimits, add: (text: string) => string): string | null {
   const { integer, multipleOf } = limits
   const low = findLowest(limits)
