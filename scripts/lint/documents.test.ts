@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { layers } from './layers.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
@@ -66,6 +67,27 @@ test('the files and folders that documents name exist', () => {
   })
   expect(paths.length).toBeGreaterThan(200)
   expect(missing).toEqual([])
+})
+
+test('the table of borders in ARCHITECTURE.md has every feature and room above those that it imports', () => {
+  const section = read('ARCHITECTURE.md').split('## Borders')[1]!.split('\n## ')[0]!
+  const lineOf = new Map<string, number>()
+  let wing = ''
+  for (const [index, line] of section.split('\n').entries()) {
+    const [, first = '', rest = ''] = /^(\S*) {2,}(.*)$/.exec(line) ?? []
+    if (first !== '') wing = first
+    if (wing === 'features') for (const name of rest.split(', ')) lineOf.set(name, index)
+    else lineOf.set(`${wing}/${rest.split(' ')[0]}`, index)
+  }
+  const own = layers.filter(({ files: [first = ''] }) => first.startsWith('server/src/features/'))
+  const names = new Set(own.map(({ name }) => name))
+  const wrong = own.flatMap(({ name, imports }) => {
+    const at = lineOf.get(name)
+    if (at === undefined) return [`${name} is missing`]
+    const inside = imports.filter((other) => names.has(other) && other.includes('/') === name.includes('/'))
+    return inside.filter((other) => lineOf.get(other)! <= at).map((other) => `${name} is not above ${other}`)
+  })
+  expect(wrong).toEqual([])
 })
 
 test.each([
