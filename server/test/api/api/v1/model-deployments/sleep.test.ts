@@ -283,6 +283,9 @@ test('a request in flight is finished before the instance is released', async ()
   await vi.waitFor(() => expect(held).toHaveLength(1), patience)
   await sleep(id)
   await vi.waitFor(async () => expect((await read(id)).waiting_for).toBe('drain'), patience)
+  // Only a reported load holds an instance: the pause that is cut short below is longer than a report takes.
+  const isReported = async () => expect((await read(id)).instances).toMatchObject([{ in_flight: 1 }])
+  await vi.waitFor(isReported, patience)
   await sql`UPDATE instances SET status_changed_at = status_changed_at - interval '5 seconds'
     WHERE deployment_id = ${id}`.execute(server.application.db)
   await checkNow(server, id)
