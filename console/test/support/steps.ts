@@ -81,7 +81,7 @@ export async function registerByApi(page: Page, person: Person): Promise<void> {
 export async function addAuthenticator(page: Page, { password }: Person): Promise<void> {
   const path = '/v1/user/second-factors/totp'
   const { uri } = await callByApi<{ uri: string }>(page.request, 'POST', path, { password })
-  await callByApi(page.request, 'POST', `${path}/confirm`, { code: openApp(uri).code() })
+  await callByApi(page.request, 'POST', `${path}/verify`, { code: openApp(uri).code() })
 }
 
 /** Deploys a model through the API, waits until it runs, and returns the deployment's id. */

@@ -12,7 +12,7 @@ import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 const sum = 'What is 27 + 15?'
-const asked = { temperature: 0, maxOutputTokens: 64, maxRetries: 0 }
+const asked = { temperature: 0, maxOutputTokens: 128, maxRetries: 0 }
 const getWeather = tool({
   description: 'Get the weather of a city.',
   inputSchema: z.object({ city: z.string() }),

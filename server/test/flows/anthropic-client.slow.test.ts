@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const usageOf = async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body
-const asked = { model: 'berth-tiny', max_tokens: 64, temperature: 0 }
+const asked = { model: 'berth-tiny', max_tokens: 128, temperature: 0 }
 
 test('anthropic: messages.create answers, and is metered', async () => {
   const before = await usageOf()

@@ -41,7 +41,7 @@ describe.each([
       ...connection(),
       model: 'berth-tiny',
       temperature: 0,
-      maxTokens: 64,
+      maxTokens: 128,
       maxRetries: 0,
       useResponsesApi,
       ...more,

@@ -39,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const usageOf = async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body
-const asked = { model: 'berth-tiny', temperature: 0, max_output_tokens: 64 }
+const asked = { model: 'berth-tiny', temperature: 0, max_output_tokens: 128 }
 
 test('openai: responses.create answers, and is metered', async () => {
   const before = await usageOf()
