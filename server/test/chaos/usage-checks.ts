@@ -181,12 +181,21 @@ export async function expectBilled(client: Client): Promise<void> {
     const { body: usage } = await client.get(`/api/v1/model-deployments/${id}/usage`)
     used += Math.round(usage.instance_seconds * 1000)
   }
-  const { body: summary } = await client.get('/v1/billing/usage-summary')
+  const summary = await readSettledSummary(client)
   const billed = summary.usage_totals
     .filter(({ meter }: any) => meter === 'gpu_instance_seconds')
     .reduce((sum: number, total: any) => sum + Math.round(Number(total.total_quantity) * 1000), 0)
   if (billed !== used || summary.open_anomalies !== 0) {
     const { body: anomalies } = await client.get('/v1/billing/anomalies')
     throw new Error(`used ${used} ms but billed ${billed} ms: ${JSON.stringify({ summary, anomalies })}`)
+  }
+}
+
+/** Reads the summary once its anomalies are closed: one that a kill caused closes with a later check. */
+async function readSettledSummary(client: Client) {
+  for (let second = 0; ; second++) {
+    const { body: summary } = await client.get('/v1/billing/usage-summary')
+    if (summary.open_anomalies === 0 || second === 150) return summary
+    await delay(1000)
   }
 }

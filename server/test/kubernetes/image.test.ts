@@ -91,7 +91,11 @@ function linkPackages(stage: string): void {
 }
 
 /** What `process/main.ts` loads on demand */
-const modules = ['process/run-server', 'adapters/identity-provider/oidc', 'features/inference/traces']
+const modules = [
+  'process/run-server',
+  'adapters/identity-provider/oidc',
+  'features/inference/counting/traces',
+]
 
 describe.each(['server', 'all', 'cuda'])('the target %s', (target) => {
   test('has every file that the server reads', async () => {
