@@ -1,4 +1,5 @@
 import type { AnswerReader, ReadPiece } from './answer-reader.ts'
+import { isObject } from './loose-value.ts'
 import { mayBegin } from './read-call.ts'
 import type { KnownTools } from './read-call.ts'
 
@@ -121,14 +122,5 @@ export class HarmonyReader implements AnswerReader {
   #cut(length: number): void {
     this.#held = this.#held.slice(length)
     this.#offset += length
-  }
-}
-
-function isObject(text: string): boolean {
-  try {
-    const value = JSON.parse(text) as unknown
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-  } catch {
-    return false
   }
 }

@@ -192,10 +192,21 @@ function unescape(_found: string, code: string): string {
   return simpleEscapes[code] ?? code
 }
 
-function isJson(text: string): boolean {
+/** True for a text that is JSON as it stands. */
+export function isJson(text: string): boolean {
   try {
     JSON.parse(text)
     return true
+  } catch {
+    return false
+  }
+}
+
+/** True for a text that is an object of JSON. */
+export function isObject(text: string): boolean {
+  try {
+    const value = JSON.parse(text) as unknown
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
   } catch {
     return false
   }

@@ -1,5 +1,5 @@
 import type { ArgumentsFormat, CallFormat } from './call-format.ts'
-import { readLooseMembers, readLooseValue } from './loose-value.ts'
+import { isJson, isObject, readLooseMembers, readLooseValue } from './loose-value.ts'
 
 /** A call that a model wrote; `arguments` is JSON. */
 export interface ReadCall {
@@ -114,15 +114,6 @@ function toCall(
   return { name, arguments: given === null ? '{}' : (source ?? JSON.stringify(given)) }
 }
 
-function isObject(text: string): boolean {
-  try {
-    const value = JSON.parse(text) as unknown
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-  } catch {
-    return false
-  }
-}
-
 /** The arguments in a JSON object as the model wrote them, with the same digits and order of members. */
 function findSource(object: string, { arguments: key }: { arguments: string }): string | null {
   for (const candidate of [key, ...argumentNames]) {
@@ -223,18 +214,9 @@ function toJson(value: string, schema: unknown): string {
   const read = readLooseValue(`${value} `, 0)
   if (typeof read !== 'string' && value.slice(read.end).trim() === '') {
     const source = value.trim()
-    return isJsonText(source) ? source : read.json
+    return isJson(source) ? source : read.json
   }
   return JSON.stringify(value)
-}
-
-function isJsonText(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function typesOf(schema: unknown): readonly string[] {
