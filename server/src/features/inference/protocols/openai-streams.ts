@@ -18,8 +18,8 @@ export const streamMembers = ['n', ...countRequests] as const
 /** OpenAI's streams of chunks, with a last chunk of only usage if `stream_options` ask for it. */
 export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
   counted: {
-    usage: { member: 'usage', read: readOpenAiUsage },
-    timings: { member: 'timings', read: readTimings },
+    usage: { member: 'usage', marks: ['usage"'], read: readOpenAiUsage },
+    timings: { member: 'timings', marks: ['timings"', 'usage"', 'prompt_progress"'], read: readTimings },
   },
   countMark: 'usage"',
   readUsage: (chunk) =>

@@ -134,6 +134,8 @@ export interface EventFormat {
 /** A member of events that has a count. */
 export interface MemberCount {
   readonly member: string
+  /** The ends of the names of members with counts, each with its quote. Events without one are not read. */
+  readonly marks: readonly string[]
   /** Returns null for an implausible count. */
   readonly read: (count: JsonObject) => TokenUsage | null
 }

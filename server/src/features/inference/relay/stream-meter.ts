@@ -115,6 +115,7 @@ export class StreamMeter implements BodyMeter {
   /** Reads all events, and parses only the last of the counts that are found without parsing the event. */
   #readEach(events: string): string {
     const running = this.#running
+    const marks = running === null ? null : new MarkSearch(events, this.#counted!.marks)
     const cuts = this.#removal !== null && this.#removal.cutsCounts
     let forwarded = ''
     let counted = ''
@@ -126,7 +127,12 @@ export class StreamMeter implements BodyMeter {
       if (at === -1) {
         this.#reportRunning(counted, countAt)
         countAt = -1
-        forwarded += this.#readEvent(event)
+        const next = marks?.next(start) ?? start
+        if (next < end) forwarded += this.#readEvent(event)
+        else {
+          end = next === events.length ? next : eventAround(events, next).start
+          forwarded += events.slice(start, end)
+        }
       } else {
         counted = event
         countAt = at
@@ -158,6 +164,28 @@ export class StreamMeter implements BodyMeter {
 function copyFrom(text: string, start: number): string {
   const part = text.slice(start)
   return part.length > text.length / 2 ? part : copyText(part)
+}
+
+/** Finds the marks of counts in a text, which it reads once. */
+class MarkSearch {
+  readonly #text: string
+  /** Where each mark occurs next; the end of the text if it does not */
+  readonly #found: { mark: string; at: number }[]
+
+  constructor(text: string, marks: readonly string[]) {
+    this.#text = text
+    this.#found = marks.map((mark) => ({ mark, at: -1 }))
+  }
+
+  /** Returns the next mark from `from` on, which never decreases; without one, the end of the text. */
+  next(from: number): number {
+    for (const found of this.#found) {
+      if (found.at >= from) continue
+      const at = this.#text.indexOf(found.mark, from)
+      found.at = at === -1 ? this.#text.length : at
+    }
+    return Math.min(...this.#found.map(({ at }) => at))
+  }
 }
 
 /** Returns how often `part` occurs in a text. */
