@@ -1,34 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { registerClient } from '../../support/client.ts'
-import type { Client } from '../../support/client.ts'
-import { deploy } from '../../support/deployments.ts'
 import { engines } from '../../support/engines.ts'
-import { answerJson, startRecordingEngine } from '../../support/recording-engine.ts'
-import type { RecordingEngine } from '../../support/recording-engine.ts'
+import { answerJson } from '../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
 import { startTestServer } from '../../support/server.ts'
-import type { TestServer } from '../../support/server.ts'
-import type { RuntimeEngine } from '../../../src/ports/runtime-engine.ts'
-
-/** Starts a server whose deployments run on this engine, and a deployment. */
-function useEngine(facts: Partial<RuntimeEngine>) {
-  const used = {} as { engine: RecordingEngine; server: TestServer; client: Client; id: string }
-  beforeAll(async () => {
-    used.engine = await startRecordingEngine()
-    const runtime = {
-      ...createScriptedRuntime(used.engine.url),
-      engines: [{ ...engines.llamaCpp, ...facts }],
-    }
-    used.server = await startTestServer({ runtime })
-    used.client = await registerClient(used.server.url)
-    used.id = (await deploy(used.client)).id
-  })
-  afterAll(async () => {
-    await used.server.close()
-    await used.engine.close()
-  })
-  return used
-}
+import { useEngine } from '../../support/use-engine.ts'
 
 describe('llama-server', () => {
   const used = useEngine({ version: '11669' })

@@ -1,5 +1,6 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import { refuseField } from '../protocols/fields.ts'
+import { parseWithSources } from '../protocols/json-source.ts'
 import type { AnswerTranslation, DeploymentFacts, JsonObject, Protocol } from '../protocols/protocol.ts'
 import { mainProtocols } from '../protocols/protocols.ts'
 import type { EngineTarget } from '../targets/targets.ts'
@@ -32,12 +33,12 @@ const maxTranslatedBytes = 8 * 1024 * 1024
 
 /** Lists the ways to serve a route. Engines may fetch media from the hosts in `mediaDomains`. */
 export function serveRoute(protocol: Protocol, mediaDomains?: ReadonlySet<string>): ServedRoute {
-  const translated = protocol.translations.map(({ via, translate }): Way => {
+  const translated = protocol.translations.map(({ via, sources, translate }): Way => {
     const write = createRequestWriter(via, mediaDomains)
     return {
       protocol: serveVia(protocol, via),
       translate(request, facts) {
-        const { body, answers } = translate(parseObject(request.body), facts)
+        const { body, answers } = translate(parseObject(request.body, sources), facts)
         return { request: write(body), answers }
       },
     }
@@ -59,13 +60,14 @@ function serveVia(protocol: Protocol, via: Protocol): Protocol {
   return { ...protocol, enginePath, route, countedAt, bodies, events }
 }
 
-function parseObject(body: Buffer | string): JsonObject {
+function parseObject(body: Buffer | string, sources: readonly string[] = []): JsonObject {
   if (body.length > maxTranslatedBytes) {
     const message = `The engine does not serve this route, so Berth translates requests, and those may have ${maxTranslatedBytes} bytes.`
     throw new ApplicationError('body_too_large', message)
   }
   try {
-    return JSON.parse(typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body.toString())
+    const text = typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body.toString()
+    return parseWithSources(text, sources) as JsonObject
   } catch {
     throw new ApplicationError('invalid_request_error', 'The body is not valid JSON.')
   }

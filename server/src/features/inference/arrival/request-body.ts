@@ -8,6 +8,7 @@ import { meaningfulFields } from '../../../ports/runtime-engine.ts'
 import type { MeaningfulField } from '../../../ports/runtime-engine.ts'
 import { editBytes, editText, startOfMembers } from '../protocols/body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from '../protocols/body-edits.ts'
+import { writeJson } from '../protocols/json-source.ts'
 import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
 import type { JsonObject, MemberValues, Protocol } from '../protocols/protocol.ts'
 
@@ -124,7 +125,7 @@ function writeObject(
     if (value === undefined) continue
     write(`${pieces.length === 0 ? '{' : ','}${JSON.stringify(name)}:`)
     const start = end
-    write(JSON.stringify(value))
+    write(writeJson(value))
     if (names.has(name)) members.push({ name, start, end })
   }
   return { body: Buffer.from(`${pieces.join('')}}`), members }

@@ -1,4 +1,5 @@
 import { ApplicationError } from '../../../base/errors.ts'
+import { sourceOf } from './json-source.ts'
 import type { JsonObject } from './protocol.ts'
 
 // Reads a translated request's fields. Each function throws the caller's 400, which names the field.
@@ -12,6 +13,12 @@ export function refuseField(path: string, reason: string): ApplicationError {
 /** An object. */
 export function readObject(value: unknown, path: string): JsonObject {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+  throw refuseField(path, 'must be an object.')
+}
+
+/** An object that only the engine reads, or its source. */
+export function readSource(value: unknown, path: string): unknown {
+  if (value !== undefined && sourceOf(value).startsWith('{')) return value
   throw refuseField(path, 'must be an object.')
 }
 

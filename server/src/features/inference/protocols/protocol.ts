@@ -51,6 +51,8 @@ export interface Protocol {
 export interface Translation {
   /** The protocol of the engine's route */
   readonly via: Protocol
+  /** The members, at any depth, whose text reaches the engine as the caller wrote it; absent for none */
+  readonly sources?: readonly string[]
   /** Translates a request, or throws the caller's 400 that names a field. */
   readonly translate: (request: JsonObject, facts: DeploymentFacts) => TranslatedRequest
 }

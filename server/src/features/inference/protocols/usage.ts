@@ -1,4 +1,5 @@
 import type { TokenUsage } from '../../metering/token-usage.ts'
+import { endOfValue } from './json-source.ts'
 import type { BodyFormat, MemberPath } from './protocol.ts'
 
 type ReadUsage = BodyFormat['readUsage']
@@ -72,7 +73,7 @@ function parseObjectAt(text: string, start: number): Record<string, unknown> | n
   const end = text.indexOf('}', start) + 1
   // Flat objects end at the first brace, unless a text has one. Failed parses of nested ones cost 10 µs.
   const isFlat = text.lastIndexOf('{', end) === start
-  return (isFlat ? parse(text.slice(start, end)) : null) ?? parse(sliceObject(text, start))
+  return (isFlat ? parse(text.slice(start, end)) : null) ?? parse(text.slice(start, endOfValue(text, start)))
 }
 
 function parse(text: string): Record<string, unknown> | null {
@@ -81,17 +82,4 @@ function parse(text: string): Record<string, unknown> | null {
   } catch {
     return null
   }
-}
-
-/** Returns the text of the object that starts at `start`; empty when the object is incomplete. */
-function sliceObject(text: string, start: number): string {
-  const stringOrBrace = /"(?:[^"\\]|\\.)*"|[{}]/g
-  stringOrBrace.lastIndex = start
-  let depth = 0
-  for (let match = stringOrBrace.exec(text); match !== null; match = stringOrBrace.exec(text)) {
-    if (match[0] === '{') depth += 1
-    if (match[0] === '}') depth -= 1
-    if (depth === 0) return text.slice(start, stringOrBrace.lastIndex)
-  }
-  return ''
 }

@@ -1,6 +1,7 @@
 import { copyText } from '../../../base/copy-text.ts'
 import { endOfEvent, endOfLastEvent, parseEventData } from '../../../gateway/sse-framing.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
+import { writeJson } from '../protocols/json-source.ts'
 import type { AnswerTranslation, BodyRewriter, CallerEvent, EventTranslation } from '../protocols/protocol.ts'
 import type { BodyMeter } from './response-relay.ts'
 
@@ -25,7 +26,7 @@ export class DocumentTranslation implements BodyRewriter {
   finish(): string {
     const answer: unknown = JSON.parse(Buffer.from(this.#text, 'latin1').toString())
     this.#text = ''
-    return toLatin1(JSON.stringify(this.#toBody(answer)))
+    return toLatin1(writeJson(this.#toBody(answer)))
   }
 }
 
@@ -78,9 +79,7 @@ export class StreamTranslation implements BodyMeter {
 }
 
 function writeEvents(events: readonly CallerEvent[]): string {
-  return events
-    .map(({ name, data }) => `event: ${name}\ndata: ${toLatin1(JSON.stringify(data))}\n\n`)
-    .join('')
+  return events.map(({ name, data }) => `event: ${name}\ndata: ${toLatin1(writeJson(data))}\n\n`).join('')
 }
 
 function toLatin1(text: string): string {

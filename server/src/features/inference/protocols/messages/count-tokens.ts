@@ -3,11 +3,12 @@ import type { Protocol, Translation } from '../protocol.ts'
 import { tokenize } from '../tokenize.ts'
 import { anthropicErrors } from './anthropic.ts'
 import { countTokensBody, countTokensResponse } from './schemas.ts'
-import { toChatPrompt } from './to-chat.ts'
+import { messageSources, toChatPrompt } from './to-chat.ts'
 import { hasHostedTools } from './tools-to-chat.ts'
 
 const asTokens: Translation = {
   via: tokenize,
+  sources: messageSources,
   translate: (request) => ({
     body: toChatPrompt(request),
     answers: {

@@ -8,12 +8,13 @@ import { anthropicErrors, readAnthropicUsage } from './anthropic.ts'
 import { ChatStream } from '../chat-stream.ts'
 import { MessageEvents } from './message-events.ts'
 import { messageBody, messageEvent, messageResponse } from './schemas.ts'
-import { toChat, wantsThoughts } from './to-chat.ts'
+import { messageSources, toChat, wantsThoughts } from './to-chat.ts'
 import { toMessage } from './to-message.ts'
 import { hasHostedTools } from './tools-to-chat.ts'
 
 const asChat: Translation = {
   via: chatCompletions,
+  sources: messageSources,
   translate(request) {
     const facts = { model: String(request['model']), wantsThoughts: wantsThoughts(request) }
     return {

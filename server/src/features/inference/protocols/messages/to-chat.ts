@@ -4,12 +4,17 @@ import {
   readList,
   readObject,
   readOptionalText,
+  readSource,
   readText,
   refuseField,
   refuseType,
 } from '../fields.ts'
+import { sourceOf } from '../json-source.ts'
 import type { JsonObject } from '../protocol.ts'
 import { toChatTools } from './tools-to-chat.ts'
+
+/** The members that only the model and its engine read */
+export const messageSources = ['input', 'input_schema', 'schema', 'temperature', 'top_p', ...engineFields]
 
 /** Translates a request for a message to one for a chat completion. Throws the caller's 400. */
 export function toChat(request: JsonObject): JsonObject {
@@ -36,7 +41,7 @@ function readFormat({ output_config: config, output_format: former }: JsonObject
   if (given === undefined || given === null) return {}
   const format = readObject(given, path)
   if (format['type'] !== 'json_schema') throw refuseType(format['type'], path)
-  const schema = readObject(format['schema'], `${path}.schema`)
+  const schema = readSource(format['schema'], `${path}.schema`)
   return { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } } }
 }
 
@@ -175,7 +180,7 @@ function toAssistantMessage(blocks: readonly PlacedBlock[]): JsonObject {
     else if (type === 'tool_use') {
       const called = {
         name: readText(name, `${at}.name`),
-        arguments: JSON.stringify(readObject(input ?? {}, `${at}.input`)),
+        arguments: sourceOf(readSource(input ?? {}, `${at}.input`)),
       }
       calls.push({ id: readText(id, `${at}.id`), type: 'function', function: called })
     } else if (type !== 'thinking' && type !== 'redacted_thinking') throw refuseType(type, at)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readChatAnswer } from '../chat-answers.ts'
 import type { ChatPart } from '../chat-answers.ts'
+import { toSource } from '../json-source.ts'
 import type { JsonObject } from '../protocol.ts'
 import { toAnthropicUsage } from './anthropic.ts'
 
@@ -26,7 +27,7 @@ export function toMessage(answer: unknown, { model, wantsThoughts }: MessageFact
         type: 'tool_use',
         id: call.id,
         name: call.name,
-        input: parseInput(call.arguments),
+        input: toInput(call.arguments),
       })),
     ],
     ...toStop(part, calls.length > 0),
@@ -57,12 +58,16 @@ export function toStop(
   return { stop_reason: stopReasons[finishReason ?? 'stop'] ?? 'end_turn', stop_sequence: null }
 }
 
-/** The arguments of a call. A model can write anything, also what is no object. */
-function parseInput(text: string): unknown {
+/** The arguments of a call as the model wrote them. Anthropic names what is no object so. */
+function toInput(text: string): unknown {
+  if (text.trim() === '') return {}
+  return isObject(text) ? toSource(text) : { INVALID_JSON: text }
+}
+
+function isObject(text: string): boolean {
   try {
-    const input: unknown = JSON.parse(text)
-    return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : {}
+    return text.trimStart().startsWith('{') && JSON.parse(text) !== null
   } catch {
-    return {}
+    return false
   }
 }

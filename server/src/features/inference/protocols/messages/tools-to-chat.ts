@@ -1,5 +1,5 @@
 import type { ReadBody } from '../body-edits.ts'
-import { readList, readObject, readOptionalText, readText, refuseField } from '../fields.ts'
+import { readList, readObject, readOptionalText, readSource, readText, refuseField } from '../fields.ts'
 import type { JsonObject } from '../protocol.ts'
 
 /** Translates a message's tools and their choice. Leaves out Anthropic's hosted tools, unless forced. */
@@ -49,7 +49,7 @@ function readTool(tool: unknown, path: string): ReadTool {
   const called = {
     name,
     ...(text === undefined ? {} : { description: text }),
-    parameters: readObject(schema, `${path}.input_schema`),
+    parameters: readSource(schema, `${path}.input_schema`),
     ...(strict === true ? { strict } : {}),
   }
   return { name, chat: { type: 'function', function: called } }

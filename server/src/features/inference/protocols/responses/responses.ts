@@ -8,12 +8,13 @@ import type { Protocol, Translation } from '../protocol.ts'
 import { ChatStream } from '../chat-stream.ts'
 import { ResponseEvents } from './response-events.ts'
 import { responseEvent, responseObject, responseRequest } from './schemas.ts'
-import { toChat } from './to-chat.ts'
+import { responseSources, toChat } from './to-chat.ts'
 import { toEcho, toResponse } from './to-response.ts'
 import { toChatTools } from './tools-to-chat.ts'
 
 const asChat: Translation = {
   via: chatCompletions,
+  sources: responseSources,
   translate(request) {
     if (request['prompt'] !== undefined && request['prompt'] !== null) {
       throw refuseField(

@@ -5,12 +5,16 @@ import {
   readObject,
   readOptionalCount,
   readOptionalText,
+  readSource,
   readText,
   refuseField,
   refuseType,
 } from '../fields.ts'
 import type { JsonObject } from '../protocol.ts'
 import { toChatName } from './tools-to-chat.ts'
+
+/** The members that only the model and its engine read */
+export const responseSources = ['parameters', 'schema', 'temperature', 'top_p', ...engineFields]
 
 /** Translates a request to a chat completion's, without tools. Throws the caller's 400. */
 export function toChat(request: JsonObject): JsonObject {
@@ -122,7 +126,7 @@ function readFormat(text: unknown): JsonObject {
   if (format['type'] !== 'json_schema') throw refuseType(format['type'], 'text.format')
   const schema = {
     name: readText(format['name'], 'text.format.name'),
-    schema: readObject(format['schema'], 'text.format.schema'),
+    schema: readSource(format['schema'], 'text.format.schema'),
     ...(format['strict'] === true ? { strict: true } : {}),
   }
   return { response_format: { type: 'json_schema', json_schema: schema } }

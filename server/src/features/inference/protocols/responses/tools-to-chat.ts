@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readList, readObject, readOptionalText, readText, refuseField } from '../fields.ts'
+import { readList, readObject, readOptionalText, readSource, readText, refuseField } from '../fields.ts'
 import type { JsonObject } from '../protocol.ts'
 
 /** A function as the caller knows it. */
@@ -76,7 +76,7 @@ function readTool(
         ...(description === undefined ? {} : { description }),
         ...(parameters === undefined || parameters === null
           ? {}
-          : { parameters: readObject(parameters, `${path}.parameters`) }),
+          : { parameters: readSource(parameters, `${path}.parameters`) }),
         ...(strict === true ? { strict } : {}),
       },
     },
