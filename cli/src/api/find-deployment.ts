@@ -5,6 +5,10 @@ import type { Client } from './client.ts'
 type Scope = 'own' | 'organization' | 'callable'
 
 const pageSize = 500
+
+/** The parameters of a request below a deployment's id, which may be a colleague's. */
+export const toInput = (id: string) =>
+  ({ path: { deployment_id: id }, query: { scope: 'organization' } }) as const
 const wholeId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 
 /** Lists all deployments of a scope, newest first. */
@@ -21,9 +25,7 @@ export async function listDeployments(client: Client, scope: Scope, active: bool
 /** Finds a deployment by its id, an alias, the name of its model alone, or the unique beginning of its id. */
 export async function findDeployment(client: Client, wanted: string): Promise<Deployment> {
   if (wholeId.test(wanted)) {
-    return client.call('GET', '/api/v1/model-deployments/{deployment_id}', {
-      path: { deployment_id: wanted },
-    })
+    return client.call('GET', '/api/v1/model-deployments/{deployment_id}', toInput(wanted))
   }
   // In this order: active ones before ended ones, then callable ones before those of colleagues.
   const scopes = [

@@ -1,7 +1,7 @@
 import type { Deployment } from '../../../console/src/contract.ts'
 import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
-import { findDeployment } from '../api/find-deployment.ts'
+import { findDeployment, toInput } from '../api/find-deployment.ts'
 import type { Context } from '../base/context.ts'
 import { CommandError } from '../base/errors.ts'
 import { formatBytes } from '../base/format.ts'
@@ -39,7 +39,7 @@ async function setLoras(
   const isNone = names.length === 1 && names[0] === 'none'
   const ids = isNone ? [] : await findLoras(client, { base, type }, names)
   return client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', {
-    path: { deployment_id: id },
+    ...toInput(id),
     body: { adapters: ids },
   })
 }

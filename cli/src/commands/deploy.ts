@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Deployment } from '../../../console/src/contract.ts'
 import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
+import { toInput } from '../api/find-deployment.ts'
 import { Patience } from '../api/patience.ts'
 import type { Context } from '../base/context.ts'
 import { CommandError, messageOf } from '../base/errors.ts'
@@ -75,7 +76,7 @@ export async function waitUntilRunning(client: Client, { id }: Deployment): Prom
   try {
     for (;;) {
       const deployment = await patience.call(() =>
-        client.call('GET', '/api/v1/model-deployments/{deployment_id}', { path: { deployment_id: id } }),
+        client.call('GET', '/api/v1/model-deployments/{deployment_id}', toInput(id)),
       )
       if (deployment.status === 'running') return deployment
       rejectStopped(deployment)

@@ -1,6 +1,6 @@
 import type { Deployment } from '../../../console/src/contract.ts'
 import { connectClient } from '../api/connect.ts'
-import { findDeployment, listDeployments } from '../api/find-deployment.ts'
+import { findDeployment, listDeployments, toInput } from '../api/find-deployment.ts'
 import type { Context } from '../base/context.ts'
 import { formatAge, formatSize } from '../base/format.ts'
 import { cleanLine, cleanText } from '../base/text.ts'
@@ -83,8 +83,7 @@ export async function remove({ env, output }: Context, wanted: readonly string[]
   }
   const terminated: Deployment[] = []
   for (const id of found.keys()) {
-    const path = { deployment_id: id }
-    terminated.push(await client.call('DELETE', '/api/v1/model-deployments/{deployment_id}', { path }))
+    terminated.push(await client.call('DELETE', '/api/v1/model-deployments/{deployment_id}', toInput(id)))
     output.note(`Terminating ${id} (${found.get(id)!.model_name}).`)
   }
   output.result(terminated, () => {})

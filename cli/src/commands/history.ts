@@ -1,6 +1,6 @@
 import type { DeploymentEvent, DeploymentLogLine } from '../../../console/src/contract.ts'
 import { connectClient } from '../api/connect.ts'
-import { findDeployment } from '../api/find-deployment.ts'
+import { findDeployment, toInput } from '../api/find-deployment.ts'
 import { follow } from '../api/follow.ts'
 import type { Context } from '../base/context.ts'
 import type { Output } from '../base/output.ts'
@@ -15,7 +15,7 @@ export async function events(
   const client = await connectClient(env)
   const { id } = await findDeployment(client, wanted)
   const path = '/api/v1/model-deployments/{deployment_id}/events'
-  const input = { path: { deployment_id: id } }
+  const input = toInput(id)
   if (!options.follow) {
     const { items } = await client.call('GET', path, input)
     return output.result(items, () => items.forEach((event) => printEvent(output, event)))
@@ -44,7 +44,9 @@ export async function logs(
   const client = await connectClient(env)
   const { id } = await findDeployment(client, wanted)
   const path = '/api/v1/model-deployments/{deployment_id}/logs'
-  const input = { path: { deployment_id: id }, query: { tail: options.tail, instance: options.instance } }
+  const { path: parameters, query } = toInput(id)
+  const { tail, instance } = options
+  const input = { path: parameters, query: { ...query, tail, instance } }
   const print = (line: DeploymentLogLine) => output.event(line, cleanText(line.line))
   if (!options.follow) {
     const { items } = await client.call('GET', path, input)

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Deployment } from '../../../console/src/contract.ts'
 import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
-import { findDeployment } from '../api/find-deployment.ts'
+import { findDeployment, toInput } from '../api/find-deployment.ts'
 import { Patience } from '../api/patience.ts'
 import type { Context } from '../base/context.ts'
 import { CommandError, usageError } from '../base/errors.ts'
@@ -21,8 +21,7 @@ const pollInterval = 500
 export async function sleep({ env, output }: Context, wanted: string, { wait }: WaitOptions): Promise<void> {
   const client = await connectClient(env)
   const { id } = await findDeployment(client, wanted)
-  const path = { deployment_id: id }
-  let deployment = await client.call('POST', '/api/v1/model-deployments/{deployment_id}/sleep', { path })
+  let deployment = await client.call('POST', '/api/v1/model-deployments/{deployment_id}/sleep', toInput(id))
   if (wait) deployment = await waitUntilAsleep(client, deployment)
   output.result(deployment, () => {
     const state = deployment.status === 'sleeping' ? 'sleeps' : 'finishes its requests, then sleeps'
@@ -34,8 +33,7 @@ export async function sleep({ env, output }: Context, wanted: string, { wait }: 
 export async function wake({ env, output }: Context, wanted: string, { wait }: WaitOptions): Promise<void> {
   const client = await connectClient(env)
   const { id } = await findDeployment(client, wanted)
-  const path = { deployment_id: id }
-  let deployment = await client.call('POST', '/api/v1/model-deployments/{deployment_id}/wake', { path })
+  let deployment = await client.call('POST', '/api/v1/model-deployments/{deployment_id}/wake', toInput(id))
   if (wait) deployment = await waitUntilRunning(client, deployment)
   output.result(deployment, () => {
     const isAwake = deployment.status === 'running'
@@ -51,8 +49,10 @@ export async function scale({ env, output }: Context, wanted: string, options: P
     throw usageError('Choose --min, --max, --concurrency, --idle-minutes, --schedule or --yields.')
   const client = await connectClient(env)
   const { id } = await findDeployment(client, wanted)
-  const path = { deployment_id: id }
-  const deployment = await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', { path, body })
+  const deployment = await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', {
+    ...toInput(id),
+    body,
+  })
   output.result(deployment, () => {
     output.note(`${deployment.model_name}: ${describePolicy(deployment)}.`)
     for (const schedule of describeSchedules(deployment)) output.note(schedule)
@@ -63,12 +63,11 @@ export async function scale({ env, output }: Context, wanted: string, options: P
 async function waitUntilAsleep(client: Client, { id }: Deployment): Promise<Deployment> {
   const progress = new Progress()
   const patience = new Patience((text) => progress.show(text))
-  const path = { deployment_id: id }
   let isDraining = false
   try {
     for (;;) {
       const deployment = await patience.call(() =>
-        client.call('GET', '/api/v1/model-deployments/{deployment_id}', { path }),
+        client.call('GET', '/api/v1/model-deployments/{deployment_id}', toInput(id)),
       )
       const { status, instances } = deployment
       if (status === 'sleeping') return deployment

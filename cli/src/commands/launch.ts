@@ -5,7 +5,7 @@ import type { Deployment, Model } from '../../../console/src/contract.ts'
 import { ApiError } from '../api/client.ts'
 import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
-import { listDeployments } from '../api/find-deployment.ts'
+import { listDeployments, toInput } from '../api/find-deployment.ts'
 import type { Context } from '../base/context.ts'
 import { CommandError } from '../base/errors.ts'
 import { runProgram } from '../base/run-program.ts'
@@ -104,9 +104,8 @@ async function ensureRunning(
 
 /** Wakes a deployment. One that this person may only call is woken by the program's first request. */
 async function wakeAndWait({ output }: Context, client: Client, { id }: Deployment): Promise<void> {
-  const path = { deployment_id: id }
   try {
-    const woken = await client.call('POST', '/api/v1/model-deployments/{deployment_id}/wake', { path })
+    const woken = await client.call('POST', '/api/v1/model-deployments/{deployment_id}/wake', toInput(id))
     output.note(`Waking deployment ${id}.`)
     await waitUntilRunning(client, woken)
   } catch (error) {

@@ -340,28 +340,28 @@ export const scenes: readonly Scene[] = [
       await see(dialog(page).getByText('Next times, in your time zone'))
     },
     'deployment-falling-asleep': async (page, { deployments: { chat } }) => {
-      await page.route(`**/model-deployments/${chat}`, showFallingAsleep)
+      await page.route(`**/model-deployments/${chat}*`, showFallingAsleep)
       await page.goto(`/deployments/${chat}`)
       await see(page.getByRole('status').getByText('Falling asleep', { exact: true }))
       await see(page.getByText(/^Requests in flight have 30 seconds/))
-      await page.unroute(`**/model-deployments/${chat}`, showFallingAsleep)
+      await page.unroute(`**/model-deployments/${chat}*`, showFallingAsleep)
     },
     'deployment-sleeping': async (page, { deployments: { chat } }) => {
-      await page.route(`**/model-deployments/${chat}`, showAsleep)
+      await page.route(`**/model-deployments/${chat}*`, showAsleep)
       await page.goto(`/deployments/${chat}`)
       await see(page.getByText('None now: nothing is billed.'))
       await see(page.getByText(/The last start took/))
-      await page.unroute(`**/model-deployments/${chat}`, showAsleep)
+      await page.unroute(`**/model-deployments/${chat}*`, showAsleep)
     },
     'deployment-adapters': async (page, { deployments: { chat } }) => {
       const list = '**/deployable-models?model_type=LLM'
-      await page.route(`**/model-deployments/${chat}`, showAdapters)
+      await page.route(`**/model-deployments/${chat}*`, showAdapters)
       await page.route(list, showAdapterModel)
       await page.goto(`/deployments/${chat}`)
       await see(page.getByText(/^Rank 8 .* Ready after the next start/))
       await see(page.getByRole('button', { name: 'Add ship-names' }))
       await page.unroute(list, showAdapterModel)
-      await page.unroute(`**/model-deployments/${chat}`, showAdapters)
+      await page.unroute(`**/model-deployments/${chat}*`, showAdapters)
     },
     'deployment-terminate': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)

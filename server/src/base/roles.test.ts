@@ -13,7 +13,7 @@ const lowestRoles = {
   readOwnDeployments: 'viewer',
   useOwnDeployments: 'viewer',
   createDeployments: 'member',
-  terminateOwnDeployments: 'member',
+  terminateOwnDeployments: 'viewer',
   readOrganization: 'viewer',
   updateOrganization: 'admin',
   manageInvitations: 'admin',

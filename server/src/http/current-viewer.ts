@@ -5,6 +5,7 @@ import { ApplicationError } from '../base/errors.ts'
 import { assertInNetworks, readAddress } from '../base/network.ts'
 import type { Permission } from '../base/roles.ts'
 import { judgeStanding, toRefusalError } from '../base/standing.ts'
+import type { StandingRefusal } from '../base/standing.ts'
 import type { Actor, Viewer } from '../base/viewer.ts'
 
 declare module 'fastify' {
@@ -15,7 +16,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The permission that the route requires; null for any signed-in user. Required for protected routes. */
     permission?: Permission | null
-    /** true if any organization's permission passes; the use case judges that of the object's organization */
+    /** true if the use case judges the role, in the object's organization */
     anyOrganization?: boolean
     /** Whether service members may call the route; required without a permission. Default: true */
     admitsServices?: boolean
@@ -156,10 +157,11 @@ export function requireAccess(viewer: Viewer, { method, ip, routeOptions }: Acce
   if (permission !== null) {
     const changes = isChange({ method })
     const refusal = judgeStanding(viewer, permission, changes)
+    const admits = (each: StandingRefusal | null) => each === null || each === 'forbidden'
     const isAdmitted =
       refusal === null ||
       (anyOrganization === true &&
-        viewer.standings.some((standing) => judgeStanding(standing, permission, changes) === null))
+        viewer.standings.some((standing) => admits(judgeStanding(standing, permission, changes))))
     if (!isAdmitted) throw toRefusalError(refusal, viewer)
   }
   if (requiresVerifiedEmail === true && viewer.requiresEmailVerification) {

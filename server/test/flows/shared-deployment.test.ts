@@ -12,6 +12,8 @@ import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 const path = '/api/v1/model-deployments'
+/** Lets a request reach a colleague's deployment. */
+const team = '?scope=organization'
 const patience = 20_000
 
 let engine: RecordingEngine
@@ -35,7 +37,7 @@ async function setUp() {
 }
 
 function share(client: Client, id: string, shared_with: 'organization' | null = 'organization') {
-  return client.patch(`${path}/${id}`, { shared_with })
+  return client.patch(`${path}/${id}${team}`, { shared_with })
 }
 
 function chat(client: Client, model: string, more: object = {}) {
@@ -51,19 +53,22 @@ async function list(client: Client, query = '') {
   return { ids: items.map(({ id }: { id: string }) => id), total }
 }
 
-test('nobody shares: the deployment is the owner’s, and only admins see and administer it', async () => {
+test('nobody shares: the deployment is the owner’s, and only admins see and administer it, with a scope', async () => {
   const { member, viewer, admin, superAdmin, stranger, id } = await setUp()
   const own = (await member.get(`${path}/${id}`)).body
   expect(own).toMatchObject({ shared_with: null, owner: { user_id: own.user_id, email: member.email } })
   for (const other of [viewer, stranger]) {
     for (const suffix of ['', '/events', '/logs', '/usage', '/statistics']) {
       expect((await other.get(`${path}/${id}${suffix}`)).status, suffix).toBe(404)
+      expect((await other.get(`${path}/${id}${suffix}${team}`)).status, suffix).toBe(404)
     }
   }
   for (const other of [admin, superAdmin]) {
-    expect((await other.get(`${path}/${id}`)).body).toEqual(own)
-    for (const suffix of ['/events', '/logs', '/usage', '/statistics']) {
-      expect((await other.get(`${path}/${id}${suffix}`)).status, suffix).toBe(200)
+    expect((await other.get(`${path}/${id}${team}`)).body).toEqual(own)
+    for (const suffix of ['', '/events', '/logs', '/usage', '/statistics']) {
+      expect((await other.get(`${path}/${id}${suffix}${team}`)).status, suffix).toBe(200)
+      for (const query of ['', '?scope=own'])
+        expect((await other.get(`${path}/${id}${suffix}${query}`)).status, suffix).toBe(404)
     }
     expect(await list(other)).toEqual({ ids: [], total: 0 })
     expect(await list(other, '?scope=organization')).toEqual({ ids: [id], total: 1 })
@@ -95,7 +100,7 @@ test('scope=callable lists own deployments and those shared with the current org
 test('a shared deployment: every member reads and calls it by id, uid and name, and changes nothing', async () => {
   const { member, viewer, admin, superAdmin, stranger, id } = await setUp()
   expect((await share(stranger, id)).status).toBe(404)
-  expect((await share(viewer, id)).status).toBe(403)
+  expect((await share(viewer, id)).status).toBe(404)
   const shared = await share(member, id)
   expect(shared).toMatchObject({ status: 200, body: { id, shared_with: 'organization' } })
   expect((await member.patch(`${path}/${id}`, { shared_with: 'everybody' })).status).toBe(422)
@@ -115,13 +120,15 @@ test('a shared deployment: every member reads and calls it by id, uid and name, 
     expect(await list(colleague)).toEqual({ ids: [], total: 0 })
   }
   for (const suffix of ['', '/events', '/statistics']) {
-    expect((await viewer.get(`${path}/${id}${suffix}`)).status, suffix).toBe(200)
+    expect((await viewer.get(`${path}/${id}${suffix}${team}`)).status, suffix).toBe(200)
+    expect((await viewer.get(`${path}/${id}${suffix}`)).status, suffix).toBe(404)
   }
   for (const suffix of ['/logs', '/usage']) {
-    expect((await viewer.get(`${path}/${id}${suffix}`)).status, suffix).toBe(403)
-    expect((await admin.get(`${path}/${id}${suffix}`)).status, suffix).toBe(200)
+    expect((await viewer.get(`${path}/${id}${suffix}${team}`)).status, suffix).toBe(403)
+    expect((await admin.get(`${path}/${id}${suffix}${team}`)).status, suffix).toBe(200)
   }
-  expect((await viewer.delete(`${path}/${id}`)).status).toBe(403)
+  expect((await viewer.delete(`${path}/${id}${team}`)).status).toBe(403)
+  for (const colleague of [viewer, admin]) expect((await colleague.delete(`${path}/${id}`)).status).toBe(404)
   expect((await chat(stranger, id)).status).toBe(404)
 })
 
@@ -171,7 +178,7 @@ test('an alias: reaches one’s own deployments, then shared ones, before model 
   for (const wrong of ['', 'a b', 'ä', 'x'.repeat(129), 7, 'a\n']) {
     expect((await name(member, id, wrong)).status, String(wrong)).toBe(422)
   }
-  expect((await name(viewer, id, 'chat')).status).toBe(403)
+  expect((await name(viewer, id, 'chat')).status).toBe(404)
   expect((await name(stranger, id, 'chat')).status).toBe(404)
   const longest = 'Team:Chat_1.0/x-'.repeat(8)
   expect((await name(member, id, longest)).body.alias).toBe(longest)
@@ -332,13 +339,13 @@ test('statistics by member: everybody for the owner and admins, only themselves 
   await expect
     .poll(async () => {
       await server.application.inference.statistics.flush()
-      return (await viewer.get(`${path}/${id}/statistics`)).body.requests
+      return (await viewer.get(`${path}/${id}/statistics${team}`)).body.requests
     })
     .toBe(1)
   for (const caller of [viewer, admin]) expect((await chat(caller, id)).status).toBe(200)
   const read = async (by: Client) => {
     await server.application.inference.statistics.flush()
-    const { requests, members } = (await by.get(`${path}/${id}/statistics`)).body
+    const { requests, members } = (await by.get(`${path}/${id}/statistics${team}`)).body
     return { requests, members: members.map((each: any) => [each.email, each.requests]) }
   }
   const own = [viewer.email, 2]
@@ -354,8 +361,8 @@ test('admins share, change and end deployments of members; the audit log names t
   const { member, viewer, admin, superAdmin, id } = await setUp()
   expect((await share(admin, id)).body.shared_with).toBe('organization')
   await expectChat(viewer, id, 200)
-  expect((await admin.patch(`${path}/${id}`, { min_context_tokens: 600 })).status).toBe(200)
-  expect((await superAdmin.delete(`${path}/${id}`)).body.status).toBe('terminating')
+  expect((await admin.patch(`${path}/${id}${team}`, { min_context_tokens: 600 })).status).toBe(200)
+  expect((await superAdmin.delete(`${path}/${id}${team}`)).body.status).toBe('terminating')
   const log = (await admin.get('/v1/organization/audit-log')).body.items
   const acts = log.filter(({ action }: { action: string }) =>
     ['deployment.updated', 'deployment.terminated'].includes(action),
@@ -375,5 +382,5 @@ test('an admin of another organization has no say', async () => {
   const { id } = await setUp()
   const outsider = await registerClient(server.url)
   expect((await share(outsider, id)).status).toBe(404)
-  expect((await outsider.delete(`${path}/${id}`)).status).toBe(404)
+  expect((await outsider.delete(`${path}/${id}${team}`)).status).toBe(404)
 })

@@ -212,7 +212,8 @@ test('checks run in the order CSRF, session, role, body, state', async () => {
   ] as [string, Record<string, string>][]) {
     expectProblem(await viewer.request('POST', deployments, body, headers), 403, 'forbidden')
   }
-  expectProblem(await viewer.delete(`${deployments}/${uuid}`), 403, 'forbidden')
+  for (const method of ['PATCH', 'DELETE'])
+    expectProblem(await viewer.request(method, `${deployments}/${uuid}`, {}), 404, 'not_found')
   expectProblem(await viewer.get(`${deployments}/${uuid}`), 404, 'not_found')
   expectProblem(await client.post(deployments, { model_name: 'nothing', gpu: 1 }), 422, 'validation_failed')
   expectProblem(await client.post(deployments, { model_name: 'nothing' }), 422, 'model_not_deployable')

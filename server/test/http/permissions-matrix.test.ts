@@ -77,16 +77,18 @@ test.each([...operationTable])('%s', async (operation, { statuses: expected }) =
 })
 
 test.each([...operationTable.keys()].filter((operation) => operation.includes('{deployment_id}')))(
-  '%s: a deployment of a colleague is a 404, except for admins',
+  '%s: a deployment of a colleague is a 404, except for admins with scope=organization',
   async (operation) => {
     const [method = '', pattern = ''] = operation.split(' ')
-    const request = async (name: ActorName, owner: Actor) => {
+    const request = async (name: ActorName, owner: Actor, query = '?scope=organization') => {
       const client = await openClient(server, findActor(name))
-      const path = pattern.replace('{deployment_id}', tenants.deployments.get(owner)!)
+      const path = pattern.replace('{deployment_id}', tenants.deployments.get(owner)!) + query
       return (await client.request(method, path, method === 'PATCH' ? {} : undefined)).status
     }
     const { member, admin } = tenants.members
-    expect(await request('member', admin)).toBe(404)
+    for (const name of ['viewer', 'member'] as const) expect(await request(name, admin)).toBe(404)
+    for (const name of insiders.filter((each) => each !== 'member'))
+      expect(await request(name, member, '')).toBe(404)
     for (const name of ['admin', 'super_admin'] as const) {
       const owner = method === 'DELETE' ? await addDeployment() : member
       expect(await request(name, owner)).toBe(200)

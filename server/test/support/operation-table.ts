@@ -151,7 +151,7 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /api/v1/model-deployments/plan                         401        200     200     200    200          200       -
   GET    /api/v1/model-deployments/{deployment_id}              401        200     200     200    200          404       -
   PATCH  /api/v1/model-deployments/{deployment_id}              401        403     200     200    200          404       deployment.updated
-  DELETE /api/v1/model-deployments/{deployment_id}              401        403     200     200    200          404       deployment.terminated
+  DELETE /api/v1/model-deployments/{deployment_id}              401        200     200     200    200          404       deployment.terminated
   POST   /api/v1/model-deployments/{deployment_id}/sleep        401        403     200     200    200          404       deployment.put_to_sleep
   POST   /api/v1/model-deployments/{deployment_id}/wake         401        403     200     200    200          404       deployment.woken
   GET    /api/v1/model-deployments/{deployment_id}/events       401        200     200     200    200          404       -

@@ -1,7 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { z } from 'zod'
 import type { Client } from '../../api/client.ts'
-import { findDeployment, listDeployments } from '../../api/find-deployment.ts'
+import { findDeployment, listDeployments, toInput } from '../../api/find-deployment.ts'
 import { toDeploymentRequest } from '../variant.ts'
 
 const model = z.string().describe('Name of a model of the catalog, such as qwen2.5-instruct')
@@ -93,9 +93,9 @@ export function addChangingTools(server: McpServer, client: Client): void {
         annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
       },
       async (input) => {
-        const path = { deployment_id: (await findDeployment(client, input.deployment)).id }
+        const { id } = await findDeployment(client, input.deployment)
         return toResult(
-          await client.call('POST', `/api/v1/model-deployments/{deployment_id}/${act}`, { path }),
+          await client.call('POST', `/api/v1/model-deployments/{deployment_id}/${act}`, toInput(id)),
         )
       },
     )
@@ -105,10 +105,13 @@ export function addChangingTools(server: McpServer, client: Client): void {
 
 async function explain(client: Client, wanted: string) {
   const found = await findDeployment(client, wanted)
-  const path = { deployment_id: found.id }
-  const events = await client.call('GET', '/api/v1/model-deployments/{deployment_id}/events', { path })
+  const reference = toInput(found.id)
+  const events = await client.call('GET', '/api/v1/model-deployments/{deployment_id}/events', reference)
   const log = await client
-    .call('GET', '/api/v1/model-deployments/{deployment_id}/logs', { path, query: { tail: logLines } })
+    .call('GET', '/api/v1/model-deployments/{deployment_id}/logs', {
+      ...reference,
+      query: { ...reference.query, tail: logLines },
+    })
     // Not everybody who sees a deployment may read its log.
     .catch(() => ({ items: [] }))
   return { deployment: found, events: events.items, log: log.items.map(({ line }) => line) }

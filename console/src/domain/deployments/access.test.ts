@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import type { Deployment, Permission } from '../../contract.ts'
 import { judgeAccess } from './access.ts'
 
-const viewer: Permission[] = ['readOwnDeployments', 'useOwnDeployments']
-const member: Permission[] = [...viewer, 'createDeployments', 'terminateOwnDeployments']
+const viewer: Permission[] = ['readOwnDeployments', 'useOwnDeployments', 'terminateOwnDeployments']
+const member: Permission[] = [...viewer, 'createDeployments']
 const admin: Permission[] = [...member, 'manageDeployments']
 
 test.each([
@@ -29,7 +29,7 @@ test.each([
     permissions: viewer,
     current: 7,
     shared: false,
-    may: ['inspect', 'call'],
+    may: ['inspect', 'call', 'terminate'],
   },
   { who: 'a former member', userId: 1, permissions: [], current: 8, shared: true, may: ['inspect'] },
   {

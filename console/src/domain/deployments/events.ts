@@ -2,6 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
 import type { DeploymentEvent } from '../../contract.ts'
 import { steadyInterval } from './queries.ts'
+import { toInput } from './reference.ts'
 
 /** The events of a deployment, oldest first. useLiveEvents adds new ones. */
 export const eventsQuery = (id: string) =>
@@ -9,7 +10,7 @@ export const eventsQuery = (id: string) =>
     queryKey: ['deployments', 'events', id],
     queryFn: async ({ signal, client, queryKey }) => {
       const { items } = await callApi('GET', '/api/v1/model-deployments/{deployment_id}/events', {
-        path: { deployment_id: id },
+        ...toInput(id),
         signal,
       })
       // The stream may have delivered an event after the server wrote this response.

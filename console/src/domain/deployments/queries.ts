@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
 import type { Deployment } from '../../contract.ts'
+import { toInput } from './reference.ts'
 import { isChanging } from './status.ts'
 
 /** Poll interval in milliseconds while a deployment changes. */
@@ -60,7 +61,7 @@ export const deploymentQuery = (id: string) =>
   queryOptions({
     queryKey: ['deployments', 'one', id],
     queryFn: ({ signal }) =>
-      callApi('GET', '/api/v1/model-deployments/{deployment_id}', { path: { deployment_id: id }, signal }),
+      callApi('GET', '/api/v1/model-deployments/{deployment_id}', { ...toInput(id), signal }),
     refetchInterval: ({ state: { data } }) =>
       data?.status === 'terminated' ? false : data && isUnsettled(data) ? changingInterval : steadyInterval,
   })

@@ -4,6 +4,7 @@ import type { Deployment, DeploymentUpdateInput, DeploymentPage, StatisticsWindo
 import { callApi } from '../../api/client.ts'
 import { usageSummaryQuery } from '../../domain/billing/queries.ts'
 import { deploymentQuery, steadyInterval } from '../../domain/deployments/queries.ts'
+import { toInput } from '../../domain/deployments/reference.ts'
 
 /** One deployment; uses the entry of a loaded list as a placeholder. */
 export function useDeployment(id: string) {
@@ -24,7 +25,7 @@ export const logsQuery = (id: string) =>
     queryKey: ['deployments', 'logs', id],
     queryFn: ({ signal }) =>
       callApi('GET', '/api/v1/model-deployments/{deployment_id}/logs', {
-        path: { deployment_id: id },
+        ...toInput(id),
         signal,
       }),
     // Each connection fetches the history again; a cached one would be stale.
@@ -39,7 +40,7 @@ export const deploymentUsageQuery = (id: string, ended: boolean) =>
     queryKey: ['deployments', 'usage', id, { ended }],
     queryFn: ({ signal }) =>
       callApi('GET', '/api/v1/model-deployments/{deployment_id}/usage', {
-        path: { deployment_id: id },
+        ...toInput(id),
         signal,
       }),
     refetchInterval: ended ? false : steadyInterval,
@@ -50,12 +51,14 @@ export const deploymentUsageQuery = (id: string, ended: boolean) =>
 export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boolean) =>
   queryOptions({
     queryKey: ['deployments', 'statistics', id, window, { ended }],
-    queryFn: ({ signal }) =>
-      callApi('GET', '/api/v1/model-deployments/{deployment_id}/statistics', {
-        path: { deployment_id: id },
-        query: { window },
+    queryFn({ signal }) {
+      const { path, query } = toInput(id)
+      return callApi('GET', '/api/v1/model-deployments/{deployment_id}/statistics', {
+        path,
+        query: { ...query, window },
         signal,
-      }),
+      })
+    },
     refetchInterval: ended ? false : 10_000,
     placeholderData: keepPreviousData,
   })
@@ -66,7 +69,7 @@ export function useUpdateDeployment(id: string) {
   return useMutation({
     mutationFn: (changes: DeploymentUpdateInput) =>
       callApi('PATCH', '/api/v1/model-deployments/{deployment_id}', {
-        path: { deployment_id: id },
+        ...toInput(id),
         body: changes,
       }),
     onSuccess: (deployment) => {
@@ -80,8 +83,7 @@ export function useUpdateDeployment(id: string) {
 export function useTerminate(id: string) {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: () =>
-      callApi('DELETE', '/api/v1/model-deployments/{deployment_id}', { path: { deployment_id: id } }),
+    mutationFn: () => callApi('DELETE', '/api/v1/model-deployments/{deployment_id}', toInput(id)),
     onSuccess: (deployment) => {
       showChange(queryClient, deployment)
       void queryClient.invalidateQueries({ queryKey: usageSummaryQuery.queryKey })

@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useReducer } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { changeLog, initialLog } from './log-lines.ts'
+import { toInput } from '../../domain/deployments/reference.ts'
 import { logsQuery } from './queries.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 import { useEventStream } from './use-event-stream.ts'
@@ -9,6 +10,7 @@ import { useEventStream } from './use-event-stream.ts'
 /** The log of a deployment's engine: the server's history, then each new line until the engine exits. */
 export function useLog(deployment: Deployment) {
   const { id } = deployment
+  const reference = toInput(id)
   const live = deployment.status !== 'failed' && !isEnding(deployment)
   const [state, change] = useReducer(changeLog, initialLog)
   const queryClient = useQueryClient()
@@ -25,7 +27,7 @@ export function useLog(deployment: Deployment) {
     if (!live) void loadHistory()
   }, [live, loadHistory])
   useEventStream('/api/v1/model-deployments/{deployment_id}/logs', {
-    input: { path: { deployment_id: id }, query: { tail: 0 } },
+    input: { ...reference, query: { ...reference.query, tail: 0 } },
     event: 'line',
     enabled: live,
     sources: deployment.instances.map((instance) => instance.id).join(),

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { callApi } from '../../api/client.ts'
 import { useToasts } from '../../components/toast.tsx'
+import { toInput } from '../../domain/deployments/reference.ts'
 import { showChange } from './queries.ts'
 
 /** Puts a deployment to sleep, or wakes it. Shows an error even if the control, as in a menu, has closed. */
@@ -9,7 +10,7 @@ export function useSleepOrWake(id: string) {
   const toasts = useToasts()
   return useMutation({
     mutationFn: (act: 'sleep' | 'wake') =>
-      callApi('POST', `/api/v1/model-deployments/{deployment_id}/${act}`, { path: { deployment_id: id } }),
+      callApi('POST', `/api/v1/model-deployments/{deployment_id}/${act}`, toInput(id)),
     onSuccess: (deployment) => showChange(queryClient, deployment),
     onError(error) {
       toasts.error(error)

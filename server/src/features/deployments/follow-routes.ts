@@ -26,7 +26,7 @@ import {
   toLogItem,
 } from './follow-schemas.ts'
 import type { DeploymentAct } from './state/judge-access.ts'
-import { deploymentParams } from './schemas.ts'
+import { deploymentParams, deploymentQuery, toReference } from './schemas.ts'
 import { listEvents } from './state/store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime'>
@@ -59,12 +59,14 @@ export function followRoutes(app: App, deps: Deps): void {
           'with an item as `data`.',
         tags,
         params: deploymentParams,
+        querystring: deploymentQuery,
         response: { 200: jsonOrEvents(eventsBody, { event: 'status', data: eventItem, note: keepAlive }) },
         errors: ['not_found', 'rate_limited'],
       },
     },
     async (request, reply) => {
-      const { id } = await accessDeployment(deps, request.viewer, 'read', request.params.deployment_id)
+      const reference = toReference(request.params, request.query)
+      const { id } = await accessDeployment(deps, request.viewer, 'read', reference)
       if (wantsEventStream(request)) {
         countStream(request.viewer.userId, reply)
         return sendEventStream(
@@ -98,7 +100,8 @@ export function followRoutes(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       const { tail, instance } = request.query
-      const deployment = await accessDeployment(deps, request.viewer, 'inspect', request.params.deployment_id)
+      const reference = toReference(request.params, request.query)
+      const deployment = await accessDeployment(deps, request.viewer, 'inspect', reference)
       const instances = await findLoggedInstances(deps.db, deployment, instance)
       for (const each of instances) await requireReadableLog(deps, each)
       if (wantsEventStream(request)) {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { queryInteger, timestamp } from '../../http/schemas.ts'
+import { deploymentQuery } from './schemas.ts'
 import { maxLogLines } from './state/engine-log.ts'
 import type { InstanceLogLine } from './state/engine-log.ts'
 import { deploymentStatuses } from './state/lifecycle.ts'
@@ -8,7 +9,7 @@ import { transitionCauses, transitionPhases, transitionTypes } from './state/eve
 import type { EventTransition } from './state/event-transition.ts'
 import type { ListedEvent } from './state/store.ts'
 
-export const logsQuery = z.object({
+export const logsQuery = deploymentQuery.extend({
   tail: queryInteger({ min: 0, max: maxLogLines })
     .optional()
     .describe(`The number of last lines; ${maxLogLines} by default, and 200 for a stream`),

@@ -19,10 +19,12 @@ import { requestDeployment } from './changes/request.ts'
 import {
   deploymentBody,
   deploymentParams,
+  deploymentQuery,
   deploymentUsageBody,
   deploymentsBody,
   listDeploymentsQuery,
   toDeploymentUsageBody,
+  toReference,
 } from './schemas.ts'
 import { listDeployments } from './state/store.ts'
 import { putToSleep } from './changes/sleep.ts'
@@ -118,12 +120,13 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         summary: 'Get a deployment',
         tags,
         params: deploymentParams,
+        querystring: deploymentQuery,
         response: { 200: deploymentBody },
         errors: ['not_found'],
       },
     },
-    async ({ params, viewer }) =>
-      presentDeployment(deps.db, await accessDeployment(deps, viewer, 'read', params.deployment_id)),
+    async ({ params, query, viewer }) =>
+      presentDeployment(deps.db, await accessDeployment(deps, viewer, 'read', toReference(params, query))),
   )
 
   app.patch(
@@ -140,6 +143,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'next. The owner and admins of the organization may share it.',
         tags,
         params: deploymentParams,
+        querystring: deploymentQuery,
         body: updateDeploymentBody,
         response: { 200: deploymentBody },
         errors: [
@@ -152,8 +156,11 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         ],
       },
     },
-    async ({ params, body, viewer }) =>
-      presentDeployment(deps.db, await changeDeployment(deps, viewer, params.deployment_id, toUpdate(body))),
+    async ({ params, query, body, viewer }) =>
+      presentDeployment(
+        deps.db,
+        await changeDeployment(deps, viewer, toReference(params, query), toUpdate(body)),
+      ),
   )
 
   app.delete(
@@ -167,12 +174,13 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'Returns the updated deployment immediately. Its resources are released in the background.',
         tags,
         params: deploymentParams,
+        querystring: deploymentQuery,
         response: { 200: deploymentBody },
         errors: ['not_found'],
       },
     },
-    async ({ params, viewer }) =>
-      presentDeployment(deps.db, await terminateDeployment(deps, viewer, params.deployment_id)),
+    async ({ params, query, viewer }) =>
+      presentDeployment(deps.db, await terminateDeployment(deps, viewer, toReference(params, query))),
   )
 
   app.post(
@@ -187,13 +195,14 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'wakes the deployment. Changes nothing if it sleeps already.',
         tags,
         params: deploymentParams,
+        querystring: deploymentQuery,
         response: { 200: deploymentBody },
         errors: ['not_found', 'deployment_ended'],
         conflicts: ['deployment_not_ready'],
       },
     },
-    async ({ params, viewer }) =>
-      presentDeployment(deps.db, await putToSleep(deps, viewer, params.deployment_id)),
+    async ({ params, query, viewer }) =>
+      presentDeployment(deps.db, await putToSleep(deps, viewer, toReference(params, query))),
   )
 
   app.post(
@@ -207,6 +216,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'Returns immediately; the deployment starts in the background. Changes nothing if it is awake.',
         tags,
         params: deploymentParams,
+        querystring: deploymentQuery,
         response: { 200: deploymentBody },
         errors: [
           'not_found',
@@ -219,8 +229,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         ],
       },
     },
-    async ({ params, viewer }) =>
-      presentDeployment(deps.db, await wakeForPerson(deps, viewer, params.deployment_id)),
+    async ({ params, query, viewer }) =>
+      presentDeployment(deps.db, await wakeForPerson(deps, viewer, toReference(params, query))),
   )
 
   app.get(
@@ -232,12 +242,13 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         summary: 'Get the usage and cost of a deployment',
         tags,
         params: deploymentParams,
+        querystring: deploymentQuery,
         response: { 200: deploymentUsageBody },
         errors: ['not_found'],
       },
     },
-    async ({ params, viewer }) => {
-      const deployment = await accessDeployment(deps, viewer, 'inspect', params.deployment_id)
+    async ({ params, query, viewer }) => {
+      const deployment = await accessDeployment(deps, viewer, 'inspect', toReference(params, query))
       const [usage, asleep] = await Promise.all([
         readDeploymentUsage(deps, deployment),
         readAsleepTime(deps, deployment),

@@ -11,6 +11,8 @@ import { instancePhases } from './state/instance-lifecycle.ts'
 import type { Instance } from './state/instance-store.ts'
 import { deploymentStatuses, isActive, waitingReasons } from './state/lifecycle.ts'
 import { listScopes } from './state/list-scope.ts'
+import { referenceScopes } from './state/access-deployment.ts'
+import type { DeploymentReference } from './state/access-deployment.ts'
 import { hasLora } from './state/resize.ts'
 import type { DeploymentSummary } from './state/store.ts'
 import { findWaitingFor, toStatusMessage } from './state/waiting.ts'
@@ -27,10 +29,25 @@ export const listDeploymentsQuery = pageQuery.extend({
 })
 
 export const deploymentParams = z.object({
-  deployment_id: z
-    .string()
-    .describe('Id of a deployment of yours, of a shared one, or for admins of any in the organization'),
+  deployment_id: z.string().describe('Id of a deployment'),
 })
+
+export const deploymentQuery = z.object({
+  scope: z
+    .enum(referenceScopes)
+    .default('own')
+    .describe(
+      '`own` answers 404 for deployments of others. `organization` also reaches the shared ones of your organizations, and all of them ' +
+        'where you are an admin',
+    ),
+})
+
+export function toReference(
+  { deployment_id: id }: z.infer<typeof deploymentParams>,
+  { scope }: z.infer<typeof deploymentQuery>,
+): DeploymentReference {
+  return { id, scope }
+}
 
 const instanceBody = z
   .object({

@@ -1,6 +1,7 @@
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { accessDeployment, toOwnership } from '../deployments/state/access-deployment.ts'
+import type { DeploymentReference } from '../deployments/state/access-deployment.ts'
 import { judgeAccess } from '../deployments/state/judge-access.ts'
 import { listHeldSpans } from '../metering/held-spans.ts'
 import type { Database } from '../../database/tables.ts'
@@ -43,10 +44,10 @@ export interface StatisticsDeps extends Pick<Services, 'db' | 'clock'> {
 export async function getStatistics(
   { db, clock, inference }: StatisticsDeps,
   viewer: Viewer,
-  id: string,
+  reference: DeploymentReference,
   window: StatisticsWindow,
 ): Promise<DeploymentStatistics> {
-  const deployment = await accessDeployment({ db }, viewer, 'read', id)
+  const deployment = await accessDeployment({ db }, viewer, 'read', reference)
   const to = clock()
   const from = findWindowStart(window, to)
   const [minutes, spans] = await Promise.all([

@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import type { App } from '../../http/app.ts'
+import { deploymentParams, toReference } from '../deployments/schemas.ts'
 import { getStatistics } from './get-statistics.ts'
 import type { StatisticsDeps } from './get-statistics.ts'
 import { statisticsBody, statisticsQuery, toStatisticsBody } from './schemas.ts'
@@ -17,13 +17,13 @@ export function statisticsRoutes(app: App, deps: StatisticsDeps): void {
           'answers. A request counts in the minute in which it ends. Statistics are kept for two days. If a server process is ' +
           'killed, its last seconds are missing. Billing does not use these numbers.',
         tags: ['Deployments'],
-        params: z.object({ deployment_id: z.string().describe('Id of one of your deployments') }),
+        params: deploymentParams,
         querystring: statisticsQuery,
         response: { 200: statisticsBody },
         errors: ['not_found'],
       },
     },
     async ({ params, query, viewer }) =>
-      toStatisticsBody(await getStatistics(deps, viewer, params.deployment_id, query.window)),
+      toStatisticsBody(await getStatistics(deps, viewer, toReference(params, query), query.window)),
   )
 }

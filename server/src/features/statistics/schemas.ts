@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { count, entityId, timestamp } from '../../http/schemas.ts'
+import { deploymentQuery } from '../deployments/schemas.ts'
 import type { DeploymentStatistics } from './get-statistics.ts'
 import { windowNames } from './summarize.ts'
 
 const window = z.enum(windowNames)
 
-export const statisticsQuery = z.object({
+export const statisticsQuery = deploymentQuery.extend({
   window: window.default('1h').describe('The period to cover, up to now'),
 })
 

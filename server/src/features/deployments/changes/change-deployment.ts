@@ -10,6 +10,7 @@ import { updateOwnDeployment } from '../state/change-store.ts'
 import type { ModelLora } from '../../../ports/model-variant.ts'
 import { chooseLoras } from './choose-loras.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
+import type { DeploymentReference } from '../state/access-deployment.ts'
 import { queryRuntime } from '../../placement/query-runtime.ts'
 import { listLiveInstances } from '../state/instance-store.ts'
 import { chooseHardware, needsResize, minimumsOf } from '../state/resize.ts'
@@ -39,11 +40,11 @@ export type DeploymentUpdate = {
 export async function changeDeployment(
   deps: Deps,
   viewer: Viewer,
-  id: string,
+  reference: DeploymentReference,
   update: DeploymentUpdate,
 ): Promise<Deployment> {
   for (;;) {
-    const deployment = await accessDeployment(deps, viewer, 'change', id)
+    const deployment = await accessDeployment(deps, viewer, 'change', reference)
     const { status } = deployment
     requireActive(deployment)
     const adapters =

@@ -3,6 +3,7 @@ import type { Viewer } from '../../../base/viewer.ts'
 import type { Services } from '../../../services.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
+import type { DeploymentReference } from '../state/access-deployment.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import { beginTransition } from '../state/event-transition.ts'
 import type { TransitionOrigin } from '../state/event-transition.ts'
@@ -16,10 +17,10 @@ import type { Deployment } from '../state/store.ts'
 export async function putToSleep(
   deps: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
-  id: string,
+  reference: DeploymentReference,
 ): Promise<Deployment> {
   for (;;) {
-    const deployment = await accessDeployment(deps, viewer, 'change', id)
+    const deployment = await accessDeployment(deps, viewer, 'change', reference)
     const { status, desired_state } = deployment
     requireActive(deployment)
     if (desired_state === 'asleep') return deployment

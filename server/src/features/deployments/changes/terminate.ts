@@ -6,6 +6,7 @@ import { updateOwnDeployment } from '../state/change-store.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import { toWaitingColumns } from '../state/waiting.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
+import type { DeploymentReference } from '../state/access-deployment.ts'
 import { getDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 
@@ -13,9 +14,9 @@ import type { Deployment } from '../state/store.ts'
 export async function terminateDeployment(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
-  id: string,
+  reference: DeploymentReference,
 ): Promise<Deployment> {
-  const deployment = await accessDeployment({ db }, viewer, 'terminate', id)
+  const deployment = await accessDeployment({ db }, viewer, 'terminate', reference)
   const reason = `Termination requested by ${viewer.name}.`
   return db
     .transaction()

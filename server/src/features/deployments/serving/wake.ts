@@ -5,6 +5,7 @@ import { recordAction } from '../../audit/record-action.ts'
 import { findBudgetBlock } from '../../billing/budgets/budget-limits.ts'
 import { assertCanStart } from '../../billing/limits/deployment-limits.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
+import type { DeploymentReference } from '../state/access-deployment.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import { beginTransition } from '../state/event-transition.ts'
 import type { TransitionOrigin } from '../state/event-transition.ts'
@@ -17,9 +18,13 @@ import type { Deployment } from '../state/store.ts'
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
 /** Wakes a deployment for a person. Throws `deployment_ended`, `budget_exhausted` and billing errors. */
-export async function wakeForPerson(deps: Deps, viewer: Viewer, id: string): Promise<Deployment> {
+export async function wakeForPerson(
+  deps: Deps,
+  viewer: Viewer,
+  reference: DeploymentReference,
+): Promise<Deployment> {
   for (;;) {
-    const deployment = await accessDeployment(deps, viewer, 'change', id)
+    const deployment = await accessDeployment(deps, viewer, 'change', reference)
     requireActive(deployment)
     if (deployment.desired_state === 'awake') return deployment
     const woken = await wake(

@@ -9,18 +9,27 @@ import type { AccessRefusal, DeploymentAct, DeploymentOwnership } from './judge-
 import { findDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
+/** The deployment of a request. Scope `own` hides those of colleagues, for admins too. */
+export interface DeploymentReference {
+  id: string
+  scope: (typeof referenceScopes)[number]
+}
+
+export const referenceScopes = ['own', 'organization'] as const
+
 /**
- * The deployment with this id, if the viewer may do this with it now. Throws `NotFoundError` for a malformed,
+ * The referenced deployment, if the viewer may do this with it now. Throws `NotFoundError` for a malformed,
  * unknown or hidden id, otherwise its organization's refusal. Records a refused change.
  */
 export async function accessDeployment(
   { db }: Pick<Services, 'db'>,
   viewer: Viewer,
   act: DeploymentAct,
-  id: string,
+  { id, scope }: DeploymentReference,
 ): Promise<Deployment> {
   const deployment = isUuid(id) ? await findDeployment(db, id) : undefined
-  if (deployment === undefined) throw deploymentNotFound()
+  if (deployment === undefined || (scope === 'own' && deployment.user_id !== viewer.userId))
+    throw deploymentNotFound()
   const refusal = judgeAccess({ act, person: viewer, deployment: toOwnership(deployment) })
   if (refusal === null) return deployment
   if (refusal.code !== 'not_found' && (act === 'change' || act === 'terminate')) {
@@ -30,7 +39,7 @@ export async function accessDeployment(
   throw toAccessError(refusal)
 }
 
-/** Whether a person may still do this with a deployment. */
+/** Whether a person may still do this with a deployment that they accessed. */
 export async function hasAccess(
   { db }: Pick<Services, 'db'>,
   person: Person,

@@ -36,7 +36,7 @@ test.each([1, 2])(
   (current) => {
     for (const role of roles) {
       const refusal = role === 'viewer' ? 'forbidden' : null
-      expect(judge(standing({ role }), current), role).toEqual([null, null, null, refusal, refusal])
+      expect(judge(standing({ role }), current), role).toEqual([null, null, null, refusal, null])
     }
     for (const organizationStatus of ['suspended', 'closed'] as const) {
       const refusal = 'organization_suspended'

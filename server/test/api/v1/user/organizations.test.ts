@@ -43,7 +43,7 @@ test('GET /v1/user/organizations: lists all memberships by name, with role and c
     ['Looms', 'viewer', false],
   ])
   const looms = (await client.get(path)).body.find(({ name }: { name: string }) => name === 'Looms')
-  expect(looms.permissions).not.toContain('terminateOwnDeployments')
+  expect(looms.permissions).not.toContain('createDeployments')
   await client.patch('/v1/user/profile', { current_organization_id: own.id })
   expect(await list()).toEqual([
     ['Docks', 'admin', false],
