@@ -1,25 +1,31 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
-import type { DeployableModel } from '../../contract.ts'
+import { useNavigate, Link } from '@tanstack/react-router'
+import { useState, Suspense } from 'react'
+import { useCan } from '../../api/session.ts'
+import { SelectField } from '../../components/field.tsx'
+import type { DeployableModel, Placement, DeploymentPlan, Budget } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { ErrorState } from '../../components/states.tsx'
+import { ErrorState, Notice } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { formatNumber } from '../../format.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { Alternatives } from './alternatives.tsx'
-import { ExhaustedBudgets } from './exhausted-budgets.tsx'
+import { usageSummaryQuery } from '../billing/queries.ts'
+import { ownBudgetsQuery } from '../budgets/queries.ts'
+import { nameVariant } from '../models/variant-names.ts'
+import { listContextChoices } from './context-choices.ts'
 import { DeployError } from './deploy-error.tsx'
-import { LimitNotice, useLimitReached } from './limit-notice.tsx'
 import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
 import { placementsQuery } from '../models/queries.ts'
-import { ContextField } from './context-field.tsx'
 import { planQuery, useDeploy } from './queries.ts'
 import type { Minimums } from './queries.ts'
 import { offeredIdleMinutes, SleepField } from './sleep-field.tsx'
 import { VariantFields } from './variant-fields.tsx'
 import { chooseVariant } from '../models/variants.ts'
 import type { Variant } from '../models/variants.ts'
+
+const shownAtMost = 4
 
 const words = text.catalog
 
@@ -29,6 +35,14 @@ export interface DeployFormProps {
   /** The preselected variant. Missing parts default to what fits. */
   initial?: Partial<Variant> | undefined
 }
+
+// Most people have no budget.
+const BudgetNotices = lazyPart(() =>
+  import('../budgets/budget-notices.tsx').then((module) => module.BudgetNotices),
+)
+
+const stopsNewDeployments = ({ scope, at_limit: atLimit, exhausted }: Budget) =>
+  exhausted && atLimit !== 'notify' && scope !== 'deployment'
 
 /** The lazily loaded content of DeployDialog. */
 export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProps) {
@@ -122,4 +136,131 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
       </div>
     </Dialog>
   )
+}
+
+/** Whether the organization has as many active deployments as its plan allows; false until that is known. */
+function useLimitReached(): boolean {
+  const { data } = useQuery(usageSummaryQuery)
+  return data !== undefined && data.active_resources >= data.max_active_resources
+}
+
+/** How many deployments the organization may add, or what to do if none. The links call `onLeave`. */
+function LimitNotice({ onLeave }: { onLeave: () => void }) {
+  const { data } = useQuery(usageSummaryQuery)
+  const isFull = useLimitReached()
+  const can = useCan()
+  if (data === undefined) return null
+  const [active, max] = [formatNumber(data.active_resources), formatNumber(data.max_active_resources)]
+  if (!isFull) return <p className="text-[0.8125rem] text-muted">{words.limit(active, max)}</p>
+  return (
+    <Notice
+      tone="warn"
+      action={
+        <div className="flex flex-wrap gap-2">
+          <Button asChild size="small">
+            <Link to="/deployments" onClick={onLeave}>
+              {words.toDeployments}
+            </Link>
+          </Button>
+          {can('manageBilling') && (
+            <Button asChild size="small">
+              <Link to="/billing" onClick={onLeave}>
+                {words.toBilling}
+              </Link>
+            </Button>
+          )}
+        </div>
+      }
+    >
+      {words.limitReached(max)} {can('manageBilling') ? words.limitRemedy : words.limitRemedyMember}
+    </Notice>
+  )
+}
+
+/** The budgets that stop new deployments of the person. */
+function ExhaustedBudgets() {
+  const { data: budgets = [] } = useQuery(ownBudgetsQuery)
+  const stopping = budgets.filter(stopsNewDeployments)
+  if (stopping.length === 0) return null
+  return (
+    <Suspense>
+      <BudgetNotices budgets={stopping} />
+    </Suspense>
+  )
+}
+
+/** Selects the least context that each request must get; undefined for as much as fits. */
+function ContextField({
+  plan,
+  minimum,
+  onChoose,
+}: {
+  /** Undefined until the first plan is known. */
+  plan: DeploymentPlan | undefined
+  minimum: number | null | undefined
+  onChoose: (tokens: number | undefined) => void
+}) {
+  return (
+    <SelectField
+      label={words.contextField}
+      hint={words.contextFieldHint}
+      value={minimum ?? ''}
+      onChange={({ target }) => onChoose(target.value === '' ? undefined : Number(target.value))}
+    >
+      <option value="">{words.contextFits}</option>
+      {listContextChoices(plan).map((tokens) => (
+        <option key={tokens} value={tokens}>
+          {words.contextAtLeast(formatNumber(tokens))}
+        </option>
+      ))}
+    </SelectField>
+  )
+}
+
+interface AlternativesProps {
+  /** The placements of the model's variants. */
+  placements: readonly Placement[]
+  choice: Variant
+  onChoose: (choice: Variant) => void
+}
+
+/** Suggests variants that fit instead of one that does not; without any, links to models that fit. */
+function Alternatives({ placements, choice, onChoose }: AlternativesProps) {
+  const nearest = findNearest(placements, choice)
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <p className="w-full text-muted">{nearest.length > 0 ? words.wouldFit : words.noneFits}</p>
+      {nearest.map(({ model_format, model_size_in_billions, quantization }) => {
+        const alternative = { model_format, model_size_in_billions, quantization }
+        return (
+          <Button key={nameVariant(alternative)} size="small" onClick={() => onChoose(alternative)}>
+            {nameVariant(alternative)}
+          </Button>
+        )
+      })}
+      {nearest.length === 0 && (
+        <Button asChild size="small">
+          <Link to="/catalog" search={{ fits: 'yes' }}>
+            {words.seeFitting}
+          </Link>
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/** The fitting variants of the same size, then the most similar one of each other size, nearest first. */
+function findNearest(placements: readonly Placement[], choice: Variant): Placement[] {
+  const size = choice.model_size_in_billions
+  const likeness = (placement: Placement) =>
+    2 * Number(placement.model_format === choice.model_format) +
+    Number(placement.quantization === choice.quantization)
+  const fitting = placements
+    .filter(({ feasible }) => feasible)
+    .toSorted((one, other) => likeness(other) - likeness(one))
+  const bySize = Map.groupBy(fitting, (placement) => placement.model_size_in_billions)
+  return [...bySize]
+    .toSorted(([one], [other]) => Math.abs(one - size) - Math.abs(other - size))
+    .flatMap(([ofSize, members]) => (ofSize === size ? members : members.slice(0, 1)))
+    .slice(0, shownAtMost)
 }
