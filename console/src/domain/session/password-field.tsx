@@ -1,10 +1,9 @@
 import { Eye, EyeOff } from 'lucide-react'
-import { useState } from 'react'
+import { useState, useRef } from 'react'
 import type { ComponentProps } from 'react'
 import { Button } from '../../components/button.tsx'
 import { TextField } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
-import { useCommonPassword } from './use-common-password.ts'
 
 /** A password that can be shown; `isNew` adds the password rule and warns about common passwords. */
 export function PasswordField({
@@ -39,4 +38,20 @@ export function PasswordField({
       {...props}
     />
   )
+}
+
+/** Whether attackers try a password first. The list loads with the first long enough password. */
+function useCommonPassword() {
+  const [isCommon, setIsCommon] = useState(false)
+  const latest = useRef('')
+
+  async function check(password: string): Promise<void> {
+    latest.current = password
+    if (password.length < 8) return setIsCommon(false)
+    const { commonPasswords } = await import('virtual:common-passwords')
+    // A later keystroke has its own check.
+    if (latest.current === password) setIsCommon(commonPasswords.has(password.toLowerCase()))
+  }
+
+  return { isCommon, check }
 }

@@ -1,6 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
-import type { ScriptSession } from '../../contract.ts'
-import { ApiError } from '../../api/client.ts'
+import { useQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import type { ScriptSession, NewScriptSessionInput } from '../../contract.ts'
+import { ApiError, callApi } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { TextField } from '../../components/field.tsx'
@@ -10,7 +10,6 @@ import { text } from '../../text/index.ts'
 import { usePasswordsAllowed } from '../installation.ts'
 import { PasswordField } from './password-field.tsx'
 import { profileQuery } from './profile-query.ts'
-import { useCreateScriptSession } from './script-session-queries.ts'
 
 const words = text.scriptSessions
 
@@ -46,6 +45,18 @@ export function ScriptSessionForm({ onCreated }: { onCreated: (session: ScriptSe
       )}
     </Form>
   )
+}
+
+/** Creates a script's session. `onCreated` runs even after the form closed: the cookie comes only once. */
+function useCreateScriptSession(onCreated: (session: ScriptSession) => void) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (body: NewScriptSessionInput) => callApi('POST', '/v1/auth/sessions', { body }),
+    onSuccess: (session) => {
+      onCreated(session)
+      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+    },
+  })
 }
 
 function SignInAgain() {

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
+import { ConfirmDialog } from '../../components/dialog.tsx'
 import type { InvitationPreview, Session } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { sessionQuery } from '../../api/session.ts'
@@ -8,14 +9,14 @@ import { Button } from '../../components/button.tsx'
 import { ErrorMessage, ErrorState, Notice, Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
+import { ssoProvidersQuery } from '../../domain/session/sign-in-methods.ts'
 import { formatMoment } from '../../format.ts'
 import { useSignOut } from '../../domain/session/sign-out.ts'
 import { text } from '../../text/index.ts'
 import { AuthLayout } from './auth-layout.tsx'
-import { InvitationAnswer } from './invitation-answer.tsx'
-import { invitationPreviewQuery } from './invitation-queries.ts'
+import { invitationPreviewQuery, useAnswerInvitation, useInvitationSso } from './invitation-queries.ts'
 import { InvitationRegistration } from './invitation-registration.tsx'
-import { InvitationSso } from './invitation-sso.tsx'
+import { OrLine } from './sso-buttons.tsx'
 
 /** An invitation, to answer with the session, by signing in, or by registering. */
 export function InvitationPage() {
@@ -147,6 +148,69 @@ function WaysToAnswer({
         <InvitationRegistration token={token} email={invitee} onJoined={onJoined} />
       )}
       <InvitationSso token={token} />
+    </>
+  )
+}
+
+/** Buttons that accept the invitation through an identity provider; renders nothing without one. */
+function InvitationSso({ token, alone = false }: { token: string; alone?: boolean }) {
+  const { data: providers = [] } = useQuery(ssoProvidersQuery)
+  const start = useInvitationSso(token)
+  if (providers.length === 0) return null
+  return (
+    <>
+      {!alone && <OrLine />}
+      <ErrorMessage error={start.error} />
+      {providers.map(({ name, display_name }) => (
+        <Button
+          key={name}
+          busy={(start.isPending || start.isSuccess) && start.variables === name}
+          onClick={() => start.mutate(name)}
+        >
+          {text.auth.continueWith(display_name)}
+        </Button>
+      ))}
+    </>
+  )
+}
+
+/** The buttons to accept or decline, for the signed-in invitee. */
+function InvitationAnswer({
+  token,
+  organization,
+  onJoined,
+}: {
+  token: string
+  organization: string
+  onJoined: () => void
+}) {
+  const [declining, setDeclining] = useState(false)
+  const answer = useAnswerInvitation(token, onJoined)
+  return (
+    <>
+      <ErrorMessage error={answer.error} />
+      <div className="grid grid-cols-2 gap-3">
+        <Button disabled={answer.isPending} onClick={() => setDeclining(true)}>
+          {text.auth.decline}
+        </Button>
+        <Button
+          variant="primary"
+          busy={answer.isPending && answer.variables === 'accept'}
+          onClick={() => answer.mutate('accept')}
+        >
+          {text.auth.accept}
+        </Button>
+      </div>
+      <ConfirmDialog
+        open={declining}
+        onOpenChange={setDeclining}
+        title={text.auth.declineTitle}
+        confirmLabel={text.auth.decline}
+        busy={answer.isPending}
+        onConfirm={() => answer.mutate('reject', { onSettled: () => setDeclining(false) })}
+      >
+        {text.auth.declineDescription(organization)}
+      </ConfirmDialog>
     </>
   )
 }

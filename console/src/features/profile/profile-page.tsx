@@ -1,19 +1,31 @@
 import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { toUrl } from '../../api/client.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
-import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { ErrorState, Skeleton, ErrorMessage, SkeletonRows } from '../../components/states.tsx'
+import type { Profile, OwnSession } from '../../contract.ts'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
+import { PasswordField } from '../../domain/session/password-field.tsx'
 import { profileQuery } from '../../domain/session/profile-query.ts'
+import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
+import { describeUserAgent } from '../../domain/session/user-agent.ts'
+import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { chooseTheme, useTheme } from '../../theme.ts'
-import { DataSection } from './data-section.tsx'
 import { IdentitiesSection } from './identities-section.tsx'
 import { OwnInvitations } from './own-invitations.tsx'
 import { ProfileForm } from './profile-form.tsx'
-import { ScriptSessionsSection } from './script-sessions-section.tsx'
+import { useDeleteAccount, sessionsQuery } from './queries.ts'
 import { SecondFactorSection } from './second-factor-section.tsx'
+import { sections } from './sections.ts'
+import { SessionRow } from './session-row.tsx'
 import { SessionsSection } from './sessions-section.tsx'
 import { SignInSection } from './sign-in-section.tsx'
+
+const words = text.scriptSessions
 
 /** The person's account: profile, sign-in, sessions, pending invitations, theme and data. */
 export function ProfilePage() {
@@ -43,6 +55,93 @@ export function ProfilePage() {
         {profile.data && <DataSection profile={profile.data} />}
       </div>
     </Page>
+  )
+}
+
+/** The person's sessions for scripts, with buttons to create one and to end each. */
+function ScriptSessionsSection() {
+  const sessions = useQuery(sessionsQuery)
+  const scripts = sessions.data?.filter(({ kind }) => kind === 'script')
+  return (
+    <Section
+      id={sections.scriptSessions}
+      flush
+      title={words.listTitle}
+      description={words.listDescription}
+      actions={<ScriptSessionButton />}
+    >
+      {scripts ? (
+        <ul className="divide-y">
+          {scripts.length === 0 && <li className="px-5 py-4 text-muted">{words.none}</li>}
+          {scripts.map((session) => (
+            <SessionRow
+              key={session.id}
+              session={session}
+              title={session.name}
+              facts={describeUse(session)}
+              endLabel={words.endOf(session.name ?? '')}
+            />
+          ))}
+        </ul>
+      ) : sessions.error ? (
+        <ErrorState error={sessions.error} onRetry={() => void sessions.refetch()} />
+      ) : (
+        <SkeletonRows count={1} />
+      )}
+    </Section>
+  )
+}
+
+function describeUse({ address, user_agent, last_seen_at, expires_at }: OwnSession): string {
+  const until = formatRelative(expires_at)
+  if (address === null) return words.unused(until)
+  return words.used(describeUserAgent(user_agent), address, formatRelative(last_seen_at), until)
+}
+
+/** Downloads the person's data, or deletes the account. */
+function DataSection({ profile }: { profile: Profile }) {
+  const [deleting, setDeleting] = useState(false)
+  return (
+    <Section id={sections.data} title={text.profile.data} description={text.profile.dataDescription}>
+      <div className="flex flex-wrap gap-3">
+        <Button asChild>
+          <a href={toUrl('/v1/user/export')} download>
+            {text.profile.export}
+          </a>
+        </Button>
+        <Button variant="danger" onClick={() => setDeleting(true)}>
+          {text.profile.deleteAccount}
+        </Button>
+      </div>
+      {deleting && <DeleteDialog profile={profile} onClose={() => setDeleting(false)} />}
+    </Section>
+  )
+}
+
+function DeleteDialog({ profile, onClose }: { profile: Profile; onClose: () => void }) {
+  const [password, setPassword] = useState('')
+  const deletion = useDeleteAccount()
+  const asksPassword = usePasswordsAllowed() && profile.has_password
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title={text.profile.deleteTitle}
+      description={text.profile.deleteDescription}
+      confirmLabel={text.profile.deleteAccount}
+      dangerous
+      busy={deletion.isPending}
+      onConfirm={() => deletion.mutate(asksPassword ? { password } : {})}
+    >
+      <div className="grid gap-3">
+        {asksPassword ? (
+          <PasswordField value={password} onChange={({ target }) => setPassword(target.value)} />
+        ) : (
+          <p className="text-muted">{text.profile.deleteBySso}</p>
+        )}
+        <ErrorMessage error={deletion.error} />
+      </div>
+    </ConfirmDialog>
   )
 }
 
