@@ -4,20 +4,21 @@ import { CreditCard, ExternalLink } from 'lucide-react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
-import { EmptyState } from '../../components/states.tsx'
+import { EmptyState, Notice } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
-import { billingConfigQuery } from '../../domain/billing/queries.ts'
+import { billingConfigQuery, billingAccountQuery } from '../../domain/billing/queries.ts'
 import { BudgetNotices } from '../../domain/budgets/budget-notices.tsx'
 import { text } from '../../text/index.ts'
+import { findAccountProblem } from './account-problem.ts'
 import { Budgets } from './budgets/budgets.tsx'
 import { budgetsQuery } from './budgets/queries.ts'
 import { ActivateDialog } from './activate-dialog.tsx'
 import { CardForm, useAddCard } from './add-card.tsx'
+import type { CardSetup } from './add-card.tsx'
 import { Cards } from './cards.tsx'
 import { Invoices } from './invoices.tsx'
 import { Plan } from './plan.tsx'
-import { createPortalSession } from './queries.ts'
-import { AccountNotice } from './account-notice.tsx'
+import { createPortalSession, invoicesQuery } from './queries.ts'
 import { useLeave } from './use-leave.ts'
 
 /** Plan, cards and invoices of the organization; requires the `manageBilling` permission. */
@@ -44,6 +45,54 @@ function Billing() {
       )}
       <ActivateDialog cardSetup={cardSetup} />
     </Page>
+  )
+}
+
+/** Shows a problem of the account with its solution, or the state of a card that was just entered. */
+function AccountNotice({ cardSetup }: { cardSetup: CardSetup }) {
+  const { data: account } = useQuery(billingAccountQuery)
+  const { data: config } = useQuery(billingConfigQuery)
+  const problem = account && config ? findAccountProblem(account, config.features) : null
+  return (
+    <>
+      {problem !== null && (
+        <Notice
+          tone={problem === 'exhausted' || problem === 'unactivated' ? 'warn' : 'bad'}
+          title={text.billing.notices[problem].title}
+          action={problem === 'past_due' && <PayAction />}
+        >
+          {text.billing.notices[problem].words}
+        </Notice>
+      )}
+      {cardSetup.newCardState === 'waiting' && (
+        <div role="status">
+          <Notice>{text.billing.waitingForCard}</Notice>
+        </div>
+      )}
+      {cardSetup.newCardState === 'late' && (
+        <Notice
+          tone="warn"
+          title={text.billing.cardLate}
+          action={<Button onClick={cardSetup.pollAgain}>{text.billing.lookAgain}</Button>}
+        >
+          {text.billing.cardLateHint}
+        </Notice>
+      )}
+    </>
+  )
+}
+
+/** A link to the oldest unpaid invoice. */
+function PayAction() {
+  const { data: invoices } = useQuery(invoicesQuery)
+  const open = invoices?.findLast(({ status, amount_due: due }) => status === 'open' && due > 0)
+  if (open === undefined) return null
+  return (
+    <Button asChild>
+      <a href={open.hosted_invoice_url} target="_blank" rel="noreferrer">
+        {text.billing.payInvoice}
+      </a>
+    </Button>
   )
 }
 

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { CreditCard, Plus } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { flushSync } from 'react-dom'
+import { ConfirmDialog } from '../../components/dialog.tsx'
 import type { PaymentMethod } from '../../contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
@@ -13,8 +14,7 @@ import { text } from '../../text/index.ts'
 import { isSubscribed } from './account-problem.ts'
 import type { CardSetup } from './add-card.tsx'
 import { formatExpiry, nameCard, spokenCardName, expiryStatus } from './card.ts'
-import { cardsQuery, useUpdateDefaultCard } from './queries.ts'
-import { RemoveCardDialog } from './remove-card-dialog.tsx'
+import { cardsQuery, useUpdateDefaultCard, useRemoveCard } from './queries.ts'
 
 /** The saved cards with their actions. */
 export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
@@ -76,6 +76,42 @@ export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
         />
       )}
     </Section>
+  )
+}
+
+interface RemoveCardDialogProps {
+  card: PaymentMethod
+  /** Whether the subscription is charged to this card. */
+  isCharged: boolean
+  isOnly: boolean
+  onClose: () => void
+  onRemoved: () => void
+}
+
+/** Says what is charged afterwards, and asks for confirmation. */
+function RemoveCardDialog({ card, isCharged, isOnly, onClose, onRemoved }: RemoveCardDialogProps) {
+  const remove = useRemoveCard()
+  const toasts = useToasts()
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title={text.billing.removeTitle(nameCard(card))}
+      description={text.billing.removeWords[isCharged ? (isOnly ? 'only' : 'charged') : 'spare']}
+      confirmLabel={text.billing.removeConfirm}
+      dangerous
+      busy={remove.isPending}
+      onConfirm={() =>
+        remove.mutate(card, {
+          onSuccess: () => {
+            toasts.success(text.billing.removed(nameCard(card)))
+            onRemoved()
+          },
+        })
+      }
+    >
+      <ErrorMessage error={remove.error} />
+    </ConfirmDialog>
   )
 }
 

@@ -1,6 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { ReceiptText } from 'lucide-react'
+import { ReceiptText, Download } from 'lucide-react'
 import { useState } from 'react'
+import { toUrl } from '../../api/client.ts'
+import { Button } from '../../components/button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { Dialog } from '../../components/dialog.tsx'
 import type { Invoice } from '../../contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import type { Tone } from '../../components/badge.tsx'
@@ -10,7 +14,8 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatDay, formatMinorMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { invoicesQuery } from './queries.ts'
-import { VerifyDialog } from './verify-dialog.tsx'
+
+const proofFile = 'invoice-proof.json'
 
 /** The invoices with links to view, pay and download them. */
 export function Invoices() {
@@ -54,6 +59,31 @@ export function Invoices() {
       )}
       {verified && <VerifyDialog invoice={verified} onClose={() => setVerified(undefined)} />}
     </Section>
+  )
+}
+
+/** Offers the proof of an invoice and the command that recomputes it. */
+function VerifyDialog({ invoice, onClose }: { invoice: Invoice; onClose: () => void }) {
+  const url = toUrl('/v1/billing/invoices/{invoice_id}/proof', {
+    path: { invoice_id: invoice.processor_invoice_id },
+  })
+  return (
+    <Dialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title={text.billing.verifyTitle(formatDay(invoice.created))}
+      description={text.billing.verifyWords}
+      actions={
+        <Button variant="primary" asChild>
+          <a href={url} download={proofFile}>
+            <Download aria-hidden />
+            {text.billing.downloadProof}
+          </a>
+        </Button>
+      }
+    >
+      <CodeBlock wrap label={text.billing.verifyCommand} code={`berth bill verify ${proofFile}`} />
+    </Dialog>
   )
 }
 

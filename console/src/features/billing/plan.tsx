@@ -1,18 +1,21 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { BillingAccount, BillingConfig } from '../../contract.ts'
+import { useState } from 'react'
+import { ConfirmDialog } from '../../components/dialog.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import type { BillingAccount, BillingConfig, CollectionMethodInput } from '../../contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import type { Tone } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { Figure, Section } from '../../components/page.tsx'
-import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { ErrorState, Skeleton, ErrorMessage } from '../../components/states.tsx'
 import { usageSummaryQuery, billingAccountQuery, billingConfigQuery } from '../../domain/billing/queries.ts'
 import { formatMoney, formatNumber, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
-import { CollectionMethodRow } from './collection-method.tsx'
 import { canActivate, isSubscribed } from './account-problem.ts'
 import { TrialCredit } from '../../domain/billing/trial-credit.tsx'
+import { useUpdateCollectionMethod } from './queries.ts'
 
 /** The plan, the account's status, and the use of its limits. */
 export function Plan({ onActivate }: { onActivate: () => void }) {
@@ -80,6 +83,57 @@ function LoadedPlan({
         )}
       </div>
     </Section>
+  )
+}
+
+type Method = CollectionMethodInput['collection_method']
+
+/** Shows whether invoices are charged or sent, with a button to change it. */
+function CollectionMethodRow({ method, canSend }: { method: Method; canSend: boolean }) {
+  const [isAsking, setAsking] = useState(false)
+  const other: Method = method === 'charge_automatically' ? 'send_invoice' : 'charge_automatically'
+  const change = useUpdateCollectionMethod()
+  const toasts = useToasts()
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 border-t pt-5">
+      <div className="grid gap-0.5">
+        <p className="text-[0.8125rem] text-muted">{text.billing.collection}</p>
+        <p>
+          <span className="font-medium">{text.billing.collectionMethods[method]}.</span>{' '}
+          <span className="text-muted">{text.billing.collectionWords[method]}</span>
+        </p>
+      </div>
+      {(canSend || other === 'charge_automatically') && (
+        <Button
+          size="small"
+          aria-label={`${text.billing.change}: ${text.billing.collection}`}
+          onClick={() => {
+            change.reset()
+            setAsking(true)
+          }}
+        >
+          {text.billing.change}
+        </Button>
+      )}
+      <ConfirmDialog
+        open={isAsking}
+        onOpenChange={(open) => !open && setAsking(false)}
+        title={text.billing.changeTo[other]}
+        description={text.billing.changeWords[other]}
+        confirmLabel={text.billing.changeConfirm[other]}
+        busy={change.isPending}
+        onConfirm={() =>
+          change.mutate(other, {
+            onSuccess: () => {
+              setAsking(false)
+              toasts.success(text.billing.changed[other])
+            },
+          })
+        }
+      >
+        <ErrorMessage error={change.error} />
+      </ConfirmDialog>
+    </div>
   )
 }
 

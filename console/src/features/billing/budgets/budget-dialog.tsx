@@ -9,10 +9,11 @@ import { fieldErrors, Form } from '../../../components/form.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { billingAccountQuery } from '../../../domain/billing/queries.ts'
 import { useBudgetWords } from '../../../domain/budgets/use-budget-words.ts'
+import { organizationDeploymentsQuery } from '../../../domain/deployments/queries.ts'
+import { membersQuery } from '../../../domain/members/queries.ts'
+import { findIdSuffixes } from '../../../domain/models/variant-names.ts'
 import { text } from '../../../text/index.ts'
-import { useUpdateBudget, useCreateBudget } from './queries.ts'
-import { useScopeChoices } from './scope-choices.ts'
-import type { BudgetScope, ScopeChoices } from './scope-choices.ts'
+import { useUpdateBudget, useCreateBudget, budgetsQuery } from './queries.ts'
 
 type LimitAction = NewBudgetInput['at_limit']
 type Fields = 'scope' | 'scope_id' | 'monthly_limit' | 'at_limit'
@@ -82,6 +83,49 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
       </Form>
     </Dialog>
   )
+}
+
+type BudgetScope = NewBudgetInput['scope']
+
+interface Option {
+  id: number | string
+  label: string
+}
+
+/** What a new budget can be for. */
+interface ScopeChoices {
+  scopes: BudgetScope[]
+  options: { member: Option[]; deployment: Option[] }
+}
+
+/** Whatever has no budget yet: the organization, members and deployments. */
+function useScopeChoices(): ScopeChoices {
+  const { data: budgets = [] } = useQuery(budgetsQuery)
+  const { data: members = [] } = useQuery(membersQuery)
+  const { data: deployments } = useQuery(organizationDeploymentsQuery)
+  const items = deployments?.items ?? []
+  const suffixes = findIdSuffixes(items)
+  const taken = new Set(budgets.map(({ scope_id: id }) => id))
+  const isFree = ({ id }: Option) => !taken.has(id)
+  const options = {
+    member: members
+      .map(({ user_id: id, name, email }) => ({ id, label: `${name} (${email})` }))
+      .filter(isFree),
+    deployment: items
+      .map(({ id, model_name: model, owner }) => ({
+        id,
+        label: text.budgets.ofOwner(
+          [model, suffixes.get(id)].filter(Boolean).join(' '),
+          owner.name || owner.email,
+        ),
+      }))
+      .filter(isFree),
+  }
+  const hasOrganization = taken.has(null)
+  const scopes = (['organization', 'member', 'deployment'] as const).filter((scope) =>
+    scope === 'organization' ? !hasOrganization : options[scope].length > 0,
+  )
+  return { scopes, options }
 }
 
 /** What happens at the limit, in words. */

@@ -1,16 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { PiggyBank, Plus } from 'lucide-react'
 import { useState } from 'react'
+import { ConfirmDialog } from '../../../components/dialog.tsx'
+import { useToasts } from '../../../components/toast.tsx'
 import type { Budget } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
 import { Section } from '../../../components/page.tsx'
-import { EmptyState, ErrorState, SkeletonRows } from '../../../components/states.tsx'
+import { EmptyState, ErrorState, SkeletonRows, ErrorMessage } from '../../../components/states.tsx'
 import { BudgetStanding } from '../../../domain/budgets/budget-standing.tsx'
 import { useBudgetWords } from '../../../domain/budgets/use-budget-words.ts'
 import { text } from '../../../text/index.ts'
 import { BudgetDialog } from './budget-dialog.tsx'
-import { DeleteBudgetDialog } from './delete-budget-dialog.tsx'
-import { budgetsQuery } from './queries.ts'
+import { budgetsQuery, useDeleteBudget } from './queries.ts'
 
 type Choice = { dialog: 'add' } | { dialog: 'edit' | 'delete'; budget: Budget } | null
 
@@ -53,6 +54,33 @@ export function Budgets() {
       {choice?.dialog === 'edit' && <BudgetDialog budget={choice.budget} onClose={close} />}
       {choice?.dialog === 'delete' && <DeleteBudgetDialog budget={choice.budget} onClose={close} />}
     </Section>
+  )
+}
+
+/** Asks for confirmation before a budget is deleted. */
+function DeleteBudgetDialog({ budget, onClose }: { budget: Budget; onClose: () => void }) {
+  const remove = useDeleteBudget()
+  const toasts = useToasts()
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title={text.budgets.deleteTitle(useBudgetWords()(budget).name)}
+      description={text.budgets.deleteWords}
+      confirmLabel={text.budgets.deleteConfirm}
+      dangerous
+      busy={remove.isPending}
+      onConfirm={() =>
+        remove.mutate(budget.id, {
+          onSuccess: () => {
+            toasts.success(text.budgets.deleted)
+            onClose()
+          },
+        })
+      }
+    >
+      <ErrorMessage error={remove.error} />
+    </ConfirmDialog>
   )
 }
 
