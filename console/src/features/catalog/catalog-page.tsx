@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Library, SearchX } from 'lucide-react'
-import { Suspense, useDeferredValue, useState } from 'react'
+import { Suspense, useDeferredValue, useState, useEffect, useRef } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
@@ -14,7 +14,6 @@ import { listFilterOptions, listEntries, readFilters } from './filter.ts'
 import { PlacementsError } from './placements-error.tsx'
 import { ModelList, ModelListSkeleton } from './model-list.tsx'
 import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
-import { useSearchDraft } from './use-search-draft.ts'
 
 const AddModelDialog = lazyPart(() =>
   import('./own-models/add-model-dialog.tsx').then((module) => module.AddModelDialog),
@@ -99,6 +98,30 @@ export function CatalogPage() {
       </div>
     </Page>
   )
+}
+
+/** The text of a search field in the URL. Calls `write` when typing pauses; follows other URL changes. */
+function useSearchDraft(value: string, write: (value: string) => void) {
+  const [draft, setDraft] = useState(value)
+  const lastWritten = useRef(value)
+  const writeNow = useRef(write)
+
+  useEffect(() => {
+    writeNow.current = write
+  })
+  useEffect(() => {
+    if (value !== lastWritten.current) setDraft(value)
+    lastWritten.current = value
+  }, [value])
+  useEffect(() => {
+    if (draft === lastWritten.current) return
+    const timer = setTimeout(() => {
+      lastWritten.current = draft
+      writeNow.current(draft)
+    }, 250)
+    return () => clearTimeout(timer)
+  }, [draft])
+  return [draft, setDraft] as const
 }
 
 function NoModel({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {

@@ -1,22 +1,26 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQueryClient, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { RotateCcw } from 'lucide-react'
-import { memo, Suspense, useEffect } from 'react'
+import { memo, Suspense, useEffect, useState } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
+import { Spinner } from '../../components/spinner.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
+import { useNow } from '../../components/use-now.ts'
 import { formatDuration, formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { isPending, tokensPerSecond } from './answer.ts'
 import type { Answer } from './answer.ts'
 import { requestAnswer } from './conversation.ts'
+import { LastStart } from './deployment-notices.tsx'
 import { focusComposer } from './focus.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'
 import { toDeploymentId } from './targets.ts'
-import { WaitingAnswer } from './waiting-answer.tsx'
+
+const pollInterval = 1_000
 
 // Large, and only needed for the first answer.
 const Markdown = lazyPart(() => import('./markdown.tsx').then((module) => module.Markdown))
@@ -138,4 +142,35 @@ function Failure({ error, deploymentId }: { error: unknown; deploymentId: string
       )}
     </div>
   )
+}
+
+/** What an answer waits for before its first token: its deployment, until it is awake, then the engine. */
+function WaitingAnswer({ deploymentId }: { deploymentId: string }) {
+  const { data } = useQuery({
+    ...activeDeploymentsQuery,
+    refetchInterval: ({ state }) => {
+      const status = state.data?.items.find(({ id }) => id === deploymentId)?.status
+      return status === undefined || status === 'running' ? 15_000 : pollInterval
+    },
+  })
+  const status = data?.items.find(({ id }) => id === deploymentId)?.status
+  return (
+    <p className="flex items-center gap-2 text-muted">
+      <Spinner />
+      {status === undefined || status === 'running' ? (
+        text.playground.waiting
+      ) : (
+        <span>
+          <WakingTime /> <LastStart id={deploymentId} />
+        </span>
+      )}
+    </p>
+  )
+}
+
+/** Counts whole seconds, from one, to hide flicker. */
+function WakingTime() {
+  const [since] = useState(Date.now)
+  const seconds = Math.max(1, Math.floor((useNow(1_000) - since) / 1_000))
+  return text.playground.wakingUp(formatDuration(seconds * 1_000))
 }

@@ -1,11 +1,10 @@
-import { Suspense, useMemo, useState } from 'react'
+import { Suspense, useMemo, useState, useSyncExternalStore } from 'react'
 import { text } from '../../text/index.ts'
 import { conversation } from './conversation.ts'
 import { ParametersDrawer } from './lazy-dialogs.ts'
 import { readParameters } from './parameters.ts'
 import { ParametersForm } from './parameters-form.tsx'
 import { useStore } from './store.ts'
-import { useMedia } from './use-media.ts'
 
 /** Parameter errors, and whether they are open: beside the chat on a wide screen, else in a drawer. */
 export function useParameters() {
@@ -21,6 +20,18 @@ export function useParameters() {
     shown: isWide ? panelOpen : drawerOpen,
     show: isWide ? setPanelOpen : setDrawerOpen,
   }
+}
+
+/** Whether a media query matches. */
+function useMedia(query: string): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      const media = matchMedia(query)
+      media.addEventListener('change', listener)
+      return () => media.removeEventListener('change', listener)
+    },
+    () => matchMedia(query).matches,
+  )
 }
 
 export interface ParametersProps {

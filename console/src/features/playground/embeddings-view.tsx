@@ -1,15 +1,16 @@
 import { Link } from '@tanstack/react-router'
-import { CodeXml, Grid3x3 } from 'lucide-react'
-import { Suspense, useState } from 'react'
+import { CodeXml, Grid3x3, Plus, X } from 'lucide-react'
+import { Suspense, useState, useRef } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
+import { UnlabeledInput } from '../../components/field.tsx'
 import { Figure, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorMessage } from '../../components/states.tsx'
 import { formatDuration, formatNumber } from '../../format.ts'
 import { answersRequests } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
-import { comparison, minTexts, useCompare } from './comparison.ts'
+import { comparison, minTexts, useCompare, addText, maxTexts, removeText, setText } from './comparison.ts'
 import type { ComparedText, ComparisonResult } from './comparison.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
 import { DeploymentNotices } from './deployment-notices.tsx'
@@ -18,7 +19,6 @@ import { SimilarityTable } from './similarity-table.tsx'
 import { summarize } from './similarity.ts'
 import { useStore } from './store.ts'
 import { isUsable, toSampleModel } from './targets.ts'
-import { TextList } from './text-list.tsx'
 import { ViewFrame } from './view-frame.tsx'
 import type { ViewProps } from './view-frame.tsx'
 
@@ -116,6 +116,58 @@ function TextsForm({ texts, written, deployment, answers }: TextsFormProps) {
         </div>
       </form>
     </Section>
+  )
+}
+
+/** The editable list of texts to compare. */
+function TextList({ texts }: { texts: readonly ComparedText[] }) {
+  const list = useRef<HTMLOListElement>(null)
+  const focusAt = (place: number) =>
+    // The list re-renders before the next frame.
+    requestAnimationFrame(() => list.current?.querySelectorAll('input')[place]?.focus())
+  return (
+    <div className="grid justify-items-start gap-2">
+      <ol ref={list} className="grid w-full gap-2">
+        {texts.map(({ id, words }, place) => (
+          <li key={id} className="flex items-center gap-2">
+            <span aria-hidden className="tabular w-4 shrink-0 text-right text-muted">
+              {place + 1}
+            </span>
+            <UnlabeledInput
+              aria-label={text.playground.nthText(place + 1)}
+              value={words}
+              onChange={({ target }) => setText(id, target.value)}
+            />
+            <Button
+              variant="quiet"
+              size="tiny"
+              aria-label={text.playground.removeText(place + 1)}
+              disabled={texts.length <= minTexts}
+              onClick={() => {
+                removeText(id)
+                focusAt(Math.min(place, texts.length - 2))
+              }}
+            >
+              <X />
+            </Button>
+          </li>
+        ))}
+      </ol>
+      {texts.length < maxTexts && (
+        <Button
+          variant="quiet"
+          size="small"
+          className="ml-6"
+          onClick={() => {
+            addText()
+            focusAt(texts.length)
+          }}
+        >
+          <Plus aria-hidden />
+          {text.playground.addText}
+        </Button>
+      )}
+    </div>
   )
 }
 

@@ -6,15 +6,18 @@ import { Button } from '../../../components/button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
 import { TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form } from '../../../components/form.tsx'
+import { Progress } from '../../../components/progress.tsx'
+import { ErrorMessage } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import type { DeployableModelImportInput } from '../../../contract.ts'
+import { formatBytes } from '../../../format.ts'
 import { text } from '../../../text/index.ts'
 import { BaseModelField } from './base-model-field.tsx'
 import { InspectionResult } from './inspection-result.tsx'
 import { useImportModel, useInspectModel, useUploads } from './queries.ts'
 import { UploadPicker } from './upload-picker.tsx'
-import { UploadProgress } from './upload-progress.tsx'
 import { useFileUpload } from './use-file-upload.ts'
+import type { FileUpload } from './use-file-upload.ts'
 
 const words = text.ownModels
 /** Errors that a token may resolve */
@@ -155,6 +158,54 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
         {inspection !== undefined && canAdd && !mayImport && <p className="text-muted">{words.askAdmin}</p>}
       </Form>
     </Dialog>
+  )
+}
+
+interface UploadProgressProps {
+  upload: FileUpload
+  onPause: () => void
+  onResume: () => void
+  onCancel: () => void
+}
+
+/** True if another attempt with the same file would fail too. */
+function isRefused(error: Error | null): boolean {
+  return error instanceof ApiError && error.status >= 400 && error.status < 500
+}
+
+/** How much of a file has arrived, with the controls of its upload. */
+function UploadProgress({ upload, onPause, onResume, onCancel }: UploadProgressProps) {
+  const { fileName, bytes, sent, status, error } = upload
+  return (
+    <section aria-label={words.upload} className="grid gap-2 rounded-lg border px-4 py-3">
+      <div className="flex flex-wrap items-center gap-2">
+        <div className="grid min-w-0 flex-1 gap-0.5">
+          <span className="truncate font-medium">{fileName}</span>
+          <span className="tabular text-[0.8125rem] text-muted">
+            {words.uploadStates[status](formatBytes(sent), formatBytes(bytes))}
+          </span>
+        </div>
+        {status === 'sending' && (
+          <Button size="small" onClick={onPause}>
+            {words.pause}
+          </Button>
+        )}
+        {(status === 'paused' || (status === 'failed' && !isRefused(error))) && (
+          <Button size="small" onClick={onResume}>
+            {words.resume}
+          </Button>
+        )}
+        <Button size="small" variant="quiet" onClick={onCancel}>
+          {words.otherFile}
+        </Button>
+      </div>
+      <Progress
+        value={sent / bytes}
+        tone={status === 'failed' ? 'bad' : 'accent'}
+        label={words.uploadOf(fileName)}
+      />
+      <ErrorMessage error={error} />
+    </section>
   )
 }
 
