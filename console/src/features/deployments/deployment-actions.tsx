@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { MessagesSquare } from 'lucide-react'
+import { MessagesSquare, Moon, Sun } from 'lucide-react'
 import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
@@ -12,8 +12,9 @@ import { isEnding, isPlayable } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { nameTermination } from './name-termination.ts'
 import { ShareButton } from './share-button.tsx'
-import { SleepButton } from './sleep-button.tsx'
+import { findSleepAction } from './sleep-action.ts'
 import { TerminateDialog } from './terminate-dialog.tsx'
+import { useSleepOrWake } from './use-sleep-or-wake.ts'
 
 const words = text.deployments
 const route = getRouteApi('/app/deployments/$deploymentId')
@@ -42,6 +43,19 @@ export function DeploymentActions({ deployment }: { deployment: Deployment }) {
         </Button>
       )}
     </>
+  )
+}
+
+/** Puts a running deployment to sleep, or wakes a sleeping one. */
+function SleepButton({ deployment }: { deployment: Deployment }) {
+  const change = useSleepOrWake(deployment.id)
+  const action = findSleepAction(deployment)
+  if (action === null) return null
+  return (
+    <Button busy={change.isPending} onClick={() => change.mutate(action)}>
+      {action === 'sleep' ? <Moon aria-hidden /> : <Sun aria-hidden />}
+      {text.deployments[action]}
+    </Button>
   )
 }
 

@@ -1,6 +1,7 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, queryOptions } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Suspense } from 'react'
+import { callApi } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
@@ -11,7 +12,6 @@ import { formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { DeploymentsTable } from './deployments-table.tsx'
-import { everDeployedQuery } from './ever-deployed-query.ts'
 import { toFilter } from './list-search.ts'
 import type { ListSearch } from './list-search.ts'
 
@@ -21,6 +21,13 @@ const route = getRouteApi('/app/deployments')
 // Lists are seldom empty, and only the first visit needs the deploy dialog.
 const EmptyList = lazyPart(() => import('./empty-list.tsx').then((module) => module.EmptyList))
 const FirstRun = lazyPart(() => import('./first-run.tsx').then((module) => module.FirstRun))
+
+/** Whether the person has ever created a deployment, including terminated ones. */
+const everDeployedQuery = queryOptions({
+  queryKey: ['deployments', 'ever'],
+  queryFn: async ({ signal }) =>
+    (await callApi('GET', '/api/v1/model-deployments', { query: { limit: 1 }, signal })).total > 0,
+})
 
 /** The person's deployments with their current status. */
 export function DeploymentsPage() {

@@ -10,7 +10,6 @@ import { formatMoment, formatNumber, formatRelative } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { describeRule, toRules } from '../../schedules.ts'
 import { text } from '../../text/index.ts'
-import { describePolicy } from './describe-policy.ts'
 import { usePrices } from './use-prices.ts'
 
 type Instance = Deployment['instances'][number]
@@ -65,6 +64,21 @@ export function Instances({ deployment }: { deployment: Deployment }) {
       )}
     </Section>
   )
+}
+
+/** A policy in two or three sentences, without its schedules. */
+function describePolicy({
+  min_instances: least,
+  max_instances: most,
+  idle_minutes: minutes,
+  yields,
+}: Deployment['policy']): string {
+  const instances =
+    least === most
+      ? words.awake(most, formatNumber(most))
+      : words.awakeByLoad(formatNumber(least), formatNumber(most))
+  const sleep = minutes === null ? words.neverSleeps : words.sleepsAfter(minutes, formatNumber(minutes))
+  return [instances, sleep, ...(yields ? [words.yieldsHardware] : [])].join(' ')
 }
 
 function Row({ instance, price }: { instance: Instance; price: string | null }) {

@@ -1,6 +1,7 @@
 import { ArrowDownToLine, Copy, Pause, Play, WrapText } from 'lucide-react'
-import { useDeferredValue, useLayoutEffect, useRef, useState } from 'react'
-import type { ReactNode } from 'react'
+import { useDeferredValue, useLayoutEffect, useRef, useState, memo } from 'react'
+import type { ReactNode, RefObject } from 'react'
+import { classNames } from '../../class-names.ts'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { copyText } from '../../components/copy-text.ts'
@@ -8,10 +9,9 @@ import { UnlabeledInput } from '../../components/field.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
-import { formatNumber } from '../../format.ts'
+import { formatNumber, formatClock } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { InstanceFilter } from './instance-filter.tsx'
-import { LogView } from './log-view.tsx'
 import { toText } from './log-lines.ts'
 import type { NumberedLine } from './log-lines.ts'
 import { useLog } from './use-log.ts'
@@ -19,6 +19,20 @@ import { useLog } from './use-log.ts'
 const words = text.deployment
 /** Distance in pixels from the end within which the view keeps following the log. */
 const nearEnd = 24
+
+const Line = memo(function Line({ line: { at, line }, wrap }: { line: NumberedLine; wrap: boolean }) {
+  return (
+    <div className="flex items-baseline gap-2 px-4 hover:bg-subtle sm:gap-4">
+      <time
+        dateTime={at}
+        className="tabular shrink-0 text-[0.6875rem] text-muted select-none sm:text-[0.8125rem]"
+      >
+        {formatClock(at)}
+      </time>
+      <span className={wrap ? 'min-w-0 break-words whitespace-pre-wrap' : 'whitespace-pre'}>{line}</span>
+    </div>
+  )
+})
 
 /** The engine's log, followed live. */
 export function LogsTab({ deployment }: { deployment: Deployment }) {
@@ -108,6 +122,40 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
         </div>
       )}
     </Section>
+  )
+}
+
+interface LogViewProps {
+  ref: RefObject<HTMLDivElement | null>
+  lines: NumberedLine[]
+  wrap: boolean
+  /** Shown for an empty log. */
+  placeholder: string
+  onScroll: (box: HTMLElement) => void
+}
+
+/** The lines of a log in a scrolling box. Screen readers do not announce new lines. */
+function LogView({ ref, lines, wrap, placeholder, onScroll }: LogViewProps) {
+  return (
+    <div
+      ref={ref}
+      role="log"
+      aria-live="off"
+      aria-label={text.deployment.logsLabel}
+      tabIndex={0}
+      onScroll={({ currentTarget }) => onScroll(currentTarget)}
+      className="h-[max(20rem,calc(100dvh-22rem))] overflow-auto overscroll-contain py-2 font-mono text-[0.8125rem] leading-relaxed focus-visible:-outline-offset-2"
+    >
+      {lines.length === 0 ? (
+        <p className="px-4 py-2 font-sans text-muted">{placeholder}</p>
+      ) : (
+        <div className={classNames(!wrap && 'w-max min-w-full')}>
+          {lines.map((line) => (
+            <Line key={line.number} line={line} wrap={wrap} />
+          ))}
+        </div>
+      )}
+    </div>
   )
 }
 

@@ -1,20 +1,27 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { classNames } from '../../class-names.ts'
+import type { ChartSeries } from '../../components/chart.tsx'
 import type { Deployment, DeploymentStatistics, StatisticsWindow } from '../../contract.ts'
 import { Figure, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
-import { formatCompact, formatDuration, formatNumber, formatPercent } from '../../format.ts'
+import {
+  formatCompact,
+  formatDuration,
+  formatNumber,
+  formatPercent,
+  formatHourAndMinute,
+} from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
-import { Charts } from './charts.tsx'
 import { UsageFigures } from './details.tsx'
 import { LoadCharts } from './load-charts.tsx'
 import { MemberStatistics } from './member-statistics.tsx'
 import { statisticsQuery } from './queries.ts'
 import { SeriesTable } from './series-table.tsx'
+import { TimeChart } from './time-chart.tsx'
 
 const words = text.deployment
 const windows = ['15m', '1h', '24h'] as const satisfies readonly StatisticsWindow[]
@@ -81,6 +88,56 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
     </div>
   )
 }
+
+/** Charts of requests, durations and tokens over time. SeriesTable has the same numbers. */
+function Charts({ statistics }: { statistics: DeploymentStatistics }) {
+  const { series: points, requests, errors, output_tokens } = statistics
+  const places = points.map(({ at }) => formatHourAndMinute(at))
+  const toSeries = (name: string, color: number, read: (point: Point) => number | null): ChartSeries => ({
+    name,
+    color: `var(--series-${color})`,
+    values: points.map(read),
+  })
+  return (
+    <div className="grid gap-8 lg:grid-cols-3">
+      <TimeChart
+        kind="bars"
+        title={words.chartRequests}
+        label={words.chartRequestsLabel(formatNumber(requests), formatNumber(errors))}
+        places={places}
+        series={[
+          toSeries(words.succeeded, 1, (point) => point.requests - point.errors),
+          toSeries(words.errors, 6, (point) => point.errors),
+        ]}
+        formatTick={formatCompact}
+        format={formatNumber}
+      />
+      <TimeChart
+        kind="lines"
+        title={words.chartDuration}
+        label={words.chartDurationLabel}
+        places={places}
+        series={[
+          toSeries(words.p50, 1, (point) => point.duration_p50_ms),
+          toSeries(words.p95, 3, (point) => point.duration_p95_ms),
+        ]}
+        formatTick={formatDuration}
+        format={formatDuration}
+      />
+      <TimeChart
+        kind="bars"
+        title={words.chartTokens}
+        label={words.chartTokensLabel(formatNumber(output_tokens))}
+        places={places}
+        series={[toSeries(words.outputTokens, 2, (point) => point.output_tokens)]}
+        formatTick={formatCompact}
+        format={formatNumber}
+      />
+    </div>
+  )
+}
+
+type Point = DeploymentStatistics['series'][number]
 
 function Figures({ statistics }: { statistics: DeploymentStatistics | undefined }) {
   const shown = (value: (statistics: DeploymentStatistics) => string) =>

@@ -1,21 +1,25 @@
-import type { Deployment } from '../../contract.ts'
+import { useQuery } from '@tanstack/react-query'
+import type { Deployment, DeploymentTransition } from '../../contract.ts'
 import { lazy, Suspense } from 'react'
 import { Link } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
 import { Disclosure } from '../../components/disclosure.tsx'
 import { Notice } from '../../components/states.tsx'
-import { formatMoment } from '../../format.ts'
+import { eventsQuery, findStartTime } from '../../domain/deployments/events.ts'
+import { isFallingAsleep } from '../../domain/deployments/status.ts'
+import { formatMoment, formatDuration, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { Capacity } from './capacity.tsx'
 import { Details } from './details.tsx'
 import { FailureNotice } from './failure-notice.tsx'
 import { Instances } from './instances.tsx'
-import { SleepNotice } from './sleep-notice.tsx'
 import { Timeline } from './timeline.tsx'
 
 /** Most deployments have none. */
 const Adapters = lazy(async () => ({ default: (await import('./adapters.tsx')).Adapters }))
+
+const words = text.instances
 
 /** Failure, timeline, reason for the instance type, and details of a deployment. */
 export function OverviewTab({ deployment }: { deployment: Deployment }) {
@@ -42,6 +46,38 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
       <Details deployment={deployment} />
     </div>
   )
+}
+
+/** What sleep means for a deployment that sleeps or is about to; why the last attempt to wake it failed. */
+function SleepNotice({ deployment }: { deployment: Deployment }) {
+  const { id, status, status_message: refusal } = deployment
+  const isAsleep = status === 'sleeping'
+  const { data: events = [] } = useQuery({ ...eventsQuery(id), enabled: isAsleep })
+  if (isFallingAsleep(deployment)) {
+    return <Notice title={text.deployments.fallingAsleep}>{words.fallingAsleep}</Notice>
+  }
+  if (!isAsleep) return null
+  const start = findStartTime(events)
+  const since = events.findLast((event) => event.transition?.type === 'sleep' && event.transition.phases)
+  return (
+    <Notice tone={refusal === null ? 'busy' : 'warn'} title={words.sleepingTitle}>
+      {refusal !== null && <p>{words.refused(refusal)}</p>}
+      {refusal === null && since?.transition && (
+        <p>
+          {words.asleepSince(formatMoment(since.at))} {describeCause(since.transition)}
+        </p>
+      )}
+      <p>
+        {words.sleeping} {start !== null && words.lastStart(formatDuration(start))}
+      </p>
+    </Notice>
+  )
+}
+
+function describeCause({ cause, by, idle_minutes: minutes }: DeploymentTransition): string | null {
+  if (cause === 'person') return words.sleepCauses.person(by)
+  if (cause === 'idle') return words.sleepCauses.idle(minutes ?? 0, formatNumber(minutes ?? 0))
+  return cause === 'budget' || cause === 'yield' ? words.sleepCauses[cause] : null
 }
 
 /** Where to find what a terminated deployment did. DeploymentActions offers to deploy it again. */
