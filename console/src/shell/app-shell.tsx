@@ -1,18 +1,18 @@
-import { useSuspenseQuery } from '@tanstack/react-query'
+import { useSuspenseQuery, useQueryClient, useMutation } from '@tanstack/react-query'
 import { Outlet } from '@tanstack/react-router'
-import { Menu as MenuIcon, Search } from 'lucide-react'
+import { Menu as MenuIcon, Search, CloudOff, MailWarning, Ban } from 'lucide-react'
 import { Suspense, useEffect, useRef, useState } from 'react'
 import type { ComponentType } from 'react'
-import { organizationQuery } from '../api/session.ts'
+import { ApiError, callApi } from '../api/client.ts'
+import { organizationQuery, useSession } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
+import { describeError } from '../components/states.tsx'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
+import { unreachableEvent } from '../routing/retry-load.ts'
 import { text } from '../text/index.ts'
 import { CommandPalette, openCommandPalette } from './command-palette.tsx'
-import { ConnectionNotice } from './connection-notice.tsx'
-import { EmailNotice } from './email-notice.tsx'
 import { Shortcuts } from './shortcuts.tsx'
 import { Sidebar } from './sidebar.tsx'
-import { SuspensionNotice } from './suspension-notice.tsx'
 
 const loadDrawer = () => import('./drawer.tsx').then((module) => module.Drawer)
 const Drawer = lazyPart(loadDrawer)
@@ -72,5 +72,70 @@ export function AppShell({ commands }: AppShellProps) {
       <CommandPalette dialog={commands} />
       <Shortcuts />
     </div>
+  )
+}
+
+/** Shown while the operator has suspended the current organization, or after closing it. */
+function SuspensionNotice() {
+  const { data: organization } = useSuspenseQuery(organizationQuery)
+  if (organization.status === 'active') return null
+  return (
+    <div role="status" className="flex items-center gap-x-3 bg-bad-soft px-4 py-2 text-bad sm:px-8">
+      <Ban aria-hidden className="size-4 shrink-0" />
+      <p className="min-w-0 flex-1 wrap-anywhere">{text.shell[organization.status](organization.name)}</p>
+    </div>
+  )
+}
+
+/** Shown until the person has opened the link that verifies their address. */
+function EmailNotice() {
+  const { user } = useSession()
+  const resend = useMutation({
+    mutationFn: () => callApi('POST', '/v1/user/email-verification/request'),
+  })
+  if (!user.requires_email_verification) return null
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-2 bg-warn-soft px-4 py-2 text-warn sm:px-8">
+      <MailWarning aria-hidden className="size-4 shrink-0" />
+      <p className="min-w-0 flex-1 wrap-anywhere">{text.shell.verifyEmail(user.email)}</p>
+      <p role="status">
+        {resend.isSuccess && text.shell.emailSent}
+        {resend.error && describeError(resend.error)}
+      </p>
+      {!resend.isSuccess && (
+        <Button size="small" busy={resend.isPending} onClick={() => resend.mutate()}>
+          {text.shell.sendAgain}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/** Shown while the server is unreachable. */
+function ConnectionNotice() {
+  const queryClient = useQueryClient()
+  const [away, setAway] = useState(false)
+  useEffect(
+    () =>
+      queryClient.getQueryCache().subscribe(({ type, query }) => {
+        if (type !== 'updated') return
+        const { error, status, fetchFailureReason } = query.state
+        const failure = fetchFailureReason ?? error
+        if (failure instanceof ApiError && failure.code === 'offline') setAway(true)
+        else if (status === 'success' && !failure) setAway(false)
+      }),
+    [queryClient],
+  )
+  useEffect(() => {
+    const onChange = (event: Event) => setAway((event as CustomEvent<boolean>).detail)
+    window.addEventListener(unreachableEvent, onChange)
+    return () => window.removeEventListener(unreachableEvent, onChange)
+  }, [])
+  if (!away) return null
+  return (
+    <p role="status" className="flex items-center gap-2 bg-warn-soft px-4 py-2 text-warn sm:px-8">
+      <CloudOff aria-hidden className="size-4 shrink-0" />
+      {text.shell.offline}
+    </p>
   )
 }

@@ -1,13 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
+import { EllipsisVertical } from 'lucide-react'
+import { useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import { Badge } from '../../components/badge.tsx'
+import { Button } from '../../components/button.tsx'
+import { Menu, MenuItem } from '../../components/menu.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
+import type { Member } from '../../contract.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { MemberMenu } from './member-menu.tsx'
 import { membersQuery } from '../../domain/members/queries.ts'
+import { useManagedRoles } from './managed-roles.ts'
+import { RemoveMemberDialog } from './remove-member-dialog.tsx'
+import { RoleDialog } from './role-dialog.tsx'
 
 /** Members with roles, and a menu for manageable ones. `services` false leaves programs out. */
 export function MemberTable({ services }: { services: boolean }) {
@@ -66,5 +73,34 @@ export function MemberTable({ services }: { services: boolean }) {
         <SkeletonRows count={3} />
       )}
     </Section>
+  )
+}
+
+/** Allowed actions on a member: change the role and remove, or leave on their own row. */
+function MemberMenu({ member }: { member: Member }) {
+  const [open, setOpen] = useState<'role' | 'remove' | null>(null)
+  const { user } = useSession()
+  const roles = useManagedRoles()
+  const isOwn = member.user_id === user.id
+  const mayManage = roles.includes(member.role)
+  if (!mayManage && !isOwn) return null
+  const close = () => setOpen(null)
+  return (
+    <>
+      <Menu
+        trigger={
+          <Button variant="quiet" size="tiny" aria-label={text.organization.actionsFor(member.name)}>
+            <EllipsisVertical />
+          </Button>
+        }
+      >
+        {mayManage && <MenuItem onSelect={() => setOpen('role')}>{text.organization.changeRole}</MenuItem>}
+        <MenuItem dangerous onSelect={() => setOpen('remove')}>
+          {isOwn ? text.organization.leave : text.organization.remove}
+        </MenuItem>
+      </Menu>
+      {open === 'role' && <RoleDialog member={member} roles={roles} onClose={close} />}
+      {open === 'remove' && <RemoveMemberDialog member={member} isOwn={isOwn} onClose={close} />}
+    </>
   )
 }

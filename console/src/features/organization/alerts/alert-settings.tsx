@@ -1,15 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
 import { Suspense, useState } from 'react'
-import type { Webhook } from '../../../contract.ts'
+import { Badge } from '../../../components/badge.tsx'
+import type { Tone } from '../../../components/badge.tsx'
+import type { Webhook, WebhookAlert } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
 import { Section } from '../../../components/page.tsx'
 import { ErrorMessage, ErrorState, SkeletonRows } from '../../../components/states.tsx'
+import { formatRelative } from '../../../format.ts'
 import { lazyPart } from '../../../routing/lazy-part.ts'
 import { text } from '../../../text/index.ts'
 import { Fact } from '../fact.tsx'
-import { LastAlert } from './last-alert.tsx'
 import { useTestWebhook, webhookQuery } from './queries.ts'
 import type { OpenDialog } from './webhook-dialogs.tsx'
+
+const tones: Record<Status, Tone> = { pending: 'busy', retrying: 'warn', delivered: 'good', failed: 'bad' }
 
 const words = text.alerts
 
@@ -82,5 +86,25 @@ function WebhookView({ webhook, onOpen }: WebhookViewProps) {
       </div>
       <ErrorMessage error={test.error} />
     </div>
+  )
+}
+
+type Status = keyof typeof words.statuses
+
+/** The delivery of the latest alert. Screen readers announce changes, such as a test's outcome. */
+function LastAlert({ alert }: { alert: WebhookAlert | null }) {
+  return <div role="status">{alert === null ? words.noAlert : <Delivery alert={alert} />}</div>
+}
+
+function Delivery({ alert: { type, at, status, error } }: { alert: WebhookAlert }) {
+  const shown: Status = status === 'pending' && error !== null ? 'retrying' : status
+  return (
+    <>
+      <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        <Badge tone={tones[shown]}>{words.statuses[shown]}</Badge>
+        {words.caused(words.types[type]?.name ?? type, formatRelative(at))}
+      </span>
+      {error !== null && <span className="mt-1 block text-[0.8125rem] text-muted">{error}</span>}
+    </>
   )
 }

@@ -7,7 +7,6 @@ import { fieldErrors, Form } from '../../../components/form.tsx'
 import { ErrorMessage } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
-import { FormatDialog } from './format-dialog.tsx'
 import { useDeleteWebhook, useReplaceSecret, useUpdateWebhook } from './queries.ts'
 
 const words = text.alerts
@@ -32,6 +31,37 @@ export function WebhookDialogs({ open, url, onChange }: WebhookDialogsProps) {
   if (open === 'replace') return <ReplaceDialog onClose={close} onNewSecret={show} />
   if (open === 'remove') return <RemoveDialog onClose={close} />
   return <SecretDialog secret={open.secret} onDone={close} />
+}
+
+/** What a receiver gets, how it verifies that, and how it responds. */
+function FormatDialog({ onClose }: { onClose: () => void }) {
+  return (
+    <Dialog open wide onOpenChange={onClose} title={words.formatTitle}>
+      <div className="grid gap-3">
+        <p>{words.body}</p>
+        <dl className="grid gap-x-6 gap-y-1 sm:grid-cols-[auto_minmax(0,1fr)]">
+          {Object.entries(words.types).map(([type, { meaning }]) => (
+            <div key={type} className="contents">
+              <dt className="font-mono text-[0.8125rem]">{type}</dt>
+              <dd className="text-muted">{meaning}</dd>
+            </div>
+          ))}
+        </dl>
+        <p>
+          {words.signature}{' '}
+          <a
+            className="font-medium text-accent underline underline-offset-4"
+            href="https://www.standardwebhooks.com"
+            target="_blank"
+            rel="noreferrer"
+          >
+            {words.libraries}
+          </a>
+        </p>
+        <p>{words.response}</p>
+      </div>
+    </Dialog>
+  )
 }
 
 interface ChangeProps {

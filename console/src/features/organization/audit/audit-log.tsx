@@ -1,6 +1,8 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery, infiniteQueryOptions, useMutation } from '@tanstack/react-query'
 import { Download, ScrollText } from 'lucide-react'
 import { useState } from 'react'
+import { callApi, download } from '../../../api/client.ts'
+import { saveFile } from '../../../components/save-file.ts'
 import type { AuditAction } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
 import { SelectField, TextField } from '../../../components/field.tsx'
@@ -10,10 +12,10 @@ import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
 import { membersQuery } from '../../../domain/members/queries.ts'
 import { AuditTable } from './audit-table.tsx'
-import { auditLogQuery, useExportAuditLog } from './queries.ts'
-import type { AuditFilter } from './queries.ts'
 
 const words = text.audit
+
+const pageSize = 50
 
 /** Who did what in the organization, with filters and a CSV export. */
 export function AuditLog() {
@@ -58,6 +60,50 @@ export function AuditLog() {
       )}
     </Section>
   )
+}
+
+interface AuditFilter {
+  action?: AuditAction | undefined
+  actorUserId?: number | undefined
+  /** First and last day, as in `2026-01-31`, in the person's time zone */
+  from?: string | undefined
+  to?: string | undefined
+}
+
+/** The organization's audit log, newest first, in pages; requires the `readAuditLog` permission. */
+function auditLogQuery(filter: AuditFilter) {
+  return infiniteQueryOptions({
+    queryKey: ['organization', 'audit-log', filter],
+    queryFn: ({ pageParam, signal }) =>
+      callApi('GET', '/v1/organization/audit-log', {
+        query: { ...toQuery(filter), limit: pageSize, offset: pageParam },
+        signal,
+      }),
+    initialPageParam: 0,
+    getNextPageParam: ({ offset, total }) => (offset + pageSize < total ? offset + pageSize : undefined),
+  })
+}
+
+/** Downloads every matching row as a CSV file. */
+function useExportAuditLog() {
+  return useMutation({
+    mutationFn: async (filter: AuditFilter) =>
+      saveFile(
+        'audit-log.csv',
+        await download('/v1/organization/audit-log', 'text/csv', { query: toQuery(filter) }),
+      ),
+  })
+}
+
+function toQuery({ action, actorUserId, from, to }: AuditFilter) {
+  return { action, actor_user_id: actorUserId, from: startOfDay(from, 0), to: startOfDay(to, 1) }
+}
+
+function startOfDay(day: string | undefined, daysLater: number): string | undefined {
+  if (!day) return undefined
+  const start = new Date(`${day}T00:00`)
+  start.setDate(start.getDate() + daysLater)
+  return start.toISOString()
 }
 
 /** Cards and the pages of the processor belong to billing. */
