@@ -1,8 +1,10 @@
 // Runs unmodified clients and agents, installed from PyPI and npm, against complete servers. Open WebUI takes
 // several GB. Needs Python 3.11 as `python3.11` or TEST_PYTHON. Arguments select test files, as with vitest.
-import { installNode } from './node.ts'
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { installPython } from '../../tools/python.ts'
-import { nameVersions, runCommand } from '../../tools/programs.ts'
+import { nameVersions, runCommand, findCacheFolder } from '../../tools/programs.ts'
 import { runSuite } from './suite.ts'
 
 /** Each client's newest version that agrees with the others in its environment */
@@ -41,3 +43,15 @@ await runSuite('clients', async () => {
   }
   await runCommand('vitest', ['run', '--project', 'clients', ...process.argv.slice(2)], environment)
 })
+
+/** Installs npm packages, each list once in a separate folder, and returns their folder of programs. */
+async function installNode(name: string, packages: readonly string[]): Promise<string> {
+  const folder = findCacheFolder(nameVersions(name, packages))
+  const mark = join(folder, '.complete')
+  if (!existsSync(mark)) {
+    await writeFile(join(folder, 'package.json'), '{"private":true}')
+    await runCommand('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', ...packages])
+    await writeFile(mark, '')
+  }
+  return join(folder, 'node_modules/.bin')
+}

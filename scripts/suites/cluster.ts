@@ -1,16 +1,40 @@
 import { execFile } from 'node:child_process'
-import { chmod, copyFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { chmod, copyFile, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { installLeaderWorkerSet } from './leader-worker-set.ts'
 import { findCacheFolder, runCommand } from '../../tools/programs.ts'
-import { loadVllmImage } from './vllm-image.ts'
+import { installVllm, vllmVersion } from './vllm-environment.ts'
 
 const nodes = 5
 const nodeTests = resolve(import.meta.dirname, '../../server/test/kubernetes/nodes')
 /** The oldest minor version of Kubernetes whose kubectl reads LeaderWorkerSet's manifests */
 const oldestForLeaderWorkerSet = 27
 const engineImage = 'berth.local/llama-server:sid'
+
+const run = promisify(execFile)
+const version = 'v0.8.0'
+
+/** LeaderWorkerSet's own manifests with one replica of our image, without the CPU that it doesn't need. */
+const overlay = (manifests: string) => `
+resources: ["${manifests}"]
+images:
+  - { name: us-central1-docker.pkg.dev/k8s-staging-images/lws/lws, newName: berth.local/lws, newTag: ${version} }
+replicas: [{ name: lws-controller-manager, count: 1 }]
+patches:
+  - target: { kind: Deployment, name: lws-controller-manager }
+    patch: '[{ "op": "remove", "path": "/spec/template/spec/containers/0/resources" }]'
+`
+
+const image = `berth.local/vllm-cpu:${vllmVersion}`
+const program = `#!/usr/bin/python3
+import sys
+from vllm.entrypoints.cli.main import main
+# vLLM imports this file again in its processes.
+if __name__ == '__main__':
+    sys.exit(main())
+`
 
 /**
  * Makes a cluster with the tool TEST_CLUSTER and removes it at the end. Returns the environment of its users;
@@ -64,4 +88,58 @@ export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Pro
     TEST_NODE_COMMAND: `${tool} node {node} exec`,
     TEST_ENGINE_IMAGE: engineImage,
   }
+}
+
+/**
+ * Makes an image of vLLM for the CPU from Debian bookworm, which has the same Python version, for the
+ * cluster's current nodes. Later nodes don't get it. Nodes need 12 GB for it. Returns settings of the tests.
+ */
+async function loadVllmImage(ask: (...args: string[]) => Promise<string>): Promise<Record<string, string>> {
+  const { environment, model } = await installVllm()
+  const folder = findCacheFolder('vllm-image')
+  await ask('suite', folder, 'bookworm', 'python3', 'libnuma1')
+  if (!existsSync(join(folder, 'usr/bin/vllm'))) {
+    // Hard links save 6 GB.
+    const packages = join(environment, 'lib/python3.11/site-packages')
+    await runCommand('cp', ['-al', packages, join(folder, 'opt/vllm')])
+    await writeFile(join(folder, 'usr/bin/vllm'), program)
+    await chmod(join(folder, 'usr/bin/vllm'), 0o755)
+  }
+  // Without the last setting, vLLM's cache takes a share of the machine's memory.
+  const environmentOfPods = ['PATH=/usr/bin:/bin', 'PYTHONPATH=/opt/vllm', 'VLLM_CPU_KVCACHE_SPACE=1']
+  const archive = await ask('image', 'make', folder, image, JSON.stringify({ Env: environmentOfPods }))
+  await ask('image', 'load', archive)
+  await rm(archive)
+  return { TEST_VLLM_IMAGE: image, TEST_VLLM_MODEL: model }
+}
+
+/** Builds LeaderWorkerSet with Go and installs it on the cluster of `ask`. Returns false without Go. */
+async function installLeaderWorkerSet(ask: (...args: string[]) => Promise<string>): Promise<boolean> {
+  const found = await run('go', ['mod', 'download', '-json', `sigs.k8s.io/lws@${version}`]).catch(
+    (error: Error) => {
+      if ('code' in error && error.code === 'ENOENT') return null
+      throw error
+    },
+  )
+  if (found === null) return false
+  const source = (JSON.parse(found.stdout) as { Dir: string }).Dir
+  const folder = findCacheFolder(`lws-${version}`)
+  const program = join(folder, 'manager')
+  if (!existsSync(program)) {
+    const options = ['-C', source, '-trimpath', '-o', program]
+    await runCommand('go', ['build', ...options, './cmd'], { CGO_ENABLED: '0' })
+  }
+  const config = JSON.stringify({ Entrypoint: ['/manager'], User: '65532:65532' })
+  await ask('image', 'load', await ask('image', 'make', folder, `berth.local/lws:${version}`, config))
+  // Kustomize takes other folders only by relative paths.
+  const manifests = await realpath(await mkdtemp(join(tmpdir(), 'berth-lws-')))
+  await writeFile(
+    join(manifests, 'kustomization.yaml'),
+    overlay(relative(manifests, join(source, 'config/default'))),
+  )
+  await ask('kubectl', 'apply', '--server-side', '-k', manifests)
+  await rm(manifests, { recursive: true })
+  const deployment = 'deployment/lws-controller-manager'
+  await ask('kubectl', '-n', 'lws-system', 'rollout', 'status', deployment, '--timeout=300s')
+  return true
 }
