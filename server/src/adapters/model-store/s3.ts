@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
 import { Readable } from 'node:stream'
 import {
   AbortMultipartUploadCommand,
@@ -11,14 +13,13 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
   S3ServiceException,
+  S3Client,
 } from '@aws-sdk/client-s3'
-import type { ListMultipartUploadsCommandOutput, S3Client } from '@aws-sdk/client-s3'
+import type { ListMultipartUploadsCommandOutput } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { ApplicationError } from '../../base/errors.ts'
 import { nameModelFile, readModelFileName } from '../../base/model-files.ts'
 import type { ModelStore } from '../../ports/model-store.ts'
-import { openClient } from './s3-client.ts'
-import type { S3StoreSettings } from './s3-client.ts'
 
 /** A request without a body may take this long, with its retries. */
 const requestMilliseconds = 20_000
@@ -27,6 +28,11 @@ const leastPartBytes = 8 * 2 ** 20
 const mostParts = 9_000
 /** No file takes this long to store. */
 const abandonedMilliseconds = 24 * 3_600_000
+
+const connectionTimeout = 5_000
+/** A connection that carries no bytes for this long is lost. */
+const socketTimeout = 60_000
+const maxSockets = 64
 
 /** Keeps uploaded model files in an S3 bucket that servers without a shared disk use together. */
 export function createS3Store(settings: S3StoreSettings): ModelStore {
@@ -131,6 +137,43 @@ export function createS3Store(settings: S3StoreSettings): ModelStore {
     },
     close: () => client.destroy(),
   }
+}
+
+/** Credentials come from the standard places: the environment, files, or the machine. */
+interface S3StoreSettings {
+  bucket: string
+  /** What the names of all objects begin with; empty for none */
+  prefix: string
+  /** null for Amazon's */
+  endpoint: string | null
+  /** null for that of the environment */
+  region: string | null
+  proxy: { http: string | null; https: string | null; exceptions: string | null }
+  clock: () => Date
+  logger: { warn(details: object, message: string): void }
+}
+
+/** Opens a client that works with stores that know no checksums of Amazon's newer kinds. */
+function openClient({ endpoint, region, proxy }: S3StoreSettings): S3Client {
+  const proxyEnv = {
+    HTTP_PROXY: proxy.http ?? '',
+    HTTPS_PROXY: proxy.https ?? '',
+    NO_PROXY: proxy.exceptions ?? '',
+  }
+  const agent = { keepAlive: true, maxSockets, proxyEnv }
+  return new S3Client({
+    ...(endpoint === null ? {} : { endpoint, forcePathStyle: true, region: 'us-east-1' }),
+    ...(region === null ? {} : { region }),
+    maxAttempts: 3,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      connectionTimeout,
+      socketTimeout,
+      httpAgent: new HttpAgent(agent),
+      httpsAgent: new HttpsAgent(agent),
+    },
+  })
 }
 
 /** Stores a file in parts, which an interruption removes again. */

@@ -1,10 +1,11 @@
-import type { KubernetesObject } from '@kubernetes/client-node'
+import type { KubernetesObject, V1Pod } from '@kubernetes/client-node'
 import type {
   EngineObservation,
   EngineSpec,
   InstanceOffer,
   ModelRuntime,
   ProvisionResult,
+  ServingInstance,
 } from '../../../ports/model-runtime.ts'
 import { readEngineError } from '../engine-errors.ts'
 import { mergeOffers } from '../merge-offers.ts'
@@ -16,10 +17,17 @@ import type { KubernetesContext } from './context.ts'
 import { followEngineLog, readEngineLog } from './engine-log.ts'
 import { engineFormats, listEngines } from './engine-plan.ts'
 import { labels, managedSelector, objectNameOf, selectorOf } from './names.ts'
-import { evaluateEngine, evaluateScheduling } from './observe.ts'
+import { evaluateEngine, evaluateScheduling, findLoss } from './observe.ts'
 import type { EngineSnapshot, StartTimeouts } from './observe.ts'
-import { describeInstance, describePodLoss, isTerminating } from './pods.ts'
-import { findServingInstance } from './serving-instance.ts'
+import {
+  describeInstance,
+  describePodLoss,
+  isTerminating,
+  createdAt,
+  findCondition,
+  findEngine,
+  isReady,
+} from './pods.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 import { findWorkload, readPodSnapshot, readSnapshot, toWorkloadSnapshot } from './snapshots.ts'
 import { WatchedEngines } from './watched-engines.ts'
@@ -134,6 +142,42 @@ async function observeEngine(
   const observation = evaluateEngine(snapshot, endpointOf(settings, engineId), timeouts)
   if (observation.phase !== 'ready') return observation
   return { ...observation, instance: await findServingInstance(context, engineId, snapshot) }
+}
+
+/** Reads the pods again only if the workload has become available again since the last time. */
+async function findServingInstance(
+  { cluster, types, serving }: KubernetesContext,
+  engineId: string,
+  { workload, pods: known }: EngineSnapshot,
+): Promise<ServingInstance | undefined> {
+  const availableSince = workload?.availableSince
+  const seen = serving.get(engineId)
+  if (seen !== undefined && known.length === 0 && seen.availableSince === availableSince) return seen.instance
+  // A stale list could name the old pod, and this process would not read again.
+  const found =
+    known.length > 0 ? known.map((each) => each.pod) : await cluster.listPods(selectorOf(engineId))
+  const ready = found.filter(isReady)
+  const [first] = ready
+  if (first === undefined) return undefined
+  const gpuModel = types.get(first.metadata?.labels?.[labels.instanceType] ?? '')?.gpuModel ?? 'unknown GPU'
+  const lost = await Promise.all(found.filter(isTerminating).map((each) => readPodSnapshot(cluster, each)))
+  const instance = {
+    ...describeInstance(ready, gpuModel),
+    createdAt: new Date(Math.max(...ready.map(createdAt))),
+    startedAt: new Date(Math.max(...ready.map(engineStartedAt))),
+    reason: findLoss(lost)?.message ?? null,
+  }
+  serving.set(engineId, { availableSince, instance })
+  return instance
+}
+
+/** The start of the engine's current container. */
+function engineStartedAt(found: V1Pod): number {
+  return (
+    (
+      findEngine(found)?.state?.running?.startedAt ?? findCondition(found, 'Ready')?.lastTransitionTime
+    )?.getTime() ?? createdAt(found)
+  )
 }
 
 function endpointOf({ engineAddress, namespace }: KubernetesRuntimeSettings, engineId: string) {

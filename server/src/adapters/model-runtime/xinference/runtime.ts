@@ -1,23 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
-import type { EngineObservation, ModelRuntime } from '../../../ports/model-runtime.ts'
+import type {
+  EngineObservation,
+  ModelRuntime,
+  LogLine,
+  EngineSpec,
+  ProvisionResult,
+} from '../../../ports/model-runtime.ts'
 import { engineRoutes } from '../engines/engine-routes.ts'
 import { llamaCpp } from '../engines/llama-cpp.ts'
 import { vllm } from '../engines/vllm.ts'
 import { createSerialQueue } from '../serial-queue.ts'
-import { listLaunched } from './cluster.ts'
+import { listLaunched, readNodes } from './cluster.ts'
 import { locateModel, toUid } from './context.ts'
 import type { XinferenceContext } from './context.ts'
-import { ensureModel, observeDeployment } from './ensure-model.ts'
-import { SupervisorError, readEngineError } from './errors.ts'
+import { ensureModel, observeDeployment, reserve } from './ensure-model.ts'
+import { SupervisorError, readEngineError, hideCredentials } from './errors.ts'
 import { maxResponseBytes } from './http.ts'
 import { ListedModels } from './listed-models.ts'
-import { followEvents, readEvents } from './model-events.ts'
 import { ModelList } from './model-list.ts'
+import { nameAddress } from './names.ts'
 import { toReady } from './observe.ts'
 import type { ModelObservation } from './observe.ts'
-import { mergeNodeOffers } from './offers.ts'
+import { mergeNodeOffers, findPlacement, listNodeOffers } from './offers.ts'
+import type { NodeOffer } from './offers.ts'
 import { createProgressTracker } from './progress-tracker.ts'
-import { readOffers, reservePlace } from './reserve-place.ts'
+import type { ModelEvent } from './response-schemas.ts'
 import type { XinferenceSettings } from './settings.ts'
 import { openSupervisor } from './supervisor.ts'
 import { createTerminator } from './terminate.ts'
@@ -25,6 +33,8 @@ import { UploadClaims, estimateUploadMs } from './upload-claims.ts'
 
 const uidPattern = /^dep-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 const defaultStallMs = 20 * 60_000
+
+const defaultFollowMs = 2_000
 
 /**
  * Launches each engine's model on a Xinference cluster, under the uid `dep-<engine>`. The supervisors hold
@@ -93,6 +103,93 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       for (const models of listed.values()) models.close()
       await agent.destroy()
     },
+  }
+}
+
+/** Reads all supervisors' offers. Throws SupervisorError if none responds or none has a worker. */
+async function readOffers({
+  supervisors,
+  settings,
+}: XinferenceContext): Promise<{ offers: NodeOffer[]; unreachable: number }> {
+  const results = await Promise.allSettled(supervisors.map(readNodes))
+  const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+  const nodes = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
+  if (errors.length === supervisors.length) throw errors[0]
+  for (const err of errors) settings.logger.warn({ err }, 'a Xinference supervisor is unreachable')
+  // Workers rejoin some time after their supervisor restarts. Until then the capacity is unknown.
+  if (nodes.length === 0) throw new SupervisorError('no reachable Xinference cluster has a worker')
+  const offers = nodes.flatMap((node) => listNodeOffers(node, settings))
+  return { offers, unreachable: errors.length }
+}
+
+/** Reserves a place for a model on the host with the least capacity that suffices. */
+async function reservePlace(context: XinferenceContext, spec: EngineSpec): Promise<ProvisionResult> {
+  const { supervisors, reservations } = context
+  const { engineId, instanceType } = spec
+  const { offers, unreachable } = await readOffers(context)
+  const placement = findPlacement(offers, spec, [...reservations.values()])
+  if (placement === null) {
+    const clusters = `${supervisors.length - unreachable} of ${supervisors.length} Xinference clusters reachable`
+    const message = `No host has free capacity for ${instanceType} (${clusters}).`
+    return { outcome: 'refused', code: 'no_capacity', message }
+  }
+  reserve(context, spec, placement)
+  const { node, gpuModel, gpuCount, region } = placement
+  const name = nameAddress('host', node.host)
+  return {
+    outcome: 'provisioned',
+    instance: {
+      // The last part of a UUIDv7 is random; the first is a timestamp.
+      instanceId: `xinference-${engineId.slice(-12)}`,
+      clusterId: node.supervisor.clusterId,
+      gpuAllocationId: gpuCount === 0 ? name : `${name}: ${gpuCount} x ${gpuModel ?? 'GPU'}`,
+      region,
+      startedAt: new Date(),
+    },
+  }
+}
+
+/** Reads a model's events from all supervisors, because a model that failed to start can't be located. */
+async function readEvents(
+  { supervisors, settings }: XinferenceContext,
+  engineId: string,
+): Promise<LogLine[]> {
+  const results = await Promise.allSettled(
+    supervisors.map((supervisor) => supervisor.listEvents(toUid(engineId))),
+  )
+  return results.flatMap((result) => {
+    if (result.status === 'fulfilled') return result.value.map(toLogLine)
+    settings.logger.warn({ engineId, err: result.reason }, 'a Xinference supervisor is unreachable')
+    return []
+  })
+}
+
+/** The last `tail` events of a model, then new ones until the signal aborts. */
+async function* followEvents(
+  context: XinferenceContext,
+  engineId: string,
+  tail: number,
+  signal: AbortSignal,
+): AsyncIterable<LogLine> {
+  const toKey = ({ at, line }: LogLine) => `${at.getTime()} ${line}`
+  const existing = await readEvents(context, engineId)
+  yield* existing.slice(Math.max(0, existing.length - tail))
+  const sent = new Set(existing.map(toKey))
+  while (!signal.aborted) {
+    await sleep(context.settings.followIntervalMs ?? defaultFollowMs, undefined, { signal }).catch(() => {})
+    const lines = signal.aborted ? [] : await readEvents(context, engineId)
+    for (const line of lines) {
+      if (sent.has(toKey(line))) continue
+      sent.add(toKey(line))
+      yield line
+    }
+  }
+}
+
+function toLogLine({ event_ts, event_type, event_content }: ModelEvent): LogLine {
+  return {
+    at: new Date(event_ts * 1000),
+    line: `${event_type}: ${hideCredentials(event_content).replace(/\s+/g, ' ').trim()}`,
   }
 }
 

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { watch } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineObservation } from '../../../../ports/model-runtime.ts'
 import { hasErrorCode, syncDirectory, writeJson } from '../files.ts'
@@ -9,8 +11,7 @@ import { rotateLog } from './engine-log.ts'
 import { observeEngine } from './engine-observation.ts'
 import type { EngineMemory } from './engine-observation.ts'
 import { findEngines, isRunning, signalEngine, spawnEngine } from './engine-process.ts'
-import { engineFiles } from './engine-record.ts'
-import { watchStart } from './watch-start.ts'
+import { engineFiles, readEngineRecord } from './engine-record.ts'
 
 /** How to start an engine. */
 export interface EngineStart {
@@ -113,6 +114,29 @@ async function launchEngine(context: ControlContext, directory: string, start: E
   } finally {
     launching.delete(directory)
   }
+}
+
+/** Calls `onStarted` once when this launch is ready or has failed; never if files send no notifications. */
+function watchStart(
+  directory: string,
+  nonce: string,
+  onStarted: (engineId: string) => void,
+): { stop(): void } {
+  let isOver = false
+  const stop = () => {
+    isOver = true
+    watcher.close()
+  }
+  const look = async () => {
+    const record = await readEngineRecord(directory, nonce)
+    if (isOver || record === null || record.phase === 'loading') return
+    stop()
+    onStarted(basename(directory))
+  }
+  const watcher = watch(directory, { persistent: false })
+  watcher.on('change', () => void look().catch(stop))
+  watcher.on('error', stop)
+  return { stop }
 }
 
 async function stopEngine(context: ControlContext, directory: string): Promise<boolean> {
