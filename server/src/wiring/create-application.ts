@@ -1,3 +1,6 @@
+import { randomBytes } from 'node:crypto'
+import { open, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Application } from './application.ts'
 import {
   createHub,
@@ -26,7 +29,6 @@ import type { ModelRuntime } from '../ports/model-runtime.ts'
 import type { Database } from '../database/tables.ts'
 import { openDatabase } from './open-database.ts'
 import { ObservedTime } from '../base/observed-time.ts'
-import { readOrCreateSecretKey } from './secret-key.ts'
 
 export interface Overrides {
   log?: Log | undefined
@@ -35,6 +37,9 @@ export interface Overrides {
   /** True to leave the catalog as the server wrote it, for programs beside a server. Default: false */
   keepsCatalog?: boolean | undefined
 }
+
+/** A generated key has 64 characters. A shorter one, as in SECRET_KEY, may come from an operator. */
+const leastCharacters = 32
 
 /** Opens all services of a server. If a step fails, everything opened so far is closed. */
 export async function createApplication(config: Config, overrides: Overrides = {}): Promise<Application> {
@@ -129,4 +134,33 @@ async function openSecretKey(config: Config, db: Database): Promise<string> {
     await checkSecretKey(db, secretKey, { mayChange, previousKey: config.previousSecretKey })
   }
   return secretKey
+}
+
+/**
+ * Reads the key from `DATA_DIR/secret-key`, or creates it at the first start for the server's user only.
+ * Throws if the file is damaged: a new key would void all links, engine keys and authenticator apps' secrets.
+ */
+async function readOrCreateSecretKey(dataDirectory: string): Promise<string> {
+  const path = join(dataDirectory, 'secret-key')
+  const existing = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (existing !== null) {
+    const key = existing.trim()
+    if (key.length >= leastCharacters) return key
+    throw new Error(
+      `${path} is damaged: it has ${key.length} characters instead of at least ${leastCharacters}. Restore it from the backup of DATA_DIR.`,
+    )
+  }
+  const key = randomBytes(32).toString('hex')
+  const file = await open(`${path}.new`, 'w', 0o600)
+  try {
+    await file.writeFile(`${key}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(`${path}.new`, path)
+  return key
 }
