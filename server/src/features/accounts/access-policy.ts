@@ -1,7 +1,12 @@
 import type { RegistrationPolicy } from '../../config/access.ts'
 import type { Config } from '../../config/config.ts'
 import { ApplicationError } from '../../base/errors.ts'
-import { isCommonPassword } from './common-passwords.ts'
+import { passwordBytes } from './passwords.ts'
+
+/** OWASP ASVS 5.0, 6.2.4: at least the 3000 most common passwords that the other rules allow. */
+const number = 3_000
+
+let commonPasswords: Set<string> | null = null
 
 /** Throws `registration_closed` if an account with this email needs an invitation. */
 export function assertMayRegister(policy: RegistrationPolicy, email: string): void {
@@ -32,4 +37,13 @@ export async function assertPasswordUncommon(
   const message = 'This password is one of the most common ones. Choose another, such as three random words.'
   const errors = [{ location: 'body', field, message, code: 'common_password' }]
   throw new ApplicationError('validation_failed', `${field}: ${message}`, { facts: { errors } })
+}
+
+/** True for a password that attackers try first, in any case. Loads the list on the first call. */
+async function isCommonPassword(password: string): Promise<boolean> {
+  const { dictionary } = await import('@zxcvbn-ts/language-common')
+  commonPasswords ??= new Set(
+    dictionary['passwords-common'].filter(({ length }) => length >= passwordBytes.min).slice(0, number),
+  )
+  return commonPasswords.has(password.toLowerCase())
 }

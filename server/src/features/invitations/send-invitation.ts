@@ -1,15 +1,17 @@
+import { createHash } from 'node:crypto'
+import { networkOf } from '../../base/network.ts'
 import type { Services } from '../../services.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError, RateLimitedError } from '../../base/errors.ts'
 import type { InvitationRole } from '../../base/roles.ts'
 import type { Viewer } from '../../base/viewer.ts'
+import { countAttempt } from '../accounts/rate-limits.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { waitForAttempt } from '../mail/wait-for-attempt.ts'
 import { isMemberEmail } from '../organizations/memberships.ts'
 import { assertMayAssign } from './assert-may-assign.ts'
 import { invitationAnswered, invitationNotFound } from './errors.ts'
-import { countInvitation } from './invitation-limits.ts'
 import { issueInvitationLink, resendInterval } from './lifecycle.ts'
 import {
   findInvitation,
@@ -21,6 +23,9 @@ import {
 import type { Invitation } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
+
+/** The most emails a day. A recipient's limit spans all organizations. */
+const mostPerDay = { user: 100, organization: 300, recipient: 10, network: 300 }
 
 /** Invites a person; waits for the email. Throws `forbidden`, `already_member` and `invitation_pending`. */
 export async function inviteToOrganization(
@@ -90,4 +95,30 @@ async function queueInvitationMail(
   if (deps.config.mail.url !== null) await countInvitation(transaction, viewer, recipient, deps.clock())
   const mailId = await queueMail(deps, transaction, { kind: 'invitation', subjectId: id, recipient })
   return setInvitationMail(transaction, id, mailId)
+}
+
+/** Counts an email to an invitee, to prevent spam. Throws a `RateLimitedError`; then roll back. */
+async function countInvitation(
+  transaction: DatabaseTransaction,
+  viewer: Viewer,
+  recipient: string,
+  now: Date,
+): Promise<void> {
+  const keys = {
+    user: viewer.userId,
+    organization: viewer.organizationId,
+    recipient: createHash('sha256').update(recipient.toLowerCase()).digest('base64url'),
+    network: networkOf(viewer.address ?? ''),
+  }
+  const messages = {
+    user: 'You sent too many invitations today. Try again tomorrow.',
+    organization: 'Your organization sent too many invitations today. Try again tomorrow.',
+    recipient: 'This person received too many invitations today. Try again tomorrow.',
+    network: 'Too many invitations came from your network today. Try again tomorrow.',
+  }
+  // Always in this order, so that concurrent transactions cannot deadlock.
+  for (const by of ['user', 'organization', 'recipient', 'network'] as const) {
+    const limit = { attempts: mostPerDay[by], windowMilliseconds: 24 * 3_600_000, message: messages[by] }
+    await countAttempt(transaction, `invitation-${by}:${keys[by]}`, limit, now)
+  }
 }

@@ -1,3 +1,4 @@
+import { isUndeliverable } from '../../base/undeliverable.ts'
 import type { Services } from '../../services.ts'
 import { violatesUnique } from '../../database/connect.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
@@ -5,16 +6,21 @@ import { ApplicationError } from '../../base/errors.ts'
 import type { Identity } from '../../ports/identity-provider.ts'
 import type { Actor } from '../../base/viewer.ts'
 import { assertMayRegister } from '../accounts/access-policy.ts'
+import { changeEmail } from '../accounts/change-email.ts'
 import { createAccount, defaultUserName } from '../accounts/create-account.ts'
+import { foldsIntoAscii } from '../accounts/email-folding.ts'
+import { findAccountByEmail } from '../accounts/find-account.ts'
+import { identifyActor } from '../accounts/identify-actor.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { acceptInvitationWithin } from '../invitations/answer-invitation.ts'
 import { createInvitedAccount } from '../invitations/register-invitee.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
+import { queueMail } from '../mail/queue-mail.ts'
 import { createOrganization, nameOrganizationOf } from '../organizations/create-organization.ts'
 import { claimAccount } from '../sign-in/claim-account.ts'
+import { deleteLinks } from '../sign-in/delete-links.ts'
 import { SsoRefusal } from './errors.ts'
-import { followEmail, verifiedEmailOf } from './follow-email.ts'
-import { linkIdentity } from './link-identity.ts'
-import { findLinkedUser } from './store.ts'
+import { findLinkedUser, insertIdentity, listIdentities } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
 
@@ -65,6 +71,65 @@ async function findOrCreate(
     existing ?? (await createAccountWithOrganization(deps, transaction, visitor, identity, email, at))
   await linkIdentity(deps, transaction, visitor, { userId, isNew: existing === null }, identity)
   return userId
+}
+
+/**
+ * Links an identity to a locked account and emails an existing owner. Throws `sso_email_in_use` if the
+ * account has another identity of this issuer: its address then belonged to another person before.
+ */
+async function linkIdentity(
+  deps: Pick<Services, 'clock' | 'config' | 'jobs'>,
+  transaction: DatabaseTransaction,
+  visitor: Actor,
+  { userId, isNew }: { userId: number; isNew: boolean },
+  { issuer, subject }: Identity,
+): Promise<void> {
+  const linked = (await listIdentities(transaction, userId)).find((other) => other.issuer === issuer)
+  // A concurrent sign-in of the same person was first.
+  if (linked?.subject === subject) return
+  if (linked !== undefined) throw new SsoRefusal('sso_email_in_use')
+  await insertIdentity(transaction, { issuer, subject, userId, at: deps.clock() })
+  const actor = await identifyActor(transaction, visitor, userId)
+  const { email } = actor
+  if (!isNew) {
+    await queueMail(deps, transaction, { kind: 'identity_linked', subjectId: userId, recipient: email })
+  }
+  const target = { type: 'user', id: userId, name: email } as const
+  await recordAction(transaction, actor, 'user.identity_linked', { target, details: { issuer } })
+}
+
+/** The provider's verified email, or null: no person owns one without mail, such as a service member's. */
+function verifiedEmailOf({ email, emailVerified }: Identity): string | null {
+  return emailVerified && email !== null && !foldsIntoAscii(email) && !isUndeliverable(email) ? email : null
+}
+
+/** Voids links to the earlier email, which stays if another account has the new one. Returns the email. */
+async function followEmail(
+  deps: Pick<Services, 'clock' | 'config' | 'jobs'>,
+  transaction: DatabaseTransaction,
+  visitor: Actor,
+  user: { id: number; email: string },
+  identity: Identity,
+): Promise<string> {
+  const email = verifiedEmailOf(identity)
+  if (email === null || email.toLowerCase() === user.email.toLowerCase()) return user.email
+  const owner = await findAccountByEmail(transaction, email)
+  if (owner !== undefined && owner.id !== user.id) {
+    await record('refused', user.email)
+    return user.email
+  }
+  await changeEmail(transaction, user.id, email, deps.clock())
+  await deleteLinks(transaction, user.id)
+  await queueMail(deps, transaction, { kind: 'email_changed', subjectId: user.id, recipient: email })
+  await record('succeeded', email)
+  return email
+
+  async function record(result: 'succeeded' | 'refused', name: string): Promise<void> {
+    const actor = await identifyActor(transaction, visitor, user.id)
+    const target = { type: 'user', id: user.id, name } as const
+    const details = { email: { from: user.email, to: email } }
+    await recordAction(transaction, actor, 'user.email_changed', { target, details, result })
+  }
 }
 
 async function acceptInvitation(
