@@ -1,18 +1,25 @@
 import { ApplicationError } from '../../base/errors.ts'
 import { nameFormat } from '../../base/format-names.ts'
 import { ModelHubError } from '../../ports/model-hub.ts'
-import type { HubRepository } from '../../ports/model-hub.ts'
+import type { HubRepository, HubSession } from '../../ports/model-hub.ts'
 import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import type { Services } from '../../services.ts'
 import { findEngine, findRankObstacle } from '../catalog/engine-choice.ts'
 import { placeVariants } from '../placement/plan.ts'
 import type { SelectionResult } from '../placement/instance-selection.ts'
+import { refusedFiles, ggufLoraFormat, ggufFormat } from './facts/formats.ts'
+import { readGgufFacts } from './facts/gguf-facts.ts'
+import { listGgufVariants } from './facts/gguf-variants.ts'
+import type { GgufVariant } from './facts/gguf-variants.ts'
+import { readGgufHeader } from './files/gguf-header.ts'
+import type { GgufHeader } from './files/gguf-header.ts'
 import { findHubToken } from './hub-tokens.ts'
-import { readRepository } from './read-repository.ts'
 import { findLoraContents, findBase } from './find-base.ts'
 import type { LoraBase } from './find-base.ts'
-import type { RepositoryContents } from './read-repository.ts'
-import type { RepositoryVariant } from './repository-reader.ts'
+import { readLoraVariant } from './read-lora.ts'
+import { readSafetensorsVariant } from './read-safetensors.ts'
+import { openReader, sumBytes, toRefusedVariant, catchInvalid } from './repository-reader.ts'
+import type { RepositoryVariant, RepositoryReader } from './repository-reader.ts'
 import { fromRepository, toModelVariant } from './to-model.ts'
 import type { VariantOrigin } from './to-model.ts'
 
@@ -48,6 +55,9 @@ export interface Inspection {
   /** null for a model that is no LoRA, and for a LoRA without a base model */
   base: LoraBase | null
 }
+
+/** More parts than any published model has */
+const maxParts = 99
 
 /** Plans a repository's variants without storing. Throws like `readContents`, and `runtime_unavailable`. */
 export async function inspectRepository(
@@ -131,6 +141,76 @@ export async function readContents(
     if (error instanceof ModelHubError) throw toApplicationError(error)
     throw error
   }
+}
+
+/** What a repository contains. */
+interface RepositoryContents {
+  repository: HubRepository
+  variants: RepositoryVariant[]
+}
+
+/** Reads a repository's descriptions and headers at a revision, no weights. Throws ModelHubError. */
+async function readRepository(
+  session: HubSession,
+  name: string,
+  revision: string,
+): Promise<RepositoryContents> {
+  const repository = await session.describe(name, revision)
+  const reader = openReader(session, repository)
+  const groups = await Promise.all([
+    readGgufVariants(reader),
+    readSafetensorsVariant(reader),
+    readLoraVariant(reader),
+  ])
+  return { repository, variants: [...groups.flat(), ...listRefused(repository)] }
+}
+
+/** Reads the facts of all quantizations from the smallest, because headers take several megabytes. */
+async function readGgufVariants(reader: RepositoryReader): Promise<RepositoryVariant[]> {
+  const { variants, projector } = listGgufVariants(reader.repository.files)
+  const smallest = variants.findLast(({ reason, files }) => reason === null && files.length <= maxParts)
+  if (smallest === undefined)
+    return variants.map((variant) => refuse(variant, variant.reason ?? 'Too many parts'))
+  const read = await catchInvalid(() => readFacts(reader, smallest))
+  if ('reason' in read) return variants.map((variant) => refuse(variant, variant.reason ?? read.reason))
+  const { facts, parameters } = read.value
+  return variants.map(({ quantization, files, bytes, reason }) => ({
+    format: facts.lora === null ? ggufFormat : ggufLoraFormat,
+    quantization,
+    modelType: facts.modelType,
+    weightBytes: bytes,
+    files: files.map(({ path }) => path),
+    parameters,
+    contextTokens: facts.contextLength,
+    architecture: facts.architecture,
+    architectureName: facts.name,
+    needsArchitecture: true,
+    projector: projector?.path ?? null,
+    seesImages: false,
+    chatTemplate: facts.chatTemplate,
+    lora: facts.lora,
+    reason,
+  }))
+}
+
+function refuse({ quantization, bytes }: GgufVariant, reason: string): RepositoryVariant {
+  return toRefusedVariant(ggufFormat, quantization, bytes, reason)
+}
+
+async function readFacts(reader: RepositoryReader, { files }: GgufVariant) {
+  const headers: GgufHeader[] = []
+  for (const file of files) headers.push(await readGgufHeader(reader.open(file)))
+  const parameters = headers.reduce((sum, header) => sum + header.parameters, 0)
+  return { parameters, facts: readGgufFacts(headers[0]!, parameters) }
+}
+
+/** The weights in formats that no engine loads, one variant per format. */
+function listRefused({ files }: HubRepository): RepositoryVariant[] {
+  return refusedFiles.flatMap(({ pattern, format, reason }) => {
+    const found = files.filter(({ path }) => pattern.test(path))
+    if (found.length === 0) return []
+    return [toRefusedVariant(format, 'none', sumBytes(found), reason)]
+  })
 }
 
 function toApplicationError({ failure, message }: ModelHubError): ApplicationError {

@@ -1,3 +1,5 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
 import type { ModelVariant } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../base/errors.ts'
@@ -13,7 +15,6 @@ import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, SelectionResult, SelectionRules } from './instance-selection.ts'
 import { queryRuntime } from './query-runtime.ts'
 import { noMinimums } from './serving-capacity.ts'
-import { readUsualStartSeconds } from './start-seconds.ts'
 import type { CapacityMinimums } from './serving-capacity.ts'
 
 type Deps = Pick<Services, 'db' | 'runtime' | 'clock' | 'config' | 'log' | 'prices'>
@@ -40,6 +41,22 @@ export async function planDeployment(
   const result = selectInstance(variant, offers, rules, [])
   const startSeconds = await readUsualStartSeconds(deps.db, organizationId, variant)
   return { choice, result, alternatives: findAlternatives(variant, result, rules), startSeconds }
+}
+
+/** Median seconds of a variant's last starts, or null; per organization, as model names may collide. */
+async function readUsualStartSeconds(
+  db: Database,
+  organizationId: number,
+  { modelName, format, sizeInBillions, quantization }: ModelVariant,
+): Promise<number | null> {
+  const { rows } = await sql<{ seconds: number | null }>`
+    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)::float8 AS seconds FROM (
+      SELECT extract(epoch FROM instances.ready_at - instances.created_at)::float8 AS seconds
+      FROM instances JOIN deployments ON deployments.id = instances.deployment_id
+      WHERE organization_id = ${organizationId} AND model_name = ${modelName} AND model_format = ${format}
+        AND model_size_in_billions = ${sizeInBillions} AND quantization = ${quantization} AND ready_at IS NOT NULL
+      ORDER BY instances.id DESC LIMIT 5) AS recent`.execute(db)
+  return rows[0]?.seconds ?? null
 }
 
 /**

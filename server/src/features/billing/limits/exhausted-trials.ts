@@ -1,11 +1,11 @@
 import { Exact } from '../../../base/decimal.ts'
+import type { Database } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
 import { formatMail } from '../../mail/format-mail.ts'
 import type { MailText } from '../../mail/format-mail.ts'
 import { queueMail } from '../../mail/queue-mail.ts'
 import { sumAmount } from '../../metering/summary.ts'
 import { listAdminEmails } from '../../organizations/memberships.ts'
-import { listActiveTrials, setTrialExhausted } from './trial-store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'prices'>
 
@@ -25,6 +25,38 @@ export async function listEndedTrials(deps: Deps): Promise<number[]> {
     }
   }
   return ended
+}
+
+/** The organizations in their trial that have active deployments. */
+function listActiveTrials(
+  db: Database,
+): Promise<{ organization_id: number; trial_exhausted_at: Date | null }[]> {
+  return db
+    .selectFrom('billing_accounts')
+    .select(['billing_accounts.organization_id', 'trial_exhausted_at'])
+    .where('billing_mode', '=', 'trial')
+    .where((where) =>
+      where.exists(
+        where
+          .selectFrom('deployments')
+          .select('deployments.id')
+          .whereRef('deployments.organization_id', '=', 'billing_accounts.organization_id')
+          .where('deployments.status', 'not in', ['failed', 'terminating', 'terminated']),
+      ),
+    )
+    .orderBy('billing_accounts.id')
+    .execute()
+}
+
+/** Records when a trial's credit was used up, or null to forget it; false if another process did so first. */
+async function setTrialExhausted(db: Database, organizationId: number, at: Date | null): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('billing_accounts')
+    .set({ trial_exhausted_at: at })
+    .where('organization_id', '=', organizationId)
+    .where('trial_exhausted_at', at === null ? 'is not' : 'is', null)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
 }
 
 async function announce(deps: Deps, organizationId: number): Promise<void> {

@@ -1,7 +1,11 @@
 import type { FailureStage } from '../../../ports/engine-failures.ts'
 import type { EngineObservation, LossTime } from '../../../ports/model-runtime.ts'
+import { findEngine } from '../../catalog/engine-choice.ts'
+import { parseStoredVariant } from '../../catalog/stored-model.ts'
+import { readEngineSpec } from '../serving/engine-spec.ts'
 import type { EventContent } from '../state/change-store.ts'
 import { needsOtherEngine } from '../state/resize.ts'
+import type { ServingEngine } from '../state/tables.ts'
 import { failInstance } from './fail.ts'
 import type { InstanceFailure } from './fail.ts'
 import { resizeEngine } from './provision.ts'
@@ -10,7 +14,6 @@ import { reportWaiting } from './report-waiting.ts'
 import { planRestart } from './restart-plan.ts'
 import { describeWaiting } from '../state/waiting.ts'
 import type { Waiting } from '../state/waiting.ts'
-import { describeEngine, startEngine } from './start-engine.ts'
 import { measureStart } from './measure-transition.ts'
 import { changeInstance, moveInstance, pollDelay, toContext, toMetered } from './step.ts'
 import type { StepContext, StepResult } from './step.ts'
@@ -44,6 +47,18 @@ export async function ensureReady(context: StepContext): Promise<StepResult> {
     },
   )
   return { next }
+}
+
+/** Starts the engine if it is missing, and returns its state. */
+async function startEngine({ deployment, instance, deps }: StepContext): Promise<EngineObservation> {
+  return deps.runtime.ensureEngine(await readEngineSpec(deps, deployment, instance))
+}
+
+/** The column `engine` for an engine that has become ready; null if the runtime doesn't say which it is. */
+function describeEngine({ deployment, deps: { runtime } }: StepContext): ServingEngine | null {
+  const engine = findEngine(parseStoredVariant(deployment), runtime.engines)
+  if (engine === undefined || engine.name === null) return null
+  return { name: engine.name, version: engine.version }
 }
 
 /** A further instance of a deployment that serves already ends no start. */

@@ -1,12 +1,20 @@
 import type { FailureStage } from '../../../ports/engine-failures.ts'
-import { finishRequests } from './drain.ts'
+import { readLoads } from '../serving/instance-loads.ts'
 import { ensureReady, ensureRunning } from './engine.ts'
 import { failInstance } from './fail.ts'
 import type { InstanceStatus } from '../state/instance-lifecycle.ts'
 import { provisionInstance, selectInstanceType } from './provision.ts'
 import { releaseInstance } from './release.ts'
 import { reportWaiting } from './report-waiting.ts'
-import { changeInstance, endDeployment, moveInstance, pollDelay, startInstance, toContext } from './step.ts'
+import {
+  changeInstance,
+  endDeployment,
+  moveInstance,
+  pollDelay,
+  startInstance,
+  toContext,
+  timeInStatus,
+} from './step.ts'
 import type { Deps, Pass, Step, StepContext, StepResult } from './step.ts'
 import type { Instance, ScheduledInstance } from '../state/instance-store.ts'
 import { readLeased } from './lease-store.ts'
@@ -20,6 +28,10 @@ const cleanupFailure =
 const second = 1_000
 const minute = 60 * second
 const provisioningTimeout = 10 * minute
+
+/** How long requests may go on at the instance of a deployment that falls asleep */
+const sleepMilliseconds = 30_000
+const pollMilliseconds = 1_000
 
 /**
  * Moves a deployment toward its target state until it has to wait, then releases the lease. A step reads the
@@ -137,6 +149,23 @@ const steps: Record<InstanceStatus, Step> = {
   draining: finishRequests,
   releasing: releaseInstance,
   released: async () => ({ waitMilliseconds: null }),
+}
+
+/** The step for `draining`: waits for the requests in flight, then releases the instance. */
+async function finishRequests(context: StepContext): Promise<StepResult> {
+  const { pass, deps, instance } = context
+  const { drainNotice } = deps.config.pace
+  const elapsed = timeInStatus(context)
+  if (elapsed < drainNotice) return { waitMilliseconds: drainNotice - elapsed }
+  const load = (await readLoads(deps.db, [instance.id])).get(instance.id)
+  const mayWait = pass.deployment.desired_state === 'awake' || elapsed < sleepMilliseconds
+  if (load !== undefined && load.inFlight > 0 && mayWait) return { waitMilliseconds: pollMilliseconds }
+  const next = await moveInstance(
+    context,
+    { from: 'draining', to: 'releasing' },
+    { columns: { engine_url: null }, waiting: { for: 'release' } },
+  )
+  return { next }
 }
 
 /**

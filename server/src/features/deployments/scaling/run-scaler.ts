@@ -2,6 +2,7 @@ import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import { assertCanStart } from '../../billing/limits/deployment-limits.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
+import type { EventContent } from '../state/change-store.ts'
 import { readLoads } from '../serving/instance-loads.ts'
 import type { InstanceLoad } from '../serving/instance-loads.ts'
 import { listLiveInstances } from '../state/instance-store.ts'
@@ -15,7 +16,6 @@ import type { Deployment } from '../state/store.ts'
 import type { Refusal } from '../state/tables.ts'
 import { decideInstances, findSampleMilliseconds } from './decide-instances.ts'
 import type { ScalingDecision } from './decide-instances.ts'
-import { describeDecision } from './describe-decision.ts'
 import type { LoadSample } from './load-window.ts'
 import { countInFlight, observeScaling, toScalingPolicy } from './observe-scaling.ts'
 
@@ -117,6 +117,41 @@ async function follow(
     blocked === null && desired !== current ? describeDecision(decision, current, inFlight) : null,
     deps.clock(),
   )
+}
+
+/** The event of a decision that changes the number of instances from `current`; null if it needs none. */
+function describeDecision(
+  { desired, reason }: Pick<ScalingDecision, 'desired' | 'reason'>,
+  current: number,
+  inFlight: number,
+): EventContent | null {
+  const cause = describeCause(reason, inFlight)
+  if (cause === null || desired === current) return null
+  const count = Math.abs(desired - current)
+  const instances = count === 1 ? 'one more instance' : `${count} more instances`
+  const message =
+    desired > current
+      ? `Starts ${instances}, ${desired} in total, because ${cause}.`
+      : `Goes down to ${desired} ${desired === 1 ? 'instance' : 'instances'}, because ${cause}.`
+  return { stage: 'scaling', message }
+}
+
+function describeCause(reason: ScalingDecision['reason'], inFlight: number): string | null {
+  switch (reason) {
+    case 'load':
+    case 'burst':
+      return `${inFlight} ${inFlight === 1 ? 'request is' : 'requests are'} in flight`
+    case 'lower_load':
+      return 'fewer requests are in flight'
+    case 'minimum':
+      return 'the policy asks for them'
+    case 'maximum':
+      return 'the policy allows no more'
+    case 'schedule':
+      return 'a schedule asks for them'
+    default:
+      return null
+  }
 }
 
 /** Wakes a sleeping deployment, or records why that is refused, so that the next try waits. */

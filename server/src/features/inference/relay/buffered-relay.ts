@@ -1,14 +1,15 @@
+import { copyText } from '../../../base/copy-text.ts'
 import { truncateResponse } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../../gateway/write-batch.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import { writeResponseHead } from '../arrival/caller.ts'
 import type { Arrival } from '../arrival/caller.ts'
 import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
 import { edgeLength, readEdgeUsage, readUsage } from '../protocols/usage.ts'
 import { DocumentTranslation, StreamTranslation } from './answer-translation.ts'
-import { EdgeMeter } from './edge-meter.ts'
 import { translateEngineError } from './engine-errors.ts'
-import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
+import type { RelayDeps, RelayOwner, ResponseRelay, BodyMeter } from './response-relay.ts'
 import { openStreamMeter } from './stream-meter.ts'
 import { StreamRelay } from './stream-relay.ts'
 
@@ -16,6 +17,42 @@ import { StreamRelay } from './stream-relay.ts'
 const overloadRetrySeconds = '5'
 /** Responses up to this size are sent as one string together with their heads. */
 const maxTextBytes = 16 * 1024
+
+/** Meters a long JSON body by its first and last bytes, because some engines report usage first. */
+class EdgeMeter implements BodyMeter {
+  readonly #format: BodyFormat
+  readonly #rewriter: BodyRewriter | null
+  #start = ''
+  #end = ''
+
+  constructor(format: BodyFormat, rewriter: BodyRewriter | null) {
+    this.#format = format
+    this.#rewriter = rewriter
+  }
+
+  take(bytes: string): string {
+    return this.#keepEdges(this.#rewriter === null ? bytes : this.#rewriter.take(bytes))
+  }
+
+  finish(): string {
+    return this.#rewriter === null ? '' : this.#keepEdges(this.#rewriter.finish())
+  }
+
+  #keepEdges(bytes: string): string {
+    // Copies, because a slice would keep all of `bytes` in memory.
+    if (this.#start === '') this.#start = copyText(bytes.slice(0, edgeLength))
+    this.#end = copyText((bytes.length < edgeLength ? this.#end + bytes : bytes).slice(-edgeLength))
+    return bytes
+  }
+
+  usage(): TokenUsage | null {
+    return readEdgeUsage(this.#end, this.#format) ?? readEdgeUsage(this.#start, this.#format)
+  }
+
+  partialUsage(): null {
+    return null
+  }
+}
 
 /** Opens the relay for this head: one that streams events, or one that holds a document until its end. */
 export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead): ResponseRelay {
