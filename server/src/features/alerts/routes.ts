@@ -19,14 +19,6 @@ const path = '/v1/organization/alert-webhook'
 
 /** Where an organization gets its alerts. */
 export function webhookRoutes(app: App, deps: Deps): void {
-  getRoute(app, deps)
-  updateRoute(app, deps)
-  deleteRoute(app, deps)
-  rotateRoute(app, deps)
-  testRoute(app, deps)
-}
-
-function getRoute(app: App, deps: Deps): void {
   app.get(
     path,
     {
@@ -41,9 +33,7 @@ function getRoute(app: App, deps: Deps): void {
     },
     async ({ viewer }) => toWebhookBody(await getWebhook(deps, viewer)),
   )
-}
 
-function updateRoute(app: App, deps: Deps): void {
   app.patch(
     path,
     {
@@ -66,9 +56,7 @@ function updateRoute(app: App, deps: Deps): void {
       return { ...toWebhookBody(status), secret }
     },
   )
-}
 
-function deleteRoute(app: App, deps: Deps): void {
   app.delete(
     path,
     {
@@ -86,9 +74,7 @@ function deleteRoute(app: App, deps: Deps): void {
       return reply.code(204).send(null)
     },
   )
-}
 
-function rotateRoute(app: App, deps: Deps): void {
   app.post(
     `${path}/secret`,
     {
@@ -104,9 +90,7 @@ function rotateRoute(app: App, deps: Deps): void {
     },
     async ({ viewer }) => ({ secret: await rotateSecret(deps, viewer) }),
   )
-}
 
-function testRoute(app: App, deps: Deps): void {
   app.post(
     `${path}/test`,
     {

@@ -35,15 +35,6 @@ export const changeErrors = ['billing_change_in_progress', 'payment_processor_un
 
 /** The routes of saved cards, hosted pages and invoices. */
 export function paymentRoutes(app: App, deps: Deps): void {
-  listPaymentMethodsRoute(app, deps)
-  defaultPaymentMethodRoute(app, deps)
-  deletePaymentMethodRoute(app, deps)
-  portalRoute(app, deps)
-  setupRoute(app, deps)
-  invoicesRoute(app, deps)
-}
-
-function listPaymentMethodsRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/payment-methods',
     {
@@ -58,9 +49,7 @@ function listPaymentMethodsRoute(app: App, deps: Deps): void {
     },
     async ({ viewer }) => (await listPaymentMethods(deps, viewer)).map(toPaymentMethodBody),
   )
-}
 
-function defaultPaymentMethodRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/billing/payment-methods/default',
     {
@@ -79,9 +68,7 @@ function defaultPaymentMethodRoute(app: App, deps: Deps): void {
       return toPaymentMethodBody(await setDefaultPaymentMethod(deps, viewer, cardId))
     },
   )
-}
 
-function deletePaymentMethodRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/billing/payment-methods/:payment_method_id',
     {
@@ -102,9 +89,7 @@ function deletePaymentMethodRoute(app: App, deps: Deps): void {
       return reply.code(204).send(null)
     },
   )
-}
 
-function portalRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/billing/portal/session',
     {
@@ -123,9 +108,7 @@ function portalRoute(app: App, deps: Deps): void {
       return { url: await createPortalSession(deps, viewer, body.return_url) }
     },
   )
-}
 
-function setupRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/billing/checkout/setup-session',
     {
@@ -147,9 +130,7 @@ function setupRoute(app: App, deps: Deps): void {
       return toCheckoutSessionBody(await createSetupSession(deps, viewer, { purpose, returnUrl }))
     },
   )
-}
 
-function invoicesRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/invoices',
     {

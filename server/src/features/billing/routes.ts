@@ -28,15 +28,6 @@ const read = { permission: 'readUsage' } as const
 
 /** The routes of an organization's billing account, its subscription and its payments. */
 export function billingRoutes(app: App, deps: Deps): void {
-  configRoute(app, deps)
-  accountRoute(app, deps)
-  subscriptionRoute(app, deps)
-  activateRoute(app, deps)
-  collectionMethodRoute(app, deps)
-  paymentRoutes(app, deps)
-}
-
-function configRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/config',
     {
@@ -63,9 +54,7 @@ function configRoute(app: App, deps: Deps): void {
       },
     }),
   )
-}
 
-function accountRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/account',
     {
@@ -82,9 +71,7 @@ function accountRoute(app: App, deps: Deps): void {
       return toAccountBody(account, await readAccountUsage(deps, account))
     },
   )
-}
 
-function subscriptionRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/subscription',
     {
@@ -98,9 +85,7 @@ function subscriptionRoute(app: App, deps: Deps): void {
     },
     async ({ viewer }) => toSubscriptionBody(await getAccount(deps, viewer)),
   )
-}
 
-function activateRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/billing/subscription/activate-postpaid',
     {
@@ -127,9 +112,7 @@ function activateRoute(app: App, deps: Deps): void {
     async ({ body, viewer }) =>
       toSubscriptionBody(await activatePostpaid(deps, viewer, body.processor_payment_method_id)),
   )
-}
 
-function collectionMethodRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/billing/subscription/collection-method',
     {
@@ -146,6 +129,7 @@ function collectionMethodRoute(app: App, deps: Deps): void {
     async ({ body, viewer }) =>
       toSubscriptionBody(await setCollectionMethod(deps, viewer, body.collection_method)),
   )
+  paymentRoutes(app, deps)
 }
 
 function getAccount(deps: Deps, { organizationId }: { organizationId: number }): Promise<BillingAccount> {

@@ -29,12 +29,6 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
 /** The usage of an organization by billing period and in groups, and its anomalies. */
 export function usageRoutes(app: App, deps: Deps): void {
-  summaryRoute(app, deps)
-  groupedUsageRoute(app, deps)
-  anomaliesRoute(app, deps)
-}
-
-function summaryRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/usage-summary',
     {
@@ -58,9 +52,7 @@ function summaryRoute(app: App, deps: Deps): void {
       })
     },
   )
-}
 
-function groupedUsageRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/usage',
     {
@@ -105,22 +97,7 @@ function groupedUsageRoute(app: App, deps: Deps): void {
       )
     },
   )
-}
 
-async function readUsage(
-  deps: Deps,
-  { organizationId, userId, role }: Viewer,
-  head: UsageDays & { currency: string },
-  grouping: 'day' | UsageGrouping,
-) {
-  const days = toMoments(head)
-  if (grouping === 'day') return toDailyUsageBody(head, await listDailyUsage(deps, organizationId, days))
-  const onlyUserId = roleCan(role, 'manageBilling') ? null : userId
-  const rows = await listGroupedUsage(deps, organizationId, days, grouping, onlyUserId)
-  return toGroupedUsageBody(head, rows, grouping)
-}
-
-function anomaliesRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/anomalies',
     {
@@ -134,4 +111,17 @@ function anomaliesRoute(app: App, deps: Deps): void {
     },
     async ({ viewer }) => (await listOpenAnomalies(deps.db, viewer.organizationId)).map(toUsageAnomalyBody),
   )
+}
+
+async function readUsage(
+  deps: Deps,
+  { organizationId, userId, role }: Viewer,
+  head: UsageDays & { currency: string },
+  grouping: 'day' | UsageGrouping,
+) {
+  const days = toMoments(head)
+  if (grouping === 'day') return toDailyUsageBody(head, await listDailyUsage(deps, organizationId, days))
+  const onlyUserId = roleCan(role, 'manageBilling') ? null : userId
+  const rows = await listGroupedUsage(deps, organizationId, days, grouping, onlyUserId)
+  return toGroupedUsageBody(head, rows, grouping)
 }

@@ -27,19 +27,7 @@ const tags = ['Invitations']
 
 /** Routes for an invitee without an account. */
 export function publicInvitationRoutes(app: App, deps: Deps): void {
-  previewRoute(app, deps)
-  registerRoute(app, deps)
-}
-
-/** Routes for a signed-in invitee. */
-export function ownInvitationRoutes(app: App, deps: Deps): void {
-  listOwnRoute(app, deps)
-  acceptRoute(app, deps)
-  declineByTokenRoute(app, deps)
-  declineRoute(app, deps)
-}
-
-function previewRoute(app: App, deps: Deps): void {
+  const { config } = deps
   app.get(
     '/v1/invitations/by-token/:token',
     {
@@ -59,10 +47,7 @@ function previewRoute(app: App, deps: Deps): void {
       return toInvitationPreview(invitation, deps.clock())
     },
   )
-}
 
-function registerRoute(app: App, deps: Deps): void {
-  const { config } = deps
   app.post(
     '/v1/invitations/register',
     {
@@ -105,7 +90,8 @@ function registerRoute(app: App, deps: Deps): void {
   )
 }
 
-function listOwnRoute(app: App, deps: Deps): void {
+/** Routes for a signed-in invitee. */
+export function ownInvitationRoutes(app: App, deps: Deps): void {
   app.get(
     '/v1/invitations',
     {
@@ -122,9 +108,7 @@ function listOwnRoute(app: App, deps: Deps): void {
         toInvitationBody(invitation, deps.clock()),
       ),
   )
-}
 
-function acceptRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/by-token/:token/accept',
     {
@@ -142,9 +126,7 @@ function acceptRoute(app: App, deps: Deps): void {
     async ({ params, viewer }) =>
       toInvitationBody(await acceptInvitation(deps, viewer, hashToken(params.token)), deps.clock()),
   )
-}
 
-function declineByTokenRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/by-token/:token/reject',
     {
@@ -161,9 +143,7 @@ function declineByTokenRoute(app: App, deps: Deps): void {
     async ({ params, viewer }) =>
       toInvitationBody(await declineInvitationByToken(deps, viewer, hashToken(params.token)), deps.clock()),
   )
-}
 
-function declineRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/:invitation_id/reject',
     {

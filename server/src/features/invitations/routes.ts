@@ -20,14 +20,6 @@ const tags = ['Invitations']
 
 /** The routes with which an admin invites people. */
 export function invitationRoutes(app: App, deps: Deps): void {
-  inviteRoute(app, deps)
-  listRoute(app, deps)
-  resendRoute(app, deps)
-  copyLinkRoute(app, deps)
-  cancelRoute(app, deps)
-}
-
-function inviteRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/invitations',
     {
@@ -47,9 +39,7 @@ function inviteRoute(app: App, deps: Deps): void {
     async ({ body, viewer }) =>
       toInvitationBody(await inviteToOrganization(deps, viewer, body), deps.clock()),
   )
-}
 
-function listRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/organization/invitations',
     {
@@ -66,9 +56,7 @@ function listRoute(app: App, deps: Deps): void {
         toInvitationBody(invitation, deps.clock()),
       ),
   )
-}
 
-function resendRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/invitations/:invitation_id/resend',
     {
@@ -88,9 +76,7 @@ function resendRoute(app: App, deps: Deps): void {
     async ({ params, viewer }) =>
       toInvitationBody(await resendInvitation(deps, viewer, params.invitation_id), deps.clock()),
   )
-}
 
-function copyLinkRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/invitations/:invitation_id/link',
     {
@@ -109,9 +95,7 @@ function copyLinkRoute(app: App, deps: Deps): void {
     },
     async ({ params, viewer }) => ({ url: await copyInvitationLink(deps, viewer, params.invitation_id) }),
   )
-}
 
-function cancelRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/organization/invitations/:invitation_id',
     {

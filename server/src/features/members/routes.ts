@@ -14,12 +14,6 @@ const roles = 'Admins manage viewers and members; a super_admin manages everyone
 
 /** The routes with which people manage the members of their organization, and leave it. */
 export function memberRoutes(app: App, deps: Deps): void {
-  updateRoute(app, deps)
-  removeRoute(app, deps)
-  leaveRoute(app, deps)
-}
-
-function updateRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/organization/members/:member_id',
     {
@@ -42,9 +36,7 @@ function updateRoute(app: App, deps: Deps): void {
       return toMemberBody(await getMember(deps.db, id))
     },
   )
-}
 
-function removeRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/organization/members/:member_id',
     {
@@ -65,9 +57,7 @@ function removeRoute(app: App, deps: Deps): void {
       return reply.code(204).send(null)
     },
   )
-}
 
-function leaveRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/leave',
     {

@@ -19,13 +19,6 @@ const tags = ['Organization']
 
 /** The routes of the current organization, its members, and the organizations of a person. */
 export function organizationRoutes(app: App, deps: Deps): void {
-  getRoute(app, deps)
-  updateRoute(app, deps)
-  listOwnRoute(app, deps)
-  listMembersRoute(app, deps)
-}
-
-function getRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/organization',
     {
@@ -40,9 +33,7 @@ function getRoute(app: App, deps: Deps): void {
     async ({ viewer }) =>
       toOrganizationBody(await getOrganization(deps.db, viewer.organizationId), viewer.role),
   )
-}
 
-function updateRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/organization',
     {
@@ -62,9 +53,7 @@ function updateRoute(app: App, deps: Deps): void {
       return toOrganizationBody(organization, viewer.role)
     },
   )
-}
 
-function listOwnRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/user/organizations',
     {
@@ -82,9 +71,7 @@ function listOwnRoute(app: App, deps: Deps): void {
       return organizations.map((own) => toOwnOrganizationBody(own, viewer.organizationId))
     },
   )
-}
 
-function listMembersRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/organization/members',
     {

@@ -13,11 +13,6 @@ const tags = ['Accounts']
 
 /** The routes of a person's profile */
 export function profileRoutes(app: App, deps: Deps): void {
-  getRoute(app, deps)
-  updateRoute(app, deps)
-}
-
-function getRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/user/profile',
     {
@@ -34,9 +29,7 @@ function getRoute(app: App, deps: Deps): void {
       return { ...profile, created_at: created_at.toISOString() }
     },
   )
-}
 
-function updateRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/user/profile',
     {

@@ -49,25 +49,7 @@ type RunRead = <Value>(read: () => Promise<Value>) => Promise<Value>
 /** The models of an organization: inspection of a repository, import, update and deletion. */
 export function ownModelRoutes(app: App, deps: InspectDeps): void {
   const runRead = limitReads()
-  inspectRoute(app, deps, runRead)
-  importRoute(app, deps, runRead)
-  updateRoute(app, deps)
-  deleteRoute(app, deps)
-}
 
-function limitReads(): RunRead {
-  const limit = pLimit(maxReads)
-  return async (read) => {
-    if (limit.pendingCount < maxWaitingReads) return limit(read)
-    throw new ApplicationError(
-      'server_busy',
-      'The server reads many repositories and files now. Try again later.',
-      5,
-    )
-  }
-}
-
-function inspectRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
   app.post(
     `${prefix}/inspect`,
     {
@@ -93,9 +75,7 @@ function inspectRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
       return toInspectionBody(inspection, deps.config.billing.currency)
     },
   )
-}
 
-function importRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
   app.post(
     prefix,
     {
@@ -123,9 +103,7 @@ function importRoute(app: App, deps: InspectDeps, runRead: RunRead): void {
       return reply.code(201).send(await present(deps, model))
     },
   )
-}
 
-function updateRoute(app: App, deps: InspectDeps): void {
   app.patch(
     `${prefix}/:model_id`,
     {
@@ -146,9 +124,7 @@ function updateRoute(app: App, deps: InspectDeps): void {
       return present(deps, model)
     },
   )
-}
 
-function deleteRoute(app: App, deps: InspectDeps): void {
   app.delete(
     `${prefix}/:model_id`,
     {
@@ -167,6 +143,18 @@ function deleteRoute(app: App, deps: InspectDeps): void {
       return reply.code(204).send(null)
     },
   )
+}
+
+function limitReads(): RunRead {
+  const limit = pLimit(maxReads)
+  return async (read) => {
+    if (limit.pendingCount < maxWaitingReads) return limit(read)
+    throw new ApplicationError(
+      'server_busy',
+      'The server reads many repositories and files now. Try again later.',
+      5,
+    )
+  }
 }
 
 async function present(deps: InspectDeps, model: StoredModel) {

@@ -38,17 +38,6 @@ const reauthenticationErrors = [
 
 /** The routes with which a signed-in person manages their second factors. */
 export function secondFactorRoutes(app: App, deps: Deps): void {
-  listRoute(app, deps)
-  startTotpRoute(app, deps)
-  verifyTotpRoute(app, deps)
-  deleteTotpRoute(app, deps)
-  rotateRecoveryCodesRoute(app, deps)
-  startPasskeyRoute(app, deps)
-  addPasskeyRoute(app, deps)
-  deletePasskeyRoute(app, deps)
-}
-
-function listRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/user/second-factors',
     {
@@ -62,9 +51,7 @@ function listRoute(app: App, deps: Deps): void {
     },
     async ({ viewer }) => toSecondFactorsBody(await listOwnFactors(deps, viewer)),
   )
-}
 
-function startTotpRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/totp',
     {
@@ -84,9 +71,7 @@ function startTotpRoute(app: App, deps: Deps): void {
       return startTotp(deps, viewer, body)
     },
   )
-}
 
-function verifyTotpRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/totp/verify',
     {
@@ -103,9 +88,7 @@ function verifyTotpRoute(app: App, deps: Deps): void {
     },
     async ({ body, viewer }) => ({ recovery_codes: await verifyTotp(deps, viewer, body.code) }),
   )
-}
 
-function deleteTotpRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/user/second-factors/totp',
     {
@@ -125,9 +108,7 @@ function deleteTotpRoute(app: App, deps: Deps): void {
       return reply.code(204).send(null)
     },
   )
-}
 
-function rotateRecoveryCodesRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/recovery-codes',
     {
@@ -144,9 +125,7 @@ function rotateRecoveryCodesRoute(app: App, deps: Deps): void {
     },
     async ({ body, viewer }) => ({ recovery_codes: await rotateRecoveryCodes(deps, viewer, body) }),
   )
-}
 
-function startPasskeyRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/passkeys/start',
     {
@@ -166,9 +145,7 @@ function startPasskeyRoute(app: App, deps: Deps): void {
       return { options: { ...(await startPasskey(deps, viewer, body)) } }
     },
   )
-}
 
-function addPasskeyRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/second-factors/passkeys',
     {
@@ -189,9 +166,7 @@ function addPasskeyRoute(app: App, deps: Deps): void {
       return { recovery_codes: recoveryCodes }
     },
   )
-}
 
-function deletePasskeyRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/user/second-factors/passkeys/:passkey_id',
     {

@@ -22,13 +22,6 @@ const tags = ['Organization']
 
 /** The routes with which admins add programs to the organization. */
 export function serviceMemberRoutes(app: App, deps: Deps): void {
-  listRoute(app, deps)
-  createRoute(app, deps)
-  updateRoute(app, deps)
-  rotateRoute(app, deps)
-}
-
-function listRoute(app: App, { db, clock }: Deps): void {
   app.get(
     '/v1/organization/service-members',
     {
@@ -41,11 +34,9 @@ function listRoute(app: App, { db, clock }: Deps): void {
       },
     },
     async ({ viewer }) =>
-      (await listServiceMembers(db, viewer.organizationId, clock())).map(toServiceMemberBody),
+      (await listServiceMembers(deps.db, viewer.organizationId, deps.clock())).map(toServiceMemberBody),
   )
-}
 
-function createRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/service-members',
     {
@@ -69,9 +60,7 @@ function createRoute(app: App, deps: Deps): void {
       )
     },
   )
-}
 
-function updateRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/organization/service-members/:member_id',
     {
@@ -90,9 +79,7 @@ function updateRoute(app: App, deps: Deps): void {
     async ({ body, params, viewer }) =>
       toServiceMemberBody(await changeNetworks(deps, viewer, params.member_id, body.allowed_networks)),
   )
-}
 
-function rotateRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/service-members/:member_id/rotate',
     {

@@ -55,12 +55,6 @@ export function signOutRoute(app: App, deps: Pick<Services, 'db' | 'config'>): v
 
 /** The routes with which a signed-in person manages their sessions. */
 export function ownSessionRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'config'>): void {
-  listRoute(app, deps)
-  endRoute(app, deps)
-  endOthersRoute(app, deps)
-}
-
-function listRoute(app: App, deps: Pick<Services, 'db' | 'clock' | 'config'>): void {
   app.get(
     '/v1/auth/sessions',
     {
@@ -75,9 +69,7 @@ function listRoute(app: App, deps: Pick<Services, 'db' | 'clock' | 'config'>): v
     async ({ viewer }) =>
       (await listOwnSessions(deps, viewer)).map((session) => toOwnSessionBody(session, viewer.session.id)),
   )
-}
 
-function endRoute(app: App, deps: Pick<Services, 'db'>): void {
   app.delete(
     '/v1/auth/sessions/:session_id',
     {
@@ -96,9 +88,7 @@ function endRoute(app: App, deps: Pick<Services, 'db'>): void {
       return reply.code(204).send(null)
     },
   )
-}
 
-function endOthersRoute(app: App, deps: Pick<Services, 'db'>): void {
   app.delete(
     '/v1/auth/sessions',
     {

@@ -9,11 +9,6 @@ const tags = ['Accounts']
 
 /** The routes with which a signed-in person verifies their address. */
 export function emailVerificationRoutes(app: App, deps: Deps): void {
-  requestRoute(app, deps)
-  verifyRoute(app, deps)
-}
-
-function requestRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/email-verification/request',
     {
@@ -32,9 +27,7 @@ function requestRoute(app: App, deps: Deps): void {
       return { accepted: true as const }
     },
   )
-}
 
-function verifyRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/email-verification/confirm',
     {

@@ -19,11 +19,6 @@ const tags = ['Accounts']
 
 /** The routes with which a visitor sets a new password through an emailed link. */
 export function passwordResetRoutes(app: App, deps: Deps): void {
-  requestRoute(app, deps)
-  confirmRoute(app, deps)
-}
-
-function requestRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/auth/password-reset/request',
     {
@@ -46,9 +41,7 @@ function requestRoute(app: App, deps: Deps): void {
       return { accepted: true as const }
     },
   )
-}
 
-function confirmRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/auth/password-reset/confirm',
     {

@@ -16,11 +16,6 @@ const tags = ['Accounts']
 
 /** The routes with which a visitor gets a session by password. */
 export function signInRoutes(app: App, deps: Deps): void {
-  registerRoute(app, deps)
-  signInRoute(app, deps)
-}
-
-function registerRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/register',
     {
@@ -53,9 +48,7 @@ function registerRoute(app: App, deps: Deps): void {
       return openSession(deps, request, reply, account)
     },
   )
-}
 
-function signInRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/user/signin',
     {

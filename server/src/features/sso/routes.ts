@@ -30,13 +30,7 @@ const flowCookie = 'sso_flow'
 const browserRoute = { exposeHeadRoute: false } as const
 
 export function ssoRoutes(app: App, deps: Deps): void {
-  providersRoute(app, deps)
-  startRoute(app, deps)
-  callbackRoute(app, deps)
-  startInvitationRoute(app, deps)
-}
-
-function providersRoute(app: App, { config: { sso } }: Deps): void {
+  const { sessionCookie, sso } = deps.config
   app.get(
     '/v1/sso/providers',
     {
@@ -50,9 +44,7 @@ function providersRoute(app: App, { config: { sso } }: Deps): void {
     },
     () => ({ providers: sso === null ? [] : [toProviderBody(sso)] }),
   )
-}
 
-function startRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/sso/login/:sso_provider',
     {
@@ -80,10 +72,7 @@ function startRoute(app: App, deps: Deps): void {
       return reply.redirect(pending.authorizationUrl.href)
     },
   )
-}
 
-function callbackRoute(app: App, deps: Deps): void {
-  const { sessionCookie } = deps.config
   app.get(
     '/v1/sso/callback/:sso_provider',
     {
@@ -119,9 +108,7 @@ function callbackRoute(app: App, deps: Deps): void {
       return reply.redirect(result.returnTo)
     },
   )
-}
 
-function startInvitationRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/sso/:sso_provider/start',
     {

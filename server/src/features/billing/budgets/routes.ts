@@ -26,14 +26,6 @@ const prefix = '/v1/billing/budgets'
 
 /** The budgets of an organization, its members and its deployments. */
 export function budgetRoutes(app: App, deps: Deps): void {
-  listRoute(app, deps)
-  listOwnRoute(app, deps)
-  createRoute(app, deps)
-  updateRoute(app, deps)
-  deleteRoute(app, deps)
-}
-
-function listRoute(app: App, deps: Deps): void {
   app.get(
     prefix,
     {
@@ -50,9 +42,7 @@ function listRoute(app: App, deps: Deps): void {
       return standings.map((standing) => toBudgetBody(standing, deps.config.billing.currency))
     },
   )
-}
 
-function listOwnRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/own-budgets',
     {
@@ -70,9 +60,7 @@ function listOwnRoute(app: App, deps: Deps): void {
       return standings.map((standing) => toBudgetBody(standing, deps.config.billing.currency))
     },
   )
-}
 
-function createRoute(app: App, deps: Deps): void {
   app.post(
     prefix,
     {
@@ -95,9 +83,7 @@ function createRoute(app: App, deps: Deps): void {
       return toBudgetBody(standing, deps.config.billing.currency)
     },
   )
-}
 
-function updateRoute(app: App, deps: Deps): void {
   app.patch(
     `${prefix}/:budget_id`,
     {
@@ -118,9 +104,7 @@ function updateRoute(app: App, deps: Deps): void {
       return toBudgetBody(standing, deps.config.billing.currency)
     },
   )
-}
 
-function deleteRoute(app: App, deps: Deps): void {
   app.delete(
     `${prefix}/:budget_id`,
     {

@@ -48,15 +48,7 @@ export function uploadRoutes(app: App, deps: Deps): void {
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers({ 'tus-resumable': tusVersion, 'tus-version': tusVersion })
   })
-  listRoute(app, deps)
-  capabilitiesRoute(app, deps)
-  startRoute(app, deps)
-  offsetRoute(app, deps)
-  partRoute(app, deps, requests)
-  removeRoute(app, deps, requests)
-}
 
-function listRoute(app: App, deps: Deps): void {
   app.get(
     prefix,
     {
@@ -70,23 +62,19 @@ function listRoute(app: App, deps: Deps): void {
     },
     async ({ viewer }) => (await listUploads(deps, viewer.organizationId)).map(toUploadBody),
   )
-}
 
-/** What this server can do, as the protocol has it. Clients may ask. */
-function capabilitiesRoute(app: App, { config }: Deps): void {
+  // What this server can do, as the protocol has it. Clients may ask.
   app.options(prefix, { config: manage, schema: { hide: true } }, async (_request, reply) =>
     reply
       .headers({
         'tus-extension': tusExtensions,
-        'tus-max-size': config.uploads.maxBytes,
+        'tus-max-size': deps.config.uploads.maxBytes,
         'tus-checksum-algorithm': checksumAlgorithms,
       })
       .code(204)
       .send(null),
   )
-}
 
-function startRoute(app: App, deps: Deps): void {
   app.post(
     prefix,
     {
@@ -121,9 +109,7 @@ function startRoute(app: App, deps: Deps): void {
         .send(null)
     },
   )
-}
 
-function offsetRoute(app: App, deps: Deps): void {
   app.head(
     `${prefix}/:upload_id`,
     { onRequest, config: manage, schema: { hide: true, params: uploadParams } },
@@ -140,9 +126,7 @@ function offsetRoute(app: App, deps: Deps): void {
         .send(null)
     },
   )
-}
 
-function partRoute(app: App, deps: Deps, requests: UploadRequests): void {
   app.patch(
     `${prefix}/:upload_id`,
     {
@@ -193,18 +177,7 @@ function partRoute(app: App, deps: Deps, requests: UploadRequests): void {
       return reply.header('upload-offset', offset).code(204).send(null)
     },
   )
-}
 
-/** Disconnects a client that goes on sending after the response, which would otherwise be read to its end. */
-function closeUnreadBody({ raw }: FastifyRequest, reply: FastifyReply): void {
-  reply.raw.once('finish', () => {
-    setTimeout(() => {
-      if (!raw.complete) raw.destroy()
-    }, lingerMilliseconds).unref()
-  })
-}
-
-function removeRoute(app: App, deps: Deps, requests: UploadRequests): void {
   app.delete(
     `${prefix}/:upload_id`,
     {
@@ -227,4 +200,13 @@ function removeRoute(app: App, deps: Deps, requests: UploadRequests): void {
       return reply.code(204).send(null)
     },
   )
+}
+
+/** Disconnects a client that goes on sending after the response, which would otherwise be read to its end. */
+function closeUnreadBody({ raw }: FastifyRequest, reply: FastifyReply): void {
+  reply.raw.once('finish', () => {
+    setTimeout(() => {
+      if (!raw.complete) raw.destroy()
+    }, lingerMilliseconds).unref()
+  })
 }
