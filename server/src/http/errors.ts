@@ -63,15 +63,9 @@ const titles: Record<number, string> = {
 
 const fieldProblemSchema = z.object({
   location: z.enum(['body', 'query', 'path']).describe('Where the field is'),
-  field: z
-    .string()
-    .describe('Path of the field, with dots')
-    .meta({ examples: ['email'] }),
+  field: z.string().meta({ description: 'Path of the field, with dots', examples: ['email'] }),
   message: z.string().describe('What is wrong, for a person'),
-  code: z
-    .string()
-    .describe('What is wrong, for programs')
-    .meta({ examples: ['required'] }),
+  code: z.string().meta({ description: 'What is wrong, for programs', examples: ['required'] }),
 })
 
 /** RFC 9457 problem details, with a `code` for programs and the id of the request. */
@@ -79,7 +73,7 @@ export const problemSchema = z
   .object({
     type: z.string().describe('Always `about:blank`'),
     title: z.string().describe('The status in words'),
-    status: z.int().meta({ format: 'int32', minimum: 400, maximum: 599 }).describe('The HTTP status'),
+    status: z.int().meta({ format: 'int32', minimum: 400, maximum: 599, description: 'The HTTP status' }),
     detail: z.string().describe('What happened, for a person'),
     code: z
       .enum(Object.keys(errorCodes) as [ErrorCode, ...ErrorCode[]])
@@ -100,7 +94,7 @@ export const problemSchema = z
           id: z.string().describe('Id of the deployment'),
           model_name: z.string().describe('Name of the model'),
           selected_instance_type: z.string().nullable().describe('null until an instance type is chosen'),
-          created_at: z.string().meta({ format: 'date-time' }).describe('The request of the deployment'),
+          created_at: z.string().meta({ format: 'date-time', description: 'The request of the deployment' }),
         }),
       )
       .optional()

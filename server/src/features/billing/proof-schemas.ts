@@ -8,12 +8,18 @@ const wholeHour = z.iso
   .transform((moment) => new Date(moment))
 
 export const proofQuery = z.object({
-  from: wholeHour
-    .meta({ type: 'string', format: 'date-time', examples: ['2026-01-01T00:00:00Z'] })
-    .describe('The first hour'),
-  to: wholeHour
-    .meta({ type: 'string', format: 'date-time', examples: ['2026-02-01T00:00:00Z'] })
-    .describe('The hour after the last'),
+  from: wholeHour.meta({
+    type: 'string',
+    format: 'date-time',
+    examples: ['2026-01-01T00:00:00Z'],
+    description: 'The first hour',
+  }),
+  to: wholeHour.meta({
+    type: 'string',
+    format: 'date-time',
+    examples: ['2026-02-01T00:00:00Z'],
+    description: 'The hour after the last',
+  }),
 })
 
 export const invoiceParameters = z.object({ invoice_id: z.string().max(255).describe('The invoice') })

@@ -38,10 +38,7 @@ export const billingAccountBody = z
     id: entityId.describe('Id of the billing account'),
     organization_id: entityId.describe('The organization that it belongs to'),
     account_type: z.literal('organization').describe('Always `organization`'),
-    currency: z
-      .string()
-      .describe('Currency of all amounts')
-      .meta({ examples: ['usd'] }),
+    currency: z.string().meta({ description: 'Currency of all amounts', examples: ['usd'] }),
     billing_mode: z.enum(billingModes).describe('`trial`, or what the organization pays for'),
     status: z.enum(accountStatuses).describe('Status of the account here'),
     processor_customer_id: z
@@ -107,7 +104,7 @@ export const paymentMethodBody = z
     id: z.string().describe('Id at the payment processor'),
     brand: z.string().describe('Such as `visa`'),
     last4: z.string().describe('Last four digits'),
-    exp_month: z.int().meta({ minimum: 1, maximum: 12 }).describe('Month of expiry'),
+    exp_month: z.int().meta({ minimum: 1, maximum: 12, description: 'Month of expiry' }),
     exp_year: z.int().describe('Year of expiry'),
     is_default: z.boolean().describe('Whether invoices are charged to it'),
     allow_redisplay: z.string().describe('Whether the processor may offer the card again'),
@@ -182,15 +179,9 @@ export const webhookHeaders = z.object({
 
 export const webhookBody = z
   .looseObject({
-    id: z
-      .string()
-      .describe('Id of the event')
-      .meta({ examples: ['evt_1'] }),
+    id: z.string().meta({ description: 'Id of the event', examples: ['evt_1'] }),
     object: z.literal('event').describe('Always `event`'),
-    type: z
-      .string()
-      .describe('Kind of the event')
-      .meta({ examples: ['invoice.paid'] }),
+    type: z.string().meta({ description: 'Kind of the event', examples: ['invoice.paid'] }),
     created: z.int().describe('Unix time in seconds'),
     data: z
       .object({

@@ -6,10 +6,7 @@ import type { UsageSummary } from '../metering/summary.ts'
 
 export const usageTotalBody = z
   .object({
-    meter: z
-      .string()
-      .meta({ examples: ['gpu_instance_seconds'] })
-      .describe('What is measured'),
+    meter: z.string().meta({ examples: ['gpu_instance_seconds'], description: 'What is measured' }),
     unit: z.string().describe('Unit of the quantity'),
     total_quantity: z.string().describe('A decimal'),
     service_key: z.string().describe('Identifies the price'),
@@ -53,10 +50,7 @@ export const usageQuery = z.object({
 })
 
 const measured = {
-  meter: z
-    .string()
-    .describe('What is measured')
-    .meta({ examples: ['gpu_instance_seconds'] }),
+  meter: z.string().meta({ description: 'What is measured', examples: ['gpu_instance_seconds'] }),
   unit: z.string().describe('Unit of the quantity'),
   dimensions: z
     .record(z.string(), z.string())
@@ -117,10 +111,7 @@ export function listCsvColumns(grouping: keyof typeof groups): string[] {
 export const usageAnomalyBody = z
   .object({
     id: entityId.describe('Id of the anomaly'),
-    kind: z
-      .string()
-      .meta({ examples: ['provider_disagrees'] })
-      .describe('What kind of check failed'),
+    kind: z.string().meta({ examples: ['provider_disagrees'], description: 'What kind of check failed' }),
     message: z.string().describe('A sentence for a person'),
     deployment_id: z.string().nullable().describe('null when no single deployment is affected'),
     detected_at: timestamp.describe('First detection'),

@@ -23,9 +23,7 @@ export const listModelsQuery = z.object({
 export const getModelQuery = z.object({ enabled_only: enabledOnly })
 
 export const modelParams = z.object({
-  model_id: unicodeText()
-    .describe('Id in the catalog')
-    .meta({ examples: ['qwen2.5-instruct'] }),
+  model_id: unicodeText().meta({ description: 'Id in the catalog', examples: ['qwen2.5-instruct'] }),
 })
 
 const sourceBody = z
@@ -72,10 +70,7 @@ export const deployableModelBody = z
     variants: z
       .array(
         z.object({
-          model_format: z
-            .string()
-            .describe('Format of the weights')
-            .meta({ examples: ['ggufv2'] }),
+          model_format: z.string().meta({ description: 'Format of the weights', examples: ['ggufv2'] }),
           model_size_in_billions: z.number().describe('Parameters in billions'),
           quantizations: z.array(z.string()).describe('The quantizations of this format and size'),
           default: z.boolean().describe('true if these include the default variant'),

@@ -68,7 +68,7 @@ export const logItem = z
   .object({
     at: timestamp.describe('Time of the line'),
     line: z.string().describe('The text, without a line break'),
-    instance: z.string().meta({ format: 'uuid' }).describe('Id of the instance whose engine wrote it'),
+    instance: z.string().meta({ format: 'uuid', description: 'Id of the instance whose engine wrote it' }),
   })
   .meta({ id: 'DeploymentLogLine', description: 'A line of the engine’s log' })
 

@@ -51,7 +51,7 @@ export function toReference(
 
 const instanceBody = z
   .object({
-    id: z.string().meta({ format: 'uuid' }).describe('Id of the instance'),
+    id: z.string().meta({ format: 'uuid', description: 'Id of the instance' }),
     status: z
       .enum(['starting', 'running', 'draining', 'releasing'])
       .describe(
@@ -76,8 +76,10 @@ export const deploymentBody = z
   .object({
     id: z
       .string()
-      .meta({ format: 'uuid' })
-      .describe('Id of the deployment; also a value for `model` in inference requests'),
+      .meta({
+        format: 'uuid',
+        description: 'Id of the deployment; also a value for `model` in inference requests',
+      }),
     user_id: z.string().describe('The owner'),
     owner: z
       .object({
@@ -149,8 +151,10 @@ export const deploymentBody = z
       .object({
         name: z
           .string()
-          .meta({ examples: ['vllm', 'llama.cpp', 'embedded'] })
-          .describe("`embedded` is Berth's own engine over llama.cpp"),
+          .meta({
+            examples: ['vllm', 'llama.cpp', 'embedded'],
+            description: "`embedded` is Berth's own engine over llama.cpp",
+          }),
         version: z
           .string()
           .nullable()

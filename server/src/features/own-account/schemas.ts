@@ -5,9 +5,10 @@ import { factorCode } from '../second-factors/schemas.ts'
 
 export const newScriptSessionBody = z
   .object({
-    name: text({ min: 1, max: 100 })
-      .describe('A name for the list of your sessions')
-      .meta({ examples: ['Nightly report'] }),
+    name: text({ min: 1, max: 100 }).meta({
+      description: 'A name for the list of your sessions',
+      examples: ['Nightly report'],
+    }),
     password: optionalField(unicodeText()).describe('Your password'),
     code: optionalField(factorCode).describe(
       'A code of your authenticator app or a recovery code, instead of the password',

@@ -75,9 +75,10 @@ const examplePasskey = {
 
 export const newPasskeyBody = z
   .object({
-    name: text({ min: 1, max: 100 })
-      .describe('A name for the list of your passkeys')
-      .meta({ examples: ['Work laptop'] }),
+    name: text({ min: 1, max: 100 }).meta({
+      description: 'A name for the list of your passkeys',
+      examples: ['Work laptop'],
+    }),
     response: z
       .object({
         ...credential,

@@ -7,9 +7,10 @@ export const registerBody = z
   .object({
     email: emailAddress,
     password: newPassword,
-    organization: text({ min: 1, max: 255 })
-      .describe('Name of your new organization')
-      .meta({ examples: ['Analytical Engines'] }),
+    organization: text({ min: 1, max: 255 }).meta({
+      description: 'Name of your new organization',
+      examples: ['Analytical Engines'],
+    }),
     name: optionalName.describe('Your name; otherwise made of the first and last name or the email'),
     first_name: optionalName.describe('Your first name'),
     last_name: optionalName.describe('Your last name'),

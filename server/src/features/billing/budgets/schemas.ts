@@ -12,8 +12,10 @@ const monthlyLimit = z
     abort: true,
   })
   .refine((amount) => /[1-9]/.test(amount), 'Must be more than 0.')
-  .meta({ examples: ['250.00'] })
-  .describe('In the main unit of the account’s currency, for one billing period')
+  .meta({
+    examples: ['250.00'],
+    description: 'In the main unit of the account’s currency, for one billing period',
+  })
 
 const atLimit = z
   .enum(limitActions)

@@ -17,8 +17,10 @@ const config = { anyHost: true }
 const params = z.object({
   file_name: z
     .string()
-    .describe('SHA-256 of the file in hexadecimal, and `.gguf`')
-    .meta({ examples: [`${'0'.repeat(64)}.gguf`] }),
+    .meta({
+      description: 'SHA-256 of the file in hexadecimal, and `.gguf`',
+      examples: [`${'0'.repeat(64)}.gguf`],
+    }),
 })
 
 const fileBody = {
