@@ -1,12 +1,18 @@
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { BookOpen, Search } from 'lucide-react'
+import { BookOpen, Search, LogOut, Mail, UserRound, Check, ChevronsUpDown } from 'lucide-react'
+import { useSession, organizationQuery } from '../api/session.ts'
+import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../components/menu.tsx'
 import { Wordmark } from '../components/wordmark.tsx'
+import { useOwnInvitations } from '../domain/session/invitations-query.ts'
+import { organizationsQuery, useSwitchOrganization } from '../domain/session/organizations.ts'
+import { useSignOut } from '../domain/session/sign-out.ts'
 import { text } from '../text/index.ts'
-import { AccountMenu } from './account-menu.tsx'
+import { chooseTheme, useTheme } from '../theme.ts'
 import { openCommandPalette } from './command-palette.tsx'
 import { useNavigation } from './navigation.ts'
-import { OrganizationSwitcher } from './organization-switcher.tsx'
 import { paletteKeys } from './palette-keys.ts'
+import { themes } from './themes.ts'
 
 const item =
   'flex items-center gap-2.5 rounded-md px-2.5 py-1.5 font-medium text-muted hover:bg-subtle hover:text-ink [&_svg]:size-4 ' +
@@ -49,5 +55,118 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
         <AccountMenu />
       </div>
     </div>
+  )
+}
+
+/** The current organization; a menu for members of several organizations. */
+function OrganizationSwitcher() {
+  const { data: organization } = useSuspenseQuery(organizationQuery)
+  const { data: organizations = [] } = useQuery(organizationsQuery)
+  const change = useSwitchOrganization()
+  const face = (
+    <>
+      <span
+        aria-hidden
+        className="grid size-6 shrink-0 place-items-center rounded bg-accent-soft text-xs font-semibold text-accent"
+      >
+        {organization.name.slice(0, 1).toUpperCase()}
+      </span>
+      <span className="grid min-w-0 text-left leading-tight">
+        <span className="truncate font-medium">{organization.name}</span>
+        <span className="text-xs text-muted">{text.shell.role[organization.role]}</span>
+      </span>
+    </>
+  )
+  if (organizations.length < 2) return <div className="flex items-center gap-2.5 px-2.5 py-1">{face}</div>
+  return (
+    <Menu
+      align="start"
+      trigger={
+        <button type="button" className="flex items-center gap-2.5 rounded-md px-2.5 py-1 hover:bg-subtle">
+          {face}
+          <ChevronsUpDown aria-hidden className="ml-auto size-4 shrink-0 text-muted" />
+        </button>
+      }
+    >
+      <MenuLabel>{text.shell.switchOrganization}</MenuLabel>
+      {organizations.map((one) => (
+        <MenuItem key={one.id} onSelect={() => !one.current && change.mutate(one)}>
+          <span className="grid">
+            {one.name}
+            <span className="text-xs text-muted">{text.shell.role[one.role]}</span>
+          </span>
+          {one.current && <Check aria-hidden className="ml-auto" />}
+        </MenuItem>
+      ))}
+    </Menu>
+  )
+}
+
+/** The signed-in person, with a menu for the profile, the theme and sign-out. */
+function AccountMenu() {
+  const { user } = useSession()
+  return (
+    <Menu
+      align="start"
+      trigger={
+        <button
+          type="button"
+          className="flex items-center gap-2.5 rounded-md px-2.5 py-1.5 text-left hover:bg-subtle"
+        >
+          <span
+            aria-hidden
+            className="grid size-7 shrink-0 place-items-center rounded-full bg-accent text-xs font-semibold text-on-accent"
+          >
+            {user.name.slice(0, 1).toUpperCase()}
+          </span>
+          <span className="grid min-w-0 leading-tight">
+            <span className="truncate font-medium">{user.name}</span>
+            <span className="truncate text-xs text-muted">{user.email}</span>
+          </span>
+          <span className="sr-only">{text.shell.account}</span>
+        </button>
+      }
+    >
+      <Items />
+    </Menu>
+  )
+}
+
+/** Rendered only while the menu is open. */
+function Items() {
+  const theme = useTheme()
+  const signOut = useSignOut()
+  const { data: invitations = [] } = useOwnInvitations()
+  return (
+    <>
+      <MenuItem asChild>
+        <Link to="/profile">
+          <UserRound aria-hidden />
+          {text.pages.profile.title}
+        </Link>
+      </MenuItem>
+      {invitations.length > 0 && (
+        <MenuItem asChild>
+          <Link to="/profile" hash="invitations">
+            <Mail aria-hidden />
+            {text.shell.invitations(invitations.length)}
+          </Link>
+        </MenuItem>
+      )}
+      <MenuSeparator />
+      <MenuLabel>{text.shell.theme}</MenuLabel>
+      {themes.map(({ value, icon: Icon }) => (
+        <MenuItem key={value} onSelect={() => chooseTheme(value)} aria-current={theme === value || undefined}>
+          <Icon aria-hidden />
+          {text.shell.themes[value]}
+          {theme === value && <span aria-hidden className="ml-auto size-1.5 rounded-full bg-accent" />}
+        </MenuItem>
+      ))}
+      <MenuSeparator />
+      <MenuItem onSelect={() => signOut.mutate()}>
+        <LogOut aria-hidden />
+        {text.shell.signOut}
+      </MenuItem>
+    </>
   )
 }

@@ -1,11 +1,19 @@
+import { useQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ScriptSession } from '../../contract.ts'
+import { ApiError, callApi } from '../../api/client.ts'
+import { useSession } from '../../api/session.ts'
+import { TextField } from '../../components/field.tsx'
+import { fieldErrors, Form } from '../../components/form.tsx'
+import { Notice, Skeleton } from '../../components/states.tsx'
+import type { ScriptSession, NewScriptSessionInput } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { ScriptSessionForm } from './script-session-form.tsx'
+import { usePasswordsAllowed } from '../installation.ts'
+import { PasswordField } from './password-field.tsx'
+import { profileQuery } from './profile-query.ts'
 
 const words = text.scriptSessions
 
@@ -17,6 +25,69 @@ export function ScriptSessionDialog({ onClose }: { onClose: () => void }) {
     <Dialog open onOpenChange={onClose} title={words.create} description={words.description}>
       <ScriptSessionForm onCreated={setSession} />
     </Dialog>
+  )
+}
+
+/** Names a session for scripts. Needs the password, or a recent sign-in at the identity provider. */
+function ScriptSessionForm({ onCreated }: { onCreated: (session: ScriptSession) => void }) {
+  const creation = useCreateScriptSession(onCreated)
+  const profile = useQuery(profileQuery)
+  const asksPassword = usePasswordsAllowed() && profile.data?.has_password
+  if (profile.isPending) return <Skeleton className="h-40 rounded-lg" />
+  const { error } = creation
+  const isTooOld = error instanceof ApiError && error.code === 'sign_in_again'
+  return (
+    <Form<'name' | 'password'>
+      submitLabel={words.submit}
+      busy={creation.isPending}
+      error={error}
+      remedy={isTooOld ? <SignInAgain /> : undefined}
+      onSubmit={({ name, password }) => creation.mutate(asksPassword ? { name, password } : { name })}
+    >
+      <TextField
+        label={words.name}
+        hint={words.nameHint}
+        name="name"
+        maxLength={100}
+        autoComplete="off"
+        required
+        error={fieldErrors(error).name}
+      />
+      {asksPassword ? (
+        <PasswordField error={fieldErrors(error).password} />
+      ) : (
+        <p className="text-muted">{words.bySso}</p>
+      )}
+    </Form>
+  )
+}
+
+/** Creates a script's session. `onCreated` runs even after the form closed: the cookie comes only once. */
+function useCreateScriptSession(onCreated: (session: ScriptSession) => void) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (body: NewScriptSessionInput) => callApi('POST', '/v1/auth/sessions', { body }),
+    onSuccess: (session) => {
+      onCreated(session)
+      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+    },
+  })
+}
+
+function SignInAgain() {
+  const { session } = useSession()
+  const url = `/v1/sso/login/${encodeURIComponent(session.auth_method)}?return_to=${encodeURIComponent(location.pathname + location.search)}`
+  return (
+    <Notice tone="warn">
+      <div className="grid justify-items-start gap-3">
+        <p>{words.tooOld}</p>
+        {session.auth_method !== 'password' && (
+          <Button asChild size="small">
+            <a href={url}>{words.signInAgain}</a>
+          </Button>
+        )}
+      </div>
+    </Notice>
   )
 }
 

@@ -1,20 +1,34 @@
 import { useQuery } from '@tanstack/react-query'
+import { Badge } from '../../components/badge.tsx'
+import type { Tone } from '../../components/badge.tsx'
+import { Section } from '../../components/page.tsx'
 import type { Deployment, DeploymentTransition } from '../../contract.ts'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { Link } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
 import { Disclosure } from '../../components/disclosure.tsx'
 import { Notice } from '../../components/states.tsx'
 import { eventsQuery, findStartTime } from '../../domain/deployments/events.ts'
-import { isFallingAsleep } from '../../domain/deployments/status.ts'
-import { formatMoment, formatDuration, formatNumber } from '../../format.ts'
+import { isFallingAsleep, isChanging, isFinished } from '../../domain/deployments/status.ts'
+import { formatMoment, formatDuration, formatNumber, formatRelative } from '../../format.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
+import { describeRule, toRules } from '../../schedules.ts'
 import { text } from '../../text/index.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { Capacity } from './capacity.tsx'
 import { Details } from './details.tsx'
 import { FailureNotice } from './failure-notice.tsx'
-import { Instances } from './instances.tsx'
 import { Timeline } from './timeline.tsx'
+import { usePrices } from './use-prices.ts'
+
+const tones: Record<Instance['status'], Tone> = {
+  starting: 'busy',
+  running: 'good',
+  draining: 'neutral',
+  releasing: 'neutral',
+}
+
+const PolicyDialog = lazyPart(() => import('./policy-dialog.tsx').then((module) => module.PolicyDialog))
 
 /** Most deployments have none. */
 const Adapters = lazy(async () => ({ default: (await import('./adapters.tsx')).Adapters }))
@@ -45,6 +59,97 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
       </div>
       <Details deployment={deployment} />
     </div>
+  )
+}
+
+type Instance = Deployment['instances'][number]
+
+/** The live instances of a deployment with their load and price, and its policy. */
+function Instances({ deployment }: { deployment: Deployment }) {
+  const { change } = useAccess(deployment)
+  const [isEditing, setEditing] = useState(false)
+  const { status, instances, waiting_for: waitingFor, status_message: message } = deployment
+  const isOver = isFinished(deployment)
+  const priceOf = usePrices(instances.length > 0)
+  if (isOver && instances.length === 0) return null
+  return (
+    <Section
+      title={words.title}
+      flush
+      actions={change && !isOver && <Button onClick={() => setEditing(true)}>{words.edit}</Button>}
+    >
+      {instances.length > 0 && (
+        <ul aria-label={words.title} className="divide-y border-b">
+          {instances.map((instance) => (
+            <Row key={instance.id} instance={instance} price={priceOf(deployment, instance.instance_type)} />
+          ))}
+        </ul>
+      )}
+      <div className="grid gap-1 px-5 py-3.5">
+        {instances.length === 0 && <p>{words.none}</p>}
+        {status === 'running' && !isChanging(deployment) && waitingFor !== 'resize' && message !== null && (
+          <p>{message}</p>
+        )}
+        <p className="text-muted">{describePolicy(deployment.policy)}</p>
+        {toRules(deployment.policy.schedules).map((rule, index) => (
+          <p key={index} className="text-muted">
+            {describeRule(rule)}
+          </p>
+        ))}
+      </div>
+      {isEditing && (
+        <Suspense>
+          <PolicyDialog deployment={deployment} onClose={() => setEditing(false)} />
+        </Suspense>
+      )}
+    </Section>
+  )
+}
+
+/** A policy in two or three sentences, without its schedules. */
+function describePolicy({
+  min_instances: least,
+  max_instances: most,
+  idle_minutes: minutes,
+  yields,
+}: Deployment['policy']): string {
+  const instances =
+    least === most
+      ? words.awake(most, formatNumber(most))
+      : words.awakeByLoad(formatNumber(least), formatNumber(most))
+  const sleep = minutes === null ? words.neverSleeps : words.sleepsAfter(minutes, formatNumber(minutes))
+  return [instances, sleep, ...(yields ? [words.yieldsHardware] : [])].join(' ')
+}
+
+function Row({ instance, price }: { instance: Instance; price: string | null }) {
+  const { status, instance_type: type, region, started_at: startedAt, in_flight: inFlight } = instance
+  const facts = [
+    startedAt !== null && words.inFlight(inFlight, formatNumber(inFlight)),
+    startedAt !== null && price,
+  ].filter((fact) => typeof fact === 'string')
+  return (
+    <li className="grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 gap-y-0.5 px-5 py-3">
+      <p className="font-medium break-all">{type ?? <span className="text-muted">{words.choosing}</span>}</p>
+      <Badge
+        tone={tones[status]}
+        dot={status === 'running' ? 'still' : 'pulsing'}
+        className="justify-self-end"
+      >
+        {words.statuses[status]}
+      </Badge>
+      <p className="text-[0.8125rem] text-muted">
+        {region}
+        {startedAt !== null && (
+          <>
+            {' · '}
+            <time dateTime={startedAt} title={formatMoment(startedAt)}>
+              {formatRelative(startedAt)}
+            </time>
+          </>
+        )}
+      </p>
+      <p className="tabular text-right text-[0.8125rem] text-muted">{facts.join(' · ')}</p>
+    </li>
   )
 }
 

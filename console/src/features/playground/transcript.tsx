@@ -1,5 +1,5 @@
 import { ArrowDown } from 'lucide-react'
-import { useEffect } from 'react'
+import { useEffect, useCallback, useRef, useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { conversation, setDraft } from './conversation.ts'
@@ -7,7 +7,6 @@ import { focusComposer } from './focus.ts'
 import { useSuggestedPrompts } from './queries.ts'
 import { useStore } from './store.ts'
 import { TurnView } from './turn-view.tsx'
-import { useFollowEnd } from './use-follow-end.ts'
 
 interface TranscriptProps {
   /** The model whose prompts are suggested. */
@@ -17,6 +16,9 @@ interface TranscriptProps {
   many: boolean
   busy: boolean
 }
+
+/** Distance in pixels from the end within which the view keeps following. */
+const nearEnd = 48
 
 /** The conversation, scrolled to its end. */
 export function Transcript({ modelName, names, readyIds, many, busy }: TranscriptProps) {
@@ -61,6 +63,47 @@ export function Transcript({ modelName, names, readyIds, many, busy }: Transcrip
       )}
     </div>
   )
+}
+
+/** Keeps a scroll container at its end while its first child grows, until the person scrolls up. */
+function useFollowEnd() {
+  const box = useRef<HTMLDivElement>(null)
+  const following = useRef(true)
+  const [away, setAway] = useState(false)
+
+  const scrollToEnd = useCallback(() => {
+    following.current = true
+    setAway(false)
+    box.current?.scrollTo({ top: box.current.scrollHeight })
+  }, [])
+
+  useEffect(() => {
+    const element = box.current
+    const content = element?.firstElementChild
+    if (!element || !content) return
+    let before = element.scrollTop
+    const onScroll = () => {
+      const { scrollTop, scrollHeight, clientHeight } = element
+      const near = scrollHeight - scrollTop - clientHeight < nearEnd
+      // Growing content also increases the distance to the end. Only scrolling up stops following.
+      if (near) following.current = true
+      else if (scrollTop < before) following.current = false
+      before = scrollTop
+      setAway(!following.current)
+    }
+    const observer = new ResizeObserver(() => {
+      if (following.current) element.scrollTop = element.scrollHeight
+    })
+    observer.observe(content)
+    observer.observe(element)
+    element.addEventListener('scroll', onScroll, { passive: true })
+    return () => {
+      observer.disconnect()
+      element.removeEventListener('scroll', onScroll)
+    }
+  }, [])
+
+  return { box, away, scrollToEnd }
 }
 
 function EmptyTranscript({ modelName, many }: { modelName: string | undefined; many: boolean }) {

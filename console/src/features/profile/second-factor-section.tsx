@@ -1,5 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { fieldErrors, Form } from '../../components/form.tsx'
+import { useToasts } from '../../components/toast.tsx'
 import type { SecondFactors } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
@@ -7,12 +9,17 @@ import { Section } from '../../components/page.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { PasskeySetup } from '../../domain/second-factors/passkey-setup.tsx'
 import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
-import { secondFactorsQuery, useReloadFactors } from '../../domain/second-factors/queries.ts'
+import {
+  secondFactorsQuery,
+  useReloadFactors,
+  useRemoveFactor,
+  useRotateRecoveryCodes,
+} from '../../domain/second-factors/queries.ts'
 import { RecoveryCodesDialog } from '../../domain/second-factors/recovery-codes.tsx'
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
+import { PasswordField } from '../../domain/session/password-field.tsx'
 import { formatDay, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { RemoveFactorDialog, RotateCodesDialog } from './second-factor-dialogs.tsx'
 import { sections } from './sections.ts'
 
 /** The authenticator app, passkeys and recovery codes of an account with a password. */
@@ -103,6 +110,64 @@ function Factors({ factors: { totp, passkeys, recovery_codes_left: left } }: { f
         <RecoveryCodesDialog codes={open.codes} onDone={close} />
       )}
     </div>
+  )
+}
+
+/** Removes the authenticator app, or the passkey with an id, after the password. */
+function RemoveFactorDialog({
+  factor,
+  title,
+  onClose,
+}: {
+  factor: 'totp' | number
+  title: string
+  onClose: () => void
+}) {
+  const removal = useRemoveFactor(factor)
+  const toasts = useToasts()
+  const onSuccess = () => {
+    onClose()
+    toasts.success(text.secondFactors.removed)
+  }
+  return (
+    <Dialog open onOpenChange={onClose} title={title} description={text.secondFactors.removeDescription}>
+      <Form<'password'>
+        submitLabel={text.secondFactors.remove}
+        busy={removal.isPending}
+        error={removal.error}
+        onSubmit={({ password }) => removal.mutate({ password }, { onSuccess })}
+      >
+        <PasswordField error={fieldErrors(removal.error).password} />
+      </Form>
+    </Dialog>
+  )
+}
+
+/** Replaces the recovery codes after the password. */
+function RotateCodesDialog({
+  onClose,
+  onRotated,
+}: {
+  onClose: () => void
+  onRotated: (codes: string[] | null) => void
+}) {
+  const renewal = useRotateRecoveryCodes(onRotated)
+  return (
+    <Dialog
+      open
+      onOpenChange={onClose}
+      title={text.secondFactors.renewTitle}
+      description={text.secondFactors.renewDescription}
+    >
+      <Form<'password'>
+        submitLabel={text.secondFactors.rotate}
+        busy={renewal.isPending}
+        error={renewal.error}
+        onSubmit={({ password }) => renewal.mutate({ password })}
+      >
+        <PasswordField error={fieldErrors(renewal.error).password} />
+      </Form>
+    </Dialog>
   )
 }
 

@@ -1,14 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { fieldErrors, Form } from '../../components/form.tsx'
+import { useToasts } from '../../components/toast.tsx'
 import type { Profile } from '../../contract.ts'
 import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { useMailIsFile, usePasswordsAllowed } from '../../domain/installation.ts'
-import { ChangePasswordForm } from './change-password-form.tsx'
+import { PasswordField } from '../../domain/session/password-field.tsx'
 import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { useChangePassword } from './queries.ts'
 import { sections } from './sections.ts'
 
 /** The sign-in method and the password. */
@@ -36,6 +40,40 @@ export function SignInSection({ profile }: { profile: Profile }) {
         </div>
       )}
     </Section>
+  )
+}
+
+/** Changes the password; the other sessions end. */
+function ChangePasswordForm() {
+  const change = useChangePassword()
+  const toasts = useToasts()
+  // A new key empties the fields after a change.
+  const [changes, setChanges] = useState(0)
+  const errors = fieldErrors(change.error)
+  return (
+    <Form<'current_password' | 'new_password'>
+      key={changes}
+      submitLabel={text.profile.changePassword}
+      busy={change.isPending}
+      error={change.error}
+      onSubmit={(values) =>
+        change.mutate(values, {
+          onSuccess: () => {
+            setChanges(changes + 1)
+            toasts.success(text.profile.passwordChanged)
+          },
+        })
+      }
+    >
+      <div className="grid items-start gap-4 sm:grid-cols-2">
+        <PasswordField
+          label={text.profile.currentPassword}
+          name="current_password"
+          error={errors.current_password}
+        />
+        <PasswordField isNew name="new_password" error={errors.new_password} />
+      </div>
+    </Form>
   )
 }
 

@@ -1,14 +1,15 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
+import { useState } from 'react'
 import { Button } from '../../components/button.tsx'
-import { UnlabeledSelect } from '../../components/field.tsx'
+import { UnlabeledSelect, UnlabeledInput } from '../../components/field.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
 import { readGroup, usageGroups } from './groups.ts'
 import type { UsageGroup } from './groups.ts'
 import { useDownloadUsage } from './queries.ts'
-import { RangeControls } from './range-controls.tsx'
-import type { DayRange, RequestedDays } from './range.ts'
+import { matchPreset, lastDays, recentDays } from './range.ts'
+import type { DayRange, RequestedDays, RangePreset } from './range.ts'
 
 interface UsageHeaderProps {
   /** undefined for days */
@@ -53,5 +54,66 @@ export function UsageHeader({ group, requested, shown, isUnused }: UsageHeaderPr
         {text.usage.download}
       </Button>
     </div>
+  )
+}
+
+/** Selects the days in the URL (`requested`); `shown` is the range in the server's response. */
+function RangeControls({ requested, shown }: { requested: RequestedDays; shown: DayRange | undefined }) {
+  const navigate = useNavigate()
+  const from = shown?.from ?? requested.from ?? ''
+  const to = shown?.to ?? requested.to ?? ''
+  // Unapplied input, valid until the shown range changes.
+  const [typed, setTyped] = useState<{ of: string; days: DayRange }>()
+  const draft = typed?.of === from + to ? typed.days : { from, to }
+
+  const show = (days: RequestedDays, replace = false) =>
+    void navigate({ to: '/usage', search: ({ group }) => ({ ...days, group }), replace })
+  const choose = (choice: RangePreset) => {
+    if (choice === 'period') show({})
+    else if (choice !== 'custom') show(lastDays(Number(choice)))
+  }
+  const change = (change: RequestedDays) => {
+    const days = { from: change.from ?? draft.from, to: change.to ?? draft.to }
+    setTyped({ of: from + to, days })
+    // Typing a year passes through 0002, 0020 and 0202.
+    if (days.from >= '2000' && days.to >= '2000') show(days, true)
+  }
+  return (
+    <>
+      <UnlabeledSelect
+        aria-label={text.usage.range}
+        value={matchPreset(requested)}
+        onChange={({ target }) => choose(target.value as RangePreset)}
+      >
+        <option value="period">{text.usage.ranges.period}</option>
+        {recentDays.map((count) => (
+          <option key={count} value={count}>
+            {text.usage.ranges[count]}
+          </option>
+        ))}
+        {matchPreset(requested) === 'custom' && <option value="custom">{text.usage.ranges.custom}</option>}
+      </UnlabeledSelect>
+      <div className="flex w-full items-center gap-2 sm:w-auto">
+        <UnlabeledInput
+          type="date"
+          aria-label={text.usage.from}
+          className="min-w-0 flex-1 px-2! sm:w-36 sm:flex-none sm:px-3!"
+          value={draft.from}
+          max={draft.to}
+          onChange={({ target }) => change({ from: target.value })}
+        />
+        <span aria-hidden className="text-muted">
+          –
+        </span>
+        <UnlabeledInput
+          type="date"
+          aria-label={text.usage.to}
+          className="min-w-0 flex-1 px-2! sm:w-36 sm:flex-none sm:px-3!"
+          value={draft.to}
+          min={draft.from}
+          onChange={({ target }) => change({ to: target.value })}
+        />
+      </div>
+    </>
   )
 }
