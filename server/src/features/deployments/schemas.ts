@@ -74,12 +74,10 @@ const instanceBody = z
 
 export const deploymentBody = z
   .object({
-    id: z
-      .string()
-      .meta({
-        format: 'uuid',
-        description: 'Id of the deployment; also a value for `model` in inference requests',
-      }),
+    id: z.string().meta({
+      format: 'uuid',
+      description: 'Id of the deployment; also a value for `model` in inference requests',
+    }),
     user_id: z.string().describe('The owner'),
     owner: z
       .object({
@@ -149,12 +147,10 @@ export const deploymentBody = z
       .describe('Why this instance type was chosen, and the variant, if the request left it open'),
     engine: z
       .object({
-        name: z
-          .string()
-          .meta({
-            examples: ['vllm', 'llama.cpp', 'embedded'],
-            description: "`embedded` is Berth's own engine over llama.cpp",
-          }),
+        name: z.string().meta({
+          examples: ['vllm', 'llama.cpp', 'embedded'],
+          description: "`embedded` is Berth's own engine over llama.cpp",
+        }),
         version: z
           .string()
           .nullable()

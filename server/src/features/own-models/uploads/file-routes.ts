@@ -15,12 +15,10 @@ const url = `${modelFilesRoute}/:file_name`
 // Engines know the server by an address of their network.
 const config = { anyHost: true }
 const params = z.object({
-  file_name: z
-    .string()
-    .meta({
-      description: 'SHA-256 of the file in hexadecimal, and `.gguf`',
-      examples: [`${'0'.repeat(64)}.gguf`],
-    }),
+  file_name: z.string().meta({
+    description: 'SHA-256 of the file in hexadecimal, and `.gguf`',
+    examples: [`${'0'.repeat(64)}.gguf`],
+  }),
 })
 
 const fileBody = {
