@@ -5,10 +5,12 @@ import type { ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
+import { ErrorMessage } from './states.tsx'
 
 interface DialogProps {
-  open: boolean
-  onOpenChange: (open: boolean) => void
+  /** True unless given */
+  open?: boolean
+  onClose: () => void
   title: ReactNode
   description?: ReactNode
   children: ReactNode
@@ -26,8 +28,8 @@ const fieldSelector = 'input:enabled:not([type=hidden]), select:enabled, textare
  * opens. When it closes, it focuses its opener, or the main content if the page has lost the opener.
  */
 export function Dialog({
-  open,
-  onOpenChange,
+  open = true,
+  onClose,
   title,
   description,
   children,
@@ -52,7 +54,7 @@ export function Dialog({
   }
   const keepOpen = (event: Event) => locked && event.preventDefault()
   return (
-    <Primitive.Root open={open} onOpenChange={onOpenChange}>
+    <Primitive.Root open={open} onOpenChange={onClose}>
       <Primitive.Portal>
         <Primitive.Overlay className="fixed inset-0 z-40 bg-black/45" />
         <Primitive.Content
@@ -92,10 +94,13 @@ export function Dialog({
   )
 }
 
-interface ConfirmDialogProps extends Omit<DialogProps, 'actions' | 'wide'> {
+interface ConfirmDialogProps extends Omit<DialogProps, 'actions' | 'wide' | 'children'> {
+  children?: ReactNode
   confirmLabel: string
   onConfirm: () => void
   busy?: boolean
+  /** Why the last attempt failed */
+  error?: unknown
   /** Whether the confirm button is disabled, because a choice is missing. */
   disabled?: boolean
   /** Styles the confirm button as destructive. */
@@ -107,8 +112,10 @@ export function ConfirmDialog({
   confirmLabel,
   onConfirm,
   busy = false,
+  error,
   disabled = false,
   dangerous,
+  children,
   ...dialog
 }: ConfirmDialogProps) {
   return (
@@ -116,7 +123,7 @@ export function ConfirmDialog({
       {...dialog}
       actions={
         <>
-          <Button onClick={() => dialog.onOpenChange(false)}>{text.common.cancel}</Button>
+          <Button onClick={dialog.onClose}>{text.common.cancel}</Button>
           <Button
             variant={dangerous ? 'danger' : 'primary'}
             busy={busy}
@@ -127,6 +134,11 @@ export function ConfirmDialog({
           </Button>
         </>
       }
-    />
+    >
+      <div className="grid gap-3">
+        {children}
+        <ErrorMessage error={error} />
+      </div>
+    </Dialog>
   )
 }

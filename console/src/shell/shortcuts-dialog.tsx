@@ -41,7 +41,7 @@ const groups: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
 /** The list of keyboard shortcuts. */
 export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog open onOpenChange={(open) => !open && onClose()} title={words.title}>
+    <Dialog onClose={onClose} title={words.title}>
       <div className="grid gap-5">
         {groups.map(({ title, shortcuts }) => (
           <section key={title} className="grid gap-2">

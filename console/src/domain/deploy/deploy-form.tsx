@@ -88,9 +88,8 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
 
   return (
     <Dialog
-      open
       wide
-      onOpenChange={onOpenChange}
+      onClose={() => onOpenChange(false)}
       title={words.deployTitle(model.display_name)}
       description={words.deployNote}
       actions={

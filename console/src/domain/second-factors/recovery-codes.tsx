@@ -26,7 +26,7 @@ export function RecoveryCodesView({ codes, onDone }: { codes: string[]; onDone: 
 /** New recovery codes in a dialog, which only the confirmation closes: the codes are not shown again. */
 export function RecoveryCodesDialog({ codes, onDone }: { codes: string[]; onDone: () => void }) {
   return (
-    <Dialog open locked onOpenChange={onDone} title={text.secondFactors.recoveryTitle}>
+    <Dialog locked onClose={onDone} title={text.secondFactors.recoveryTitle}>
       <RecoveryCodesView codes={codes} onDone={onDone} />
     </Dialog>
   )

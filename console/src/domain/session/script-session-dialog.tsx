@@ -22,7 +22,7 @@ export function ScriptSessionDialog({ onClose }: { onClose: () => void }) {
   const [session, setSession] = useState<ScriptSession | null>(null)
   if (session !== null) return <CookieDialog session={session} onDone={onClose} />
   return (
-    <Dialog open onOpenChange={onClose} title={words.create} description={words.description}>
+    <Dialog onClose={onClose} title={words.create} description={words.description}>
       <ScriptSessionForm onCreated={setSession} />
     </Dialog>
   )
@@ -94,7 +94,7 @@ function SignInAgain() {
 /** The cookie of a new session, shown only once, so only the confirmation closes the dialog. */
 function CookieDialog({ session, onDone }: { session: ScriptSession; onDone: () => void }) {
   return (
-    <Dialog open locked onOpenChange={onDone} title={words.copyTitle}>
+    <Dialog locked onClose={onDone} title={words.copyTitle}>
       <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
         <p className="text-muted">{words.copyDescription(formatRelative(session.expires_at))}</p>
         <CodeBlock code={`export BERTH_COOKIE='${session.cookie}'`} label={words.command} />

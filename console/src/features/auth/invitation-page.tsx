@@ -203,7 +203,7 @@ function InvitationAnswer({
       </div>
       <ConfirmDialog
         open={declining}
-        onOpenChange={setDeclining}
+        onClose={() => setDeclining(false)}
         title={text.auth.declineTitle}
         confirmLabel={text.auth.decline}
         busy={answer.isPending}

@@ -3,7 +3,6 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
-import { ErrorMessage } from '../../components/states.tsx'
 import { PasskeySetup } from '../../domain/second-factors/passkey-setup.tsx'
 import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
 import { useReloadFactors } from '../../domain/second-factors/queries.ts'
@@ -84,16 +83,15 @@ function OtherOrganizations({ current }: { current: string }) {
       </button>
       <ConfirmDialog
         open={leaving}
-        onOpenChange={setLeaving}
+        onClose={() => setLeaving(false)}
         title={text.organization.leaveTitle(current)}
         description={text.organization.leaveDescription}
         confirmLabel={text.organization.leave}
         dangerous
         busy={leave.isPending}
+        error={leave.error}
         onConfirm={() => leave.mutate({})}
-      >
-        <ErrorMessage error={leave.error} />
-      </ConfirmDialog>
+      />
     </div>
   )
 }

@@ -49,7 +49,7 @@ export function ActivateDialog({ cardSetup }: { cardSetup: CardSetup }) {
   return (
     <Dialog
       open={cardSetup.isActivating}
-      onOpenChange={(open) => !open && close()}
+      onClose={close}
       title={text.billing.activateTitle}
       description={text.billing.activateWords}
       actions={

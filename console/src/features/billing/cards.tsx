@@ -94,13 +94,13 @@ function RemoveCardDialog({ card, isCharged, isOnly, onClose, onRemoved }: Remov
   const toasts = useToasts()
   return (
     <ConfirmDialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+      onClose={onClose}
       title={text.billing.removeTitle(nameCard(card))}
       description={text.billing.removeWords[isCharged ? (isOnly ? 'only' : 'charged') : 'spare']}
       confirmLabel={text.billing.removeConfirm}
       dangerous
       busy={remove.isPending}
+      error={remove.error}
       onConfirm={() =>
         remove.mutate(card, {
           onSuccess: () => {
@@ -109,9 +109,7 @@ function RemoveCardDialog({ card, isCharged, isOnly, onClose, onRemoved }: Remov
           },
         })
       }
-    >
-      <ErrorMessage error={remove.error} />
-    </ConfirmDialog>
+    />
   )
 }
 

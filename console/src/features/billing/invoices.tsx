@@ -69,8 +69,7 @@ function VerifyDialog({ invoice, onClose }: { invoice: Invoice; onClose: () => v
   })
   return (
     <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+      onClose={onClose}
       title={text.billing.verifyTitle(formatDay(invoice.created))}
       description={text.billing.verifyWords}
       actions={

@@ -8,7 +8,7 @@ import { Badge } from '../../components/badge.tsx'
 import type { Tone } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { Figure, Section } from '../../components/page.tsx'
-import { ErrorState, Skeleton, ErrorMessage } from '../../components/states.tsx'
+import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { usageSummaryQuery, billingAccountQuery, billingConfigQuery } from '../../domain/billing/queries.ts'
 import { formatMoney, formatNumber, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -117,11 +117,12 @@ function CollectionMethodRow({ method, canSend }: { method: Method; canSend: boo
       )}
       <ConfirmDialog
         open={isAsking}
-        onOpenChange={(open) => !open && setAsking(false)}
+        onClose={() => setAsking(false)}
         title={text.billing.changeTo[other]}
         description={text.billing.changeWords[other]}
         confirmLabel={text.billing.changeConfirm[other]}
         busy={change.isPending}
+        error={change.error}
         onConfirm={() =>
           change.mutate(other, {
             onSuccess: () => {
@@ -130,9 +131,7 @@ function CollectionMethodRow({ method, canSend }: { method: Method; canSend: boo
             },
           })
         }
-      >
-        <ErrorMessage error={change.error} />
-      </ConfirmDialog>
+      />
     </div>
   )
 }

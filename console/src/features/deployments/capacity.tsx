@@ -60,8 +60,7 @@ function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClo
   }
   return (
     <Dialog
-      open
-      onOpenChange={(next) => !next && onClose()}
+      onClose={onClose}
       title={words.setMinimums}
       description={deployment.status === 'running' ? words.minimumsWhenRunning : words.minimumsNote}
       actions={

@@ -30,8 +30,7 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
   })
   return (
     <Dialog
-      open
-      onOpenChange={(next) => !next && onClose()}
+      onClose={onClose}
       title={words.policyTitle(deployment.model_name)}
       description={words.policyNote}
       wide

@@ -3,7 +3,6 @@ import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
-import { ErrorMessage } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
 import { usePayer } from './payer.ts'
@@ -41,10 +40,11 @@ export function ShareButton({ deployment }: { deployment: Deployment }) {
       </Button>
       <ConfirmDialog
         open={open}
-        onOpenChange={(next) => !next && close()}
+        onClose={close}
         title={isShared ? words.stopTitle(model) : words.title(model, organization)}
         confirmLabel={isShared ? words.stop : words.share}
         busy={change.isPending}
+        error={change.error}
         onConfirm={submit}
       >
         {isShared ? (
@@ -56,7 +56,6 @@ export function ShareButton({ deployment }: { deployment: Deployment }) {
             ))}
           </ul>
         )}
-        <ErrorMessage error={change.error} className="mt-3" />
       </ConfirmDialog>
     </>
   )

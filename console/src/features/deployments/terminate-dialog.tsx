@@ -1,6 +1,5 @@
 import type { Deployment } from '../../contract.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
-import { ErrorMessage } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { nameTermination } from './name-termination.ts'
 import { useTerminate } from './queries.ts'
@@ -22,8 +21,7 @@ export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDia
   return (
     <ConfirmDialog
       open={open}
-      onOpenChange={(next) => {
-        if (next) return
+      onClose={() => {
         terminate.reset()
         onOpenChange(false)
       }}
@@ -32,11 +30,13 @@ export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDia
       confirmLabel={nameTermination(deployment)}
       dangerous
       busy={terminate.isPending}
+      error={terminate.error}
       onConfirm={() => terminate.mutate(undefined, { onSuccess: () => onOpenChange(false) })}
     >
-      <p className="font-mono text-[0.8125rem] break-all text-muted">{deployment.id}</p>
-      <p className="text-[0.8125rem] text-muted">{nameVariant(deployment)}</p>
-      <ErrorMessage error={terminate.error} className="mt-3" />
+      <div>
+        <p className="font-mono text-[0.8125rem] break-all text-muted">{deployment.id}</p>
+        <p className="text-[0.8125rem] text-muted">{nameVariant(deployment)}</p>
+      </div>
     </ConfirmDialog>
   )
 }

@@ -44,7 +44,7 @@ export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDial
   return (
     <Dialog
       open={open}
-      onOpenChange={(next) => !next && close()}
+      onClose={close}
       title={text.organization.inviteTitle}
       description={isFile ? text.organization.inviteDescriptionFile : text.organization.inviteDescription}
       actions={

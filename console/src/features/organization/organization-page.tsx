@@ -207,15 +207,14 @@ function SignInSettings({ organization }: { organization: Organization }) {
       {!asking && <ErrorMessage className="mt-3" error={update.error} />}
       <ConfirmDialog
         open={asking}
-        onOpenChange={setAsking}
+        onClose={() => setAsking(false)}
         title={text.secondFactors.requireTitle}
         description={text.secondFactors.requireDescription}
         confirmLabel={text.secondFactors.require}
         busy={update.isPending}
+        error={update.error}
         onConfirm={change}
-      >
-        <ErrorMessage error={update.error} />
-      </ConfirmDialog>
+      />
     </Section>
   )
 }

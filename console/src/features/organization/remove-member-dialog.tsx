@@ -5,7 +5,7 @@ import { ApiError } from '../../api/client.ts'
 import { organizationQuery } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { SelectField } from '../../components/field.tsx'
-import { ErrorMessage, Notice, Skeleton } from '../../components/states.tsx'
+import { Notice, Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { useLeaveOrganization } from '../../domain/session/organizations.ts'
 import { formatRelative } from '../../format.ts'
@@ -66,8 +66,7 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
   }
   return (
     <ConfirmDialog
-      open
-      onOpenChange={(next) => !next && onClose()}
+      onClose={onClose}
       title={isOwn ? words.leaveTitle(organization.name) : words.removeTitle(member.name)}
       description={
         isOwn
@@ -79,6 +78,7 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
       confirmLabel={isOwn ? words.leave : words.remove}
       dangerous
       busy={isPending}
+      error={isActive ? null : error}
       disabled={isLoading || (deployments !== null && choice === '')}
       onConfirm={() =>
         isOwn
@@ -86,21 +86,13 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
           : remove.mutate({ id: member.id, handOver }, { onSuccess })
       }
     >
-      <div className="grid gap-3">
-        {isLoading && <Skeleton className="h-16" />}
-        {deployments && (
-          <>
-            <ActiveDeployments deployments={deployments} />
-            <DeploymentsChoice
-              member={member}
-              count={deployments.length}
-              value={choice}
-              onChange={setChoice}
-            />
-          </>
-        )}
-        {!isActive && <ErrorMessage error={error} />}
-      </div>
+      {isLoading && <Skeleton className="h-16" />}
+      {deployments && (
+        <>
+          <ActiveDeployments deployments={deployments} />
+          <DeploymentsChoice member={member} count={deployments.length} value={choice} onChange={setChoice} />
+        </>
+      )}
     </ConfirmDialog>
   )
 }

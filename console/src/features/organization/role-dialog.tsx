@@ -21,8 +21,7 @@ export function RoleDialog({ member, roles, onClose }: RoleDialogProps) {
   const toasts = useToasts()
   return (
     <Dialog
-      open
-      onOpenChange={(next) => !next && onClose()}
+      onClose={onClose}
       title={text.organization.changeRoleOf(member.name)}
       actions={
         <>

@@ -20,13 +20,7 @@ export function ViewCodeDialog({ onClose, kind, body }: ViewCodeDialogProps) {
   const [language, setLanguage] = useState<SampleLanguage>('curl')
   const code = writeSample(language, { kind, origin: location.origin, body })
   return (
-    <Dialog
-      open
-      onOpenChange={onClose}
-      title={text.playground.codeTitle}
-      description={text.playground.codeMore}
-      wide
-    >
+    <Dialog onClose={onClose} title={text.playground.codeTitle} description={text.playground.codeMore} wide>
       <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] justify-items-start gap-3">
         <div className="flex w-full flex-wrap items-center justify-between gap-3">
           <SegmentedControl

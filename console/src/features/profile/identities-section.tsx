@@ -66,8 +66,7 @@ function UnlinkDialog({ id, name, onClose }: { id: number; name: string; onClose
   }
   return (
     <Dialog
-      open
-      onOpenChange={onClose}
+      onClose={onClose}
       title={text.profile.unlinkTitle(name)}
       description={text.profile.unlinkDescription}
     >

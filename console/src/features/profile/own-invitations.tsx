@@ -3,7 +3,7 @@ import type { Invitation } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'
-import { ErrorMessage, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { useMailIsFile } from '../../domain/installation.ts'
 import { formatMoment } from '../../format.ts'
@@ -78,17 +78,14 @@ function DeclineDialog({ invitation, onClose }: { invitation: Invitation; onClos
   }
   return (
     <ConfirmDialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+      onClose={onClose}
       title={text.profile.declineTitle}
       confirmLabel={text.profile.decline}
       busy={decline.isPending}
+      error={decline.error}
       onConfirm={() => decline.mutate(invitation.id, { onSuccess })}
     >
-      <div className="grid gap-3">
-        <p>{text.profile.declineDescription(invitation.organization_name)}</p>
-        <ErrorMessage error={decline.error} />
-      </div>
+      <p>{text.profile.declineDescription(invitation.organization_name)}</p>
     </ConfirmDialog>
   )
 }

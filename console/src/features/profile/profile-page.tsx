@@ -5,7 +5,7 @@ import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
-import { ErrorState, Skeleton, ErrorMessage, SkeletonRows } from '../../components/states.tsx'
+import { ErrorState, Skeleton, SkeletonRows } from '../../components/states.tsx'
 import type { Profile, OwnSession } from '../../contract.ts'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
 import { PasswordField } from '../../domain/session/password-field.tsx'
@@ -124,23 +124,20 @@ function DeleteDialog({ profile, onClose }: { profile: Profile; onClose: () => v
   const asksPassword = usePasswordsAllowed() && profile.has_password
   return (
     <ConfirmDialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+      onClose={onClose}
       title={text.profile.deleteTitle}
       description={text.profile.deleteDescription}
       confirmLabel={text.profile.deleteAccount}
       dangerous
       busy={deletion.isPending}
+      error={deletion.error}
       onConfirm={() => deletion.mutate(asksPassword ? { password } : {})}
     >
-      <div className="grid gap-3">
-        {asksPassword ? (
-          <PasswordField value={password} onChange={({ target }) => setPassword(target.value)} />
-        ) : (
-          <p className="text-muted">{text.profile.deleteBySso}</p>
-        )}
-        <ErrorMessage error={deletion.error} />
-      </div>
+      {asksPassword ? (
+        <PasswordField value={password} onChange={({ target }) => setPassword(target.value)} />
+      ) : (
+        <p className="text-muted">{text.profile.deleteBySso}</p>
+      )}
     </ConfirmDialog>
   )
 }

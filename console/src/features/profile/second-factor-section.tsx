@@ -96,10 +96,10 @@ function Factors({ factors: { totp, passkeys, recovery_codes_left: left } }: { f
           <Button onClick={() => setOpen('passkey')}>{text.secondFactors.addPasskey}</Button>
         )}
       </div>
-      <Dialog open={open === 'app'} onOpenChange={close} title={text.secondFactors.setUp}>
+      <Dialog open={open === 'app'} onClose={close} title={text.secondFactors.setUp}>
         <TotpSetup onAdded={showCodes} />
       </Dialog>
-      <Dialog open={open === 'passkey'} onOpenChange={close} title={text.secondFactors.addPasskey}>
+      <Dialog open={open === 'passkey'} onClose={close} title={text.secondFactors.addPasskey}>
         <PasskeySetup onAdded={showCodes} />
       </Dialog>
       {open === 'rotate' && <RotateCodesDialog onClose={close} onRotated={showCodes} />}
@@ -130,7 +130,7 @@ function RemoveFactorDialog({
     toasts.success(text.secondFactors.removed)
   }
   return (
-    <Dialog open onOpenChange={onClose} title={title} description={text.secondFactors.removeDescription}>
+    <Dialog onClose={onClose} title={title} description={text.secondFactors.removeDescription}>
       <Form<'password'>
         submitLabel={text.secondFactors.remove}
         busy={removal.isPending}
@@ -154,8 +154,7 @@ function RotateCodesDialog({
   const renewal = useRotateRecoveryCodes(onRotated)
   return (
     <Dialog
-      open
-      onOpenChange={onClose}
+      onClose={onClose}
       title={text.secondFactors.renewTitle}
       description={text.secondFactors.renewDescription}
     >

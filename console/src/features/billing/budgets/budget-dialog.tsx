@@ -48,8 +48,7 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
   }
   return (
     <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+      onClose={onClose}
       title={budget ? text.budgets.editTitle(describe(budget).name) : text.budgets.createTitle}
       description={text.budgets.emails}
       actions={

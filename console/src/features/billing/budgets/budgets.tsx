@@ -6,7 +6,7 @@ import { useToasts } from '../../../components/toast.tsx'
 import type { Budget } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
 import { Section } from '../../../components/page.tsx'
-import { EmptyState, ErrorState, SkeletonRows, ErrorMessage } from '../../../components/states.tsx'
+import { EmptyState, ErrorState, SkeletonRows } from '../../../components/states.tsx'
 import { BudgetStanding } from '../../../domain/budgets/budget-standing.tsx'
 import { useBudgetWords } from '../../../domain/budgets/use-budget-words.ts'
 import { text } from '../../../text/index.ts'
@@ -63,13 +63,13 @@ function DeleteBudgetDialog({ budget, onClose }: { budget: Budget; onClose: () =
   const toasts = useToasts()
   return (
     <ConfirmDialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+      onClose={onClose}
       title={text.budgets.deleteTitle(useBudgetWords()(budget).name)}
       description={text.budgets.deleteWords}
       confirmLabel={text.budgets.deleteConfirm}
       dangerous
       busy={remove.isPending}
+      error={remove.error}
       onConfirm={() =>
         remove.mutate(budget.id, {
           onSuccess: () => {
@@ -78,9 +78,7 @@ function DeleteBudgetDialog({ budget, onClose }: { budget: Budget; onClose: () =
           },
         })
       }
-    >
-      <ErrorMessage error={remove.error} />
-    </ConfirmDialog>
+    />
   )
 }
 

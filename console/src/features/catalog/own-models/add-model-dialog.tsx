@@ -65,8 +65,7 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
   const canSubmit = inspection === undefined ? upload === null || upload.id !== null : mayImport && canAdd
   return (
     <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+      onClose={onClose}
       title={words.addTitle}
       description={words.addNote}
       wide

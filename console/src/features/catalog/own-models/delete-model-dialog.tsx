@@ -1,7 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import type { DeployableModel } from '../../../contract.ts'
 import { ConfirmDialog } from '../../../components/dialog.tsx'
-import { ErrorMessage } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
 import { useDeleteModel } from './queries.ts'
@@ -13,13 +12,13 @@ export function DeleteModelDialog({ model, onClose }: { model: DeployableModel; 
   const toasts = useToasts()
   return (
     <ConfirmDialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+      onClose={onClose}
       title={text.ownModels.deleteTitle(model.display_name)}
       description={text.ownModels.deleteNote}
       confirmLabel={text.ownModels.deleteConfirm}
       dangerous
       busy={deletion.isPending}
+      error={deletion.error}
       onConfirm={() =>
         deletion.mutate(model.id, {
           onSuccess: () => {
@@ -28,8 +27,6 @@ export function DeleteModelDialog({ model, onClose }: { model: DeployableModel; 
           },
         })
       }
-    >
-      <ErrorMessage error={deletion.error} />
-    </ConfirmDialog>
+    />
   )
 }

@@ -34,8 +34,7 @@ export function EditModelDialog({ model, onClose }: { model: DeployableModel; on
   const errors = fieldErrors(change.error)
   return (
     <Dialog
-      open
-      onOpenChange={(open) => !open && onClose()}
+      onClose={onClose}
       title={words.editTitle(model.display_name)}
       actions={
         <>

@@ -4,7 +4,6 @@ import { CodeBlock } from '../../../components/code-block.tsx'
 import { ConfirmDialog, Dialog } from '../../../components/dialog.tsx'
 import { TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form } from '../../../components/form.tsx'
-import { ErrorMessage } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
 import { useDeleteWebhook, useReplaceSecret, useUpdateWebhook } from './queries.ts'
@@ -36,7 +35,7 @@ export function WebhookDialogs({ open, url, onChange }: WebhookDialogsProps) {
 /** What a receiver gets, how it verifies that, and how it responds. */
 function FormatDialog({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog open wide onOpenChange={onClose} title={words.formatTitle}>
+    <Dialog wide onClose={onClose} title={words.formatTitle}>
       <div className="grid gap-3">
         <p>{words.body}</p>
         <dl className="grid gap-x-6 gap-y-1 sm:grid-cols-[auto_minmax(0,1fr)]">
@@ -79,8 +78,7 @@ function UrlDialog({ url, onClose, onNewSecret }: ChangeProps & { url: string | 
   }
   return (
     <Dialog
-      open
-      onOpenChange={onClose}
+      onClose={onClose}
       title={url === undefined ? words.set : words.change}
       description={words.setDescription}
     >
@@ -110,7 +108,7 @@ function UrlDialog({ url, onClose, onNewSecret }: ChangeProps & { url: string | 
 /** A signing secret, in a dialog that only the confirmation closes: the secret is not shown again. */
 function SecretDialog({ secret, onDone }: { secret: string; onDone: () => void }) {
   return (
-    <Dialog open locked onOpenChange={onDone} title={words.copyTitle}>
+    <Dialog locked onClose={onDone} title={words.copyTitle}>
       <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
         <p className="text-muted">{words.copyDescription}</p>
         <CodeBlock code={secret} label={words.secret} wrap />
@@ -126,16 +124,14 @@ function ReplaceDialog({ onClose, onNewSecret }: ChangeProps) {
   const replacement = useReplaceSecret(onNewSecret)
   return (
     <ConfirmDialog
-      open
-      onOpenChange={onClose}
+      onClose={onClose}
       title={words.replaceTitle}
       description={words.replaceDescription}
       confirmLabel={words.replace}
       busy={replacement.isPending}
+      error={replacement.error}
       onConfirm={() => replacement.mutate()}
-    >
-      <ErrorMessage error={replacement.error} />
-    </ConfirmDialog>
+    />
   )
 }
 
@@ -148,16 +144,14 @@ function RemoveDialog({ onClose }: { onClose: () => void }) {
   }
   return (
     <ConfirmDialog
-      open
-      onOpenChange={onClose}
+      onClose={onClose}
       title={words.deleteTitle}
       description={words.deleteDescription}
       confirmLabel={words.delete}
       dangerous
       busy={removal.isPending}
+      error={removal.error}
       onConfirm={() => removal.mutate(undefined, { onSuccess })}
-    >
-      <ErrorMessage error={removal.error} />
-    </ConfirmDialog>
+    />
   )
 }

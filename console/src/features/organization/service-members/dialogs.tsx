@@ -5,7 +5,6 @@ import { CodeBlock } from '../../../components/code-block.tsx'
 import { ConfirmDialog, Dialog } from '../../../components/dialog.tsx'
 import { TextArea, TextField } from '../../../components/field.tsx'
 import { fieldErrors, Form, listError } from '../../../components/form.tsx'
-import { ErrorMessage } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { text } from '../../../text/index.ts'
 import { RemoveMemberDialog } from '../remove-member-dialog.tsx'
@@ -56,7 +55,7 @@ interface IssueProps {
 function AddDialog({ onClose, onIssued }: IssueProps) {
   const addition = useAddServiceMember(onIssued)
   return (
-    <Dialog open onOpenChange={onClose} title={words.add} description={words.addDescription}>
+    <Dialog onClose={onClose} title={words.add} description={words.addDescription}>
       <Form<'name' | 'role' | 'allowed_networks'>
         submitLabel={words.add}
         busy={addition.isPending}
@@ -94,8 +93,7 @@ function NetworksDialog({ member, onClose }: { member: ServiceMember; onClose: (
   }
   return (
     <Dialog
-      open
-      onOpenChange={onClose}
+      onClose={onClose}
       title={words.changeNetworksOf(member.name)}
       description={words.changeNetworksDescription}
     >
@@ -138,30 +136,27 @@ function RotateDialog({ member, onClose, onIssued }: IssueProps & { member: Serv
   const [now, setNow] = useState(false)
   return (
     <ConfirmDialog
-      open
-      onOpenChange={onClose}
+      onClose={onClose}
       title={words.rotateTitle(member.name)}
       description={words.rotateDescription}
       confirmLabel={words.rotate}
       dangerous={now}
       busy={rotation.isPending}
+      error={rotation.error}
       onConfirm={() => rotation.mutate({ id: member.id, now })}
     >
-      <div className="grid gap-3">
-        <label className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5">
-          <input
-            type="checkbox"
-            className="mt-1 self-start accent-accent"
-            checked={now}
-            onChange={({ target }) => setNow(target.checked)}
-          />
-          <span>
-            {words.rotateNow}
-            <span className="block text-[0.8125rem] text-muted">{words.rotateNowHint}</span>
-          </span>
-        </label>
-        <ErrorMessage error={rotation.error} />
-      </div>
+      <label className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5">
+        <input
+          type="checkbox"
+          className="mt-1 self-start accent-accent"
+          checked={now}
+          onChange={({ target }) => setNow(target.checked)}
+        />
+        <span>
+          {words.rotateNow}
+          <span className="block text-[0.8125rem] text-muted">{words.rotateNowHint}</span>
+        </span>
+      </label>
     </ConfirmDialog>
   )
 }
@@ -174,7 +169,7 @@ function CredentialsDialog({ issued, onDone }: { issued: IssuedServiceMember; on
     `BERTH_PASSWORD=${issued.password}`,
   ]
   return (
-    <Dialog open locked onOpenChange={onDone} title={words.copyTitle}>
+    <Dialog locked onClose={onDone} title={words.copyTitle}>
       <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
         <p className="text-muted">{words.copyDescription}</p>
         <CodeBlock code={variables.join('\n')} label={words.credentials} wrap />
