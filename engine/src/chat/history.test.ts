@@ -41,6 +41,18 @@ test('texts of results and arguments stay as they were sent, and results get the
   ])
 })
 
+test('a sentence replaces a picture in an earlier message and in the result of a tool', () => {
+  const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }
+  const note = '[a part of the type "image_url" that this model can\'t read]'
+  const call = { id: '1', type: 'function', function: { name: 'look', arguments: '{}' } }
+  const history = historyOf([
+    { role: 'user', content: [{ type: 'text', text: 'See: ' }, picture] },
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: '1', content: [picture] },
+  ])
+  expect(history.map(({ content }) => content)).toEqual([`See: ${note}`, '', note])
+})
+
 test('neighbours of one role are joined, and a system text moves where the template takes it', () => {
   const messages = [
     { role: 'user', content: 'a' },

@@ -21,7 +21,10 @@ export interface TemplateMessage {
   reasoning_content?: string
 }
 
-/** Makes a template's messages: texts unchanged, no empty answers. RequestErrors name the message. */
+/**
+ * Makes a template's messages: texts unchanged, no empty answers. A sentence replaces what is no text, so that
+ * a conversation can go on; in the last message a RequestError refuses it, unless a tool sent it.
+ */
 export function toTemplateMessages(
   messages: readonly ChatMessage[],
   template: Pick<ModelTemplate, 'mentions' | 'toArguments'>,
@@ -29,7 +32,8 @@ export function toTemplateMessages(
   const names = new Map<string, string>()
   return messages.flatMap((message, index): TemplateMessage[] => {
     const param = `messages.${index}`
-    const content = textOf(message, param)
+    const isNew = index === messages.length - 1 && message.role !== 'tool'
+    const content = textOf(message, param, isNew)
     switch (message.role) {
       case 'developer':
         return [{ role: template.mentions('developer') ? 'developer' : 'system', content }]
@@ -78,7 +82,7 @@ function checkArguments(text: string, path: string): void {
   throw invalid(path, `${path}: must be JSON.`)
 }
 
-function textOf(message: ChatMessage, param: string): string {
+function textOf(message: ChatMessage, param: string, isNew: boolean): string {
   const content = message.content ?? ''
   if (typeof content === 'string') return content
   return content
@@ -86,6 +90,7 @@ function textOf(message: ChatMessage, param: string): string {
       if (part.type === 'text' && typeof part.text === 'string') return part.text
       if (part.type === 'refusal' && typeof part.refusal === 'string') return part.refusal
       const kind = part.type.slice(0, 64)
+      if (!isNew) return `[a part of the type "${kind}" that this model can't read]`
       throw invalid(
         `${param}.content.${index}`,
         `${param}.content.${index} has the type "${kind}", but this model accepts text only.`,

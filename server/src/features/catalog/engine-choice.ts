@@ -1,5 +1,5 @@
 import { compareVersions } from '../../base/compare-versions.ts'
-import type { ModelVariant } from '../../ports/model-variant.ts'
+import type { EngineProfiles, ModelVariant } from '../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 
 /** The engine of a runtime that loads a format; undefined for unsupported formats. */
@@ -31,12 +31,17 @@ export function listServedTags(
   { tags, variants }: { tags: readonly string[]; variants: readonly ModelVariant[] },
   engines: readonly RuntimeEngine[],
 ): string[] {
-  return tags.filter((tag) => tag !== 'vision' || variants.some((variant) => acceptsImages(variant, engines)))
+  const seesImages = (variant: ModelVariant) => {
+    const engine = findEngine(variant, engines)
+    return engine !== undefined && acceptsImages(engine, variant.engines)
+  }
+  return tags.filter((tag) => tag !== 'vision' || variants.some(seesImages))
 }
 
-/** True if a variant accepts images on one of these engines. */
-function acceptsImages(variant: ModelVariant, engines: readonly RuntimeEngine[]): boolean {
-  const engine = findEngine(variant, engines)
-  if (engine?.images !== 'projector') return engine?.images === 'native'
-  return variant.engines[engine.profile]?.projector !== undefined
+/** True if an engine accepts images for a variant with these profiles, as far as the variant says. */
+export function acceptsImages(
+  { images, profile }: Pick<RuntimeEngine, 'images' | 'profile'>,
+  profiles: EngineProfiles,
+): boolean {
+  return images === 'native' || (images === 'projector' && profiles[profile]?.projector !== undefined)
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../../../database/tables.ts'
-import type { ModelLora, ModelType } from '../../../ports/model-variant.ts'
+import type { EngineProfiles, ModelLora, ModelType } from '../../../ports/model-variant.ts'
 import type { Services } from '../../../services.ts'
 import type { Person, Viewer } from '../../../base/viewer.ts'
 import { findCatalogName } from '../../catalog/find-variant.ts'
@@ -28,6 +28,8 @@ export interface ServingDeployment extends DeploymentOwnership {
   modelType: ModelType
   /** Format of the weights */
   format: string
+  /** What engines must know to run the model */
+  engineProfiles: EngineProfiles
   modelUid: string
   status: DeploymentStatus
   failureReason: string | null
@@ -195,7 +197,7 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
     named.map(({ row }) => row.id),
   )
   return named.map(({ row, lora }) => {
-    const { modelType, format } = parseStoredVariant(row)
+    const { modelType, format, engines: engineProfiles } = parseStoredVariant(row)
     const shown = instances.get(row.id) ?? []
     return {
       deploymentId: row.id,
@@ -206,6 +208,7 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
       alias: row.alias,
       modelType,
       format,
+      engineProfiles,
       modelUid: row.inference_model_uid,
       status: row.status,
       failureReason: row.failure_reason,

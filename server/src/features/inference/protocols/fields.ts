@@ -56,6 +56,11 @@ export function refuseType(type: unknown, path: string): ApplicationError {
   return refuseField(`${path}.type`, `is ${shown}, which is not supported here.`)
 }
 
+/** Names the type of a part in a sentence. */
+export function nameType(type: unknown): string {
+  return typeof type === 'string' ? `a part of the type "${type.slice(0, 64)}"` : 'a part without a type'
+}
+
 /** The members with these names that the request has, null not counted. */
 export function pickFields(request: JsonObject, names: readonly string[]): JsonObject {
   const present = names.filter((name) => request[name] !== undefined && request[name] !== null)

@@ -61,9 +61,20 @@ export interface Translation {
 export interface DeploymentFacts {
   /** null when unknown */
   readonly contextTokens: number | null
+  /** False if the engine surely refuses images */
+  readonly seesImages: boolean
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>
+
+/** The caller's paths of fields, by their paths in the engine's request */
+export type CallerPaths = ReadonlyMap<string, string>
+
+/** The body of a chat completion, and what its fields are called in the caller's request. */
+export interface ChatRequest {
+  readonly body: JsonObject
+  readonly paths: CallerPaths
+}
 
 export interface TranslatedRequest {
   readonly body: JsonObject
@@ -72,6 +83,8 @@ export interface TranslatedRequest {
 
 /** Translates the response to one request. */
 export interface AnswerTranslation {
+  /** For errors that name a field; absent if the names are the same */
+  readonly paths?: CallerPaths
   /** Translates a whole response. */
   readonly toBody: (answer: unknown) => JsonObject
   /** Opens the translation of a stream; null if the engine never streams. */

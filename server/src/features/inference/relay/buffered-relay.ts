@@ -174,6 +174,7 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
       servedModelName: target.servedModelName,
       requestId: arrival.caller.request.id,
       protocol: arrival.protocol,
+      paths: arrival.answers?.paths,
     })
     if (translated === 'model_lost') return this.#owner.onModelLost()
     const { status } = translated

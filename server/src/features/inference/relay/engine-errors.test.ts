@@ -28,6 +28,27 @@ test('what the runtime reads becomes an error in the protocol’s shape', () => 
   expect(read(429)).toMatchObject({ error: { type: 'rate_limit_error', code: 'rate_limited' } })
 })
 
+test.each([
+  ['messages.3.content.0', 'messages.3.content.0 is bad', 'input.1', 'input.1 is bad'],
+  ['messages.3.tool_calls.1.function', 'is bad', 'input.2', 'is bad'],
+  [
+    'stop',
+    'stop: is bad, nonstop, stop.0 too',
+    'stop_sequences',
+    'stop_sequences: is bad, nonstop, stop.0 too',
+  ],
+  ['top_p', 'top_p is bad', 'top_p', 'top_p is bad'],
+])('the field %s of a translated request has the caller’s name', (param, message, path, expected) => {
+  const paths = new Map([
+    ['messages.3', 'input.1'],
+    ['messages.3.tool_calls.1', 'input.2'],
+    ['stop', 'stop_sequences'],
+  ])
+  const body = Buffer.from(JSON.stringify({ error: { message, param, code: 'c' } }))
+  const error = translateEngineError({}, 400, body, { ...request, paths })
+  expect(parse(error)).toEqual({ error: { message: expected, param: path, code: 'c' } })
+})
+
 test('an engine without room is a 429, whatever its status', () => {
   const full = translate(503, { isModelLost: false, isOverloaded: true, message: 'Full.' })
   expect(full).toMatchObject({ status: 429 })

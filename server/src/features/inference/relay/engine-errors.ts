@@ -1,12 +1,14 @@
 import type { ContextOverflow } from '../../../ports/engine-failures.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
-import type { ErrorFacts, Protocol } from '../protocols/protocol.ts'
+import type { CallerPaths, ErrorFacts, Protocol } from '../protocols/protocol.ts'
 
 /** The facts about a request that the translation of an error needs. */
 interface FailedRequest {
   servedModelName: string
   requestId: string
   protocol: Pick<Protocol, 'errors' | 'messages'>
+  /** Of a translated request; absent if the engine has the caller's own */
+  paths?: CallerPaths | undefined
 }
 
 /** An error response of an engine, as its caller gets it. */
@@ -57,6 +59,24 @@ function readMessage(body: unknown): string | null {
   return typeof message === 'string' ? message : null
 }
 
+/** An error that names a field, with the caller's path of it; null if it names none that differs. */
+function renameField(body: unknown, paths: CallerPaths): Buffer | null {
+  const { error } = (body ?? {}) as { error?: { param?: unknown; message?: unknown } | null }
+  if (typeof error?.param !== 'string' || typeof error.message !== 'string') return null
+  const names = error.param.split('.')
+  for (let length = names.length; length > 0; length -= 1) {
+    const path = paths.get(names.slice(0, length).join('.'))
+    if (path === undefined) continue
+    const named = new RegExp(
+      String.raw`(?<![\w.])${error.param.replaceAll(/\W/g, String.raw`\$&`)}(?![\w.]*\w)`,
+      'g',
+    )
+    const message = error.message.replaceAll(named, () => path)
+    return Buffer.from(JSON.stringify({ ...(body as object), error: { ...error, param: path, message } }))
+  }
+  return null
+}
+
 /** Replaces the engine's words: clients recognize a request that is too long by these. */
 function describeOverflow(
   { contextTokens, requestTokens }: ContextOverflow,
@@ -81,8 +101,13 @@ export function translateEngineError(
   runtime: Pick<ModelRuntime, 'readEngineError'>,
   status: number,
   bytes: Buffer,
-  { servedModelName, ...request }: FailedRequest,
+  { servedModelName, paths, ...request }: FailedRequest,
 ): CallerError | 'model_lost' {
+  if (paths !== undefined && status < 500) {
+    const renamed = renameField(parseJson(bytes), paths)
+    if (renamed !== null)
+      return translateEngineError(runtime, status, renamed, { servedModelName, ...request })
+  }
   const error = runtime.readEngineError?.({ status, body: bytes.toString(), servedModelName }) ?? null
   if (error === null) return { status, body: toOwnShape(bytes, status, request) }
   if (error.isModelLost) return 'model_lost'

@@ -3,6 +3,7 @@ import type { NotifiedCache } from '../../../database/notified-cache.ts'
 import type { Notifications } from '../../../database/notifications.ts'
 import type { Services } from '../../../services.ts'
 import type { Viewer } from '../../../base/viewer.ts'
+import { acceptsImages } from '../../catalog/engine-choice.ts'
 import { deriveCacheSalt, deriveEngineKey } from '../../deployments/serving/engine-spec.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import type {
@@ -29,6 +30,8 @@ export interface EngineTarget
   /** Names the engine in sentences */
   engineTitle: string
   routes: ReadonlySet<EngineRoute>
+  /** False if it surely refuses images */
+  seesImages: boolean
   /** Fields that it ignores although they change what an answer means */
   ignoredFields: ReadonlySet<MeaningfulField>
   /** For requests to an engine that salts its cache; null for others */
@@ -119,6 +122,7 @@ async function toTarget(
     counts: engine?.counts ?? noCounts,
     engineTitle: engine?.title ?? 'The engine',
     routes: engine === undefined ? noRoutes : listRoutes(engine, instance),
+    seesImages: engine === undefined || acceptsImages(engine, instance.engineProfiles),
     ignoredFields: engine === undefined ? noFields : listIgnoredFields(engine),
     cacheSalt:
       engine?.saltsCache === true && instance.modelType === 'LLM'

@@ -26,6 +26,8 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     alias: null,
     modelType: 'LLM',
     format: 'ggufv2',
+    engineProfiles: {},
+    seesImages: false,
     counts: { inEvents: 'none', afterAbort: 'none' },
     engineTitle: 'The engine',
     routes: new Set(),

@@ -9,17 +9,21 @@ import { hasHostedTools } from './tools-to-chat.ts'
 const asTokens: Translation = {
   via: tokenize,
   sources: messageSources,
-  translate: (request) => ({
-    body: toChatPrompt(request),
-    answers: {
-      toBody(answer) {
-        const { count } = (answer ?? {}) as { count?: unknown }
-        if (typeof count !== 'number') throw new Error('the engine sent no count')
-        return { input_tokens: count }
+  translate(request, deployment) {
+    const { body, paths } = toChatPrompt(request, deployment)
+    return {
+      body,
+      answers: {
+        paths,
+        toBody(answer) {
+          const { count } = (answer ?? {}) as { count?: unknown }
+          if (typeof count !== 'number') throw new Error('the engine sent no count')
+          return { input_tokens: count }
+        },
+        openEvents: null,
       },
-      openEvents: null,
-    },
-  }),
+    }
+  },
 }
 
 /** Anthropic's count of the tokens of a prompt. It generates nothing, so it uses no tokens. */

@@ -10,6 +10,8 @@ import { toMessage } from './to-message.ts'
 const chunk = (delta: object, more: object = {}) => ({ choices: [{ index: 0, delta, ...more }] })
 const call = (index: number, part: object) => chunk({ tool_calls: [{ index, ...part }] })
 
+const sees = { contextTokens: null, seesImages: true }
+
 /** The events of a stream, without ids. */
 function translate(chunks: readonly unknown[], wantsThoughts = true): CallerEvent[] {
   const events = new ChatStream(new MessageEvents({ model: 'mine', wantsThoughts }))
@@ -154,7 +156,7 @@ test('messages become a chat: results of tools follow their calls, images and do
     stream: true,
     store: true,
   }
-  expect(toChat(given)).toEqual({
+  expect(toChat(given, sees).body).toEqual({
     model: 'm',
     max_tokens: 5,
     messages: [
@@ -163,6 +165,8 @@ test('messages become a chat: results of tools follow their calls, images and do
       {
         role: 'assistant',
         content: 'x',
+        reasoning_content: '…',
+        reasoning: '…',
         tool_calls: [
           { id: 't', type: 'function', function: { name: 'f', arguments: '{"url":"http://any"}' } },
         ],

@@ -15,11 +15,13 @@ import { hasHostedTools } from './tools-to-chat.ts'
 const asChat: Translation = {
   via: chatCompletions,
   sources: messageSources,
-  translate(request) {
+  translate(request, deployment) {
     const facts = { model: String(request['model']), wantsThoughts: wantsThoughts(request) }
+    const { body, paths } = toChat(request, deployment)
     return {
-      body: toChat(request),
+      body,
       answers: {
+        paths,
         toBody: (answer) => toMessage(answer, facts),
         openEvents: () => new ChatStream(new MessageEvents(facts)),
       },

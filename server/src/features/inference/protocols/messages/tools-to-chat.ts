@@ -1,11 +1,24 @@
 import type { ReadBody } from '../body-edits.ts'
 import { readList, readObject, readOptionalText, readSource, readText, refuseField } from '../fields.ts'
-import type { JsonObject } from '../protocol.ts'
+import type { CallerPaths, JsonObject } from '../protocol.ts'
+import { findClientTool } from './client-tools.ts'
+
+/** What a chat gets of the tools of a message. */
+interface ChatTools {
+  /** `tools`, `tool_choice` and `parallel_tool_calls` */
+  members: JsonObject
+  paths: CallerPaths
+}
 
 /** Translates a message's tools and their choice. Leaves out Anthropic's hosted tools, unless forced. */
-export function toChatTools(request: JsonObject): JsonObject {
+export function toChatTools(request: JsonObject): ChatTools {
   const all = readList(request['tools'], 'tools').map((tool, index) => readTool(tool, `tools.${index}`))
   const tools = all.flatMap(({ chat }) => (chat === null ? [] : [chat]))
+  const paths = new Map(
+    all
+      .flatMap(({ chat, path }) => (chat === null ? [] : [path]))
+      .map((path, index) => [`tools.${index}`, path] as const),
+  )
   const choice = readChoice(request['tool_choice'])
   const hosted = all.filter(({ chat }) => chat === null).map(({ name }) => name)
   const isForcedHosted = choice.name !== undefined && hosted.includes(choice.name)
@@ -17,19 +30,20 @@ export function toChatTools(request: JsonObject): JsonObject {
   }
   if (tools.length === 0) {
     if (choice.type === 'tool') throw refuseField('tool_choice', 'names a tool that is not in `tools`.')
-    return {}
+    return { members: {}, paths }
   }
-  return {
+  const members = {
     tools,
     ...(choice.type === undefined ? {} : { tool_choice: toChatChoice(choice) }),
     ...(choice.isSingle ? { parallel_tool_calls: false } : {}),
   }
+  return { members, paths }
 }
 
 /** The types of hosted tools have a date, such as `web_search_20250305`. */
 const hostedType = /"type"\s*:\s*"(?:[a-z_]+_20\d{6}|mcp_toolset)"/
 
-/** True for tools that Anthropic's servers run and engines refuse, and for a few others. */
+/** True for tools that only Anthropic's models know, of which engines have no schema. */
 export function hasHostedTools({ bytes, members }: ReadBody): boolean {
   const tools = members.findLast(({ name }) => name === 'tools')
   return tools !== undefined && hostedType.test(bytes.toString('latin1', tools.start, tools.end))
@@ -37,14 +51,19 @@ export function hasHostedTools({ bytes, members }: ReadBody): boolean {
 
 interface ReadTool {
   name: string
+  path: string
   /** null for a tool that Anthropic's servers run */
   chat: JsonObject | null
 }
 
 function readTool(tool: unknown, path: string): ReadTool {
   const { type, name: given, description, input_schema: schema, strict } = readObject(tool, path)
+  if (type === 'mcp_toolset') return { name: '', path, chat: null }
   const name = readText(given, `${path}.name`)
-  if (type !== undefined && type !== null && type !== 'custom') return { name, chat: null }
+  if (type !== undefined && type !== null && type !== 'custom') {
+    const known = findClientTool(type, `${path}.type`)
+    return { name, path, chat: known === null ? null : { type: 'function', function: { name, ...known } } }
+  }
   const text = readOptionalText(description, `${path}.description`)
   const called = {
     name,
@@ -52,7 +71,7 @@ function readTool(tool: unknown, path: string): ReadTool {
     parameters: readSource(schema, `${path}.input_schema`),
     ...(strict === true ? { strict } : {}),
   }
-  return { name, chat: { type: 'function', function: called } }
+  return { name, path, chat: { type: 'function', function: called } }
 }
 
 interface ReadChoice {

@@ -4,6 +4,7 @@ import type { ChatStreamWriter } from '../chat-stream.ts'
 import type { CallerEvent, JsonObject } from '../protocol.ts'
 import {
   closeResponse,
+  createCallId,
   createItemId,
   openResponse,
   toCallItem,
@@ -13,6 +14,7 @@ import {
   toTextPart,
 } from './to-response.ts'
 import type { ItemStatus, ResponseFacts } from './to-response.ts'
+import { readCustomInput } from './tools-to-chat.ts'
 
 /** The item that is being streamed, with its text so far. */
 type OpenItem = { id: string; text: string } & (
@@ -89,7 +91,7 @@ export class ResponseEvents implements ChatStreamWriter {
       if (name === '') throw new Error('the engine continued a call that has ended')
       this.#openItem({
         type: 'function_call',
-        id: createItemId('fc'),
+        id: createCallId(name, this.#facts),
         text: '',
         call: index,
         callId: id,
@@ -98,6 +100,8 @@ export class ResponseEvents implements ChatStreamWriter {
     }
     if (delta === '') return
     this.#append(delta)
+    // The input of a custom tool is complete in the event that ends it.
+    if (this.#isCustom(this.#open)) return
     this.#sendOfItem('response.function_call_arguments.delta', { delta })
   }
 
@@ -118,12 +122,20 @@ export class ResponseEvents implements ChatStreamWriter {
     this.#sendOfItem('response.content_part.added', { content_index: 0, part: writePart(item, '') })
   }
 
+  #isCustom(item: OpenItem | null): boolean {
+    return item?.type === 'function_call' && this.#facts.functions.get(item.name)?.isCustom === true
+  }
+
   /** Ends the open item with the events that repeat its text. */
   #close(status: ItemStatus): void {
     const item = this.#open
     if (item === null) return
     const { text } = item
-    if (item.type === 'function_call') {
+    if (this.#isCustom(item)) {
+      const input = readCustomInput(text)
+      if (input !== '') this.#sendOfItem('response.custom_tool_call_input.delta', { delta: input })
+      this.#sendOfItem('response.custom_tool_call_input.done', { input })
+    } else if (item.type === 'function_call') {
       const called = this.#facts.functions.get(item.name)?.name ?? item.name
       this.#sendOfItem('response.function_call_arguments.done', { arguments: text, name: called })
     } else {

@@ -65,15 +65,16 @@ test('an answer without end breaks before it fills the memory', () => {
 
 test('calls of one turn and the text before them are one message of the chat', () => {
   const item = (id: string) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' })
-  const { messages } = toChat({
+  const asked = {
     model: 'm',
     input: [
       { role: 'assistant', content: [{ type: 'output_text', text: 'Let me look.' }] },
       item('a'),
       item('b'),
     ],
-  })
-  expect(messages).toMatchObject([
+  }
+  const { body } = toChat(asked, { contextTokens: null, seesImages: false })
+  expect(body['messages']).toMatchObject([
     { role: 'assistant', content: 'Let me look.', tool_calls: [{ id: 'a' }, { id: 'b' }] },
   ])
 })

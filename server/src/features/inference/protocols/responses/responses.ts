@@ -15,7 +15,7 @@ import { toChatTools } from './tools-to-chat.ts'
 const asChat: Translation = {
   via: chatCompletions,
   sources: responseSources,
-  translate(request) {
+  translate(request, deployment) {
     if (request['prompt'] !== undefined && request['prompt'] !== null) {
       throw refuseField(
         'prompt',
@@ -29,11 +29,13 @@ const asChat: Translation = {
         'is not supported here. `/v1/chat/completions` has log-probabilities.',
       )
     }
-    const { members, functions } = toChatTools(request)
+    const { members, functions, paths } = toChatTools(request)
     const facts = { echo: toEcho(request), functions }
+    const chat = toChat(request, deployment)
     return {
-      body: { ...toChat(request), ...members },
+      body: { ...chat.body, ...members },
       answers: {
+        paths: new Map([...chat.paths, ...paths]),
         toBody: (answer) => toResponse(answer, facts),
         openEvents: () => new ChatStream(new ResponseEvents(facts)),
       },

@@ -3,13 +3,14 @@ import type { TokenUsage } from '../../../metering/token-usage.ts'
 import { readChatAnswer } from '../chat-answers.ts'
 import type { ChatPart } from '../chat-answers.ts'
 import type { JsonObject } from '../protocol.ts'
+import { readCustomInput } from './tools-to-chat.ts'
 import type { CalledFunction } from './tools-to-chat.ts'
 
 /** What of a request its response depends on. */
 export interface ResponseFacts {
   /** Members that the response repeats */
   echo: JsonObject
-  /** The functions in namespaces, by their names in the chat */
+  /** The functions in namespaces and custom tools, by their names in the chat */
   functions: ReadonlyMap<string, CalledFunction>
 }
 
@@ -37,7 +38,7 @@ export function toResponse(answer: unknown, facts: ResponseFacts): JsonObject {
       ? []
       : [toMessageItem(createItemId('msg'), part.text, status)]),
     ...part.calls.map((call) =>
-      toCallItem({ ...call, id: createItemId('fc'), callId: call.id }, facts, status),
+      toCallItem({ ...call, id: createCallId(call.name, facts), callId: call.id }, facts, status),
     ),
   ]
   return { ...openResponse(facts), ...closeResponse(part, output) }
@@ -46,6 +47,11 @@ export function toResponse(answer: unknown, facts: ResponseFacts): JsonObject {
 /** An id in OpenAI's form. */
 export function createItemId(prefix: string): string {
   return `${prefix}_${randomUUID().replaceAll('-', '')}`
+}
+
+/** The id of an item that calls this function of the chat. */
+export function createCallId(name: string, { functions }: ResponseFacts): string {
+  return createItemId(functions.get(name)?.isCustom === true ? 'ctc' : 'fc')
 }
 
 /** A response that has no output yet. */
@@ -110,15 +116,21 @@ export function toReasoningItem(id: string, text: string | null, status: ItemSta
   return { id, type: 'reasoning', status, summary: [], content }
 }
 
-/** A call of a function. */
+/** A call of a function or custom tool. */
 export function toCallItem(
   { id, callId, name, arguments: given }: { id: string; callId: string; name: string; arguments: string },
   { functions }: ResponseFacts,
   status: ItemStatus,
 ): JsonObject {
   const called = functions.get(name)
-  const names = called === undefined ? { name } : called
-  return { id, type: 'function_call', call_id: callId, ...names, arguments: given, status }
+  const names = {
+    name: called?.name ?? name,
+    ...(called === undefined || called.namespace === null ? {} : { namespace: called.namespace }),
+  }
+  const head = { id, call_id: callId, ...names, status }
+  return called?.isCustom === true
+    ? { ...head, type: 'custom_tool_call', input: given === '' ? '' : readCustomInput(given) }
+    : { ...head, type: 'function_call', arguments: given }
 }
 
 /** The usage of a response. */
@@ -126,7 +138,7 @@ function toResponseUsage(usage: TokenUsage | null): JsonObject {
   const { inputTokens = 0, outputTokens = 0, cachedTokens = 0 } = usage ?? {}
   return {
     input_tokens: inputTokens,
-    input_tokens_details: { cached_tokens: cachedTokens },
+    input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },
     output_tokens: outputTokens,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: inputTokens + outputTokens,
