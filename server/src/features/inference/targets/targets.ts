@@ -3,7 +3,6 @@ import type { NotifiedCache } from '../../../database/notified-cache.ts'
 import type { Notifications } from '../../../database/notifications.ts'
 import type { Services } from '../../../services.ts'
 import type { Viewer } from '../../../base/viewer.ts'
-import { acceptsImages } from '../../catalog/engine-choice.ts'
 import { deriveCacheSalt, deriveEngineKey } from '../../deployments/serving/engine-spec.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import type {
@@ -13,6 +12,7 @@ import type {
   RuntimeEngine,
   TokenCounts,
 } from '../../../ports/runtime-engine.ts'
+import { seesImages } from '../../deployments/serving/sees-images.ts'
 import type { ServingDeployment, ServingInstance } from '../../deployments/serving/serving-deployments.ts'
 import { listEngineRoutes, listIgnoredFields } from './engine-routes.ts'
 import { findTargets } from './find-targets.ts'
@@ -122,7 +122,7 @@ async function toTarget(
     counts: engine?.counts ?? noCounts,
     engineTitle: engine?.title ?? 'The engine',
     routes: engine === undefined ? noRoutes : listRoutes(engine, instance),
-    seesImages: engine === undefined || acceptsImages(engine, instance.engineProfiles),
+    seesImages: seesImages(engine, instance),
     ignoredFields: engine === undefined ? noFields : listIgnoredFields(engine),
     cacheSalt:
       engine?.saltsCache === true && instance.modelType === 'LLM'
