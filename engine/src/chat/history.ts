@@ -22,8 +22,8 @@ export interface TemplateMessage {
 }
 
 /**
- * Makes a template's messages: texts unchanged, no empty answers. A sentence replaces what is no text, so that
- * a conversation can go on; in the last message a RequestError refuses it, unless a tool sent it.
+ * Makes a template's messages: texts unchanged, no empty answers. A sentence replaces what is no text, so
+ * that a conversation can go on; in the last message a RequestError refuses it, unless a tool sent it.
  */
 export function toTemplateMessages(
   messages: readonly ChatMessage[],

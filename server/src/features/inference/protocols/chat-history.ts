@@ -25,8 +25,8 @@ export interface WrittenHistory {
 }
 
 /**
- * Collects a chat's messages. What the model wrote piece by piece becomes one message, because the results of
- * calls must follow it. Results have only text in a chat, so their pictures go to the next message of the user.
+ * Collects a chat's messages. What the model wrote piece by piece becomes one message, because the results
+ * of calls must follow it. Results have only text, so their pictures go to the next message of the user.
  */
 export class ChatHistory {
   readonly #turns: Turn[] = []
