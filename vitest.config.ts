@@ -58,6 +58,7 @@ export default defineConfig({
           include: [
             'server/src/**/*.test.ts',
             'engine/src/**/*.test.ts',
+            'grammar/src/**/*.test.ts',
             'payment-sandbox/src/**/*.test.ts',
             'cli/src/**/*.test.ts',
             'console/src/**/*.test.ts',

@@ -83,9 +83,9 @@ const forbidden = [
   // Engine
   ['engine/src/base/state.ts', '../model/load-model.ts', 'the layer "engine model"'],
   ['engine/src/model/sequences.ts', '../chat/answer.ts', 'the layer "engine chat"'],
-  ['engine/src/grammar/grammar.ts', '../chat/tools.ts', 'the layer "engine chat"'],
+  ['grammar/src/grammar.ts', '../../engine/src/chat/tools.ts', 'the layer "engine chat"'],
   ['engine/src/chat/tools.ts', '../http/server.ts', 'the layer "engine http"'],
-  ['engine/src/http/server.ts', '../grammar/grammar.ts', 'the layer "engine grammar"'],
+  ['engine/src/http/server.ts', '@berth/grammar/grammar.ts', 'the layer "@berth/grammar"'],
   ['engine/src/supervisor/main.ts', '../model/load-model.ts', 'the layer "engine model"'],
   ['engine/src/main.ts', './supervisor/main.ts', 'the layer "engine supervisor"'],
   ['engine/src/new-file.ts', './base/log.ts', 'Add this file'],

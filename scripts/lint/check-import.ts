@@ -18,7 +18,8 @@ export function checkImport(importer: string, specifier: string): string | null 
     if (!matches(target, targets) || !matches(importer, [by]) || matches(importer, except)) continue
     if (exceptOwnFeature !== true || findFeature(importer) !== findFeature(target)) return message
   }
-  if (importer.endsWith('.test.ts') && matchesGlob(target, '{server,engine}/test/support/**')) return null
+  if (importer.endsWith('.test.ts') && matchesGlob(target, '{server,engine,grammar}/test/support/**'))
+    return null
   if (to === undefined) return isRelative ? `The layer "${from.name}" may not import ${target}.` : null
   if (to === from || from.imports.includes(to.name)) return null
   return `The layer "${from.name}" may not import the layer "${to.name}": see scripts/lint/layers.ts.`

@@ -214,20 +214,19 @@ const consoleLayers: readonly Layer[] = [
   },
 ]
 
-const engineRooms = ['base', 'grammar', 'calls', 'template', 'model', 'chat', 'completions', 'http'].map(
+const engineRooms = ['base', 'calls', 'template', 'model', 'chat', 'completions', 'http'].map(
   (room) => `engine ${room}`,
 )
 
 const engine: readonly Layer[] = [
   { name: 'engine base', files: ['engine/src/base/**'], imports: [] },
-  { name: 'engine grammar', files: ['engine/src/grammar/**'], imports: ['engine base'] },
-  { name: 'engine calls', files: ['engine/src/calls/**'], imports: ['engine base', 'engine grammar'] },
+  { name: 'engine calls', files: ['engine/src/calls/**'], imports: ['engine base', '@berth/grammar'] },
   { name: 'engine template', files: ['engine/src/template/**'], imports: ['engine base', 'engine calls'] },
   { name: 'engine model', files: ['engine/src/model/**'], imports: ['engine base', 'engine template'] },
   {
     name: 'engine chat',
     files: ['engine/src/chat/**'],
-    imports: ['base', 'grammar', 'calls', 'template', 'model'].map((room) => `engine ${room}`),
+    imports: ['@berth/grammar', ...['base', 'calls', 'template', 'model'].map((room) => `engine ${room}`)],
   },
   {
     name: 'engine completions',
@@ -264,6 +263,7 @@ export const layers: readonly Layer[] = [
   ...consoleLayers,
   { name: '@berth/payment-sandbox', files: ['@berth/payment-sandbox'], imports: [] },
   { name: 'payment sandbox', files: ['payment-sandbox/src/**'], imports: [] },
+  { name: '@berth/grammar', files: ['@berth/grammar/**', 'grammar/src/**'], imports: [] },
   ...engine,
   ...cli,
   { name: 'tools', files: ['tools/**'], imports: [] },

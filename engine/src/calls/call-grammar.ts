@@ -1,8 +1,8 @@
-import type { Grammar } from '../grammar/grammar.ts'
-import { GrammarWriter } from '../grammar/grammar-writer.ts'
-import { isSchema, typesOf } from '../grammar/schema/json-schema.ts'
-import type { Refuse, Schema } from '../grammar/schema/json-schema.ts'
-import { toText, writeTextUntil } from '../grammar/string-grammar.ts'
+import type { Grammar } from '@berth/grammar/grammar.ts'
+import { GrammarWriter } from '@berth/grammar/grammar-writer.ts'
+import { isSchema, typesOf } from '@berth/grammar/schema/json-schema.ts'
+import type { Refuse, Schema } from '@berth/grammar/schema/json-schema.ts'
+import { toText, writeTextUntil } from '@berth/grammar/string-grammar.ts'
 import type { ArgumentsFormat, CallFormat, CallText, ThoughtFormat } from './call-format.ts'
 import { sectionMark } from './read-call.ts'
 

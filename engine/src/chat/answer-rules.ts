@@ -3,9 +3,9 @@ import type { AnswerReader } from '../calls/answer-reader.ts'
 import { createAnswerGrammar, createValueGrammar } from '../calls/call-grammar.ts'
 import { HarmonyReader } from '../calls/harmony-reader.ts'
 import { harmonyFinal, harmonyFormat, harmonyThoughts } from '../calls/harmony-format.ts'
-import type { Grammar } from '../grammar/grammar.ts'
-import { toGrammar } from '../grammar/grammar.ts'
+import type { Grammar } from '@berth/grammar/grammar.ts'
 import type { ChatRequest } from './chat-request.ts'
+import { convertSchema } from './convert-schema.ts'
 import type { ModelTemplate } from '../template/model-template.ts'
 import { createToolGrammars } from './tool-grammars.ts'
 import { takesNothing } from './tools.ts'
@@ -45,7 +45,7 @@ export function createRules(
   const thinks = isHarmony
     ? { thoughts: harmonyThoughts, startsInThought: false }
     : { thoughts: template.thoughts, startsInThought: opensThought(template, prompt) }
-  const value = format === null ? null : toGrammar(format.schema, format.param, 'v')
+  const value = format === null ? null : convertSchema(format.schema, format.param, 'v')
   const before = isHarmony ? harmonyFinal : ''
   if (tools === null || template.calls === null) {
     return { param: format!.param, grammar: createValueGrammar(value!, thinks, before) }

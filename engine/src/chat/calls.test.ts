@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { toGrammar, toGrammarText } from '../grammar/grammar.ts'
+import { toGrammar, toGrammarText } from '@berth/grammar/grammar.ts'
 import { ModelTemplate } from '../template/model-template.ts'
-import { compileText } from '../../test/support/grammar.ts'
+import { compileText } from '../../../grammar/test/support/compile-grammar.ts'
 import { MarkedAnswerReader } from '../calls/answer-reader.ts'
 import type { ReadPiece } from '../calls/answer-reader.ts'
 import type { CallFormat } from '../calls/call-format.ts'
@@ -215,7 +215,7 @@ test.each(Object.keys(templates))(
               startsInThought: false,
               otherwise,
             },
-            (schema, _tool, prefix) => toGrammar(schema, 'tools', prefix),
+            (schema, _tool, prefix) => toGrammar(schema, prefix),
           ),
         ),
       )

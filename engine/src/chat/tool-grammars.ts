@@ -1,8 +1,9 @@
-import { RequestError } from '../base/errors.ts'
-import { toGrammar } from '../grammar/grammar.ts'
-import type { Grammar } from '../grammar/grammar.ts'
-import type { Schema } from '../grammar/schema/json-schema.ts'
-import { loosenSchema } from '../grammar/schema/loosen-schema.ts'
+import { toGrammar } from '@berth/grammar/grammar.ts'
+import type { Grammar } from '@berth/grammar/grammar.ts'
+import { SchemaError } from '@berth/grammar/schema/json-schema.ts'
+import type { Schema } from '@berth/grammar/schema/json-schema.ts'
+import { loosenSchema } from '@berth/grammar/schema/loosen-schema.ts'
+import { convertSchema } from './convert-schema.ts'
 
 /** Tools after this time only get their shape, because converting blocks the engine. */
 const budgetMilliseconds = 500
@@ -18,26 +19,26 @@ export function createToolGrammars(): (
 ) => Grammar {
   const deadline = performance.now() + budgetMilliseconds
   return (parameters, param, { strict, prefix }) => {
-    if (strict) return toGrammar(parameters, param, prefix)
+    if (strict) return convertSchema(parameters, param, prefix)
     const isLate = performance.now() > deadline
     const attempts = [
       ...(isLate ? [] : [() => parameters, () => loosenSchema(parameters, 'known')]),
       () => loosenSchema(parameters, 'shape'),
     ]
     for (const attempt of attempts) {
-      const grammar = tryGrammar(attempt(), param, prefix)
+      const grammar = tryGrammar(attempt(), prefix)
       if (grammar !== null) return grammar
     }
-    return toGrammar({ type: 'object' }, param, prefix)
+    return toGrammar({ type: 'object' }, prefix)
   }
 }
 
 /** null for a schema that has no grammar */
-function tryGrammar(schema: unknown, param: string, prefix: string): Grammar | null {
+function tryGrammar(schema: unknown, prefix: string): Grammar | null {
   try {
-    return toGrammar(schema, param, prefix)
+    return toGrammar(schema, prefix)
   } catch (error) {
-    if (error instanceof RequestError) return null
+    if (error instanceof SchemaError) return null
     throw error
   }
 }

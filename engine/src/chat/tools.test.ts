@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toGrammarText } from '../grammar/grammar.ts'
+import { toGrammarText } from '@berth/grammar/grammar.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { createToolGrammars } from './tool-grammars.ts'
 import { selectTools } from './tools.ts'

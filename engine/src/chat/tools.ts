@@ -1,6 +1,6 @@
 import { invalid } from '../base/errors.ts'
-import type { Schema } from '../grammar/schema/json-schema.ts'
-import { constraintsOf } from '../grammar/schema/keywords.ts'
+import type { Schema } from '@berth/grammar/schema/json-schema.ts'
+import { constraintsOf } from '@berth/grammar/schema/keywords.ts'
 import type { ChatRequest } from './chat-request.ts'
 
 const maxParallelCalls = 16

@@ -87,7 +87,9 @@ function linkPackages(stage: string): void {
   for (const name of readdirSync(join(root, 'node_modules'))) {
     if (name !== '@berth') symlinkSync(join(root, 'node_modules', name), join(packages, name))
   }
-  symlinkSync(join(stage, 'payment-sandbox'), join(packages, '@berth/payment-sandbox'))
+  for (const name of ['grammar', 'payment-sandbox']) {
+    symlinkSync(join(stage, name), join(packages, '@berth', name))
+  }
 }
 
 /** What `process/main.ts` loads on demand */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileGrammar } from '../../test/support/grammar.ts'
+import { compileGrammar } from '../test/support/compile-grammar.ts'
 import { toGrammar } from './grammar.ts'
 
 const list = { type: 'object', required: ['v', 'next'], additionalProperties: false }
@@ -53,7 +53,7 @@ test.each<[schema: object, matching: string[], others: string[]]>([
   [{ $ref: '#/$defs/a', minimum: 5, $defs: { a: { type: 'integer', maximum: 6 } } }, ['5', '6'], ['4', '7']],
   [{ type: 'integer', anyOf: [{ maximum: 1, minimum: 0 }, { minimum: 9 }] }, ['0', '9'], ['2', '"x"']],
 ])('%j', async (schema, matching, others) => {
-  const matches = await compileGrammar(toGrammar(schema, 'schema'))
+  const matches = await compileGrammar(toGrammar(schema))
   expect(matching.filter((text) => !matches(text))).toEqual([])
   expect(others.filter((text) => matches(text))).toEqual([])
 })
@@ -85,5 +85,5 @@ test.each<[reason: string, schema: unknown]>([
   ['no string matches', { type: 'string', pattern: '\\x01' }],
   ['the format "iban"', { type: 'string', format: 'iban' }],
 ])('rejects a schema: %s', (reason, schema) => {
-  expect(() => toGrammar(schema, 'schema')).toThrow(new RegExp(reason))
+  expect(() => toGrammar(schema)).toThrow(new RegExp(reason))
 })

@@ -1,6 +1,6 @@
 import { getLlama } from 'node-llama-cpp'
-import { toGrammarText } from '../../src/grammar/grammar.ts'
-import type { Grammar } from '../../src/grammar/grammar.ts'
+import { toGrammarText } from '../../src/grammar.ts'
+import type { Grammar } from '../../src/grammar.ts'
 
 const llama = getLlama({ build: 'never', skipDownload: true, gpu: false, progressLogs: false })
 

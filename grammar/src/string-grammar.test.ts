@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { GrammarWriter } from './grammar-writer.ts'
-import { createRefusal } from './schema/json-schema.ts'
+import { refuseSchema } from './schema/json-schema.ts'
 import { toLiteral, writeStringRules } from './string-grammar.ts'
 import type { Ranges } from './strings/ranges.ts'
 
-const refuse = createRefusal('schema')
+const refuse = refuseSchema
 
 /** The rules of the strings of one character of the ranges. */
 function writeOne(ranges: Ranges) {

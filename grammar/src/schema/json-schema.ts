@@ -1,23 +1,17 @@
-import { invalid } from '../../base/errors.ts'
-
 export type Schema = Record<string, unknown>
 
-/** Rejects a schema with a 400. `path` is a JSON pointer to the offending part. */
+/** A schema that no grammar expresses; the message names the keyword and its place. */
+export class SchemaError extends Error {}
+
+/** Throws a SchemaError. `path` is a JSON pointer to the offending part. */
 export type Refuse = (path: string, reason: string) => never
 
 export function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Creates the function that rejects the schema in the body field `param`. */
-export function createRefusal(param: string): Refuse {
-  return (path, reason) => {
-    throw invalid(
-      param,
-      `The schema is not supported at ${path.slice(0, 200)}: ${reason}.`,
-      'invalid_json_schema',
-    )
-  }
+export const refuseSchema: Refuse = (path, reason) => {
+  throw new SchemaError(`The schema is not supported at ${path.slice(0, 200)}: ${reason}.`)
 }
 
 export function propertiesOf(schema: Schema): Schema {

@@ -8,7 +8,7 @@ import { createJsonRules } from './json-rules.ts'
 import { areAllDisjoint } from './schema/disjoint-schemas.ts'
 import { flattenSchema, followReferences } from './schema/flatten-schema.ts'
 import type { SchemaSource } from './schema/flatten-schema.ts'
-import { createRefusal, isSchema, typesOf } from './schema/json-schema.ts'
+import { refuseSchema, isSchema, typesOf } from './schema/json-schema.ts'
 import type { Schema } from './schema/json-schema.ts'
 import { toLiteral } from './string-grammar.ts'
 
@@ -24,12 +24,11 @@ export interface Grammar {
 
 /**
  * Converts a JSON Schema to a grammar whose every text matches it. Objects have properties in the schema's
- * order, and additional ones only if it allows them explicitly or describes none. Throws a RequestError (400)
- * that names an unsupported keyword. `param` is the schema's path in the body; `prefix` begins the names of
- * rules.
+ * order, and additional ones only if it allows them explicitly or describes none. Throws a SchemaError that
+ * names an unsupported keyword. `prefix` begins the names of rules.
  */
-export function toGrammar(root: unknown, param: string, prefix?: string): Grammar {
-  const refuse = createRefusal(param)
+export function toGrammar(root: unknown, prefix?: string): Grammar {
+  const refuse = refuseSchema
   const writer = new GrammarWriter(refuse, prefix)
   const json = createJsonRules(writer)
   const source: SchemaSource = { root, refuse }

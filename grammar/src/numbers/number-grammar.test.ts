@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { compileGrammar } from '../../../test/support/grammar.ts'
+import { compileGrammar } from '../../test/support/compile-grammar.ts'
 import { GrammarWriter } from '../grammar-writer.ts'
-import { createRefusal } from '../schema/json-schema.ts'
+import { refuseSchema } from '../schema/json-schema.ts'
 import { toNumberExpression } from './number-grammar.ts'
 import { NumberLimitsError } from './number-limits.ts'
 import type { NumberLimits } from './number-limits.ts'
 
 /** Returns whether llama.cpp accepts a text as a number within the limits, or null if there is no number. */
 async function compile(limits: NumberLimits): Promise<((text: string) => boolean) | null> {
-  const writer = new GrammarWriter(createRefusal('schema'))
+  const writer = new GrammarWriter(refuseSchema)
   const expression = toNumberExpression(limits, (rule) => writer.add(rule))
   return expression === null ? null : compileGrammar({ start: writer.add(expression), rules: writer.rules })
 }
