@@ -23,6 +23,14 @@ const formed = (schema: unknown) => ({
   ...user('x'),
   response_format: { type: 'json_schema', json_schema: { name: 'x', schema } },
 })
+/** A call of a tool with these parameters is forced. */
+const forced = (parameters: object, strict = false) => ({
+  ...user('x'),
+  tools: [
+    { type: 'function', function: { name: 'f', parameters: { type: 'object', ...parameters }, strict } },
+  ],
+  tool_choice: 'required',
+})
 
 test.each<[string, unknown, number]>([
   ['no JSON', '{', 400],
@@ -67,6 +75,20 @@ test.each<[string, unknown, number]>([
     400,
   ],
   ['a schema with a NUL', formed({ enum: ['a\0b'] }), 400],
+  ['a type that is an object', formed({ type: { toString: 1 } }), 400],
+  ['types that are objects', formed({ properties: { a: { type: [{ toString: 1 }] } } }), 400],
+  ['a format that is an object', forced({ properties: { a: { format: { toString: 1 } } } }), 200],
+  [
+    'a type of a tool’s property that is an object',
+    forced({ properties: { a: { type: { toString: 1 } } } }),
+    200,
+  ],
+  ['a name of a tool’s property that is an object', forced({ required: [{ toString: 1 }] }), 200],
+  [
+    'values that are objects',
+    forced({ properties: { a: { type: 'string', enum: [{ toString: 1 }] } } }),
+    200,
+  ],
   ['a tool without a function', { ...user('x'), tools: [{ type: 'function' }] }, 400],
   ['a tool of a bad name', { ...user('x'), tools: [{ type: 'function', function: { name: 'a b' } }] }, 400],
   ['a choice of no tool', { ...user('x'), tool_choice: 'required' }, 400],

@@ -13,22 +13,26 @@ interface Member {
 
 /** The expression of the objects that a schema accepts. */
 export function convertObject(conversion: Conversion, schema: Schema, path: string): string {
-  const { json, refuse, convert } = conversion
+  const { json, refuse, spend, convert } = conversion
   const { required = [], additionalProperties: others, propertyNames } = schema
   const properties = { ...propertiesOf(schema) }
   const isOpen = others === undefined ? schema['properties'] === undefined : others !== false
   const additional = others === undefined ? true : others
   const listed = isSchema(propertyNames) ? propertyNames['enum'] : undefined
   if (Array.isArray(listed)) {
-    for (const name of listed.map(String)) properties[name] ??= additional
+    for (const name of listed) if (typeof name === 'string') properties[name] ??= additional
   }
-  for (const name of required as string[]) {
+  const always = new Set(required as string[])
+  for (const name of always) {
     if (!Object.hasOwn(properties, name))
       refuse(path, '"required" must list names that "properties" describes')
   }
+  const optional = Object.keys(properties).length - always.size
+  // llama.cpp follows the beginnings of all optional properties at once.
+  spend(optional ** 2 / 2, path, 'properties')
   const members = Object.entries(properties).map(([name, value]) => ({
     text: `${toLiteral(name, path, refuse)} ":" ${json.space} ${convert(value, `${path}/properties/${name.slice(0, 64)}`)}`,
-    optional: !(required as string[]).includes(name),
+    optional: !always.has(name),
   }))
   if (!isOpen || Array.isArray(listed)) return `"{" ${writeMembers(conversion, members, null)} "}"`
   const key = convertKey(conversion, propertyNames, Object.keys(properties), path)

@@ -1,5 +1,6 @@
 import { readBounds } from './bounds.ts'
 import type { Conversion } from './conversion.ts'
+import { tooComplex } from './schema/json-schema.ts'
 import type { Schema } from './schema/json-schema.ts'
 import { writeStringRules } from './string-grammar.ts'
 import { TooComplexError, toAutomaton } from './strings/automaton.ts'
@@ -11,7 +12,7 @@ import { PatternError, toLanguage } from './strings/regular-expression.ts'
 
 /** The expression of the strings that a schema accepts. */
 export function convertString(conversion: Conversion, schema: Schema, path: string): string {
-  const { json, refuse } = conversion
+  const { json, refuse, strings } = conversion
   const { min, max } = readBounds(schema, ['minLength', 'maxLength'], path, refuse)
   const patterns = [schema['pattern'] ?? []].flat() as string[]
   const formats = ([schema['format'] ?? []].flat() as string[]).filter((format) => {
@@ -23,7 +24,10 @@ export function convertString(conversion: Conversion, schema: Schema, path: stri
   if (patterns.length === 0 && formats.length === 0) {
     return min === 0 && max === null ? json.text : `"\\"" ${json.character}{${min},${max ?? ''}} "\\""`
   }
-  return convertLanguage(conversion, path, (algebra) => {
+  const key = JSON.stringify([min, max, formats, patterns])
+  const known = strings.get(key)
+  if (known !== undefined) return known
+  const expression = convertLanguage(conversion, path, (algebra) => {
     const { and, set, repeat } = algebra
     return and(
       repeat(set(anyCharacter), min, max ?? Infinity),
@@ -31,22 +35,27 @@ export function convertString(conversion: Conversion, schema: Schema, path: stri
       ...patterns.map((pattern) => toLanguage(algebra, pattern)),
     )
   })
+  strings.set(key, expression)
+  return expression
 }
 
 /** The expression of the strings of a language. */
 export function convertLanguage(
-  { writer, refuse }: Conversion,
+  { writer, refuse, budget }: Conversion,
   path: string,
   build: (algebra: LanguageAlgebra) => Language,
 ): string {
   try {
-    const algebra = createLanguageAlgebra()
-    const automaton = toAutomaton(algebra, build(algebra))
+    const spendSteps = (steps: number): void => {
+      if (!budget.take(steps)) throw new TooComplexError()
+    }
+    const algebra = createLanguageAlgebra(spendSteps)
+    const automaton = toAutomaton(algebra, build(algebra), spendSteps)
     if (automaton === null) return refuse(path, 'no string matches "pattern", "format" and the lengths')
     return writeStringRules(automaton, writer)
   } catch (error) {
     if (error instanceof PatternError) return refuse(path, `the "pattern" ${error.message}`)
-    if (error instanceof TooComplexError) return refuse(path, 'the "pattern" is too complex')
+    if (error instanceof TooComplexError || error instanceof RangeError) throw tooComplex(path, 'pattern')
     throw error
   }
 }

@@ -87,10 +87,65 @@ export function toText(text: string): string {
 
 /** A JSON value as a literal in a grammar's notation. */
 export function toLiteral(value: unknown, path: string, refuse: Refuse): string {
+  return quoteJson(writeJson(value, path, refuse))
+}
+
+function writeJson(value: unknown, path: string, refuse: Refuse): string {
   const text = JSON.stringify(value)
   // llama.cpp reads the grammar as a C string. JSON escapes other control characters.
   if (text.includes('\\u0000')) refuse(path, 'names and values cannot contain the NUL character')
-  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+  return text
+}
+
+const quoteJson = (text: string): string => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+
+/** Longer lists are written as a tree, because llama.cpp follows all alternatives that may still match. */
+const maxListed = 16
+
+/** The expression of a list of JSON values. */
+export function writeValues(
+  values: readonly unknown[],
+  rules: Pick<GrammarWriter, 'add'>,
+  path: string,
+  refuse: Refuse,
+): string {
+  const texts = [...new Set(values.map((value) => writeJson(value, path, refuse)))]
+  if (texts.length <= maxListed) return texts.map(quoteJson).join(' | ')
+  return writeTree(texts.map((text) => Array.from(text)).toSorted(compare), 0, rules)
+}
+
+const compare = (left: readonly string[], right: readonly string[]): number => {
+  const [one, other] = [left.join(''), right.join('')]
+  return one < other ? -1 : one > other ? 1 : 0
+}
+
+/** The rest of sorted texts from the character `at`, up to which they are equal. */
+function writeTree(
+  texts: readonly (readonly string[])[],
+  at: number,
+  rules: Pick<GrammarWriter, 'add'>,
+): string {
+  const first = texts[0]!
+  const last = texts.at(-1)!
+  let end = at
+  while (end < first.length && first[end] === last[end]) end++
+  const common = quoteJson(first.slice(at, end).join(''))
+  if (texts.length === 1) return common
+  const alternatives: string[] = []
+  let start = 0
+  if (first.length === end) {
+    alternatives.push('""')
+    start = 1
+  }
+  while (start < texts.length) {
+    const character = texts[start]![end]
+    let next = start + 1
+    while (next < texts.length && texts[next]![end] === character) next++
+    alternatives.push(writeTree(texts.slice(start, next), end, rules))
+    start = next
+  }
+  const rest = rules.add(alternatives.join(' | '))
+  return end === at ? rest : `${common} ${rest}`
 }
 
 function toAlternatives(ranges: Ranges): string[] {

@@ -1,8 +1,9 @@
 import type { Grammar } from '@berth/grammar/grammar.ts'
 import { GrammarWriter } from '@berth/grammar/grammar-writer.ts'
-import { isSchema, typesOf } from '@berth/grammar/schema/json-schema.ts'
-import type { Refuse, Schema } from '@berth/grammar/schema/json-schema.ts'
+import { isSchema, refuseSchema, typesOf } from '@berth/grammar/schema/json-schema.ts'
+import type { Schema } from '@berth/grammar/schema/json-schema.ts'
 import { toText, writeTextUntil } from '@berth/grammar/string-grammar.ts'
+import type { WorkBudget } from '@berth/grammar/work-budget.ts'
 import type { ArgumentsFormat, CallFormat, CallText, ThoughtFormat } from './call-format.ts'
 import { sectionMark } from './read-call.ts'
 
@@ -26,16 +27,16 @@ export interface AnswerRules {
 
 type ParametersFormat = Extract<ArgumentsFormat, { kind: 'parameters' }>
 
-const refuse: Refuse = (path, reason) => {
-  throw new Error(`${path}: ${reason}`)
-}
-
-/** The grammar of answers with calls in the model's form. `convert` makes that of a schema, with a prefix. */
+/**
+ * The grammar of answers with calls in the model's form. `convert` makes that of a schema, with a prefix.
+ * Throws a SchemaError if the grammar needs more work than `budget` has.
+ */
 export function createAnswerGrammar(
   { format, tools, most, thoughts, startsInThought, otherwise }: AnswerRules,
   convert: (schema: Schema, tool: string, prefix: string) => Grammar,
+  budget?: WorkBudget,
 ): Grammar {
-  const writer = new GrammarWriter(refuse, 'c')
+  const writer = new GrammarWriter(refuseSchema, 'c', budget)
   const rules = new Map<string, string>()
   const add = (grammar: Grammar): string => {
     for (const [name, text] of grammar.rules) rules.set(name, text)
@@ -70,7 +71,7 @@ export function createValueGrammar(
   thinks: Pick<AnswerRules, 'thoughts' | 'startsInThought'>,
   before = '',
 ): Grammar {
-  const writer = new GrammarWriter(refuse, 'c')
+  const writer = new GrammarWriter(refuseSchema, 'c')
   const parts = [writeThought(thinks, writer), before === '' ? '' : toText(before), value.start]
   const start = writer.add(parts.filter((part) => part !== '').join(' '))
   return { rules: new Map([...value.rules, ...writer.rules]), start }
@@ -199,7 +200,7 @@ function writeMembers(
 function writeTextValue(schema: Schema, end: string, writer: GrammarWriter): string {
   const values = schema['const'] === undefined ? schema['enum'] : [schema['const']]
   if (!Array.isArray(values)) return writeTextUntil(end, writer)
-  return `(${values.map((value) => toText(String(value))).join(' | ')}) ${toText(end)}`
+  return `(${values.map((value) => toText(typeof value === 'string' ? value : JSON.stringify(value))).join(' | ')}) ${toText(end)}`
 }
 
 function isTextOnly(schema: Schema): boolean {

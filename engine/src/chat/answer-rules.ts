@@ -1,15 +1,14 @@
+import { DeadlineWorker, JobAbortedError } from '@berth/grammar/deadline-worker.ts'
+import { invalid, RequestError } from '../base/errors.ts'
 import { MarkedAnswerReader } from '../calls/answer-reader.ts'
 import type { AnswerReader } from '../calls/answer-reader.ts'
-import { createAnswerGrammar, createValueGrammar } from '../calls/call-grammar.ts'
 import { HarmonyReader } from '../calls/harmony-reader.ts'
-import { harmonyFinal, harmonyFormat, harmonyThoughts } from '../calls/harmony-format.ts'
-import type { Grammar } from '@berth/grammar/grammar.ts'
-import type { ChatRequest } from './chat-request.ts'
-import { convertSchema } from './convert-schema.ts'
 import type { ModelTemplate } from '../template/model-template.ts'
-import { createToolGrammars } from './tool-grammars.ts'
-import { takesNothing } from './tools.ts'
-import type { SelectedTools } from './tools.ts'
+import type { ChatRequest } from './chat-request.ts'
+import { schemaTooComplex } from './convert-schema.ts'
+import type { SelectedTool, SelectedTools } from './tools.ts'
+import { workSteps, writeRules } from './write-rules.ts'
+import type { RuleOutcome, RuleSource, WrittenRules } from './write-rules.ts'
 
 /** What an answer depends on beside the model: the tools of the request, and how its prompt ends. */
 interface AnswerContext {
@@ -31,45 +30,69 @@ export function createReader(template: ModelTemplate, { tools, prompt }: AnswerC
 
 /**
  * The answer's grammar and the body's member that demands it. Null for a free answer: the model writes calls
- * as trained, unless it must call or a tool is strict.
+ * as trained, unless it must call or a tool is strict. Rejects with a RequestError.
  */
-export function createRules(
+export async function createRules(
   request: ChatRequest,
   template: ModelTemplate,
   { tools, prompt }: AnswerContext,
-): { grammar: Grammar; param: string } | null {
+): Promise<WrittenRules | null> {
   const format = readFormat(request)
   const isBound = tools !== null && (tools.mustCall || tools.callable.some(({ strict }) => strict))
   if (!isBound && format === null) return null
-  const isHarmony = template.calls === 'harmony'
-  const thinks = isHarmony
-    ? { thoughts: harmonyThoughts, startsInThought: false }
-    : { thoughts: template.thoughts, startsInThought: opensThought(template, prompt) }
-  const value = format === null ? null : convertSchema(format.schema, format.param, 'v')
-  const before = isHarmony ? harmonyFinal : ''
-  if (tools === null || template.calls === null) {
-    return { param: format!.param, grammar: createValueGrammar(value!, thinks, before) }
+  if (format !== null) checkSize(format)
+  const source: RuleSource = {
+    format,
+    tools: tools === null ? null : { ...tools, callable: tools.callable.map(limitSize) },
+    calls: template.calls,
+    thoughts: template.thoughts,
+    startsInThought: opensThought(template, prompt),
   }
-  const convert = createToolGrammars()
-  const grammar = createAnswerGrammar(
-    {
-      format: template.calls === 'harmony' ? harmonyFormat : template.calls,
-      tools: tools.callable,
-      most: tools.maxCalls,
-      ...thinks,
-      otherwise: tools.mustCall
-        ? 'call'
-        : value === null
-          ? 'text'
-          : createValueGrammar(value, { thoughts: null, startsInThought: false }, before),
-    },
-    (schema, name, prefix) => {
-      const tool = tools.callable.find((each) => each.name === name)!
-      if (schema === tool.parameters && takesNothing(schema)) return { rules: new Map(), start: '"{}"' }
-      return convert(schema, tool.param, { strict: tool.strict, prefix })
-    },
+  try {
+    return writeRules(source, { steps: workSteps.usual, mayRepeat: true })
+  } catch (error) {
+    if (!(error instanceof RequestError) || error.code !== schemaTooComplex) throw error
+    return writeInThread(source)
+  }
+}
+
+/** Long work must not block the requests of others. */
+const thread = new DeadlineWorker<RuleSource, RuleOutcome>(
+  new URL('./rules-thread.ts', import.meta.url),
+  5000,
+)
+
+async function writeInThread(source: RuleSource): Promise<WrittenRules> {
+  const param = source.format?.param ?? 'tools'
+  const outcome = await thread.run(source).catch((error: unknown) => {
+    if (!(error instanceof JobAbortedError)) throw error
+    throw invalid(param, `The schema is not supported: its conversion ${error.message}.`, schemaTooComplex)
+  })
+  if ('rules' in outcome) return outcome.rules
+  const { message, code, param: place } = outcome.problem
+  throw invalid(place ?? param, message, code ?? undefined)
+}
+
+/** The most characters of a schema */
+const maxSchemaLength = 256 * 1024
+
+function checkSize({ schema, param }: { schema: unknown; param: string }): void {
+  const { length } = JSON.stringify(schema) ?? ''
+  if (length <= maxSchemaLength) return
+  throw invalid(
+    param,
+    `The schema is not supported: it has ${length} characters, and may have ${maxSchemaLength}.`,
+    schemaTooComplex,
   )
-  return { grammar, param: format?.param ?? 'tools' }
+}
+
+/** A tool whose schema is too long takes any object, unless it is strict. */
+function limitSize(tool: SelectedTool): SelectedTool {
+  if (tool.strict) checkSize({ schema: tool.parameters, param: tool.param })
+  else if (JSON.stringify(tool.parameters).length > maxSchemaLength) {
+    return { ...tool, parameters: { type: 'object', additionalProperties: true } }
+  }
+  return tool
 }
 
 /** True if the prompt has opened a thought and not closed it. */

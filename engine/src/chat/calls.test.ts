@@ -215,7 +215,7 @@ test.each(Object.keys(templates))(
               startsInThought: false,
               otherwise,
             },
-            (schema, _tool, prefix) => toGrammar(schema, prefix),
+            (schema, _tool, prefix) => toGrammar(schema, { prefix }),
           ),
         ),
       )

@@ -2,8 +2,6 @@ import type { LlamaGrammar, Token } from 'node-llama-cpp'
 import { invalid } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { AnswerReader } from '../calls/answer-reader.ts'
-import { toGrammarText } from '@berth/grammar/grammar.ts'
-import type { Grammar } from '@berth/grammar/grammar.ts'
 import { maxCharactersPerToken } from '../model/limits.ts'
 import type { LoadedModel } from '../model/load-model.ts'
 import { createReader, createRules } from './answer-rules.ts'
@@ -14,6 +12,7 @@ import { isDict } from '../template/values.ts'
 import { renderPrompt } from './render-prompt.ts'
 import { readVariables } from './template-variables.ts'
 import { selectTools } from './tools.ts'
+import type { WrittenRules } from './write-rules.ts'
 
 /** A validated request with its rendered prompt. */
 export interface PreparedChat {
@@ -58,7 +57,7 @@ export async function prepareChat(
   const variables = readVariables(request, template)
   const shown = tools === null ? undefined : readTools(request, bodyText)
   const prompt = renderPrompt(template, loaded.model, { messages, tools: shown, variables }, log)
-  const rules = createRules(request, template, { tools, prompt: prompt.text })
+  const rules = await createRules(request, template, { tools, prompt: prompt.text })
   const grammar = rules === null ? null : await compile(loaded, rules)
   return {
     request,
@@ -93,12 +92,9 @@ function checkLength({ messages }: ChatRequest, contextSize: number): void {
   )
 }
 
-async function compile(
-  loaded: LoadedModel,
-  { grammar, param }: { grammar: Grammar; param: string },
-): Promise<LlamaGrammar> {
+async function compile(loaded: LoadedModel, { text, param }: WrittenRules): Promise<LlamaGrammar> {
   try {
-    return await loaded.llama.createGrammar({ grammar: toGrammarText(grammar) })
+    return await loaded.llama.createGrammar({ grammar: text })
   } catch (error) {
     const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown'
     throw invalid(param, `The schema cannot be converted to a grammar: ${reason}`, 'invalid_json_schema')

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { toGrammarText } from '@berth/grammar/grammar.ts'
+import { WorkBudget } from '@berth/grammar/work-budget.ts'
 import type { ChatRequest } from './chat-request.ts'
 import { createToolGrammars } from './tool-grammars.ts'
 import { selectTools } from './tools.ts'
@@ -25,7 +26,12 @@ test('tool_choice none needs neither tool support nor valid schemas', () => {
 /** The grammar of the arguments of the first tool. */
 function grammarOf(parameters: Record<string, unknown>, strict = false): string {
   const [tool] = selectTools(request(parameters), true)!.callable
-  return toGrammarText(createToolGrammars()(tool!.parameters, tool!.param, { strict, prefix: 'r' }))
+  return toGrammarText(
+    createToolGrammars(new WorkBudget(2_000_000), false)(tool!.parameters, tool!.param, {
+      strict,
+      prefix: 'r',
+    }),
+  )
 }
 
 const property = (schema: unknown) => ({ type: 'object', properties: { one: schema, kind: { enum: ['a'] } } })

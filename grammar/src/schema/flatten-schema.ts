@@ -1,5 +1,6 @@
 import { isSchema } from './json-schema.ts'
 import type { Refuse, Schema } from './json-schema.ts'
+import type { Spend } from '../work-budget.ts'
 import { checkKeywords, constraintsOf } from './keywords.ts'
 import { mergeSchemas } from './merge-schemas.ts'
 
@@ -9,6 +10,9 @@ const maxMerges = 100
 export interface SchemaSource {
   root: unknown
   refuse: Refuse
+  spend: Spend
+  /** What is known already: combinations of references would otherwise grow exponentially. */
+  flattened: Map<Schema, FlatSchema>
 }
 
 /** A schema without `$ref` and `allOf`, or the target of a schema that is a lone reference. */
@@ -16,8 +20,17 @@ export type FlatSchema = { schema: Schema } | { target: unknown; reference: stri
 
 /** Checks a schema and merges `allOf` and the neighbors of `$ref` into it. */
 export function flattenSchema(source: SchemaSource, schema: Schema, path: string, depth = 0): FlatSchema {
-  const { root, refuse } = source
+  const known = source.flattened.get(schema)
+  if (known !== undefined) return known
+  const flat = flatten(source, schema, path, depth)
+  source.flattened.set(schema, flat)
+  return flat
+}
+
+function flatten(source: SchemaSource, schema: Schema, path: string, depth: number): FlatSchema {
+  const { root, refuse, spend } = source
   if (depth > maxMerges) return refuse(path, 'it combines schemas recursively')
+  for (const [keyword, value] of Object.entries(schema)) spend(10 + sizeOf(value), path, keyword.slice(0, 64))
   checkMerged(schema, path, refuse)
   const { $ref: reference, allOf, ...rest } = constraintsOf(schema)
   let merged: Schema = rest
@@ -35,7 +48,7 @@ export function flattenSchema(source: SchemaSource, schema: Schema, path: string
 }
 
 function mergePart(source: SchemaSource, into: Schema, part: unknown, path: string, depth: number): Schema {
-  const { refuse } = source
+  const { refuse, spend } = source
   if (part === true) return into
   if (!isSchema(part)) return refuse(path, 'a combined schema must be an object')
   let flat = flattenSchema(source, part, path, depth + 1)
@@ -44,7 +57,14 @@ function mergePart(source: SchemaSource, into: Schema, part: unknown, path: stri
     if (!isSchema(flat.target) || jump > maxMerges) return refuse(path, '"$ref" must refer to a schema')
     flat = flattenSchema(source, flat.target, flat.reference, depth + 1)
   }
-  return mergeSchemas(into, flat.schema, path, refuse)
+  return mergeSchemas(into, flat.schema, { path, refuse, spend })
+}
+
+/** About the steps to look at each item of a value, but not into the items. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length / 8
+  if (Array.isArray(value)) return value.length * 2
+  return isSchema(value) ? Object.keys(value).length * 4 : 1
 }
 
 /** Merged schemas hold lists of patterns and formats, which are checked where they come from. */

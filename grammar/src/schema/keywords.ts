@@ -66,7 +66,7 @@ export function checkKeywords(schema: Schema, path: string, refuse: Refuse): voi
 function findProblem(keyword: string, value: unknown): string | null {
   switch (keyword) {
     case 'type':
-      return [value].flat().every((type) => jsonTypes.has(String(type)) && typeof type === 'string')
+      return [value].flat().every((type) => typeof type === 'string' && jsonTypes.has(type))
         ? null
         : 'must be a JSON type or a list of JSON types'
     case 'enum':

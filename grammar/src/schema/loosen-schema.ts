@@ -27,7 +27,7 @@ export function loosenSchema(schema: unknown, looseness: Looseness): unknown {
   const loose: Schema = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (!isKnownKeyword(keyword)) continue
-    if (keyword === 'format' && !Object.hasOwn(formatPatterns, String(value))) continue
+    if (keyword === 'format' && !(typeof value === 'string' && Object.hasOwn(formatPatterns, value))) continue
     if (looseness === 'shape' && !shapeKeywords.has(keyword)) continue
     loose[keyword] = loosenValue(keyword, value, looseness)
   }
@@ -37,7 +37,9 @@ export function loosenSchema(schema: unknown, looseness: Looseness): unknown {
     // Alternatives that overlap are no problem if several may match.
     ...(oneOf !== undefined && rest['anyOf'] === undefined && { anyOf: oneOf }),
     ...(Array.isArray(required) && {
-      required: required.filter((name) => Object.hasOwn(propertiesOf(schema), String(name))),
+      required: required.filter(
+        (name) => typeof name === 'string' && Object.hasOwn(propertiesOf(schema), name),
+      ),
     }),
   }
 }

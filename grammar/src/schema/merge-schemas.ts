@@ -1,27 +1,47 @@
+import type { Spend } from '../work-budget.ts'
 import { propertiesOf } from './json-schema.ts'
 import type { Refuse, Schema } from './json-schema.ts'
 import { constraintsOf } from './keywords.ts'
+
+interface Merging {
+  path: string
+  refuse: Refuse
+  spend: Spend
+}
+
+interface Combining {
+  refuse: () => never
+  spend: (steps: number) => void
+}
 
 /**
  * Combines schemas into one that accepts what both accept. Several values of `pattern` and `format` become
  * lists. Rejects combinations without an equivalent schema.
  */
-export function mergeSchemas(left: Schema, right: Schema, path: string, refuse: Refuse): Schema {
+export function mergeSchemas(left: Schema, right: Schema, { path, refuse, spend }: Merging): Schema {
   const merged: Schema = { ...constraintsOf(left) }
   for (const [keyword, value] of Object.entries(constraintsOf(right))) {
     const other = merged[keyword]
+    spend(10, path, 'allOf')
     merged[keyword] =
-      other === undefined ? value : combine(keyword, other, value, () => refuse(path, conflict(keyword)))
+      other === undefined
+        ? value
+        : combine(keyword, other, value, {
+            refuse: () => refuse(path, conflict(keyword)),
+            spend: (steps) => spend(steps, path, 'allOf'),
+          })
   }
   for (const [one, another] of [
     [left, right],
     [right, left],
   ] as const) {
     const isClosed = one['additionalProperties'] !== undefined && one['additionalProperties'] !== true
-    const isForeign = Object.keys(propertiesOf(another)).some(
-      (name) => !Object.hasOwn(propertiesOf(one), name),
-    )
-    if (isClosed && isForeign) refuse(path, conflict('additionalProperties'))
+    if (!isClosed) continue
+    const names = Object.keys(propertiesOf(another))
+    spend(names.length, path, 'allOf')
+    if (names.some((name) => !Object.hasOwn(propertiesOf(one), name))) {
+      refuse(path, conflict('additionalProperties'))
+    }
   }
   return merged
 }
@@ -29,7 +49,13 @@ export function mergeSchemas(left: Schema, right: Schema, path: string, refuse: 
 const conflict = (keyword: string): string =>
   `combined schemas have different values of "${keyword}", which is not supported`
 
-function combine(keyword: string, left: unknown, right: unknown, refuse: () => never): unknown {
+function combine(keyword: string, left: unknown, right: unknown, { refuse, spend }: Combining): unknown {
+  const write = (value: unknown): string => {
+    const text = JSON.stringify(value)
+    spend(1 + text.length / 8)
+    return text
+  }
+  if (Array.isArray(left) && Array.isArray(right)) spend((left.length + right.length) * 4)
   switch (keyword) {
     case 'type': {
       const [ours, theirs] = [[left].flat(), [right].flat()]
@@ -61,18 +87,20 @@ function combine(keyword: string, left: unknown, right: unknown, refuse: () => n
     case 'items':
       return { allOf: [left, right] }
     case 'properties': {
+      spend((Object.keys(left as Schema).length + Object.keys(right as Schema).length) * 4)
       const both: Schema = { ...(left as Schema) }
       for (const [name, schema] of Object.entries(right as Schema)) {
+        if (both[name] === schema) continue
         both[name] = Object.hasOwn(both, name) ? { allOf: [both[name], schema] } : schema
       }
       return both
     }
     case 'enum': {
-      const values = new Set((right as unknown[]).map((value) => JSON.stringify(value)))
-      const common = (left as unknown[]).filter((value) => values.has(JSON.stringify(value)))
+      const values = new Set((right as unknown[]).map(write))
+      const common = (left as unknown[]).filter((value) => values.has(write(value)))
       return common.length === 0 ? refuse() : common
     }
     default:
-      return JSON.stringify(left) === JSON.stringify(right) ? left : refuse()
+      return write(left) === write(right) ? left : refuse()
   }
 }

@@ -1,9 +1,10 @@
+import { freely } from '../work-budget.ts'
+import type { SpendSteps } from '../work-budget.ts'
 import type { Language, LanguageAlgebra } from './language.ts'
 import { hasPoint, normalizeRanges, partition } from './ranges.ts'
 import type { Ranges } from './ranges.ts'
 
 const maxStates = 4000
-const maxDerivatives = 400_000
 
 /** A deterministic automaton. State 0 is the start. */
 export interface Automaton {
@@ -17,9 +18,13 @@ export class TooComplexError extends Error {}
  * Builds a language's automaton without unreachable or dead states from derivatives (Brzozowski 1964).
  * Returns null for the empty language. Throws a TooComplexError.
  */
-export function toAutomaton(algebra: LanguageAlgebra, start: Language): Automaton | null {
-  const alphabet = partition(algebra.sets)
-  const { languages, targets } = explore(algebra, start, alphabet)
+export function toAutomaton(
+  algebra: LanguageAlgebra,
+  start: Language,
+  spend: SpendSteps = freely,
+): Automaton | null {
+  const alphabet = partition(algebra.sets, spend)
+  const { languages, targets } = explore(algebra, start, alphabet, spend)
   const live = findLive(languages, targets)
   if (!live.has(0)) return null
   const kept = [...live].toSorted((a, b) => a - b)
@@ -29,7 +34,11 @@ export function toAutomaton(algebra: LanguageAlgebra, start: Language): Automato
       const edges = new Map<number, (readonly [number, number])[]>()
       for (const [part, target] of targets[state]!.entries()) {
         const to = numbers.get(target)
-        if (to !== undefined) edges.set(to, [...(edges.get(to) ?? []), ...alphabet[part]!])
+        if (to === undefined) continue
+        const ranges = edges.get(to) ?? []
+        spend(alphabet[part]!.length * 2)
+        for (const range of alphabet[part]!) ranges.push(range)
+        edges.set(to, ranges)
       }
       return {
         accepting: languages[state]!.nullable,
@@ -44,13 +53,15 @@ function explore(
   algebra: LanguageAlgebra,
   start: Language,
   alphabet: readonly Ranges[],
+  spend: SpendSteps,
 ): { languages: Language[]; targets: number[][] } {
-  const derivation = new Derivation(algebra)
+  const derivation = new Derivation(algebra, spend)
   const languages = [start]
   const numbers = new Map([[start, 0]])
   const targets: number[][] = []
   for (let state = 0; state < languages.length; state++) {
     if (state > maxStates) throw new TooComplexError()
+    spend(alphabet.length * 2)
     targets.push(
       alphabet.map((ranges) => {
         const next = derivation.derive(languages[state]!, ranges[0]![0])
@@ -66,10 +77,11 @@ function explore(
 class Derivation {
   readonly #algebra: LanguageAlgebra
   readonly #known = new Map<number, Map<Language, Language>>()
-  #derivatives = 0
+  readonly #spend: SpendSteps
 
-  constructor(algebra: LanguageAlgebra) {
+  constructor(algebra: LanguageAlgebra, spend: SpendSteps) {
     this.#algebra = algebra
+    this.#spend = spend
   }
 
   derive(language: Language, character: number): Language {
@@ -77,7 +89,7 @@ class Derivation {
     this.#known.set(character, known)
     let derived = known.get(language)
     if (derived === undefined) {
-      if (++this.#derivatives > maxDerivatives) throw new TooComplexError()
+      this.#spend(4)
       derived = this.#compute(language, character)
       known.set(language, derived)
     }
@@ -91,6 +103,7 @@ class Derivation {
       case 'empty':
         return none
       case 'set':
+        this.#spend(node.ranges.length)
         return hasPoint(node.ranges, character) ? empty : none
       case 'sequence': {
         const taken = sequence(this.derive(node.first, character), node.rest)
@@ -112,10 +125,10 @@ class Derivation {
 
 /** The states that lead to an accepting state. */
 function findLive(languages: readonly Language[], targets: readonly number[][]): Set<number> {
+  const sources: number[][] = languages.map(() => [])
+  for (const [state, to] of targets.entries()) for (const target of to) sources[target]!.push(state)
   const live = new Set(languages.flatMap(({ nullable }, state) => (nullable ? [state] : [])))
-  for (let size = -1; size !== live.size;) {
-    size = live.size
-    for (const [state, to] of targets.entries()) if (to.some((target) => live.has(target))) live.add(state)
-  }
+  // The loop also visits the states that it adds.
+  for (const state of live) for (const source of sources[state]!) live.add(source)
   return live
 }

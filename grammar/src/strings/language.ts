@@ -1,3 +1,5 @@
+import { freely } from '../work-budget.ts'
+import type { SpendSteps } from '../work-budget.ts'
 import { anyCharacter } from './ranges.ts'
 import type { Ranges } from './ranges.ts'
 
@@ -36,7 +38,8 @@ export interface LanguageAlgebra {
   sets: readonly Ranges[]
 }
 
-export function createLanguageAlgebra(): LanguageAlgebra {
+/** `spend` takes steps of the work that is allowed, or throws. */
+export function createLanguageAlgebra(spend: SpendSteps = freely): LanguageAlgebra {
   const interned = new Map<string, Language>()
   const sets: Ranges[] = []
   const intern = (key: string, nullable: boolean, node: Node): Language => {
@@ -50,9 +53,12 @@ export function createLanguageAlgebra(): LanguageAlgebra {
 
   const none = intern('none', false, { type: 'none' })
   const empty = intern('empty', true, { type: 'empty' })
-  const set = (ranges: Ranges): Language =>
-    ranges.length === 0 ? none : intern(`set ${ranges.join(' ')}`, false, { type: 'set', ranges })
+  const set = (ranges: Ranges): Language => {
+    spend(ranges.length * 4)
+    return ranges.length === 0 ? none : intern(`set ${ranges.join(' ')}`, false, { type: 'set', ranges })
+  }
   const sequence = (first: Language, rest: Language): Language => {
+    spend(2)
     if (first === none || rest === none) return none
     if (first === empty) return rest
     if (rest === empty) return first
@@ -62,6 +68,7 @@ export function createLanguageAlgebra(): LanguageAlgebra {
     return intern(`seq ${first.id} ${rest.id}`, nullable, { type: 'sequence', first, rest })
   }
   const repeat = (of: Language, min: number, max: number): Language => {
+    spend(2)
     if (max === 0 || of === empty) return empty
     if (of === none) return min === 0 ? empty : none
     if (min === 1 && max === 1) return of
@@ -77,7 +84,7 @@ export function createLanguageAlgebra(): LanguageAlgebra {
     sequence,
     repeat,
     sets,
-    ...createConnectives({ none, anything, intern }),
+    ...createConnectives({ none, anything, intern, spend }),
   }
 }
 
@@ -85,12 +92,14 @@ interface Constants {
   none: Language
   anything: Language
   intern: (key: string, nullable: boolean, node: Node) => Language
+  spend: SpendSteps
 }
 
-function createConnectives({ none, anything, intern }: Constants) {
+function createConnectives({ none, anything, intern, spend }: Constants) {
   const join = (type: 'or' | 'and', parts: readonly Language[]): Language => {
     const [neutral, absorbing] = type === 'or' ? [none, anything] : [anything, none]
     const flat = parts.flatMap((part) => (part.node.type === type ? part.node.parts : [part]))
+    spend(flat.length * 4)
     if (flat.includes(absorbing)) return absorbing
     const unique = [...new Set(flat)].filter((part) => part !== neutral).toSorted((a, b) => a.id - b.id)
     if (unique.length === 0) return neutral

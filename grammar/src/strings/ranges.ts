@@ -1,3 +1,6 @@
+import { freely } from '../work-budget.ts'
+import type { SpendSteps } from '../work-budget.ts'
+
 /** Inclusive ranges of code points, sorted and disjoint. */
 export type Ranges = readonly (readonly [first: number, last: number])[]
 
@@ -37,14 +40,28 @@ export function hasPoint(ranges: Ranges, point: number): boolean {
 }
 
 /** Partitions the characters of the sets so that no set distinguishes two characters of one part. */
-export function partition(sets: readonly Ranges[]): Ranges[] {
-  const edges = sets.flatMap((ranges) => ranges.flatMap(([first, last]) => [first, last + 1]))
-  const starts = [...new Set(edges)].toSorted((a, b) => a - b)
+export function partition(sets: readonly Ranges[], spend: SpendSteps = freely): Ranges[] {
+  /** The sets that begin or end to hold characters at a code point */
+  const changes = new Map<number, number[]>()
+  for (const [number, ranges] of sets.entries()) {
+    spend(ranges.length * 8)
+    for (const edge of ranges.flatMap(([first, last]) => [first, last + 1])) {
+      const changed = changes.get(edge)
+      if (changed === undefined) changes.set(edge, [number])
+      else changed.push(number)
+    }
+  }
+  const edges = [...changes.keys()].toSorted((a, b) => a - b)
   const parts = new Map<string, (readonly [number, number])[]>()
-  for (const [index, first] of starts.slice(0, -1).entries()) {
-    const signature = sets.flatMap((ranges, number) => (hasPoint(ranges, first) ? [number] : [])).join(' ')
-    if (signature === '') continue
-    parts.set(signature, [...(parts.get(signature) ?? []), [first, starts[index + 1]! - 1]])
+  const current = new Set<number>()
+  for (const [index, first] of edges.slice(0, -1).entries()) {
+    for (const number of changes.get(first)!) if (!current.delete(number)) current.add(number)
+    if (current.size === 0) continue
+    spend(current.size * 4)
+    const signature = [...current].toSorted((a, b) => a - b).join(' ')
+    const ranges = parts.get(signature) ?? []
+    ranges.push([first, edges[index + 1]! - 1])
+    parts.set(signature, ranges)
   }
   return [...parts.values()]
 }

@@ -8,6 +8,7 @@ import type { Ranges } from './ranges.ts'
 export class PatternError extends Error {}
 
 const maxCount = 1000
+const maxLength = 4000
 const notWritable = subtractRanges([[0, 0x10ffff]], anyCharacter)
 const lineEnds: Ranges = [
   [10, 10],
@@ -34,6 +35,7 @@ const escapedSets: Readonly<Record<'digit' | 'word' | 'space', Ranges>> = {
  * JSON Schema's `pattern`. Supports lookaheads. Throws a PatternError.
  */
 export function toLanguage(algebra: LanguageAlgebra, source: string): Language {
+  if (source.length > maxLength) throw new PatternError(`has more than ${maxLength} characters`)
   const { alternatives } = parsePattern(source)
   const { anything, sequence, repeat, or, set } = algebra
   const something = repeat(set(anyCharacter), 1, Infinity)
