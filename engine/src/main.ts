@@ -67,10 +67,10 @@ const stop = (): void => {
 process.once('SIGTERM', stop)
 process.once('SIGINT', stop)
 
-const { aliases, type, contextTokens, parallel, threads, gpuLayers } = settings
+const { aliases, type, contextTokens, parallel, gpuLayers } = settings
 log(
   `serving ${basename(settings.modelPath)} as ${aliases.join(' and ')} (${type}): context ${contextTokens}, parallel ${parallel}, ` +
-    `threads ${threads}, GPU layers ${gpuLayers}`,
+    `GPU layers ${gpuLayers}`,
 )
 await server.fastify.listen({ host: '127.0.0.1', port: 0 })
 const { port } = server.fastify.server.address() as AddressInfo

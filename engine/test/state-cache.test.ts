@@ -59,3 +59,13 @@ test('a full cache drops the least recently used conversation, and nothing remai
   expect((await ask('river', 'Hello')).reused).toBeLessThan(0.2)
   expect(listFiles()).toEqual([])
 })
+
+test('a cache that may grow keeps more conversations than planned while the machine has memory', async () => {
+  engine = startEngine({
+    flags: { '--parallel': '1', '--state-cache-mib': '4', '--state-cache-grows': 'yes' },
+  })
+  await engine.ready()
+  const words = ['river', 'train', 'music', 'stone', 'paper', 'light', 'house', 'bread', 'green']
+  for (const word of words) await ask(word, 'Hello')
+  expect((await ask('river', 'Hello')).reused).toBeGreaterThan(0.9)
+})

@@ -10,7 +10,6 @@ const validFlags = {
   '--type': 'chat',
   '--context': '2048',
   '--parallel': '4',
-  '--threads': '2',
 }
 
 const toArgs = (changes: Record<string, string | null> = {}): string[] =>
@@ -25,7 +24,15 @@ function mistakesOf(args: string[], key: string | undefined = validKey): string 
 
 test('parses a complete command line', () => {
   expect(
-    parseSettings(toArgs({ '--gpu-layers': '7', '--state-cache-mib': '64', '--device': 'gpu' }), validKey),
+    parseSettings(
+      toArgs({
+        '--gpu-layers': '7',
+        '--state-cache-mib': '64',
+        '--state-cache-grows': 'yes',
+        '--device': 'gpu',
+      }),
+      validKey,
+    ),
   ).toEqual({
     ok: true,
     key: validKey,
@@ -37,10 +44,10 @@ test('parses a complete command line', () => {
       type: 'chat',
       contextTokens: 2048,
       parallel: 4,
-      threads: 2,
       gpuLayers: 7,
       requiresGpu: true,
       stateCacheBytes: 64 * 2 ** 20,
+      stateCacheGrows: true,
     },
   })
 })
@@ -52,12 +59,12 @@ test('lets llama.cpp choose the GPU layers by default', () => {
 
 test('names every mistake', () => {
   const mistakes = mistakesOf(
-    toArgs({ '--model': null, '--type': 'image', '--context': '1', '--threads': 'two' }),
+    toArgs({ '--model': null, '--type': 'image', '--context': '1', '--parallel': 'two' }),
   )
   expect(mistakes).toContain('--model is required')
   expect(mistakes).toContain('--type must be "chat", "embedding" or "rerank", not "image"')
   expect(mistakes).toContain('--context must be an integer from 128')
-  expect(mistakes).toContain('--threads must be an integer')
+  expect(mistakes).toContain('--parallel must be an integer')
 })
 
 test.each([[undefined], [''], ['short'], ['has spaces in its middle']])(

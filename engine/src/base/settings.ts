@@ -22,13 +22,14 @@ export interface Settings {
   contextTokens: number
   /** Sequences that generate at the same time */
   parallel: number
-  threads: number
   /** Layers offloaded to the GPU; 0 uses the CPU alone */
   gpuLayers: 'auto' | number
   /** True if the engine must fail where it can't use a GPU */
   requiresGpu: boolean
   /** Host memory for the states of conversations that have no sequence at the moment; 0 keeps none */
   stateCacheBytes: number
+  /** Whether these states may use more memory while the host has plenty */
+  stateCacheGrows: boolean
 }
 
 /** The settings, or one message per mistake. */
@@ -46,10 +47,10 @@ const flags = [
   'type',
   'context',
   'parallel',
-  'threads',
   'gpu-layers',
   'device',
   'state-cache-mib',
+  'state-cache-grows',
 ] as const
 
 type Flag = (typeof flags)[number]
@@ -79,7 +80,6 @@ export function parseSettings(args: readonly string[], key: string | undefined):
     type: text('type', /^(chat|embedding|rerank)$/, '"chat", "embedding" or "rerank"') as ModelType,
     contextTokens: integer('context', 128, 2_000_000),
     parallel: integer('parallel', 1, 64),
-    threads: integer('threads', 1, 1024),
     gpuLayers:
       values['gpu-layers'] === undefined || values['gpu-layers'] === 'auto'
         ? 'auto'
@@ -90,6 +90,9 @@ export function parseSettings(args: readonly string[], key: string | undefined):
         ? defaultStateCacheMib
         : integer('state-cache-mib', 0, 1_000_000)) *
       2 ** 20,
+    stateCacheGrows:
+      values['state-cache-grows'] !== undefined &&
+      text('state-cache-grows', /^(yes|no)$/, '"yes" or "no"') === 'yes',
   }
   if (key === undefined || !/^[\x21-\x7e]{16,512}$/.test(key)) {
     mistakes.push(

@@ -48,6 +48,7 @@ export async function computeEmbeddings(
   const vectors: number[][] = []
   for (const [index, input] of inputs.entries()) {
     signal.throwIfAborted()
+    loaded.threads.prepare(lengths[index]!)
     const { vector } = await context.getEmbeddingFor(toLlamaInput(input))
     used.promptTokens += lengths[index]!
     vectors.push(normalize(vector))

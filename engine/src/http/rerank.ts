@@ -23,7 +23,7 @@ export type RerankRequest = z.infer<typeof rerankRequestBody>
 
 /** Relevance of each document (0 to 1), one by one. Counts in `used`. Rejects with an abort's reason. */
 export async function computeScores(
-  { ranking, embeddingContextSize: limit }: LoadedModel,
+  { ranking, threads, embeddingContextSize: limit }: LoadedModel,
   { query, documents }: RerankRequest,
   { used, signal }: { used: UsedTokens; signal: AbortSignal },
 ): Promise<number[]> {
@@ -40,6 +40,7 @@ export async function computeScores(
   const scores: number[] = []
   for (const [index, document] of documents.entries()) {
     signal.throwIfAborted()
+    threads.prepare(lengths[index]!)
     scores.push(await ranking.rank(query, document))
     used.promptTokens += lengths[index]!
   }

@@ -15,8 +15,11 @@ interface Waiting {
   start: (tokens: number) => void
 }
 
-/** Creates a gate for batches of at most `batchSize` tokens, which must exceed the number of sequences. */
-export function createBatchGate(batchSize: number): BatchGate {
+/**
+ * Creates a gate for batches of at most `batchSize` tokens, which must exceed the number of sequences. Calls
+ * `onBatch` with the tokens of a batch before it starts.
+ */
+export function createBatchGate(batchSize: number, onBatch: (tokens: number) => void = () => {}): BatchGate {
   const members = new Set<number>()
   let waiting: Waiting[] = []
 
@@ -34,6 +37,7 @@ export function createBatchGate(batchSize: number): BatchGate {
     waiting = turns.filter(({ granted }) => granted === 0)
     // llama.cpp splits a batch wherever the numbers of its sequences are not consecutive.
     const started = turns.filter(({ granted }) => granted > 0)
+    if (started.length > 0) onBatch(batchSize - room)
     for (const { start, granted } of started.toSorted((left, right) => left.sequence - right.sequence))
       start(granted)
   }

@@ -21,14 +21,15 @@ import { LoadError } from '../base/load-error.ts'
 import { createSequencePool } from './sequences.ts'
 import type { SequencePool } from './sequences.ts'
 import { createStateCache } from './state-cache.ts'
-
-const weightsPerThread = 32 * 2 ** 20
+import { createThreads } from './threads.ts'
+import type { Threads } from './threads.ts'
 
 /** A loaded model with its contexts. */
 export interface LoadedModel {
   aliases: Names
   llama: Llama
   model: LlamaModel
+  threads: Threads
   /** Null for a model that generates no text */
   chat: { pool: SequencePool; contextSize: number; template: ModelTemplate | null } | null
   /** The embeddings context, which a chat model creates on first use */
@@ -44,8 +45,6 @@ export interface LoadedModel {
 /** Loads the model, creates its context and runs one warm-up evaluation. Rejects only with a LoadError. */
 export async function loadModel(settings: Settings, log: Log): Promise<LoadedModel> {
   const complaints: string[] = []
-  // llama.cpp's threads spin while they wait for each other, so more threads than cores slow each other down.
-  const threads = Math.min(settings.threads, availableParallelism())
   try {
     const file = await checkFile(settings.modelPath)
     // Use only the binaries that npm installed: no download, no build.
@@ -54,7 +53,7 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
       skipDownload: true,
       progressLogs: false,
       gpu: settings.gpuLayers === 0 ? false : 'auto',
-      maxThreads: threads,
+      maxThreads: availableParallelism(),
       logLevel: LlamaLogLevel.warn,
       logger: (level, message) => {
         if (level === LlamaLogLevel.error || level === LlamaLogLevel.fatal) complaints.push(message.trim())
@@ -64,7 +63,7 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
     log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu}`)
     if (settings.requiresGpu && !(await findsGpu(llama))) throw noGpu(complaints)
     const attention = llama.gpu === false ? chooseAttention(file, settings.type) : {}
-    return await load(llama, { ...settings, threads }, attention, log)
+    return await load(llama, settings, attention, log)
   } catch (error) {
     throw toLoadError(error, complaints)
   }
@@ -83,9 +82,8 @@ async function load(
 ): Promise<LoadedModel> {
   const model = await readModel(llama, settings, attention, log)
   const trained = model.trainContextSize
-  const threads = limitThreads(settings.threads, model.size)
   log(
-    `loaded ${describeModel(model)}, ${writeMebibytes(model.size)}, trained on ${trained} tokens of context, threads ${threads}`,
+    `loaded ${describeModel(model)}, ${writeMebibytes(model.size)}, trained on ${trained} tokens of context`,
   )
   if (settings.contextTokens > trained)
     log(`warning: the context of ${settings.contextTokens} tokens exceeds the model's training context`)
@@ -93,11 +91,13 @@ async function load(
   let embeddings: Promise<LlamaEmbeddingContext> | null = null
   const contextSize = Math.min(settings.contextTokens, trained)
   // Pooling is correct only if the whole input fits into one batch.
-  const pooled = { contextSize, batchSize: contextSize, threads }
+  const pooled = { contextSize, batchSize: contextSize }
+  const threads = createThreads(llama, { weightBytes: model.size, stateDirectory: settings.stateDirectory })
   const loaded: LoadedModel = {
     aliases: settings.aliases,
     llama,
     model,
+    threads,
     chat: null,
     ranking: null,
     embeddingContextSize: contextSize,
@@ -154,27 +154,19 @@ function chooseGpuLayers({
 
 async function createChat(
   model: LlamaModel,
-  { parallel, contextTokens, stateCacheBytes }: Settings,
-  threads: number,
+  { parallel, contextTokens, stateCacheBytes, stateCacheGrows }: Settings,
+  threads: Threads,
   log: Log,
 ): Promise<LoadedModel['chat']> {
-  const context = await model.createContext({ sequences: parallel, contextSize: contextTokens, threads })
+  const context = await model.createContext({ sequences: parallel, contextSize: contextTokens })
   const warm = context.getSequence()
   await warm.evaluateWithoutGeneratingNewTokens(model.tokenize('warm'))
   await warm.dispose()
   log(`context of ${context.contextSize} tokens for each of ${parallel} sequences`)
   const template = readTemplate(model, log)
-  const states = await createStateCache(stateCacheBytes, log)
-  const pool = createSequencePool(context, { maxWaiting: waitingPerSequence * parallel, states })
+  const states = await createStateCache(stateCacheBytes, stateCacheGrows, log)
+  const pool = createSequencePool(context, { maxWaiting: waitingPerSequence * parallel, states, threads })
   return { pool, contextSize: context.contextSize, template }
-}
-
-/**
- * A thread per 32 MiB of weights, at most `threads`. node-llama-cpp makes and ends threads per evaluation,
- * which takes longer than a thread's share of a small model.
- */
-export function limitThreads(threads: number, weightBytes: number): number {
-  return Math.min(threads, Math.max(1, Math.floor(weightBytes / weightsPerThread)))
 }
 
 async function checkFile(path: string): Promise<GgufFileInfo> {

@@ -19,20 +19,22 @@ function fakeContext(shared: readonly number[]): LlamaContext {
 const prompt: Token[] = []
 const never = new AbortController().signal
 
+const threads = { prepare: () => {} }
+
 test('assigns the sequence that shares the longest prefix', async () => {
-  const pool = createSequencePool(fakeContext([100, 900, 400]), { maxWaiting: 8, states: null })
+  const pool = createSequencePool(fakeContext([100, 900, 400]), { maxWaiting: 8, states: null, threads })
   const lent = [await pool.acquire(prompt, never), await pool.acquire(prompt, never)]
   expect(lent.map((slot) => slot.sequence.compareContextTokens([]).firstDifferentIndex)).toEqual([900, 400])
 })
 
 test('a prefix as short as that of a chat template does not keep sequences from being consecutive', async () => {
-  const pool = createSequencePool(fakeContext([9, 40, 0, 50]), { maxWaiting: 8, states: null })
+  const pool = createSequencePool(fakeContext([9, 40, 0, 50]), { maxWaiting: 8, states: null, threads })
   const lent = [await pool.acquire(prompt, never), await pool.acquire(prompt, never)]
   expect(lent.map(({ number }) => number)).toEqual([0, 1])
 })
 
 test('serves waiting requests in order and skips cancelled ones', async () => {
-  const pool = createSequencePool(fakeContext([0]), { maxWaiting: 8, states: null })
+  const pool = createSequencePool(fakeContext([0]), { maxWaiting: 8, states: null, threads })
   const slot = await pool.acquire(prompt, never)
   const served: string[] = []
   const leaving = new AbortController()
@@ -52,7 +54,7 @@ test('serves waiting requests in order and skips cancelled ones', async () => {
 })
 
 test('rejects a request when the queue is full and accepts it later', async () => {
-  const pool = createSequencePool(fakeContext([0]), { maxWaiting: 1, states: null })
+  const pool = createSequencePool(fakeContext([0]), { maxWaiting: 1, states: null, threads })
   const slot = await pool.acquire(prompt, never)
   const waiting = pool.acquire(prompt, never)
   await expect(pool.acquire(prompt, never)).rejects.toMatchObject({ status: 429, retryAfter: 5 })
@@ -62,6 +64,6 @@ test('rejects a request when the queue is full and accepts it later', async () =
 })
 
 test('assigns nothing to a cancelled request', () => {
-  const pool = createSequencePool(fakeContext([0]), { maxWaiting: 1, states: null })
+  const pool = createSequencePool(fakeContext([0]), { maxWaiting: 1, states: null, threads })
   expect(() => pool.acquire(prompt, AbortSignal.abort(new Error('left')))).toThrow('left')
 })

@@ -5,6 +5,7 @@ import type { BatchGate } from './batch-gate.ts'
 import { observeLogprobs, scoreBatch } from './logprobs.ts'
 import type { LogprobListener, TokenLogprob } from './logprobs.ts'
 import type { StateCache } from './state-cache.ts'
+import type { Threads } from './threads.ts'
 
 /** One sequence of the context, held by one request at a time. */
 export interface Slot {
@@ -45,9 +46,9 @@ const maxScored = 32
 /** Creates a pool of all sequences of the context with a queue of at most `maxWaiting` requests. */
 export function createSequencePool(
   context: LlamaContext,
-  { maxWaiting, states }: { maxWaiting: number; states: StateCache | null },
+  { maxWaiting, states, threads }: { maxWaiting: number; states: StateCache | null; threads: Threads },
 ): SequencePool {
-  const gate = createBatchGate(context.batchSize)
+  const gate = createBatchGate(context.batchSize, threads.prepare)
   const free = Array.from({ length: context.totalSequences }, (_, number) =>
     createSlot(context, { gate, states, number }),
   )

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { open, statfs, unlink } from 'node:fs/promises'
+import { statfsSync } from 'node:fs'
+import { open, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
+import { totalmem } from 'node:os'
 import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import type { Log } from '../base/log.ts'
 import { writeMebibytes } from '../base/mebibytes.ts'
@@ -9,6 +11,8 @@ import { writeMebibytes } from '../base/mebibytes.ts'
 const folder = '/dev/shm'
 /** Evaluating fewer tokens again is cheaper than copying a state. */
 const minTokens = 64
+/** How often a cache checks whether it must give memory back */
+const shrinkMs = 1_000
 
 /** Keeps the states of sequences in host memory, so that a conversation can go on in any sequence. */
 export interface StateCache {
@@ -23,14 +27,27 @@ interface State {
   bytes: number
 }
 
-/** A cache of at most `maxBytes`, or of the free shared memory. Null if the machine has no room. */
-export async function createStateCache(maxBytes: number, log: Log): Promise<StateCache | null> {
-  const { bavail, bsize } = await statfs(folder).catch(() => ({ bavail: 0, bsize: 0 }))
-  const limit = Math.min(maxBytes, bavail * bsize)
-  log(`cache of sequence states: ${writeMebibytes(limit)} of ${writeMebibytes(maxBytes)} in shared memory`)
+/**
+ * A cache of `plannedBytes`, or of the free shared memory if that is less. One that grows uses more while a
+ * quarter of the machine's memory stays free. Null if the machine has no room.
+ */
+export async function createStateCache(
+  plannedBytes: number,
+  grows: boolean,
+  log: Log,
+): Promise<StateCache | null> {
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Infinity)
+  const limitOf = (used: number): number => {
+    const spare = grows ? process.availableMemory() - memory / 4 : 0
+    return used + Math.min(readFreeSharedMemory(), Math.max(plannedBytes - used, spare))
+  }
+  const limit = Math.min(plannedBytes, readFreeSharedMemory())
+  log(
+    `cache of sequence states: ${writeMebibytes(limit)} of ${writeMebibytes(plannedBytes)} in shared memory`,
+  )
   if (limit === 0) return null
 
-  const states = new SavedStates(limit, log)
+  const states = new SavedStates(limitOf, log)
   let last: Promise<unknown> = Promise.resolve()
   /** One operation at a time, because no other may drop a state that is being loaded. */
   const inTurn = (operation: () => Promise<void>): Promise<void> => {
@@ -38,6 +55,8 @@ export async function createStateCache(maxBytes: number, log: Log): Promise<Stat
     last = done.catch(() => {})
     return done
   }
+  // Another engine may need the memory while this one is idle.
+  if (grows) setInterval(() => void inTurn(() => states.shrink(plannedBytes)), shrinkMs).unref()
   return {
     exchange: (sequence, prompt, shared) =>
       inTurn(async () => {
@@ -51,16 +70,26 @@ export async function createStateCache(maxBytes: number, log: Log): Promise<Stat
   }
 }
 
-/** The saved states of all sequences, in at most `limit` bytes. */
+/** The free shared memory in bytes */
+function readFreeSharedMemory(): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize
+  } catch {
+    return 0
+  }
+}
+
+/** The saved states of all sequences, in at most the bytes that `limitOf` returns for those in use. */
 class SavedStates {
-  readonly #limit: number
+  readonly #limitOf: (used: number) => number
   readonly #log: Log
   /** The least recently used first */
   #states: State[] = []
   #bytesPerToken = 0
 
-  constructor(limit: number, log: Log) {
-    this.#limit = limit
+  constructor(limitOf: (used: number) => number, log: Log) {
+    this.#limitOf = limitOf
     this.#log = log
   }
 
@@ -90,7 +119,7 @@ class SavedStates {
   async save(sequence: LlamaContextSequence, shared: number): Promise<void> {
     const tokens = sequence.contextTokens
     const lost = tokens.length - shared
-    if (lost < minTokens || lost < shared || tokens.length * this.#bytesPerToken > this.#limit) return
+    if (lost < minTokens || lost < shared || tokens.length * this.#bytesPerToken > this.#limit()) return
     if (this.#states.some((state) => countShared(state.tokens, tokens) === tokens.length)) return
     await this.#drop(
       this.#states.filter((state) => countShared(state.tokens, tokens) === state.tokens.length),
@@ -108,9 +137,23 @@ class SavedStates {
     await this.#makeRoom(0)
   }
 
+  /** Drops states that have no room any more, if they use more than `least` bytes. */
+  async shrink(least: number): Promise<void> {
+    if (this.#used() > least) await this.#makeRoom(0)
+  }
+
+  #used(): number {
+    return this.#states.reduce((sum, state) => sum + state.bytes, 0)
+  }
+
+  #limit(): number {
+    return this.#limitOf(this.#used())
+  }
+
   async #makeRoom(bytes: number): Promise<void> {
-    let used = this.#states.reduce((sum, state) => sum + state.bytes, bytes)
-    while (used > this.#limit && this.#states.length > 0) {
+    const limit = this.#limit()
+    let used = this.#used() + bytes
+    while (used > limit && this.#states.length > 0) {
       used -= this.#states[0]!.bytes
       await this.#drop([this.#states[0]!])
     }

@@ -66,7 +66,7 @@ export function startEngine({
     '--type': 'chat',
     '--context': '2048',
     '--parallel': '4',
-    '--threads': '1',
+
     '--gpu-layers': '0',
     ...flags,
   }

@@ -41,10 +41,6 @@ export interface EnginesConfig {
 
 /** Engines on this host. */
 export interface LocalEngineConfig {
-  /** Engines expected to be busy at the same time; they share the cores */
-  expectedEngines: number
-  /** Memory of one engine for states of conversations that have no sequence at the moment, in bytes */
-  stateCacheBytes: number
   /** Memory for all engines in bytes; null for the memory of the host or container */
   memoryLimitBytes: number | null
   /** Command lines of the operator's engines, split at spaces; null for none */
@@ -175,8 +171,6 @@ export function readRuntimes(settings: Settings, problems: string[]): RuntimesCo
       gpuMemoryShare: 0.9,
     },
     localEngine: {
-      expectedEngines: 2,
-      stateCacheBytes: 128 * 2 ** 20,
       memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
       llamaServerCommand: settings.LLAMA_SERVER_COMMAND ?? null,
       vllmCommand: settings.VLLM_COMMAND ?? null,

@@ -30,7 +30,6 @@ export async function startOwnEngine(model: string, context: number, parallel: n
     '--type': 'chat',
     '--context': context,
     '--parallel': parallel,
-    '--threads': 1,
     '--device': 'gpu',
   }
   const engine = spawn(process.execPath, [program, ...Object.entries(flags).flat().map(String)], {

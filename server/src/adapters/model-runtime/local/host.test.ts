@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { InstanceType } from '../../../ports/model-runtime.ts'
 import type { Gpu } from './gpus.ts'
-import { chooseThreads, listGpuOffers } from './host.ts'
+import { listGpuOffers } from './host.ts'
 
 function makeGpu(index: number, name: string, gibibytes = 22): Gpu {
   const memoryBytes = gibibytes * 2 ** 30
@@ -65,11 +65,4 @@ test('GPUs that the file does not have are local-gpu, with the memory of the sma
     gpuModel: 'RTX 4090, RTX 3060',
     memoryBytes: Math.floor(24 * 2 ** 30 * 0.9),
   })
-})
-
-test('busy engines together use no more threads than cores, but at least one each', () => {
-  expect(chooseThreads(2, 2)).toBe(1)
-  expect(chooseThreads(16, 2)).toBe(8)
-  expect(chooseThreads(7, 3)).toBe(2)
-  expect(chooseThreads(1, 4)).toBe(1)
 })

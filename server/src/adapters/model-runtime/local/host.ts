@@ -105,14 +105,6 @@ function toOffer(
   return { offer, gpus }
 }
 
-/**
- * llama.cpp's threads busy-wait, so more threads than cores slow engines down many times over. Each gets an
- * equal share for the expected number of engines, because it can't change its threads later.
- */
-export function chooseThreads(cores: number, expectedEngines: number): number {
-  return Math.max(1, Math.floor(cores / Math.max(1, expectedEngines)))
-}
-
 /** The kernel's out-of-memory kills, of this container if it has a counter; null if unknown. */
 export async function countOutOfMemoryKills(): Promise<number | null> {
   for (const path of ['/sys/fs/cgroup/memory.events', '/proc/vmstat']) {

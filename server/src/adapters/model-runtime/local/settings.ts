@@ -20,9 +20,6 @@ export interface RetrySettings {
 /** Memory of an engine for states of conversations without a sequence */
 export const defaultStateCacheBytes = 128 * 2 ** 20
 
-/** How many engines are expected to be busy at the same time */
-export const defaultExpectedEngines = 2
-
 /** Settings of the runtime that runs engines as processes on this host. */
 export interface LocalRuntimeSettings {
   /** `DATA_DIR`, with the weights and the state of the engines */
@@ -58,8 +55,6 @@ export interface LocalRuntimeSettings {
   mediaDomains?: readonly string[] | undefined
   /** Capacity of engines that share the memory of this host; default Berth's */
   sharedCapacity?: ServingCapacity | undefined
-  /** Expected number of busy engines, which share the cores; default 2 */
-  expectedEngines?: number | undefined
   /** For downloads: `http://host:port`, and comma-separated hosts to reach directly; default none */
   proxy?: { http: string | null; https: string | null; exceptions: string | null } | undefined
   retry?: RetrySettings | undefined

@@ -6,7 +6,7 @@ import { listModelNames } from '../../engines/model-names.ts'
 import { llamaCpp } from '../../engines/llama-cpp.ts'
 import { defaultStateCacheBytes } from '../settings.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
-import { countThreads, mebibyte } from './local-engine.ts'
+import { mebibyte } from './local-engine.ts'
 import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
 
 /** Berth's own engine over llama.cpp, which sees no images. */
@@ -50,9 +50,10 @@ function buildEmbedded(
     type: typeNames[spec.variant.modelType],
     context: spec.contextTokens,
     parallel: spec.parallelSequences,
-    threads: countThreads(settings),
     device: gpus === null ? 'any' : 'gpu',
     'state-cache-mib': (settings.stateCacheBytes ?? defaultStateCacheBytes) / mebibyte,
+    // The operator's limit counts the planned states only.
+    'state-cache-grows': settings.memoryBytes === undefined ? 'yes' : 'no',
   }
   return {
     args: Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]),

@@ -1,17 +1,19 @@
 import { execFile } from 'node:child_process'
-import { totalmem } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import { promisify } from 'node:util'
 import getPort from 'get-port'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import { buildLlamaServerArguments, llamaCpp, llamaCppLoras } from '../../engines/llama-cpp.ts'
-import { defaultExpectedEngines, defaultStateCacheBytes } from '../settings.ts'
+import { defaultStateCacheBytes } from '../settings.ts'
 import type { Command, LocalRuntimeSettings } from '../settings.ts'
-import { countThreads, mebibyte, supervise, versionTimeoutMs } from './local-engine.ts'
+import { mebibyte, supervise, versionTimeoutMs } from './local-engine.ts'
 import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
 
 const run = promisify(execFile)
 
 const allLayers = 999
+/** Engines that share the host's cores and memory, because llama-server can't change its part later */
+const expectedEngines = 2
 /** llama-server says so and goes on without its GPU. */
 const usesCpu = /no usable GPU found|offloaded 0\/\d+ layers to GPU/
 /** Share of the host's memory that engines on GPUs may use for states of idle conversations */
@@ -47,7 +49,7 @@ async function buildLlamaServer(
   { model, projector, loras }: LocalWeights,
   { gpus }: EnginePlace,
 ): Promise<EngineCommand> {
-  const { stateCacheBytes = defaultStateCacheBytes, expectedEngines = defaultExpectedEngines } = settings
+  const { stateCacheBytes = defaultStateCacheBytes } = settings
   const port = await getPort({ host: '127.0.0.1' })
   const share = Math.floor((totalmem() * promptCacheShare) / expectedEngines / mebibyte)
   const args = buildLlamaServerArguments({
@@ -59,7 +61,7 @@ async function buildLlamaServer(
     port,
     // A build for Metal, ROCm or Vulkan uses a GPU unknown to Berth; one for the CPU ignores the option.
     gpuLayers: settings.environment['NODE_LLAMA_CPP_GPU'] === 'false' ? 0 : allLayers,
-    threads: gpus === null ? countThreads(settings) : undefined,
+    threads: gpus === null ? Math.max(1, Math.floor(availableParallelism() / expectedEngines)) : undefined,
     // The memory estimate of an engine on the host counts the same amount.
     promptCacheMebibytes:
       gpus === null ? stateCacheBytes / mebibyte : Math.min(maxPromptCacheMebibytes, share),

@@ -1,10 +1,6 @@
-import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
-import { chooseThreads } from '../host.ts'
-import { defaultExpectedEngines } from '../settings.ts'
-import type { LocalRuntimeSettings } from '../settings.ts'
 import type { EngineStart } from './engine-control.ts'
 
 /** How to start an engine, without its key. */
@@ -40,11 +36,6 @@ export interface LocalEngine {
 export const mebibyte = 2 ** 20
 /** How long a program may take to tell its version */
 export const versionTimeoutMs = 20_000
-
-/** CPU threads of one engine on this host. */
-export function countThreads({ expectedEngines = defaultExpectedEngines }: LocalRuntimeSettings): number {
-  return chooseThreads(availableParallelism(), expectedEngines)
-}
 
 const supervisorProgram = fileURLToPath(
   new URL('../../../../../../engine/src/supervisor/main.ts', import.meta.url),
