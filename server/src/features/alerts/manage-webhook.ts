@@ -4,14 +4,7 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { queueMessage } from './queue-alert.ts'
-import {
-  deleteWebhook,
-  findLatestMessage,
-  findWebhook,
-  lockWebhook,
-  setSecretNonce,
-  upsertWebhook,
-} from './store.ts'
+import { findLatestMessage, findWebhook, lockWebhook, setSecretNonce, upsertWebhook } from './store.ts'
 import type { Webhook, WebhookMessage } from './store.ts'
 import { literalAddress, mayReach } from './webhook-addresses.ts'
 import { createNonce, deriveWebhookSecret } from './webhook-secret.ts'
@@ -60,7 +53,7 @@ export async function setWebhook(
 export async function removeWebhook({ db }: Pick<Deps, 'db'>, viewer: Viewer): Promise<void> {
   await changeWebhook({ db }, viewer, async (transaction) => {
     await record(transaction, viewer, 'webhook.deleted')
-    await deleteWebhook(transaction, viewer.organizationId)
+    await transaction.deleteFrom('webhooks').where('organization_id', '=', viewer.organizationId).execute()
   })
 }
 

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import type { Alert } from './alert.ts'
-import { dropOldestPending, findWebhook, insertMessage } from './store.ts'
+import { dropOldestPending, findWebhook } from './store.ts'
 import type { AlertDestination } from './tables.ts'
 
 type Deps = Pick<Services, 'jobs' | 'clock' | 'config' | 'log'>
@@ -36,14 +36,10 @@ export async function queueMessage(
   const id = `msg_${uuidv7()}`
   const at = clock()
   const body = JSON.stringify({ type, timestamp: at, data: { organization_id: organizationId, ...data } })
-  await insertMessage(transaction, {
-    id,
-    organization_id: organizationId,
-    destination,
-    type,
-    body,
-    created_at: at,
-  })
+  await transaction
+    .insertInto('webhook_messages')
+    .values({ id, organization_id: organizationId, destination, type, body, created_at: at })
+    .execute()
   const dropped = await dropOldestPending(transaction, organizationId, destination, maxPending)
   if (dropped > 0) {
     log.warn(

@@ -48,14 +48,6 @@ export async function setSecretNonce(
     .execute()
 }
 
-export async function deleteWebhook(db: Database, organizationId: number): Promise<void> {
-  await db.deleteFrom('webhooks').where('organization_id', '=', organizationId).execute()
-}
-
-export async function insertMessage(db: Database, message: Insertable<WebhookMessagesTable>): Promise<void> {
-  await db.insertInto('webhook_messages').values(message).execute()
-}
-
 /** Keeps the newest `limit` pending messages for a destination and returns how many it deleted. */
 export async function dropOldestPending(
   db: Database,

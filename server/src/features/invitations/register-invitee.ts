@@ -5,7 +5,6 @@ import { createAccount, emailTaken } from '../accounts/create-account.ts'
 import { hashPassword } from '../accounts/passwords.ts'
 import { claimInvitation, recordAnswer } from './answer-invitation.ts'
 import { requireOpenInvitation } from './require-open-invitation.ts'
-import { setResponder } from './store.ts'
 
 /** Profile fields of an invitee. The email comes from the invitation. */
 export interface InviteeDetails {
@@ -56,7 +55,11 @@ export async function createInvitedAccount(
     },
     { organizationId: invitation.organization_id, role: invitation.role },
   )
-  await setResponder(transaction, invitation.id, userId)
+  await transaction
+    .updateTable('invitations')
+    .set({ responded_by_user_id: userId })
+    .where('id', '=', invitation.id)
+    .execute()
   const { invitee_email: email, organization_id: organizationId } = invitation
   await recordAnswer(transaction, { ...visitor, userId, email, organizationId }, invitation)
   return userId

@@ -242,7 +242,3 @@ export function cancelPendingInvitation(
   )
   return selectInvitations(cancelled).executeTakeFirst()
 }
-
-export async function setResponder(db: Database, id: number, userId: number): Promise<void> {
-  await db.updateTable('invitations').set({ responded_by_user_id: userId }).where('id', '=', id).execute()
-}

@@ -1,6 +1,5 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
-import { deleteExpiredChallenges } from './passkey-store.ts'
 import { deletePendingTotps } from './store.ts'
 
 declare module '../../jobs/queue.ts' {
@@ -20,7 +19,7 @@ export function secondFactorJobs({ db, clock }: Pick<Services, 'db' | 'clock'>):
       async run() {
         const now = clock()
         await deletePendingTotps(db, new Date(now.getTime() - day))
-        await deleteExpiredChallenges(db, now)
+        await db.deleteFrom('passkey_challenges').where('expires_at', '<=', now).execute()
       },
     },
   ]

@@ -85,7 +85,3 @@ export async function consumeChallenge(
     .executeTakeFirst()
   return numDeletedRows > 0n
 }
-
-export async function deleteExpiredChallenges(db: Database, now: Date): Promise<void> {
-  await db.deleteFrom('passkey_challenges').where('expires_at', '<=', now).execute()
-}

@@ -20,10 +20,6 @@ export async function insertEvent(
   return inserted !== undefined
 }
 
-export function getEvent(db: Database, id: string): Promise<BillingEvent> {
-  return db.selectFrom('billing_events').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
-}
-
 export async function finishEvent(db: Database, id: string, outcome: 'applied' | 'ignored'): Promise<void> {
   await db
     .updateTable('billing_events')

@@ -2,7 +2,7 @@ import type { Services } from '../../../services.ts'
 import { ApplicationError } from '../../../base/errors.ts'
 import type { ProcessorEvent } from '../../../ports/payment-processor.ts'
 import { finishActivationCheckouts } from './activation-checkouts.ts'
-import { finishEvent, getEvent, insertEvent } from './event-store.ts'
+import { finishEvent, insertEvent } from './event-store.ts'
 import { syncAccount } from './sync-account.ts'
 import { findAccountByCustomer } from '../account/store.ts'
 
@@ -37,7 +37,11 @@ export async function applyBillingEvent(
   eventId: string,
 ): Promise<void> {
   const { db } = deps
-  const event = await getEvent(db, eventId)
+  const event = await db
+    .selectFrom('billing_events')
+    .selectAll()
+    .where('id', '=', eventId)
+    .executeTakeFirstOrThrow()
   if (event.handled_at !== null) return
   const account = event.customer_id === null ? undefined : await findAccountByCustomer(db, event.customer_id)
   if (account !== undefined) {
