@@ -10,7 +10,7 @@ import { isHardwareAwaited } from './yielding.ts'
 /** A deployment whose lease a worker has, and its live instances, oldest first. */
 export type LeasedDeployment = Deployment & {
   instances: readonly ScheduledInstance[]
-  /** An instance of some deployment may wait for hardware that others give up. */
+  /** False: no instance waits for hardware that others give up. True: a step must ask the database. */
   isHardwareAwaited: boolean
 }
 

@@ -154,6 +154,9 @@ export async function deleteOldEngineLogs({ db, clock }: Pick<Services, 'db' | '
 /** The newest whole lines within the size limit. */
 function cutToSize(lines: LogLine[]): LogLine[] {
   let room = maxSavedCharacters
-  const first = lines.findLastIndex(({ line }) => (room -= line.length) < 0)
+  const first = lines.findLastIndex(({ line }) => {
+    room -= line.length
+    return room < 0
+  })
   return lines.slice(first + 1)
 }
