@@ -4,7 +4,7 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { queueMessage } from './queue-alert.ts'
-import { findLatestMessage, findWebhook, lockWebhook, setSecretNonce, upsertWebhook } from './store.ts'
+import { findLatestMessage, findWebhook, lockWebhook, upsertWebhook } from './store.ts'
 import type { Webhook, WebhookMessage } from './store.ts'
 import { literalAddress, mayReach } from './webhook-addresses.ts'
 import { createNonce, deriveWebhookSecret } from './webhook-secret.ts'
@@ -62,7 +62,11 @@ export async function rotateSecret(deps: Deps, viewer: Viewer): Promise<string> 
   const nonce = createNonce()
   await changeWebhook(deps, viewer, async (transaction) => {
     await record(transaction, viewer, 'webhook.secret_rotated')
-    await setSecretNonce(transaction, viewer.organizationId, nonce, deps.clock())
+    await transaction
+      .updateTable('webhooks')
+      .set({ secret_nonce: nonce, updated_at: deps.clock() })
+      .where('organization_id', '=', viewer.organizationId)
+      .execute()
   })
   return deriveWebhookSecret(deps.secretKey, nonce)
 }

@@ -35,19 +35,6 @@ export function upsertWebhook(db: Database, webhook: Insertable<WebhooksTable>):
     .executeTakeFirstOrThrow()
 }
 
-export async function setSecretNonce(
-  db: Database,
-  organizationId: number,
-  nonce: string,
-  at: Date,
-): Promise<void> {
-  await db
-    .updateTable('webhooks')
-    .set({ secret_nonce: nonce, updated_at: at })
-    .where('organization_id', '=', organizationId)
-    .execute()
-}
-
 /** Keeps the newest `limit` pending messages for a destination and returns how many it deleted. */
 export async function dropOldestPending(
   db: Database,

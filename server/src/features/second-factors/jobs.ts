@@ -1,6 +1,5 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
-import { deletePendingTotps } from './store.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {
@@ -18,7 +17,11 @@ export function secondFactorJobs({ db, clock }: Pick<Services, 'db' | 'clock'>):
       cron: '17 * * * *',
       async run() {
         const now = clock()
-        await deletePendingTotps(db, new Date(now.getTime() - day))
+        await db
+          .deleteFrom('totp_factors')
+          .where('verified_at', 'is', null)
+          .where('created_at', '<', new Date(now.getTime() - day))
+          .execute()
         await db.deleteFrom('passkey_challenges').where('expires_at', '<=', now).execute()
       },
     },

@@ -99,15 +99,6 @@ export async function deleteTotp(transaction: DatabaseTransaction, userId: numbe
   return numDeletedRows > 0n
 }
 
-/** Deletes unconfirmed secrets. */
-export async function deletePendingTotps(db: Database, before: Date): Promise<void> {
-  await db
-    .deleteFrom('totp_factors')
-    .where('verified_at', 'is', null)
-    .where('created_at', '<', before)
-    .execute()
-}
-
 /** Replaces a user's recovery codes; an empty list deletes them. */
 export async function replaceRecoveryCodes(
   transaction: DatabaseTransaction,

@@ -4,7 +4,7 @@ import type { Actor, Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
 import { findLiveSession } from './find-live-session.ts'
 import { lifetime } from './lifetime.ts'
-import { renewSession, toPerson, touchSession } from './store.ts'
+import { renewSession, toPerson } from './store.ts'
 
 const hour = 3_600_000
 /** Every request would be a write otherwise. */
@@ -38,7 +38,11 @@ export async function findViewer(
   const expiresAt = new Date(Math.min(now.getTime() + lifetime, end))
   const isFirstUse = row.address === null && origin?.address !== null
   if (origin !== undefined && (isFirstUse || now.getTime() - row.last_seen_at.getTime() >= seenInterval)) {
-    await touchSession(db, row.id, origin, now)
+    await db
+      .updateTable('sessions')
+      .set({ last_seen_at: now, address: origin.address, user_agent: origin.userAgent })
+      .where('id', '=', row.id)
+      .execute()
   }
   const renewed =
     now.getTime() - row.renewed_at.getTime() >= hour &&

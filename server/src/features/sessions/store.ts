@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import type { RoleName } from '../../base/roles.ts'
 import type { Standing } from '../../base/standing.ts'
-import type { Actor, Person } from '../../base/viewer.ts'
+import type { Person } from '../../base/viewer.ts'
 
 export interface NewSession {
   tokenHash: Buffer
@@ -173,20 +173,6 @@ export async function countScriptSessions(db: Database, userId: number, now: Dat
     .where('expires_at', '>', now)
     .executeTakeFirstOrThrow()
   return count
-}
-
-/** Notes where a session was last used. */
-export async function touchSession(
-  db: Database,
-  id: number,
-  { address, userAgent }: Pick<Actor, 'address' | 'userAgent'>,
-  now: Date,
-): Promise<void> {
-  await db
-    .updateTable('sessions')
-    .set({ last_seen_at: now, address, user_agent: userAgent })
-    .where('id', '=', id)
-    .execute()
 }
 
 /** Deletes the sessions that have expired. */

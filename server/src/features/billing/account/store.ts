@@ -153,18 +153,6 @@ export async function readDatabaseClock(db: Database): Promise<Date> {
   return rows[0]!.at
 }
 
-export async function setSyncedAt(
-  transaction: DatabaseTransaction,
-  id: number,
-  syncedAt: Date,
-): Promise<void> {
-  await transaction
-    .updateTable('billing_accounts')
-    .set({ synced_at: syncedAt })
-    .where('id', '=', id)
-    .execute()
-}
-
 /** Counts the instances that count against an organization's limit: all but failed and terminated ones. */
 export async function countActiveInstances(db: Database, organizationId: number): Promise<number> {
   const { count } = await db

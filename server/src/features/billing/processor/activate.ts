@@ -5,12 +5,7 @@ import type { Actor } from '../../../base/viewer.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { withLease } from '../account/account-lease.ts'
 import { isLive } from '../account/account-state.ts'
-import {
-  findActivation,
-  findPendingActivation,
-  insertActivation,
-  refuseActivation,
-} from './activation-store.ts'
+import { findActivation, findPendingActivation, insertActivation } from './activation-store.ts'
 import type { Activation } from './activation-store.ts'
 import { getCard, cardNotFound } from './customer.ts'
 import { callProcessor, processorUnavailable, assertAccountOpen } from '../account/errors.ts'
@@ -106,7 +101,12 @@ async function runActivation(
   if (customerId === null) throw new Error(`The activation ${activation.id} has no customer`)
 
   async function refuse(error: ApplicationError): Promise<Outcome> {
-    await refuseActivation(db, activation.id, clock())
+    await db
+      .updateTable('billing_activations')
+      .set({ status: 'refused', finished_at: clock() })
+      .where('id', '=', activation.id)
+      .where('status', '=', 'pending')
+      .execute()
     return { outcome: 'refused', error }
   }
   async function adoptExisting(id: string): Promise<Outcome | null> {

@@ -51,15 +51,6 @@ export function insertActivation(
     .executeTakeFirstOrThrow()
 }
 
-export async function refuseActivation(db: Database, id: string, at: Date): Promise<void> {
-  await db
-    .updateTable('billing_activations')
-    .set({ status: 'refused', finished_at: at })
-    .where('id', '=', id)
-    .where('status', '=', 'pending')
-    .execute()
-}
-
 /** Completes pending activations of an account with a live subscription; returns its auto-charge fields. */
 export async function finishActivations(
   transaction: DatabaseTransaction,

@@ -1,8 +1,8 @@
+import { sql } from 'kysely'
 import type { Services } from '../../../services.ts'
 import { ApplicationError } from '../../../base/errors.ts'
 import type { ProcessorEvent } from '../../../ports/payment-processor.ts'
 import { finishActivationCheckouts } from './activation-checkouts.ts'
-import { finishEvent, insertEvent } from './event-store.ts'
 import { syncAccount } from './sync-account.ts'
 import { findAccountByCustomer } from '../account/store.ts'
 
@@ -22,11 +22,17 @@ export async function receiveWebhook(
 /** Stores an event in the inbox with a job that applies it; false when it is already there. */
 export async function storeEvent(
   { db, jobs }: Pick<Services, 'db' | 'jobs'>,
-  event: ProcessorEvent,
+  { id, type, created, customerId }: ProcessorEvent,
 ): Promise<boolean> {
   return db.transaction().execute(async (transaction) => {
-    if (!(await insertEvent(transaction, event))) return false
-    await jobs.enqueue(transaction, 'apply-billing-event', { eventId: event.id })
+    const inserted = await transaction
+      .insertInto('billing_events')
+      .values({ id, type, customer_id: customerId, created_at: created })
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (inserted === undefined) return false
+    await jobs.enqueue(transaction, 'apply-billing-event', { eventId: id })
     return true
   })
 }
@@ -48,5 +54,10 @@ export async function applyBillingEvent(
     await syncAccount(deps, account.id, event.received_at)
     await finishActivationCheckouts(deps, account)
   }
-  await finishEvent(db, eventId, account === undefined ? 'ignored' : 'applied')
+  await db
+    .updateTable('billing_events')
+    .set({ handled_at: sql`now()`, outcome: account === undefined ? 'ignored' : 'applied' })
+    .where('id', '=', eventId)
+    .where('handled_at', 'is', null)
+    .execute()
 }

@@ -1,7 +1,7 @@
+import { sql } from 'kysely'
 import type { Services } from '../../../services.ts'
 import { isLive } from '../account/account-state.ts'
 import { listActivationsCreatedBefore } from './activation-store.ts'
-import { deleteHandledEvents, listOverdueEvents } from './event-store.ts'
 import { storeEvent } from './events.ts'
 import { syncAccount } from './sync-account.ts'
 import { listPostpaidAccounts } from '../account/store.ts'
@@ -22,7 +22,10 @@ type Deps = Pick<Services, 'db' | 'config' | 'jobs' | 'clock' | 'payments' | 'lo
 export async function sweepBillingEvents(deps: Deps): Promise<void> {
   await backfillMissedEvents(deps)
   await requeueOverdue(deps)
-  await deleteHandledEvents(deps.db, keptDays)
+  await deps.db
+    .deleteFrom('billing_events')
+    .where('handled_at', '<', sql<Date>`now() - make_interval(days => ${keptDays})`)
+    .execute()
 }
 
 async function backfillMissedEvents(deps: Deps): Promise<void> {
@@ -55,9 +58,15 @@ async function resyncPostpaidAccounts(deps: Deps): Promise<void> {
 }
 
 async function requeueOverdue({ db, jobs, clock }: Deps): Promise<void> {
-  for (const eventId of await listOverdueEvents(db, overdueMinutes, batchSize)) {
-    await jobs.enqueue(db, 'apply-billing-event', { eventId })
-  }
+  const events = await db
+    .selectFrom('billing_events')
+    .select('id')
+    .where('handled_at', 'is', null)
+    .where('received_at', '<', sql<Date>`now() - make_interval(mins => ${overdueMinutes})`)
+    .orderBy('received_at')
+    .limit(batchSize)
+    .execute()
+  for (const { id } of events) await jobs.enqueue(db, 'apply-billing-event', { eventId: id })
   const overdue = new Date(clock().getTime() - overdueMinutes * 60_000)
   for (const activationId of await listActivationsCreatedBefore(db, overdue, batchSize)) {
     await jobs.enqueue(db, 'resume-activation', { activationId })

@@ -11,7 +11,7 @@ import { deriveAccountState, isReflected } from '../account/account-state.ts'
 import type { SyncedState } from '../account/account-state.ts'
 import { finishActivations } from './activation-store.ts'
 import { makeOnlyCardDefault } from './make-only-card-default.ts'
-import { lockLeasedAccount, readDatabaseClock, setSyncedAt, updateAccount } from '../account/store.ts'
+import { lockLeasedAccount, readDatabaseClock, updateAccount } from '../account/store.ts'
 import type { AccountChanges, AccountLease, BillingAccount } from '../account/store.ts'
 
 /**
@@ -41,7 +41,13 @@ export async function applySubscription(
       ...deriveAutoCharge(account, state, clock(), actor.userId),
       ...(await finishActivations(transaction, state, account, clock())),
     })
-    if (readAt !== undefined) await setSyncedAt(transaction, account.id, readAt)
+    if (readAt !== undefined) {
+      await transaction
+        .updateTable('billing_accounts')
+        .set({ synced_at: readAt })
+        .where('id', '=', account.id)
+        .execute()
+    }
     if (changes === null) return account
     await recordChanges(transaction, actor, account, changes)
     return updateAccount(transaction, account.id, changes, clock())

@@ -107,15 +107,6 @@ export async function markSent(db: Database, identifiers: readonly string[], now
     .execute()
 }
 
-export async function markUnknown(db: Database, identifier: string, error: string): Promise<void> {
-  await db
-    .updateTable('usage_reports')
-    .set({ status: 'unknown', last_error: error.slice(0, 1000) })
-    .where('identifier', '=', identifier)
-    .where('status', '!=', 'sent')
-    .execute()
-}
-
 /** Moves the account's cursor forward: every billable hour before `from` has a report. */
 export async function advanceReportCursor(
   db: Database,

@@ -1,7 +1,7 @@
 import type { Services } from '../../../services.ts'
 import type { BillingAccount } from '../account/store.ts'
 import { toEventTime } from './usage-report-plan.ts'
-import { markSent, markUnknown } from './usage-report-store.ts'
+import { markSent } from './usage-report-store.ts'
 import type { UsageReport } from './usage-report-store.ts'
 
 /** After this many failures in a row, the other reports of a price wait for the next run. */
@@ -49,7 +49,13 @@ export function createUsageReporter(
         })
       } catch (error) {
         log.warn({ err: error, organization, priceKey, hour }, 'a usage report was not confirmed')
-        await markUnknown(db, identifier, error instanceof Error ? error.message : String(error))
+        const reason = error instanceof Error ? error.message : String(error)
+        await db
+          .updateTable('usage_reports')
+          .set({ status: 'unknown', last_error: reason.slice(0, 1000) })
+          .where('identifier', '=', identifier)
+          .where('status', '!=', 'sent')
+          .execute()
         failures.set(priceKey, (failures.get(priceKey) ?? 0) + 1)
         return
       }
