@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import slugify from '@sindresorhus/slugify'
 import type { Database } from '../../database/tables.ts'
-import { insertOrganization } from './store.ts'
 
 const slugLength = 60
 
@@ -9,8 +8,13 @@ const slugLength = 60
 export async function createOrganization(db: Database, name: string): Promise<number> {
   const base = slugify(name).slice(0, slugLength).replace(/-$/, '') || 'organization'
   for (let slug = base; ; slug = `${base}-${randomBytes(4).toString('hex')}`) {
-    const id = await insertOrganization(db, { name, slug })
-    if (id !== null) return id
+    const inserted = await db
+      .insertInto('organizations')
+      .values({ name, slug })
+      .onConflict((conflict) => conflict.column('slug').doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (inserted !== undefined) return inserted.id
   }
 }
 

@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { findFoundedOrganizationId, updateOrganization } from './store.ts'
+import { updateOrganization } from './store.ts'
 
 /** Renames the organization in which a user is super_admin; returns false if no such organization exists. */
 export async function renameFoundedOrganization(
@@ -8,8 +8,14 @@ export async function renameFoundedOrganization(
   name: string,
   at: Date,
 ): Promise<boolean> {
-  const id = await findFoundedOrganizationId(transaction, userId)
-  if (id === undefined) return false
-  await updateOrganization(transaction, id, { name }, at)
+  const founded = await transaction
+    .selectFrom('memberships')
+    .select('organization_id')
+    .where('user_id', '=', userId)
+    .where('role', '=', 'super_admin')
+    .orderBy('id')
+    .executeTakeFirst()
+  if (founded === undefined) return false
+  await updateOrganization(transaction, founded.organization_id, { name }, at)
   return true
 }

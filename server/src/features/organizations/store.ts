@@ -13,34 +13,8 @@ export interface OrganizationChanges {
   requiresSecondFactor?: boolean | undefined
 }
 
-/** Inserts an organization and returns its id, or null when the slug is taken. */
-export async function insertOrganization(
-  db: Database,
-  organization: { name: string; slug: string },
-): Promise<number | null> {
-  const inserted = await db
-    .insertInto('organizations')
-    .values(organization)
-    .onConflict((conflict) => conflict.column('slug').doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  return inserted?.id ?? null
-}
-
 export function getOrganization(db: Database, id: number): Promise<Organization> {
   return db.selectFrom('organizations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
-}
-
-/** The id of the organization in which a user is super_admin. */
-export async function findFoundedOrganizationId(db: Database, userId: number): Promise<number | undefined> {
-  const own = await db
-    .selectFrom('memberships')
-    .select('organization_id')
-    .where('user_id', '=', userId)
-    .where('role', '=', 'super_admin')
-    .orderBy('id')
-    .executeTakeFirst()
-  return own?.organization_id
 }
 
 /** Updates an organization; false if no value differs. */

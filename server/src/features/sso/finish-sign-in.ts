@@ -8,7 +8,7 @@ import type { StartedSession } from '../sessions/start-session.ts'
 import { SsoRefusal } from './errors.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { signInIdentity } from './sign-in-identity.ts'
-import { claimFlow, insertSsoSession } from './store.ts'
+import { claimFlow } from './store.ts'
 
 export type SignInResult = { session: StartedSession; returnTo: string } | { error: SsoErrorCode }
 
@@ -52,7 +52,10 @@ export async function finishSignIn(
       flow.invitation_token_hash,
       async (transaction, userId) => {
         const own = await startSession(deps, transaction, visitor, { ...session, userId, endsAt })
-        await insertSsoSession(transaction, { sessionId: own.id, userId, issuer, subject, sid })
+        await transaction
+          .insertInto('sso_sessions')
+          .values({ session_id: own.id, user_id: userId, issuer, subject, sid })
+          .execute()
         return own
       },
     )

@@ -79,17 +79,6 @@ export interface SsoOrigin {
   sid: string | null
 }
 
-export async function insertSsoSession(
-  db: Database,
-  session: SsoOrigin & { sessionId: number; userId: number },
-): Promise<void> {
-  const { sessionId, userId, ...origin } = session
-  await db
-    .insertInto('sso_sessions')
-    .values({ session_id: sessionId, user_id: userId, ...origin })
-    .execute()
-}
-
 /** The sessions from a session of the provider or, without its id, from any of the person's there. */
 export function listSsoSessions(
   db: Database,

@@ -22,18 +22,6 @@ export function findPendingActivation(db: Database, accountId: number): Promise<
     .executeTakeFirst()
 }
 
-/** The ids of pending activations created before `at`, at most `limit`. */
-export async function listActivationsCreatedBefore(db: Database, at: Date, limit: number): Promise<string[]> {
-  const rows = await db
-    .selectFrom('billing_activations')
-    .select('id')
-    .where('status', '=', 'pending')
-    .where('created_at', '<', at)
-    .limit(limit)
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
 export function insertActivation(
   db: Database,
   activation: { accountId: number; cardId: string; userId: number; at: Date },

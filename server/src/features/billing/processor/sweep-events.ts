@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { Services } from '../../../services.ts'
 import { isLive } from '../account/account-state.ts'
-import { listActivationsCreatedBefore } from './activation-store.ts'
 import { storeEvent } from './events.ts'
 import { syncAccount } from './sync-account.ts'
 import { listPostpaidAccounts } from '../account/store.ts'
@@ -68,7 +67,12 @@ async function requeueOverdue({ db, jobs, clock }: Deps): Promise<void> {
     .execute()
   for (const { id } of events) await jobs.enqueue(db, 'apply-billing-event', { eventId: id })
   const overdue = new Date(clock().getTime() - overdueMinutes * 60_000)
-  for (const activationId of await listActivationsCreatedBefore(db, overdue, batchSize)) {
-    await jobs.enqueue(db, 'resume-activation', { activationId })
-  }
+  const activations = await db
+    .selectFrom('billing_activations')
+    .select('id')
+    .where('status', '=', 'pending')
+    .where('created_at', '<', overdue)
+    .limit(batchSize)
+    .execute()
+  for (const { id } of activations) await jobs.enqueue(db, 'resume-activation', { activationId: id })
 }
