@@ -5,6 +5,7 @@ import { path, startGateway } from './gateway.ts'
 import type { Gateway } from './gateway.ts'
 
 const chunk = 'data: {"choices":[{"delta":{"content":"é…"}}]}\n\n'
+const endChunk = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n'
 const usageChunk = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
 /** Longer than the buffer of a response */
 const long = 'x'.repeat(2 ** 20)
@@ -211,10 +212,10 @@ test('a request on a keep-alive connection that the engine closed is retried onc
 test('informational responses and chunk extensions are not part of the response', async () => {
   engine.answer((socket) =>
     socket.write(
-      `HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${streamHead}${toChunk(chunk, ';a=b;c="d"')}${lastChunk}`,
+      `HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${streamHead}${toChunk(chunk + endChunk, ';a=b;c="d"')}${lastChunk}`,
     ),
   )
-  expect(await ask({ stream: true })).toMatchObject({ status: 200, text: chunk, truncated: false })
+  expect(await ask({ stream: true })).toMatchObject({ status: 200, text: chunk + endChunk, truncated: false })
 })
 
 test('a 5xx with an HTML body is forwarded unchanged', async () => {
@@ -239,8 +240,9 @@ test('an endless event truncates the stream before it fills the memory', async (
 })
 
 test.each([
-  ['is missing', '{"choices":[]}', [0, 0, 0]],
-  ['is implausible', '{"usage":{"prompt_tokens":-5,"completion_tokens":1e30}}', [0, 0, 0]],
+  ['is missing', '{"choices":[]}', [1, 0, 0]],
+  ['is implausible', '{"usage":{"prompt_tokens":-5,"completion_tokens":1e30}}', [1, 0, 0]],
+  ['is only a sum', '{"usage":{"total_tokens":5}}', [1, 5, 0]],
   ['is present', '{"usage":{"prompt_tokens":5,"completion_tokens":7}}', [1, 5, 7]],
   [
     'occurs twice',
@@ -257,13 +259,13 @@ test.each([
 })
 
 test.each([
-  ['is missing', chunk + chunk, chunk + chunk, [1, 0, 2]],
+  ['is missing', chunk, chunk, [1, 0, 2]],
   ['occurs twice', usageChunk + chunk + usageChunk, chunk, [1, 1, 2]],
-  ['is implausible', chunk + usageChunk.replace('1', '-1'), chunk, [1, 0, 1]],
+  ['is implausible', chunk + usageChunk.replace('1', '-1'), chunk, [1, 0, 2]],
 ])('a stream whose usage %s', async (_how, sent, seen, added) => {
   const before = await metered()
-  engine.answer((socket) => socket.write(streamHead + toChunk(sent) + lastChunk))
-  expect((await ask({ stream: true })).text).toBe(seen)
+  engine.answer((socket) => socket.write(streamHead + toChunk(sent + endChunk) + lastChunk))
+  expect((await ask({ stream: true })).text).toBe(seen + endChunk)
   expect(await metered()).toEqual(before.map((count, index) => count + added[index]!))
 })
 

@@ -1,16 +1,19 @@
 import { readChatChunk } from './chat-answers.ts'
 import type { ChatPart } from './chat-answers.ts'
+import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { CallerEvent, EventTranslation } from './protocol.ts'
 
 /** Writes the parts of a chat completion as events of another protocol. */
 export interface ChatStreamWriter {
   /** Returns the events for the caller since the last call. */
   takeEvents(): readonly CallerEvent[]
-  start(): void
+  /** `usage` is what was counted so far. */
+  start(usage: TokenUsage | null): void
   add(part: ChatPart): void
   /** Ends the stream by an error of the engine. */
   fail(message: string): void
-  finish(): void
+  /** `usage` is that of the whole answer. */
+  finish(usage: TokenUsage | null): void
 }
 
 /** Translates the chunks of a chat completion. Nothing follows an error. */
@@ -23,10 +26,10 @@ export class ChatStream implements EventTranslation {
     this.#writer = writer
   }
 
-  take(event: unknown): readonly CallerEvent[] {
+  take(event: unknown, usage: TokenUsage | null): readonly CallerEvent[] {
     const part = readChatChunk(event)
     if (this.#hasFailed) return []
-    this.#start()
+    this.#start(usage)
     if (part.error === null) this.#writer.add(part)
     else {
       this.#hasFailed = true
@@ -35,16 +38,16 @@ export class ChatStream implements EventTranslation {
     return this.#writer.takeEvents()
   }
 
-  finish(): readonly CallerEvent[] {
+  finish(usage: TokenUsage | null): readonly CallerEvent[] {
     if (this.#hasFailed) return []
-    this.#start()
-    this.#writer.finish()
+    this.#start(usage)
+    this.#writer.finish(usage)
     return this.#writer.takeEvents()
   }
 
-  #start(): void {
+  #start(usage: TokenUsage | null): void {
     if (this.#hasStarted) return
     this.#hasStarted = true
-    this.#writer.start()
+    this.#writer.start(usage)
   }
 }

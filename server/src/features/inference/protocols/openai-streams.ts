@@ -3,8 +3,8 @@ import type { TokenUsage } from '../../metering/token-usage.ts'
 import { editBytes, startOfMembers } from './body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from './body-edits.ts'
 import { readUsageAt, toTokenUsage } from './usage.ts'
-import { readOpenAiUsage } from './openai.ts'
-import type { ChoiceCounts, EventFormat, EventRemoval, MemberValues } from './protocol.ts'
+import { openAiErrors, readOpenAiUsage, toOpenAiUsage } from './openai.ts'
+import type { ChoiceCounts, EventFormat, EventRemoval, JsonObject, MemberValues } from './protocol.ts'
 
 /** The members of a request that ask an engine to count as it goes, next to `stream_options` */
 const timingRequests = ['timings_per_token', 'return_progress'] as const
@@ -28,6 +28,13 @@ export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
     readUsageAt(chunk, ['timings'], readTimings),
   openRemoval,
   openChoices,
+  end: {
+    complete: ['"finish_reason":"', '"finish_reason": "'],
+    failed: ['"error":'],
+    errors: openAiErrors,
+    wantsUsage: (values) => streamOptions(values)?.include_usage === true,
+    composeUsage: (first, usage) => ({ ...(first as JsonObject), choices: [], usage: toOpenAiUsage(usage) }),
+  },
 }
 
 interface ProgressCounts {

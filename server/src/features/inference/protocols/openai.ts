@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import { toTokenUsage } from './usage.ts'
-import type { ErrorFormat } from './protocol.ts'
+import type { ErrorFormat, JsonObject } from './protocol.ts'
 
 // What the routes of OpenAI's API share.
 
@@ -27,7 +27,10 @@ export const usageBody = z.looseObject({
 /** Reads the usage of a chat, a completion or embeddings. */
 export function readOpenAiUsage(usage: Readonly<Record<string, unknown>>): TokenUsage | null {
   const details = usage['prompt_tokens_details'] as { cached_tokens?: unknown } | null | undefined
-  return toTokenUsage(usage['prompt_tokens'] ?? 0, usage['completion_tokens'] ?? 0, details?.cached_tokens)
+  const { prompt_tokens: input, completion_tokens: output = 0, total_tokens: total } = usage
+  // Some engines tell only the sum.
+  const rest = typeof total === 'number' ? total - Number(output ?? 0) : 0
+  return toTokenUsage(input ?? rest, output ?? 0, details?.cached_tokens)
 }
 
 export const openAiErrorBody = z
@@ -42,6 +45,16 @@ export const openAiErrorBody = z
       .describe('The error'),
   })
   .meta({ id: 'OpenAIError', description: 'An error in OpenAI’s shape' })
+
+/** The usage in OpenAI's shape. */
+export function toOpenAiUsage({ inputTokens, outputTokens, cachedTokens = 0 }: TokenUsage): JsonObject {
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens },
+  }
+}
 
 const errorTypes: Record<number, string> = {
   401: 'authentication_error',

@@ -42,6 +42,8 @@ export interface Protocol {
   readonly bodies: BodyFormat
   /** null if engines never respond with events */
   readonly events: EventFormat | null
+  /** The event that keeps a stream open; absent for a comment */
+  readonly keepAlive?: CallerEvent
   /** Returns an event's data with a part of the model's thoughts; absent if streams have none */
   readonly composeThought?: (text: string, facts: { id: string; model: string }) => JsonObject
   readonly errors: ErrorFormat
@@ -93,10 +95,13 @@ export interface AnswerTranslation {
 
 /** Translates a stream event by event, in constant memory. */
 export interface EventTranslation {
-  /** Takes an event's data and returns the caller's events. Throws if the engine's make no sense. */
-  take(event: unknown): readonly CallerEvent[]
+  /**
+   * Takes an event's data and what was counted so far, and returns the caller's events. Throws if the
+   * engine's make no sense.
+   */
+  take(event: unknown, usage: TokenUsage | null): readonly CallerEvent[]
   /** Returns the last events when the engine's stream has ended. */
-  finish(): readonly CallerEvent[]
+  finish(usage: TokenUsage | null): readonly CallerEvent[]
 }
 
 /** One server-sent event. */
@@ -144,6 +149,22 @@ export interface EventFormat {
   readonly openChoices: (values: MemberValues, inEvents: TokenCounts['inEvents']) => ChoiceCounts | null
   /** Returns what to remove from events, because only Berth asked the engine for it; null for nothing. */
   readonly openRemoval: (values: MemberValues, inEvents: TokenCounts['inEvents']) => EventRemoval | null
+  /** How a stream ends; absent if it has no certain end */
+  readonly end?: StreamEnd
+}
+
+/** How a stream ends, by texts with quotes outside of strings. */
+export interface StreamEnd {
+  /** A complete answer has one of these texts */
+  readonly complete: readonly string[]
+  /** An error of the engine has one of these texts */
+  readonly failed: readonly string[]
+  /** The shape of errors in the stream */
+  readonly errors: ErrorFormat
+  /** Whether the caller asked for an event with the usage; absent if streams always have it */
+  readonly wantsUsage?: (values: MemberValues) => boolean
+  /** Composes that event after the first one of the stream. */
+  readonly composeUsage?: (first: unknown, usage: TokenUsage) => JsonObject
 }
 
 /** A member of events that has a count. */
@@ -193,6 +214,8 @@ export interface ErrorFormat {
   /** For the OpenAPI description */
   readonly body: z.ZodType
   readonly compose: (error: ErrorFacts, requestId: string) => { status: number; body: unknown }
+  /** The event with the error in a stream; absent if its data is the body, and it has no name */
+  readonly toEvent?: (body: unknown) => CallerEvent
   /** True for an engine's error of this shape. Absent if engines' errors stay unchanged. */
   readonly isOwn?: (body: unknown) => boolean
 }

@@ -44,11 +44,15 @@ export class StreamTranslation implements BodyMeter {
 
   take(bytes: string): string {
     const scanned = this.#rest.length
-    let text = this.#rest + this.#meter.take(bytes)
+    const text = this.#rest + this.#meter.take(bytes)
     const end = endOfLastEvent(text, scanned)
     this.#rest = copyText(text.slice(end))
-    text = text.slice(0, end)
+    return this.#translateEvents(text.slice(0, end))
+  }
+
+  #translateEvents(events: string): string {
     let translated = ''
+    let text = events
     while (text !== '') {
       const length = endOfEvent(text, 0) || text.length
       translated += this.#translate(text.slice(0, length))
@@ -60,13 +64,17 @@ export class StreamTranslation implements BodyMeter {
   /** Translates one event. Those without JSON say nothing, such as comments and the end of the stream. */
   #translate(event: string): string {
     const data = parseEventData(event)
-    return data === null ? '' : writeEvents(this.#events.take(data))
+    return data === null ? '' : writeEvents(this.#events.take(data, this.usage()))
   }
 
   finish(): string {
     const last = this.#rest + this.#meter.finish()
     this.#rest = ''
-    return (last === '' ? '' : this.#translate(last)) + writeEvents(this.#events.finish())
+    return this.#translateEvents(last) + writeEvents(this.#events.finish(this.usage()))
+  }
+
+  get isBroken(): boolean {
+    return this.#meter.isBroken === true
   }
 
   usage(): TokenUsage | null {

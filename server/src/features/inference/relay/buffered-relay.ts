@@ -6,8 +6,10 @@ import type { TokenUsage } from '../../metering/token-usage.ts'
 import { writeResponseHead } from '../arrival/caller.ts'
 import type { Arrival } from '../arrival/caller.ts'
 import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
+import { writeErrorEvent } from '../protocols/sse-events.ts'
 import { edgeLength, readEdgeUsage, readUsage } from '../protocols/usage.ts'
 import { DocumentTranslation, StreamTranslation } from './answer-translation.ts'
+import { EndGuard } from './end-guard.ts'
 import { translateEngineError } from './engine-errors.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay, BodyMeter } from './response-relay.ts'
 import { openStreamMeter } from './stream-meter.ts'
@@ -58,8 +60,13 @@ class EdgeMeter implements BodyMeter {
 export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead): ResponseRelay {
   const meter = openStreamMeter(owner, head)
   if (meter === null) return new BufferedRelay(deps, owner, head)
-  const { answers } = owner.arrival
-  const body = answers?.openEvents ? new StreamTranslation(meter, answers.openEvents()) : meter
+  const { answers, protocol, request, caller } = owner.arrival
+  const { end } = protocol.events!
+  const guarded =
+    end === undefined
+      ? meter
+      : new EndGuard(meter, end, { values: request.values, requestId: caller.request.id })
+  const body = answers?.openEvents ? new StreamTranslation(guarded, answers.openEvents()) : guarded
   return new StreamRelay(deps, owner, head, body, true)
 }
 
@@ -191,9 +198,18 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
     const hasBegun = reply.raw.headersSent
     writeResponseHead(reply, head, body.length, false)
     this.#forwardedAt = performance.now()
-    if (hasBegun) return void reply.raw.end(`data: ${body.toString()}\n\n`)
+    if (hasBegun) return void reply.raw.end(this.#toEvent(head.status, body))
     if (typeof body === 'string') reply.raw.end(body, 'latin1')
     else reply.raw.end(body)
+  }
+
+  #toEvent(status: number, body: string | Buffer): string {
+    const text = typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body.toString()
+    if (status < 400) return `data: ${text}\n\n`
+    return writeErrorEvent(
+      this.#owner.arrival.protocol.errors,
+      parseJson(body) ?? { error: { message: text } },
+    )
   }
 
   truncate(): void {

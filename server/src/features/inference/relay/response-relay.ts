@@ -33,6 +33,8 @@ export interface BodyMeter {
   take(bytes: string): string
   /** Returns the remaining bytes to forward at the end of the body. */
   finish(): string
+  /** True if a stream ended before its answer was complete, and has an error for that; absent for others */
+  readonly isBroken?: boolean
   /** Usage of a complete body; null when the engine reported none */
   usage(): TokenUsage | null
   /** Usage of a truncated body; null when it is unknown */
@@ -56,6 +58,8 @@ export interface RelayOwner {
   recordUsage(usage: TokenUsage | null): void
   /** The engine no longer has the model; no response was sent. */
   onModelLost(): void
+  /** The engine ended its response before the answer was complete. The caller gets an error. */
+  onIncomplete(): void
   /** The response can't be completed, because writing to the caller threw. */
   fail(error: unknown, brokenBy: 'engine'): void
 }

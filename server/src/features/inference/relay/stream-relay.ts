@@ -46,6 +46,7 @@ export class StreamRelay implements ResponseRelay, BatchedWrite {
   end(): void {
     this.#out.push(this.meter.finish())
     this.#owner.recordUsage(this.meter.usage())
+    if (this.meter.isBroken === true) this.#owner.onIncomplete()
     this.#out.end()
     this.#schedule()
   }

@@ -260,6 +260,16 @@ export class Exchange
     void this.#arrival.caller.reply.send(modelLost(this.targets[0]!.modelName))
   }
 
+  onIncomplete(): void {
+    this.#brokenBy = 'engine'
+    this.#logBroken('ended its response before the answer was complete')
+  }
+
+  #logBroken(what: string, err?: unknown): void {
+    const deployment = this.target.deploymentId
+    this.#arrival.caller.request.log.warn({ err, deployment }, `the engine ${what}`)
+  }
+
   /** Excludes deployments that the caller may not call anymore. */
   loseDeployments(ids: ReadonlySet<string>, error: unknown): void {
     const lost = this.targets.filter((target) => ids.has(target.deploymentId))
@@ -278,16 +288,13 @@ export class Exchange
     this.#brokenBy = brokenBy
     this.#leave(state, 'failed')
     const relay = this.#relay
-    const { request, reply } = this.#arrival.caller
+    const { reply } = this.#arrival.caller
     // The response of a stream that waited for its engine may have begun, but not with the engine's answer.
     if (relay === null || relay.forwardedAt === 0) {
       relay?.close()
       return void reply.send(brokenBy === 'engine' ? toGatewayError(error) : error)
     }
-    if (brokenBy === 'engine') {
-      const deployment = this.target.deploymentId
-      request.log.warn({ err: error, deployment }, 'the engine broke off its response')
-    }
+    if (brokenBy === 'engine') this.#logBroken('broke off its response', error)
     relay.truncate()
   }
 
@@ -336,14 +343,13 @@ export class Exchange
   recordUsage(usage: TokenUsage | null): void {
     if (this.#usage !== null) return
     const { target } = this
-    if (usage === null) {
-      if (!this.#isMetered) return
-      const { log } = this.#arrival.caller.request
-      return log.warn({ deployment: target.deploymentId }, 'the engine reported no usage')
-    }
-    this.#usage = usage
+    if (usage === null && !this.#isMetered) return
+    if (usage === null) this.#logBroken('reported no usage')
+    // The request counts, also without tokens.
+    const counted = usage ?? { inputTokens: 0, outputTokens: 0 }
+    this.#usage = counted
     const endedAt = this.#endedAt > 0 ? this.#endedAt : performance.now()
-    this.#deps.tokens.record(target, usage, {
+    this.#deps.tokens.record(target, counted, {
       userId: this.userId,
       processingMilliseconds: Math.max(0, Math.round(endedAt - this.#admittedAt)),
     })

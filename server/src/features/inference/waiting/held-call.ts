@@ -4,6 +4,7 @@ import type { Caller, CallerReply } from '../arrival/caller.ts'
 import { requireModelType } from '../arrival/choose-way.ts'
 import type { InferenceRequest } from '../arrival/request-body.ts'
 import type { ErrorFacts, Protocol } from '../protocols/protocol.ts'
+import { writeData, writeErrorEvent, writeEvent } from '../protocols/sse-events.ts'
 import { AsleepError } from '../targets/find-targets.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 import type { HeldRequest, Waking } from './waking.ts'
@@ -122,7 +123,12 @@ export class HeldCall implements HeldRequest {
       send(error) {
         end()
         if (!raw.headersSent) return reply.send(error)
-        raw.end(toEvent(protocol.errors.compose(deps.toPublicError(error), request.id).body))
+        raw.end(
+          writeErrorEvent(
+            protocol.errors,
+            protocol.errors.compose(deps.toPublicError(error), request.id).body,
+          ),
+        )
         return undefined
       },
     }
@@ -139,17 +145,17 @@ function readPatience(header: string | string[] | undefined): number | null {
 const updateSeconds = 10
 const comment = ': waiting for the model to wake up\n\n'
 
-/** A comment, or a thought of the model if the caller asks for thoughts, which chat windows show. */
+/** A comment or event that says nothing, or a thought of the model if the caller asks for thoughts, which chat windows show. */
 function composeProgress(
   { headers, id }: Caller['request'],
-  { composeThought }: Protocol,
+  { composeThought, keepAlive }: Protocol,
   { model, seconds }: { model: string; seconds: number },
 ): string {
-  if (headers['x-berth-progress'] !== 'reasoning' || composeThought === undefined) return comment
-  return toEvent(composeThought(`${model} is waking up: ${seconds} seconds so far.\n`, { id, model }))
+  if (headers['x-berth-progress'] !== 'reasoning' || composeThought === undefined) {
+    return keepAlive === undefined ? comment : writeEvent(keepAlive)
+  }
+  return writeData(composeThought(`${model} is waking up: ${seconds} seconds so far.\n`, { id, model }))
 }
-
-const toEvent = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`
 
 function begin(reply: CallerReply): void {
   const own = Object.entries(reply.getHeaders()).flatMap(([name, value]) =>

@@ -188,11 +188,15 @@ test('the bytes of a compressed response are forwarded unchanged', async () => {
   expect(await (await call(JSON.stringify({ model: id }))).text()).toBe('{"model":"berth-tiny"}')
 })
 
+const chunk = 'data: {"choices":[{"delta":{"content":"é…"}}]}'
+const usage = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}'
+
 test.each([true, false])(
   'a stream passes through unchanged wherever the engine splits it; include_usage %j',
   async (includes) => {
-    const events = ['"delta":{"content":"é"}', '"text":"berth-tiny"']
+    const events = ['"delta":{"content":"é"}', '"text":"berth-tiny","finish_reason":"stop"']
       .map((choice) => `data: {"id":"a","model":"berth-tiny","choices":[{${choice}}]}\n\n`)
+      .concat(includes ? [`${usage}\n\n`] : [])
       .join('')
     engine.answer((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -217,15 +221,14 @@ test('Set-Cookie from an engine is not forwarded', async () => {
   expect((await call(JSON.stringify({ model: id }))).headers.get('set-cookie')).toBeNull()
 })
 
-const chunk = 'data: {"choices":[{"delta":{"content":"é…"}}]}'
-const usage = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}'
+const last = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}'
 
 test.each(['\n\n', '\r\n\r\n'])(
   'stream: true without include_usage: the gateway requests usage and removes the usage chunk, events ended by %j',
   async (end) => {
     engine.answer((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const bytes = Buffer.from([': hi', chunk, chunk, usage, 'data: [DONE]', ''].join(end))
+      const bytes = Buffer.from([': hi', chunk, last, usage, 'data: [DONE]', ''].join(end))
       for (let at = 0; at < bytes.length; at += 7) response.write(bytes.subarray(at, at + 7))
       response.end()
     })
@@ -235,12 +238,12 @@ test.each(['\n\n', '\r\n\r\n'])(
     )
     expect(engine.last().headers.accept).toBe('text/event-stream')
     expect(answer.headers.get('content-type')).toBe('text/event-stream')
-    expect(await answer.text()).toBe([': hi', chunk, chunk, 'data: [DONE]', ''].join(end))
+    expect(await answer.text()).toBe([': hi', chunk, last, 'data: [DONE]', ''].join(end))
   },
 )
 
 test('stream: true with include_usage: the response is forwarded unchanged, and so are the options of usage in each event', async () => {
-  const text = [chunk, usage, 'data: [DONE]', ''].join('\n\n')
+  const text = [chunk, last, usage, 'data: [DONE]', ''].join('\n\n')
   engine.answer((response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text))
   const options = '"stream":true,"stream_options":{ "include_usage": true ,"continuous_usage_stats":true}}'
   const answer = await call(`{"model":"${id}",${options}`)
@@ -252,11 +255,11 @@ test('each event of a stream reaches the caller as soon as the engine sends it',
   const next = Promise.withResolvers<void>()
   engine.answer((response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.write(`${chunk}\n\n`)
+    response.write(`${last}\n\n`)
     void next.promise.then(() => response.end('data: [DONE]\n\n'))
   })
   const reader = (await call(`{"model":"${id}","stream":true}`)).body!.getReader()
-  expect(Buffer.from((await reader.read()).value).toString()).toBe(`${chunk}\n\n`)
+  expect(Buffer.from((await reader.read()).value).toString()).toBe(`${last}\n\n`)
   next.resolve()
   expect(Buffer.from((await reader.read()).value).toString()).toBe('data: [DONE]\n\n')
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { TokenUsage } from '../../../metering/token-usage.ts'
 import { toTokenUsage } from '../usage.ts'
-import type { ErrorFormat } from '../protocol.ts'
+import type { ErrorFormat, JsonObject } from '../protocol.ts'
 
 // What the routes of Anthropic's API share.
 
@@ -41,6 +41,7 @@ export const anthropicErrors: ErrorFormat = {
     }
     return { status, body }
   },
+  toEvent: (body) => ({ name: 'error', data: body as JsonObject }),
   isOwn(body) {
     const { type, error } = (body ?? {}) as { type?: unknown; error?: { message?: unknown } | null }
     return type === 'error' && typeof error?.message === 'string'

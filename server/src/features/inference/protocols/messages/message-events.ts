@@ -18,7 +18,6 @@ export class MessageEvents implements ChatStreamWriter {
   #index = 0
   #callsTools = false
   #end: Pick<ChatPart, 'finishReason' | 'stopText'> = { finishReason: null, stopText: null }
-  #usage: TokenUsage | null = null
 
   constructor(facts: MessageFacts) {
     this.#facts = facts
@@ -30,25 +29,25 @@ export class MessageEvents implements ChatStreamWriter {
     return events
   }
 
-  finish(): void {
+  finish(usage: TokenUsage | null): void {
     this.#close()
     const delta = toStop(this.#end, this.#callsTools)
-    this.#send('message_delta', { delta, usage: toAnthropicUsage(this.#usage) })
+    this.#send('message_delta', { delta, usage: toAnthropicUsage(usage) })
     this.#send('message_stop', {})
   }
 
-  start(): void {
+  start(usage: TokenUsage | null): void {
     const message = {
       ...toMessageHead(this.#facts.model),
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: toAnthropicUsage(null),
+      usage: toAnthropicUsage(usage === null ? null : { ...usage, outputTokens: 0 }),
     }
     this.#send('message_start', { message })
   }
 
-  add({ text, reasoning, calls, finishReason, stopText, usage }: ChatPart): void {
+  add({ text, reasoning, calls, finishReason, stopText }: ChatPart): void {
     if (reasoning !== '' && this.#facts.wantsThoughts) {
       this.#openBlock({ type: 'thinking' }, { type: 'thinking', thinking: '', signature: '' })
       this.#sendDelta({ type: 'thinking_delta', thinking: reasoning })
@@ -59,7 +58,6 @@ export class MessageEvents implements ChatStreamWriter {
     }
     for (const call of calls) this.#addCall(call)
     if (finishReason !== null) this.#end = { finishReason, stopText }
-    this.#usage = usage ?? this.#usage
   }
 
   #addCall(call: ChatCall): void {

@@ -12,10 +12,13 @@ const call = (index: number, part: object) => chunk({ tool_calls: [{ index, ...p
 
 const sees = { contextTokens: null, seesImages: true }
 
+const begun = { inputTokens: 7, outputTokens: 1, cachedTokens: 3 }
+const used = { ...begun, outputTokens: 5 }
+
 /** The events of a stream, without ids. */
 function translate(chunks: readonly unknown[], wantsThoughts = true): CallerEvent[] {
   const events = new ChatStream(new MessageEvents({ model: 'mine', wantsThoughts }))
-  return [...chunks.flatMap((each) => events.take(each)), ...events.finish()]
+  return [...chunks.flatMap((each) => events.take(each, begun)), ...events.finish(used)]
 }
 
 const describeEvent = ({ data }: CallerEvent) =>
@@ -31,17 +34,13 @@ const story = [
   call(0, { function: { arguments: ':1}' } }),
   call(1, { id: 'c1', function: { name: 'go', arguments: '{}' } }),
   chunk({}, { finish_reason: 'tool_calls' }),
-  {
-    choices: [],
-    usage: { prompt_tokens: 7, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 3 } },
-  },
 ]
 
 test('chunks become the blocks of a message, each opened and closed once', () => {
   const events = translate(story)
   expect(events[0]).toMatchObject({
     name: 'message_start',
-    data: { message: { model: 'mine', content: [], usage: { input_tokens: 0 } } },
+    data: { message: { model: 'mine', content: [], usage: { input_tokens: 4, cache_read_input_tokens: 3 } } },
   })
   expect(events.slice(1, -2).map(describeEvent)).toEqual([
     ['content_block_start', 0, { type: 'thinking', thinking: '', signature: '' }],
@@ -79,7 +78,7 @@ test('a request without thinking gets no thoughts', () => {
 
 test('a stream holds nothing of the text that it has translated', () => {
   const events = new ChatStream(new MessageEvents({ model: 'mine', wantsThoughts: false }))
-  for (let count = 0; count < 1_000; count += 1) events.take(chunk({ content: 'x'.repeat(1_000) }))
+  for (let count = 0; count < 1_000; count += 1) events.take(chunk({ content: 'x'.repeat(1_000) }), null)
   expect(JSON.stringify(events).length).toBeLessThan(500)
 })
 

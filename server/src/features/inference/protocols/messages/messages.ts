@@ -77,6 +77,8 @@ export const messages: Protocol = {
     chunkMark: 'block_delta"',
     openChoices: () => null,
     openRemoval: () => null,
+    end: { complete: ['"message_stop"'], failed: ['"error":'], errors: anthropicErrors },
   },
   errors: anthropicErrors,
+  keepAlive: { name: 'ping', data: { type: 'ping' } },
 }

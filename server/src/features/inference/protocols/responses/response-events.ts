@@ -35,7 +35,6 @@ export class ResponseEvents implements ChatStreamWriter {
   readonly #output: JsonObject[] = []
   #length = 0
   #finishReason: string | null = null
-  #usage: TokenUsage | null = null
 
   constructor(facts: ResponseFacts) {
     this.#facts = facts
@@ -48,7 +47,7 @@ export class ResponseEvents implements ChatStreamWriter {
     return events
   }
 
-  finish(): void {
+  finish(usage: TokenUsage | null): void {
     if (this.#open === null && this.#output.length === 0)
       this.#openItem({ type: 'message', id: createItemId('msg'), text: '' })
     const { status } = toEnd(this.#finishReason)
@@ -56,7 +55,7 @@ export class ResponseEvents implements ChatStreamWriter {
     this.#send(`response.${status}`, {
       response: {
         ...this.#response,
-        ...closeResponse({ finishReason: this.#finishReason, usage: this.#usage }, this.#output),
+        ...closeResponse({ finishReason: this.#finishReason, usage }, this.#output),
       },
     })
   }
@@ -66,12 +65,11 @@ export class ResponseEvents implements ChatStreamWriter {
     this.#send('response.in_progress', { response: this.#response })
   }
 
-  add({ text, reasoning, calls, finishReason, usage }: ChatPart): void {
+  add({ text, reasoning, calls, finishReason }: ChatPart): void {
     if (reasoning !== '') this.#addText('reasoning', 'rs', reasoning)
     if (text !== '') this.#addText('message', 'msg', text)
     for (const call of calls) this.#addCall(call)
     this.#finishReason = finishReason ?? this.#finishReason
-    this.#usage = usage ?? this.#usage
   }
 
   #addText(type: 'message' | 'reasoning', prefix: string, delta: string): void {

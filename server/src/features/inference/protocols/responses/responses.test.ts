@@ -12,7 +12,8 @@ const facts = { echo: { model: 'mine' }, functions: new Map([['n__go', { name: '
 
 function translate(chunks: readonly unknown[]): CallerEvent[] {
   const events = new ChatStream(new ResponseEvents(facts))
-  return [...chunks.flatMap((each) => events.take(each)), ...events.finish()]
+  const used = { inputTokens: 7, outputTokens: 5 }
+  return [...chunks.flatMap((each) => events.take(each, null)), ...events.finish(used)]
 }
 
 test('chunks become items: thoughts, a message and calls, each opened and closed once', () => {
@@ -24,7 +25,6 @@ test('chunks become items: thoughts, a message and calls, each opened and closed
     call(0, { function: { arguments: ':1}' } }),
     call(1, { id: 'c1', function: { name: 'n__go', arguments: '{}' } }),
     chunk({}, { finish_reason: 'tool_calls' }),
-    { choices: [], usage: { prompt_tokens: 7, completion_tokens: 5 } },
   ])
   const done = events
     .filter(({ name }) => name === 'response.output_item.done')
@@ -59,7 +59,7 @@ test('an answer without end breaks before it fills the memory', () => {
   const events = new ChatStream(new ResponseEvents(facts))
   const long = chunk({ content: 'x'.repeat(2 ** 20) })
   expect(() => {
-    for (let count = 0; count < 9; count += 1) events.take(long)
+    for (let count = 0; count < 9; count += 1) events.take(long, null)
   }).toThrow('too long')
 })
 

@@ -4,7 +4,7 @@ import { readUsageAt, toTokenUsage } from '../usage.ts'
 import { chatCompletions } from '../chat-completions.ts'
 import { refuseField } from '../fields.ts'
 import { openAiErrors } from '../openai.ts'
-import type { Protocol, Translation } from '../protocol.ts'
+import type { ErrorFormat, JsonObject, Protocol, Translation } from '../protocol.ts'
 import { ChatStream } from '../chat-stream.ts'
 import { ResponseEvents } from './response-events.ts'
 import { responseEvent, responseObject, responseRequest } from './schemas.ts'
@@ -40,6 +40,17 @@ const asChat: Translation = {
         openEvents: () => new ChatStream(new ResponseEvents(facts)),
       },
     }
+  },
+}
+
+/** OpenAI's SDKs throw the error of an event with `error`; other readers know the event `error`. */
+const responseErrors: ErrorFormat = {
+  ...openAiErrors,
+  toEvent(body) {
+    const { error } = (body ?? {}) as { error?: unknown }
+    const { code, message, param } = (error ?? {}) as JsonObject
+    const data = { type: 'error', sequence_number: 0, code, message, param: param ?? null, error }
+    return { name: 'error', data }
   },
 }
 
@@ -95,6 +106,11 @@ export const responses: Protocol = {
     chunkMark: '.delta"',
     openChoices: () => null,
     openRemoval: () => null,
+    end: {
+      complete: ['"response.completed"', '"response.incomplete"'],
+      failed: ['"response.failed"', '"type":"error"', '"type": "error"'],
+      errors: responseErrors,
+    },
   },
-  errors: openAiErrors,
+  errors: responseErrors,
 }

@@ -367,7 +367,8 @@ function hurryIntervals(milliseconds: number): void {
 test('a stream that waits for ten seconds gets comments or thoughts, and then the events or an error event', async () => {
   const [served, failing, thinking] = await Promise.all([fallAsleep(), fallAsleep(), fallAsleep()])
   hurryIntervals(10_000)
-  const events = 'data: {"choices":[{"index":0,"delta":{"content":"Hello"}}]}\n\ndata: [DONE]\n\n'
+  const events =
+    'data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
   engine.answer((response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(events))
   let isOver = false
   runtime.answer({
@@ -378,24 +379,35 @@ test('a stream that waits for ten seconds gets comments or thoughts, and then th
         : { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' }
     },
   })
-  const open = (model: string) =>
-    fetch(`${server.url}/v1/chat/completions`, {
+  const open = (model: string, route = '/v1/chat/completions') =>
+    fetch(server.url + route, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         cookie: client.cookie(),
         ...(model === thinking && { 'x-berth-progress': 'reasoning' }),
       },
-      body: JSON.stringify({ model, messages: [], stream: true }),
+      body: JSON.stringify({ model, messages: [], input: 'q', stream: true }),
     })
-  const responses = await Promise.all([served, failing, thinking].map(open))
+  const responses = await Promise.all([
+    ...[served, failing, thinking].map((model) => open(model)),
+    ...['/v1/messages', '/v1/responses'].map((route) => open(failing, route)),
+  ])
   isOver = true
   for (const { status, headers } of responses) {
     expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
   }
-  const [whole, broken, thoughts] = await Promise.all(responses.map((response) => response.text()))
+  const [whole, broken, thoughts, message, response] = await Promise.all(
+    responses.map((response) => response.text()),
+  )
   expect(whole).toMatch(/^(: waiting .*\n\n)+data: .*Hello.*\n\ndata: \[DONE\]\n\n$/s)
   expect(broken).toMatch(/^(: waiting .*\n\n)+data: \{"error":.*"code":"deployment_failed".*\}\n\n$/s)
+  expect(message).toMatch(
+    /^(event: ping\ndata: \{"type":"ping"\}\n\n)+event: error\ndata: \{"type":"error","error":\{.*\}\n\n$/,
+  )
+  expect(response).toMatch(
+    /^(: waiting .*\n\n)+event: error\ndata: \{"type":"error".*"code":"deployment_failed".*"error":\{.*\}\n\n$/,
+  )
   const [thought, ...later] = thoughts!.split('\n\n').map((event) => event.replace('data: ', ''))
   expect(JSON.parse(thought!)).toEqual({
     id: expect.stringMatching(/^chatcmpl-/),

@@ -122,7 +122,7 @@ test('GET …/{id}/usage: a stream that the client left counts the chunks sent s
   await expect.poll(() => engine.last().aborted).toBe(true)
 })
 
-test('GET …/{id}/usage: engine errors and invalid usage count nothing', async () => {
+test('GET …/{id}/usage: engine errors count nothing, and answers with invalid usage only as requests', async () => {
   const { id } = await deploy(client)
   const useless = [
     ['{"error":{"message":"no"},"usage":{"prompt_tokens":9,"completion_tokens":9}}', 400],
@@ -139,7 +139,7 @@ test('GET …/{id}/usage: engine errors and invalid usage count nothing', async 
   }
   engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":1}}'))
   await client.post('/v1/chat/completions', { model: id, messages: [] })
-  await expect.poll(() => readUsage(id)).toEqual({ requests: 1, input_tokens: 1, output_tokens: 1 })
+  await expect.poll(() => readUsage(id)).toEqual({ requests: 6, input_tokens: 1, output_tokens: 1 })
 })
 
 test('usage is stored per UTC hour and summed over hours', async () => {
