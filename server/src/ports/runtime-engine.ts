@@ -85,6 +85,8 @@ export interface RuntimeEngine {
   /** How the engine accepts images: `projector` if the profile of the model must name one */
   images: 'native' | 'projector' | 'none'
   counts: TokenCounts
+  /** Whether it brings the messages of a chat in an order that the model's template takes; absent if not */
+  adaptsRoles?: boolean
   routes: EngineRoutes
   /** Absent if the engine refuses what it doesn't honor, or while that is unknown */
   ignoredFields?: IgnoredFields

@@ -130,7 +130,9 @@ export function testAgentRoutes(used: AgentDeployment): void {
     const body = {
       model: used.model,
       temperature: 0,
+      instructions: 'You help.',
       input: [
+        { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'Be brief.' }] },
         { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'The weather in Paris?' }] },
       ],
       tools: [
@@ -196,7 +198,8 @@ export function testAgentRoutes(used: AgentDeployment): void {
       context_management: { edits: [] },
       output_config: { effort: 'high' },
       metadata: { user_id: 'u' },
-      messages: [{ role: 'system', content: 'Today is Monday.' }, ...prompt.messages],
+      // A system text amid the conversation, at each turn
+      messages: [...prompt.messages, { role: 'system', content: 'Today is Monday.' }],
       tool_choice: { type: 'tool', name: 'get_weather' },
     }
     for (const tools of [withHosted.tools, prompt.tools]) {

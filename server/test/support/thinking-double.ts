@@ -102,8 +102,9 @@ export function sendCompletion(response: ServerResponse, { content, separated }:
     text.split(/(?<= )/).map((piece) => ({ [field]: piece })),
   )
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  for (const delta of pieces) {
-    response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`)
+  for (const [index, delta] of pieces.entries()) {
+    const finish_reason = index === pieces.length - 1 ? 'stop' : null
+    response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`)
   }
   response.end('data: [DONE]\n\n')
 }

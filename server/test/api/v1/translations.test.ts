@@ -283,6 +283,52 @@ describe('an engine that sees', () => {
   })
 })
 
+describe('system texts that aren’t first', () => {
+  const { formats } = engines.llamaCpp
+  const own = useEngine(engines.embedded)
+  const native = useEngine({ ...engines.vllm, formats, version: '0.32.0' })
+  const system = (content: string) => ({ role: 'system', content })
+  const claude = { system: 's', messages: [user('q'), system('Today is Monday.')] }
+  const codex = { instructions: 's', input: [{ role: 'developer', content: 'd' }, user('q'), user('w')] }
+  const chat = { messages: [system('s'), { role: 'developer', content: 'd' }, user('q'), system('t')] }
+
+  test('are joined to the first one or become the user’s, also on an engine’s own routes', async () => {
+    for (const on of [used, native]) {
+      expect((await send(on, '/v1/messages', claude)).messages).toEqual([
+        system('s'),
+        user('q'),
+        user('Today is Monday.'),
+      ])
+      expect((await send(on, '/v1/responses', codex)).messages).toEqual([
+        system('s\n\nd'),
+        user('q'),
+        user('w'),
+      ])
+      expect((await send(on, '/v1/chat/completions', chat)).messages).toEqual([
+        system('s\n\nd'),
+        user('q'),
+        user('t'),
+      ])
+    }
+  })
+
+  test('one at the start leaves engines their own routes', async () => {
+    await send(native, '/v1/messages', { system: 's', messages: [user('a "system"')] })
+    expect(native.engine.last().path).toBe('/v1/messages')
+    await send(native, '/v1/responses', { instructions: 's', input: [user('q')] })
+    expect(native.engine.last().path).toBe('/v1/responses')
+  })
+
+  test('reach Berth’s engine as they are, which knows what the template takes', async () => {
+    expect((await send(own, '/v1/chat/completions', chat)).messages).toEqual(chat.messages)
+    expect((await send(own, '/v1/messages', claude)).messages).toEqual([
+      system('s'),
+      user('q'),
+      system('Today is Monday.'),
+    ])
+  })
+})
+
 test('an error of the engine names the caller’s field', async () => {
   const errorFor = async (path: string, param: string, body: object) => {
     const text = JSON.stringify({ error: { message: `${param} is bad`, type: 'e', param, code: null } })

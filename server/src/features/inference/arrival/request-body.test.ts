@@ -7,6 +7,7 @@ import { createRequestReader, writeEngineBody } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
 
 const target: EditTarget = {
+  adaptsRoles: false,
   servedModelName: 'dep-1',
   counts: { inEvents: 'none', afterAbort: 'none' },
   sharedWith: null,

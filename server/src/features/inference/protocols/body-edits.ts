@@ -16,6 +16,8 @@ export interface EditTarget {
   /** The engine's name of the model */
   readonly servedModelName: string
   readonly counts: TokenCounts
+  /** The engine brings the messages of a chat in an order that the model's template takes */
+  readonly adaptsRoles: boolean
   /** null if the deployment is not shared */
   readonly sharedWith: string | null
   /** The `cache_salt` of requests; null if the engine knows none */

@@ -10,6 +10,7 @@ import {
 } from './openai.ts'
 import { askForUsage, openAiChunks, streamMembers } from './openai-streams.ts'
 import type { MainProtocol } from './protocol.ts'
+import { foldSystemTexts } from './system-texts.ts'
 
 const toolCall = z
   .looseObject({
@@ -110,7 +111,7 @@ export const chatCompletions: MainProtocol = {
   members: streamMembers,
   messages: 'messages',
   outputLimits: ['max_tokens', 'max_completion_tokens'],
-  edit: askForUsage,
+  edit: (body) => [...askForUsage(body), ...foldSystemTexts(body)],
   countedAt: '/tokenize',
   bodies: {
     usageAt: ['usage'],

@@ -27,6 +27,7 @@ export interface EngineTarget
   /** Authorization header; null when the engine needs none. Replaced in place after the engine rejects it. */
   authorization: string | null
   counts: TokenCounts
+  adaptsRoles: boolean
   /** Names the engine in sentences */
   engineTitle: string
   routes: ReadonlySet<EngineRoute>
@@ -120,6 +121,7 @@ async function toTarget(
     lora: selected.lora,
     origin,
     counts: engine?.counts ?? noCounts,
+    adaptsRoles: engine?.adaptsRoles ?? false,
     engineTitle: engine?.title ?? 'The engine',
     routes: engine === undefined ? noRoutes : listRoutes(engine, instance),
     seesImages: seesImages(engine, instance),

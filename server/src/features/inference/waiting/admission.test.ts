@@ -28,6 +28,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     format: 'ggufv2',
     engineProfiles: {},
     seesImages: false,
+    adaptsRoles: false,
     counts: { inEvents: 'none', afterAbort: 'none' },
     engineTitle: 'The engine',
     routes: new Set(),

@@ -145,7 +145,7 @@ function readPatience(header: string | string[] | undefined): number | null {
 const updateSeconds = 10
 const comment = ': waiting for the model to wake up\n\n'
 
-/** A comment or event that says nothing, or a thought of the model if the caller asks for thoughts, which chat windows show. */
+/** A comment or event that says nothing, or a thought of the model for callers that ask for thoughts. */
 function composeProgress(
   { headers, id }: Caller['request'],
   { composeThought, keepAlive }: Protocol,

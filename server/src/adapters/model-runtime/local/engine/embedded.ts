@@ -23,6 +23,7 @@ export const embedded: RuntimeEngine = {
       output: ['berth_engine_completion_tokens_total'],
     },
   },
+  adaptsRoles: true,
   routes: engineRoutes.embedded,
   saltsCache: false,
 }

@@ -1,5 +1,6 @@
 import { anthropicMedia } from '../media-formats.ts'
 import type { Protocol, Translation } from '../protocol.ts'
+import { scattersSystemTexts } from '../system-texts.ts'
 import { tokenize } from '../tokenize.ts'
 import { anthropicErrors } from './anthropic.ts'
 import { countTokensBody, countTokensResponse } from './schemas.ts'
@@ -43,7 +44,8 @@ export const countTokens: Protocol = {
   modelTypes: ['LLM'],
   members: [],
   unparsed: ['tools'],
-  prefersTranslation: hasHostedTools,
+  prefersTranslation: (body) => hasHostedTools(body) || scattersSystemTexts(body, 'messages', true),
+  messages: 'messages',
   media: anthropicMedia,
   edit: () => [],
   countedAt: null,

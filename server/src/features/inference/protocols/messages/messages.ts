@@ -4,6 +4,7 @@ import { readUsageAt } from '../usage.ts'
 import { anthropicMedia } from '../media-formats.ts'
 import { chatCompletions } from '../chat-completions.ts'
 import type { Protocol, Translation } from '../protocol.ts'
+import { scattersSystemTexts } from '../system-texts.ts'
 import { anthropicErrors, readAnthropicUsage } from './anthropic.ts'
 import { ChatStream } from '../chat-stream.ts'
 import { MessageEvents } from './message-events.ts'
@@ -65,7 +66,8 @@ export const messages: Protocol = {
   unparsed: ['tools', 'output_config', 'output_format'],
   messages: 'messages',
   outputLimits: ['max_tokens'],
-  prefersTranslation: (body) => hasHostedTools(body) || hasFormat(body),
+  prefersTranslation: (body) =>
+    hasHostedTools(body) || hasFormat(body) || scattersSystemTexts(body, 'messages', true),
   media: anthropicMedia,
   edit: () => [],
   countedAt: '/v1/messages/count_tokens',

@@ -6,6 +6,7 @@ import { refuseField } from '../fields.ts'
 import { openAiErrors } from '../openai.ts'
 import type { ErrorFormat, JsonObject, Protocol, Translation } from '../protocol.ts'
 import { ChatStream } from '../chat-stream.ts'
+import { scattersSystemTexts } from '../system-texts.ts'
 import { ResponseEvents } from './response-events.ts'
 import { responseEvent, responseObject, responseRequest } from './schemas.ts'
 import { responseSources, toChat } from './to-chat.ts'
@@ -94,7 +95,9 @@ export const responses: Protocol = {
   operation: 'chat',
   modelTypes: ['LLM'],
   members: ['background', 'conversation', 'previous_response_id'],
+  unparsed: ['instructions'],
   messages: 'input',
+  prefersTranslation: (body) => scattersSystemTexts(body, 'input', body.values['instructions'] === 'text'),
   outputLimits: ['max_output_tokens'],
   edit: refuseState,
   countedAt: null,

@@ -1,0 +1,126 @@
+import { findMembers, JsonError, memberNames } from '../../../gateway/json-walk.ts'
+import type { Edit, EditTarget, ReadBody } from './body-edits.ts'
+import { endOfValue } from './json-source.ts'
+
+// Many templates refuse system texts that aren't first, such as those that agents send amid a conversation.
+
+const systemRole = /"(?:system|developer)"/g
+/** The start of a list that begins with a system text, as clients write it */
+const leadingRole = /^\[\s*\{\s*(?:"type"\s*:\s*"message"\s*,\s*)?"role"\s*:\s*"(?:system|developer)"/
+
+/** A conversation with more messages stays as it is, so that none blocks the process. */
+const maxMessages = 10_000
+
+type Body = Pick<ReadBody, 'bytes' | 'members'>
+
+/** True if a list of messages has system texts, other than one at its start if `hasFirst` is false. */
+export function scattersSystemTexts(body: Body, listName: string, hasFirst: boolean): boolean {
+  return findScattered(body, listName, hasFirst) !== null
+}
+
+/** The text of such a list, one character per byte, and its offset; null if it needs no change */
+function findScattered({ bytes, members }: Body, listName: string, hasFirst: boolean) {
+  const list = members.findLast(({ name }) => name === listName)
+  if (list === undefined || !mentionsSystem(bytes, list.start)) return null
+  const text = bytes.toString('latin1', list.start, list.end)
+  const count = text.match(systemRole)?.length ?? 0
+  return count === 0 || (count === 1 && !hasFirst && leadingRole.test(text)) ? null : { text, at: list.start }
+}
+
+function mentionsSystem(bytes: Buffer, from: number): boolean {
+  return bytes.indexOf('"system"', from) >= 0 || bytes.indexOf('"developer"', from) >= 0
+}
+
+/**
+ * Edits of a chat for engines that give templates the messages as they are: the system texts at the start
+ * become one, and later ones messages of the user in their places, so that the start of the prompt stays.
+ */
+export function foldSystemTexts(body: Body): Edit[] {
+  const list = findScattered(body, 'messages', false)
+  if (list === null) return []
+  try {
+    return fold(list.text).map(({ start, end, text }) => ({
+      start: list.at + start,
+      end: list.at + end,
+      text: ({ adaptsRoles }: EditTarget) => (adaptsRoles ? null : text),
+    }))
+  } catch (error) {
+    // The engine refuses what is no JSON.
+    if (error instanceof JsonError || error instanceof SyntaxError) return []
+    throw error
+  }
+}
+
+interface Replacement extends Place {
+  text: string
+}
+
+function fold(list: string): Replacement[] {
+  const messages = readMessages(list)
+  if (messages === null) return []
+  const first = messages.findIndex(({ isSystem }) => !isSystem)
+  const leading = messages.slice(0, first < 0 ? messages.length : first)
+  const later = messages.slice(leading.length).filter(({ isSystem }) => isSystem)
+  return [...(leading.length > 1 ? [join(list, leading)] : []), ...later.map(toUser)]
+}
+
+interface Place {
+  start: number
+  end: number
+}
+
+interface Message extends Place {
+  isSystem: boolean
+  /** The value of the last member of this name */
+  role: Place
+}
+
+/** The messages of a list; null if it is none, or very long. */
+function readMessages(list: string): Message[] | null {
+  const messages: Message[] = []
+  for (let start = list.indexOf('{', 1); start > 0; start = list.indexOf('{', messages.at(-1)!.end)) {
+    const end = endOfValue(list, start)
+    const message = list.slice(start, end)
+    const role = findMembers(Buffer.from(message, 'latin1'), roleName).at(-1)
+    if (role === undefined || messages.length === maxMessages) return null
+    messages.push({
+      start,
+      end,
+      isSystem: leadingSystem.test(message.slice(role.start, role.end)),
+      role: { start: start + role.start, end: start + role.end },
+    })
+  }
+  return list.startsWith('[') ? messages : null
+}
+
+const roleName = memberNames(['role'])
+const leadingSystem = /^"(?:system|developer)"$/
+
+function toUser({ role }: Message): Replacement {
+  return { ...role, text: '"user"' }
+}
+
+interface Part {
+  type?: unknown
+  text?: unknown
+}
+
+/** Joins messages that follow each other to one. */
+function join(list: string, messages: readonly Message[]): Replacement {
+  const { start } = messages[0]!
+  const { end } = messages.at(-1)!
+  const given = messages.map(
+    (message) =>
+      JSON.parse(Buffer.from(list.slice(message.start, message.end), 'latin1').toString()) as {
+        role: string
+        content?: string | readonly Part[] | null
+      },
+  )
+  const parts = given.flatMap(({ content }): readonly Part[] =>
+    typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [],
+  )
+  const isText = parts.every(({ type, text }) => type === 'text' && typeof text === 'string')
+  const content = isText ? parts.map(({ text }) => text).join('\n\n') : parts
+  const role = given.some((each) => each.role === 'system') ? 'system' : 'developer'
+  return { start, end, text: JSON.stringify({ role, content }) }
+}
