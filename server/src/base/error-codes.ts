@@ -222,6 +222,10 @@ export const errorCodes = {
     kind: 'upstream_failed',
     meaning: 'The engine is unreachable or its response broke off.',
   },
+  engine_response_invalid: {
+    kind: 'upstream_failed',
+    meaning: 'The engine’s response is not what the request asks for, such as a list with a missing item.',
+  },
   upstream_timeout: { kind: 'upstream_timeout', meaning: 'The engine did not respond in time.' },
 
   // Billing

@@ -30,6 +30,7 @@ const inferenceErrors = [
   'insufficient_quota',
   'rate_limited',
   'upstream_unavailable',
+  'engine_response_invalid',
   'upstream_timeout',
 ] as const
 

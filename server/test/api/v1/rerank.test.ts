@@ -156,6 +156,7 @@ describe('an engine double', () => {
     { index: 1, relevance_score: -3.5 },
     { index: 0, relevance_score: 2.25 },
   ]
+  const two = { documents: ['a', 'b'] }
 
   test('the engine gets texts, unknown fields included, and its form becomes the common one', async () => {
     answer({ id: 'rerank-7', model: 'random-reranker', results, usage: { total_tokens: 9 } })
@@ -185,23 +186,55 @@ describe('an engine double', () => {
   test('the tokens of an engine that has them in `meta` are metered', async () => {
     const before = (await used.readUsage()).input_tokens
     const tokens = { input_tokens: 30, output_tokens: 30 }
-    answer({ id: 'x', results: [{ ...results[0], document: null }], meta: { tokens, warnings: null } })
-    const { body } = await used.rank({})
+    const ranked = results.map((result) => ({ ...result, document: null }))
+    answer({ id: 'x', results: ranked, meta: { tokens, warnings: null } })
+    const { body } = await used.rank(two)
     expect(body.usage).toEqual({ prompt_tokens: 30, total_tokens: 30 })
     await expect.poll(async () => (await used.readUsage()).input_tokens).toBe(before + 30)
     expect((await used.readUsage()).output_tokens).toBe(0)
     answer({ id: 'x', results, meta: { tokens: null } })
-    expect((await used.rank({})).body.usage).toBeNull()
+    expect((await used.rank(two)).body.usage).toBeNull()
   })
 
+  const noDocument = 'a result whose index belongs to no document'
+  const result = (index: unknown, score: unknown = 1) => ({ index, relevance_score: score })
   test.each([
-    ['no results', {}],
-    ['an index that no document has', { results: [{ index: 4, relevance_score: 1 }] }],
-    ['an index that is a text', { results: [{ index: '0', relevance_score: 1 }] }],
-    ['no score', { results: [{ index: 0, relevance_score: null }] }],
-  ])('502 if the engine sends %s', async (_name, body) => {
-    answer(body)
-    expect((await used.rank({})).status).toBe(502)
+    ['no results', {}, 'no results'],
+    ['too few results', { results: [result(0)] }, '1 results where 2 belong'],
+    ['an empty list', { results: [] }, '0 results where 2 belong'],
+    ['a document twice', { results: [result(0), result(0)] }, 'two results with the index 0'],
+    ['an index that no document has', { results: [result(0), result(4)] }, noDocument],
+    ['a negative index', { results: [result(0), result(-1)] }, noDocument],
+    ['half an index', { results: [result(0), result(0.5)] }, noDocument],
+    ['an index that is a text', { results: [result(0), result('1')] }, noDocument],
+    ['null as a result', { results: [result(0), null] }, noDocument],
+    ['no score', { results: [result(0), result(1, null)] }, 'a score that is no number'],
+  ])('502 if the engine sends %s, and nothing is metered', async (_name, body, problem) => {
+    const before = await used.readUsage()
+    answer({ ...body, usage: { total_tokens: 1_000 } })
+    expect(await used.rank(two)).toMatchObject({
+      status: 502,
+      body: { error: { code: 'engine_response_invalid', message: `The engine sent ${problem}.` } },
+    })
+    answer({ results, usage: { total_tokens: 1 } })
+    await used.rank(two)
+    await expect.poll(used.readUsage).toMatchObject({
+      requests: before.requests + 1,
+      input_tokens: before.input_tokens + 1,
+    })
+  })
+
+  test('502 if the engine sends no JSON', async () => {
+    engine.answer((response) => answerJson(response, '{"results":[{"index":0,"relevance_score":NaN}]}'))
+    const refused = await used.rank({ documents: ['a'] })
+    expect(refused).toMatchObject({ status: 502, body: { error: { code: 'engine_response_invalid' } } })
+  })
+
+  test('an engine may send the results of all documents in spite of `top_n`', async () => {
+    answer({ results })
+    for (const top_n of [1, 2, 9]) {
+      expect((await used.rank({ ...two, top_n })).body.results).toHaveLength(Math.min(top_n, 2))
+    }
   })
 
   test('an error of the engine stays as it is', async () => {

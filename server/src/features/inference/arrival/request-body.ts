@@ -10,6 +10,7 @@ import { editBytes, editText, startOfMembers } from '../protocols/body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from '../protocols/body-edits.ts'
 import { writeJson } from '../protocols/json-source.ts'
 import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
+import { TextListWalk } from './text-list.ts'
 import type { JsonObject, MemberValues, Protocol } from '../protocols/protocol.ts'
 
 /** What the gateway knows about a request. All other fields are forwarded unread. */
@@ -49,7 +50,7 @@ const unreadFields: ReadonlySet<string> = new Set([...ownerFields, ...meaningful
 
 type RequestFormat = Pick<
   Protocol,
-  'members' | 'unparsed' | 'messages' | 'outputLimits' | 'prefersTranslation' | 'media' | 'edit'
+  'members' | 'unparsed' | 'texts' | 'messages' | 'outputLimits' | 'prefersTranslation' | 'media' | 'edit'
 >
 
 /** Reads a body: at once if it is short, else in slices. A 400 unless it is a JSON object with a `model`. */
@@ -83,7 +84,9 @@ export function createRequestReader(
     if (!isUtf8(body)) throw notUtf8()
     const walk = new MemberWalk(body, names)
     advance(walk, body.length)
-    return toRequest(walk, checkMedia(body, { format, mediaDomains }), format)
+    const texts = listTexts(walk, format)
+    for (const list of texts) list.advance(body.length)
+    return toRequest(walk, checkMedia(body, { format, mediaDomains }), format, texts)
   }
 }
 
@@ -102,10 +105,11 @@ export function createRequestWriter(
 }
 
 /** The members that are read, and those of them that may be long. */
-function listNames({ members, unparsed = [], messages, outputLimits = [] }: RequestFormat) {
+function listNames({ members, unparsed = [], texts, messages, outputLimits = [] }: RequestFormat) {
+  const long = [texts, messages].filter((name) => name !== undefined)
   return {
     short: ['model', 'stream', ...ownerFields, ...outputLimits, ...members],
-    long: [...unparsed, ...meaningfulFields, ...(messages === undefined ? [] : [messages])],
+    long: [...unparsed, ...meaningfulFields, ...long],
   }
 }
 
@@ -171,7 +175,15 @@ async function readInSlices(
     const media = new MediaWalk(body, mediaDomains, format.media)
     await slices.run(() => media.advance(media.position + stepBytes))
   }
-  return toRequest(walk, body, format)
+  const texts = listTexts(walk, format)
+  for (const list of texts) await slices.run(() => list.advance(list.position + stepBytes))
+  return toRequest(walk, body, format, texts)
+}
+
+/** The members whose texts are counted, duplicates included */
+function listTexts({ body, members }: MemberWalk, { texts }: RequestFormat): TextListWalk[] {
+  if (texts === undefined) return []
+  return members.filter(({ name }) => name === texts).map((member) => new TextListWalk(body, member))
 }
 
 /** Checks some bytes from the offset `from`, and returns the offset after them. */
@@ -196,9 +208,11 @@ function toRequest(
   { body: bytes, members, isObject }: Pick<MemberWalk, 'body' | 'members' | 'isObject'>,
   body: InferenceRequest['body'],
   format: RequestFormat,
+  texts: readonly TextListWalk[] = [],
 ): InferenceRequest {
   if (!isObject) throw malformed('The body must be a JSON object.')
   const values = parseMembers(bytes, members, format)
+  if (format.texts !== undefined) values[format.texts] = texts.at(-1)?.count ?? null
   const { model, stream } = values
   if (typeof model !== 'string' || model === '') {
     throw malformed('`model` is required: the id of a deployment, or the name of its model.')
@@ -254,11 +268,11 @@ const kinds: Readonly<Record<number, string>> = { 0x5b: 'array', 0x22: 'text' }
 function parseMembers(
   body: Buffer,
   members: readonly MemberValue[],
-  { unparsed = [], messages }: RequestFormat,
+  { unparsed = [], texts, messages }: RequestFormat,
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {}
   for (const { name, start, end } of members) {
-    if (name === messages || unreadFields.has(name)) continue
+    if (name === texts || name === messages || unreadFields.has(name)) continue
     if (unparsed.includes(name)) {
       values[name] = kinds[body[start]!] ?? 'other'
       continue

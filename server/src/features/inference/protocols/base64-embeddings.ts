@@ -1,5 +1,6 @@
 import { copyText } from '../../../base/copy-text.ts'
 import type { BodyRewriter } from './protocol.ts'
+import { InvalidResponse } from './invalid-response.ts'
 
 // No opening quote: the search jumps between occurrences of the first character; quotes are frequent.
 const memberName = 'embedding"'
@@ -42,7 +43,7 @@ export class EmbeddingEncoder implements BodyRewriter {
 
   /** Keeps the text from `to` on and returns the text before it. */
   #keep(all: string, from: number, to: number): string {
-    if (all.length - to > maxListBytes) throw new Error('the engine sent an embedding that is too long')
+    if (all.length - to > maxListBytes) throw new InvalidResponse('an embedding that is too long')
     // A copy, because a slice would keep all of the text in memory.
     this.#rest = copyText(all.slice(to))
     return all.slice(from, to)

@@ -1,6 +1,7 @@
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import { readUsageAt } from './usage.ts'
 import { readOpenAiUsage } from './openai.ts'
+import { InvalidResponse } from './invalid-response.ts'
 
 // Reads engines' chat completions for translations. Engines aren't trusted: other types count as missing.
 
@@ -32,7 +33,7 @@ type Loose = Readonly<Record<string, unknown>>
 /** Reads a chat completion. Throws if it has no answer. */
 export function readChatAnswer(answer: unknown): ChatPart {
   const part = readPart(answer, 'message')
-  if (part === null) throw new Error('the engine sent no answer')
+  if (part === null) throw new InvalidResponse('no answer')
   return part
 }
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { ApplicationError } from '../../../base/errors.ts'
-import type { Edit, ReadBody } from './body-edits.ts'
 import { EmbeddingEncoder } from './base64-embeddings.ts'
+import { EmbeddingCheck } from './embedding-check.ts'
 import {
   forwardedFields,
   modelField,
@@ -19,7 +18,7 @@ const embeddingsBody = z
     input: z
       .unknown()
       .describe(
-        'A text, or a list of texts. Token ids are refused unless the operator allows them, because they may be those of another tokenizer',
+        'A text, or a list of texts. Token ids are refused, because they may be those of another tokenizer',
       ),
     encoding_format: z.enum(['float', 'base64']).optional().describe('`float` by default'),
   })
@@ -48,23 +47,6 @@ const embeddingsResponse = z
   })
   .meta({ id: 'Embeddings', description: responseOfEngine })
 
-/** `[1` or `[[1`, with any spaces */
-const tokenList = /^\[[\s[]*\d/
-
-/** Refuses token ids, which clients such as LangChain send by default: OpenAI's mean other text here. */
-function refuseTokens({ bytes, members }: ReadBody): Edit[] {
-  for (const { name, start, end } of members) {
-    if (name !== 'input' || !tokenList.test(bytes.toString('latin1', start, Math.min(end, start + 64))))
-      continue
-    throw new ApplicationError(
-      'invalid_request_error',
-      '`input` holds token ids, which may be those of another model’s tokenizer. Send texts. In LangChain, set ' +
-        'check_embedding_ctx_length=False.',
-    )
-  }
-  return []
-}
-
 /** OpenAI's embeddings. Berth encodes them in base64 for engines that can't. */
 export const embeddings: MainProtocol = {
   path: '/v1/embeddings',
@@ -81,12 +63,13 @@ export const embeddings: MainProtocol = {
   operation: 'embeddings',
   modelTypes: ['embedding'],
   members: ['encoding_format'],
-  unparsed: ['input'],
-  edit: refuseTokens,
+  texts: 'input',
+  edit: () => [],
   countedAt: null,
   bodies: {
     usageAt: ['usage'],
     readUsage: readOpenAiUsage,
+    openCheck: ({ input }) => new EmbeddingCheck(typeof input === 'number' ? input : null),
     openRewriter: ({ encoding_format }) => (encoding_format === 'base64' ? new EmbeddingEncoder() : null),
   },
   events: null,

@@ -27,6 +27,8 @@ export interface Protocol {
   readonly members: readonly string[]
   /** Top-level members that may be long: `array`, `text` or `other`. `edit` may look at the bytes. */
   readonly unparsed?: readonly string[]
+  /** The top-level member that is a text or a list of texts, with an answer each; its value is their number */
+  readonly texts?: string
   /** The top-level member with a conversation's messages in order; absent without conversations */
   readonly messages?: string
   /** Top-level members with an answer's most tokens, limited to the engine's context; absent for none */
@@ -131,6 +133,8 @@ export interface BodyFormat {
   readonly otherUsageAt?: MemberPath
   /** Reads that object; null when it is implausible. */
   readonly readUsage: (usage: Readonly<Record<string, unknown>>) => TokenUsage | null
+  /** Returns what checks a response; absent for none */
+  readonly openCheck?: (values: MemberValues) => BodyCheck
   /** Returns what changes the rest of a response for the caller; null if it is forwarded unchanged. */
   readonly openRewriter: (values: MemberValues) => BodyRewriter | null
 }
@@ -192,6 +196,12 @@ export interface EventRemoval {
 
 /** The names of members, from the outermost inwards. */
 export type MemberPath = readonly [string, ...string[]]
+
+/** Checks a body before the caller has its end. Throws an `InvalidResponse`. */
+export interface BodyCheck {
+  take(piece: Buffer): void
+  finish(): void
+}
 
 /** Changes a forwarded body. Texts have one character per byte. */
 export interface BodyRewriter {

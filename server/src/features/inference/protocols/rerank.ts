@@ -4,6 +4,7 @@ import { toTokenUsage } from './usage.ts'
 import { readList, readObject, readOptionalCount, readText, refuseField } from './fields.ts'
 import { modelField, modelOfResponse, openAiErrors } from './openai.ts'
 import type { AnswerTranslation, JsonObject, MainProtocol, Protocol, Translation } from './protocol.ts'
+import { InvalidResponse } from './invalid-response.ts'
 
 const rerankBody = z
   .looseObject({
@@ -134,15 +135,11 @@ function translateRanking(
   return {
     toBody(answer) {
       const { id, results, usage, meta } = (answer ?? {}) as Ranking
-      if (!Array.isArray(results)) throw new Error('the engine sent no results')
-      const ranked = results.map((result: JsonObject | null) => {
-        const { index, relevance_score: score } = result ?? {}
-        const text = documents[Number(index)]
-        if (typeof index !== 'number' || text === undefined || typeof score !== 'number') {
-          throw new Error('the engine sent a result that makes no sense')
-        }
-        return { index, relevance_score: score, ...(returns ? { document: { text } } : {}) }
-      })
+      const ranked = readResults(results, documents, most).map(({ index, score, text }) => ({
+        index,
+        relevance_score: score,
+        ...(returns ? { document: { text } } : {}),
+      }))
       const tokens = countTokens((usage ?? meta?.tokens ?? {}) as JsonObject)
       return {
         id: typeof id === 'string' ? id : `rerank-${randomUUID()}`,
@@ -153,6 +150,28 @@ function translateRanking(
     },
     openEvents: null,
   }
+}
+
+/** Reads one result for each document, or for `most` of them. Throws if one is missing or makes no sense. */
+function readResults(results: unknown, documents: readonly string[], most = documents.length) {
+  if (!Array.isArray(results)) throw new InvalidResponse('no results')
+  const expected = Math.min(most, documents.length)
+  // Not every engine knows `top_n`.
+  if (results.length !== expected && results.length !== documents.length) {
+    throw new InvalidResponse(`${results.length} results where ${expected} belong`)
+  }
+  const indexes = new Set<number>()
+  return results.map((result: JsonObject | null) => {
+    const { index, relevance_score: score } = result ?? {}
+    const text = typeof index === 'number' ? documents[index] : undefined
+    if (typeof index !== 'number' || text === undefined) {
+      throw new InvalidResponse('a result whose index belongs to no document')
+    }
+    if (indexes.has(index)) throw new InvalidResponse(`two results with the index ${index}`)
+    indexes.add(index)
+    if (!Number.isFinite(score)) throw new InvalidResponse('a score that is no number')
+    return { index, score: Number(score), text }
+  })
 }
 
 /** The common form of Jina's and Cohere's rankings. Engines take texts only, in other forms. */

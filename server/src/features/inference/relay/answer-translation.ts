@@ -4,6 +4,7 @@ import type { TokenUsage } from '../../metering/token-usage.ts'
 import { writeJson } from '../protocols/json-source.ts'
 import type { AnswerTranslation, BodyRewriter, CallerEvent, EventTranslation } from '../protocols/protocol.ts'
 import type { BodyMeter } from './response-relay.ts'
+import { InvalidResponse } from '../protocols/invalid-response.ts'
 
 /** Longest document that is translated, in bytes */
 const maxDocumentBytes = 8 * 1024 * 1024
@@ -19,7 +20,7 @@ export class DocumentTranslation implements BodyRewriter {
 
   take(bytes: string): string {
     this.#text += bytes
-    if (this.#text.length > maxDocumentBytes) throw new Error('the engine sent an answer that is too long')
+    if (this.#text.length > maxDocumentBytes) throw new InvalidResponse('an answer that is too long')
     return ''
   }
 

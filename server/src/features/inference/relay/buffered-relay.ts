@@ -5,9 +5,10 @@ import type { BatchedWrite } from '../../../gateway/write-batch.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import { writeResponseHead } from '../arrival/caller.ts'
 import type { Arrival } from '../arrival/caller.ts'
-import type { BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
+import type { BodyCheck, BodyFormat, BodyRewriter } from '../protocols/protocol.ts'
 import { writeErrorEvent } from '../protocols/sse-events.ts'
 import { edgeLength, readEdgeUsage, readUsage } from '../protocols/usage.ts'
+import { toInvalidResponse } from '../targets/gateway-errors.ts'
 import { DocumentTranslation, StreamTranslation } from './answer-translation.ts'
 import { EndGuard } from './end-guard.ts'
 import { translateEngineError } from './engine-errors.ts'
@@ -20,23 +21,27 @@ const overloadRetrySeconds = '5'
 /** Responses up to this size are sent as one string together with their heads. */
 const maxTextBytes = 16 * 1024
 
-/** Meters a long JSON body by its first and last bytes, because some engines report usage first. */
+/** Checks a long JSON body, and meters it by its first and last bytes: some engines report usage first. */
 class EdgeMeter implements BodyMeter {
   readonly #format: BodyFormat
+  readonly #check: BodyCheck | null
   readonly #rewriter: BodyRewriter | null
   #start = ''
   #end = ''
 
-  constructor(format: BodyFormat, rewriter: BodyRewriter | null) {
+  constructor(format: BodyFormat, check: BodyCheck | null, rewriter: BodyRewriter | null) {
     this.#format = format
+    this.#check = check
     this.#rewriter = rewriter
   }
 
   take(bytes: string): string {
+    this.#check?.take(Buffer.from(bytes, 'latin1'))
     return this.#keepEdges(this.#rewriter === null ? bytes : this.#rewriter.take(bytes))
   }
 
   finish(): string {
+    this.#check?.finish()
     return this.#rewriter === null ? '' : this.#keepEdges(this.#rewriter.finish())
   }
 
@@ -76,8 +81,12 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
   readonly #owner: RelayOwner
   readonly #head: ResponseHead
   readonly #format: BodyFormat
+  /** null for errors, and if the protocol checks nothing */
+  readonly #check: BodyCheck | null
   /** null for errors, and if the protocol changes nothing */
   readonly #rewriter: BodyRewriter | null
+  /** The complete body for the caller, once it was checked; null until then, and for errors */
+  #checked: string | Buffer | null = null
   /** A short response that arrived in one piece, one character per byte */
   #text: string | null = null
   #buffer: Buffer | null = null
@@ -93,7 +102,10 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
     this.#owner = owner
     this.#head = head
     this.#format = owner.arrival.protocol.bodies
-    this.#rewriter = head.status === 200 ? openRewriter(owner.arrival) : null
+    const { arrival } = owner
+    const isComplete = head.status === 200
+    this.#check = isComplete ? (this.#format.openCheck?.(arrival.request.values) ?? null) : null
+    this.#rewriter = isComplete ? openRewriter(arrival) : null
     const { buffers } = deps.inference
     if (head.length !== null && head.length > maxTextBytes && head.length < buffers.size) {
       this.#buffer = buffers.take()
@@ -127,7 +139,7 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
 
   #switchToStream(bytes: Buffer): ResponseRelay {
     const length = this.#rewriter === null ? this.#head.length : null
-    const meter = new EdgeMeter(this.#format, this.#rewriter)
+    const meter = new EdgeMeter(this.#format, this.#check, this.#rewriter)
     const stream = new StreamRelay(this.#deps, this.#owner, { ...this.#head, length }, meter, false)
     if (this.#buffer !== null) stream.take(this.#buffer.subarray(0, this.#size))
     this.#releaseBuffer()
@@ -136,7 +148,14 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
 
   end(): void {
     this.#completeAt = performance.now()
-    if (this.#head.status === 200) this.#owner.recordUsage(this.#readUsage())
+    if (this.#head.status === 200) {
+      try {
+        this.#checked = this.#checkBody()
+      } catch (error) {
+        return this.#owner.fail(toInvalidResponse(error), 'engine')
+      }
+      this.#owner.recordUsage(this.#readUsage())
+    }
     this.#deps.inference.writeBatch.flushOrDefer(this)
   }
 
@@ -154,8 +173,13 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
     return this.#buffer === null ? '' : this.#buffer.subarray(0, this.#size)
   }
 
-  #rewrittenBody(): string | Buffer {
+  /** Returns the body for the caller. Throws if it is invalid. */
+  #checkBody(): string | Buffer {
     const body = this.#body()
+    if (this.#check !== null) {
+      this.#check.take(typeof body === 'string' ? Buffer.from(body, 'latin1') : body)
+      this.#check.finish()
+    }
     if (this.#rewriter === null) return body
     return this.#rewriter.take(body.toString('latin1')) + this.#rewriter.finish()
   }
@@ -166,7 +190,7 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
     this.#deps.tokens.write()
     try {
       if (this.#head.status >= 400) this.#sendError()
-      else this.#send(this.#head, this.#rewrittenBody())
+      else this.#send(this.#head, this.#checked ?? this.#body())
     } catch (error) {
       this.#owner.fail(error, 'engine')
     }

@@ -1,14 +1,23 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import { UpstreamError } from '../../../gateway/upstream-client/upstream-error.ts'
+import { InvalidResponse } from '../protocols/invalid-response.ts'
 
 const retryAfterSeconds = 5
 
-/** The 504 or 502 for an engine that could not be reached or broke off before its response was complete. */
+/** The 504 or 502 for an engine that was not reached, broke off, or sent an invalid response. */
 export function toGatewayError(error: unknown): ApplicationError {
+  if (error instanceof ApplicationError && error.code === 'engine_response_invalid') return error
   if (error instanceof UpstreamError && error.kind === 'timeout') {
     return new ApplicationError('upstream_timeout', 'The engine did not respond in time.')
   }
   return new ApplicationError('upstream_unavailable', 'The engine can’t be reached.')
+}
+
+/** The 502 for a complete response that makes no sense. */
+export function toInvalidResponse(error: unknown): ApplicationError {
+  const message =
+    error instanceof InvalidResponse ? error.message : 'The engine sent a response that makes no sense.'
+  return Object.assign(new ApplicationError('engine_response_invalid', message), { cause: error })
 }
 
 /** The 503 for a running deployment whose engine no longer has the model. */

@@ -6,6 +6,7 @@ import { anthropicErrors } from './anthropic.ts'
 import { countTokensBody, countTokensResponse } from './schemas.ts'
 import { messageSources, toChatPrompt } from './to-chat.ts'
 import { hasHostedTools } from './tools-to-chat.ts'
+import { InvalidResponse } from '../invalid-response.ts'
 
 const asTokens: Translation = {
   via: tokenize,
@@ -18,7 +19,7 @@ const asTokens: Translation = {
         paths,
         toBody(answer) {
           const { count } = (answer ?? {}) as { count?: unknown }
-          if (typeof count !== 'number') throw new Error('the engine sent no count')
+          if (typeof count !== 'number') throw new InvalidResponse('no count')
           return { input_tokens: count }
         },
         openEvents: null,

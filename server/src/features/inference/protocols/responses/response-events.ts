@@ -15,6 +15,7 @@ import {
 } from './to-response.ts'
 import type { ItemStatus, ResponseFacts } from './to-response.ts'
 import { readCustomInput } from './tools-to-chat.ts'
+import { InvalidResponse } from '../invalid-response.ts'
 
 /** The item that is being streamed, with its text so far. */
 type OpenItem = { id: string; text: string } & (
@@ -105,7 +106,7 @@ export class ResponseEvents implements ChatStreamWriter {
 
   #append(text: string): void {
     this.#length += text.length
-    if (this.#length > maxOutput) throw new Error('the engine sent an answer that is too long')
+    if (this.#length > maxOutput) throw new InvalidResponse('an answer that is too long')
     this.#open!.text += text
   }
 
