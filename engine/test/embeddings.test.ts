@@ -75,6 +75,73 @@ describe.each([
     })
   })
 
+  const readVector = async (input: unknown, more: object) => {
+    const response = await engine.post('/v1/embeddings', { model: modelAlias, input, ...more })
+    const body = (await response.json()) as OpenAI.CreateEmbeddingResponse & { error?: { param: string } }
+    return {
+      status: response.status,
+      vector: body.data?.[0]?.embedding,
+      usage: body.usage,
+      error: body.error,
+    }
+  }
+  const long = 'a ship in a harbor '.repeat(700)
+
+  test.each([
+    [{ truncate_prompt_tokens: -1 }],
+    [{ truncate_prompt_tokens: 1_000_000 }],
+    [{ truncation: true }],
+    [{ truncate: 'END' }],
+    [{ truncate: true }],
+  ])('a text is cut at the last token that fits with %j', async (more) => {
+    const limit = await readLimit()
+    expect(await readVector(long, more)).toMatchObject({ status: 200, usage: { prompt_tokens: limit } })
+    const { usage } = await readVector([long, 'a ship'], more)
+    expect(usage.prompt_tokens).toBeGreaterThan(limit)
+  })
+
+  test('a text is cut at a number of tokens, and a shorter one stays as it is', async () => {
+    const cut = await readVector('a ship in a harbor', { truncate_prompt_tokens: 4 })
+    expect(cut).toMatchObject({ status: 200, usage: { prompt_tokens: 4 } })
+    const whole = await readVector('a ship', {})
+    const kept = await readVector('a ship', { truncate_prompt_tokens: 100 })
+    expect([kept.vector, kept.usage]).toEqual([whole.vector, whole.usage])
+    expect(cut.vector).not.toEqual((await readVector('a ship in a harbor', {})).vector)
+  })
+
+  test.each([
+    [{ truncate_prompt_tokens: 0 }, 'truncate_prompt_tokens'],
+    [{ truncate: 'START' }, 'truncate'],
+    [{ max_chunks_per_doc: 2 }, 'max_chunks_per_doc'],
+    [{ overlap_tokens: 2 }, 'overlap_tokens'],
+    [{ instruction: 'Embed.' }, 'instruction'],
+    [{ dimensions: 7 }, 'dimensions'],
+  ])('%j is refused by name', async (more, param) => {
+    expect(await readVector('a ship', more)).toMatchObject({ status: 400, error: { param } })
+  })
+
+  test('a text has as many tokens as /tokenize says, and `max_model_len` are accepted', async () => {
+    const limit = await readLimit()
+    const word = (await tokenize('a ship')).tokens[1]!
+    const added = (await readVector([word], {})).usage.prompt_tokens - 1
+    const most = Array.from({ length: limit - added }, () => word)
+    expect(await readVector(most, {})).toMatchObject({ status: 200, usage: { prompt_tokens: limit } })
+    const refused = await engine.post('/v1/embeddings', { model: modelAlias, input: [...most, word] })
+    expect(await refused.json()).toMatchObject({
+      error: { message: expect.stringContaining(` ${limit} tokens`) },
+    })
+    const { count } = await tokenize('a ship in a harbor')
+    expect((await readVector('a ship in a harbor', {})).usage.prompt_tokens).toBe(count)
+  })
+
+  const tokenize = async (prompt: string) =>
+    (await (await engine.post('/tokenize', { model: modelAlias, prompt })).json()) as {
+      count: number
+      tokens: number[]
+      max_model_len: number
+    }
+  const readLimit = async () => (await tokenize('')).max_model_len
+
   test('embeds token arrays of the model’s vocabulary', async () => {
     const { data, usage } = await embed([[5, 6, 7], [8]])
     expect(data).toHaveLength(2)

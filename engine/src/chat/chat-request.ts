@@ -74,14 +74,15 @@ const unsupportedFields: Readonly<Record<string, (value: unknown) => boolean>> =
   structured_outputs: () => false,
   ignore_eos: (value) => value === false,
   min_tokens: (value) => value === 0,
+  truncate_prompt_tokens: () => false,
 }
 
 /** Rejects a request whose answer would silently mean something else. Throws a RequestError (400). */
-export function refuseUnsupported(body: unknown): void {
+export function refuseUnsupported(body: unknown, fields = unsupportedFields): void {
   if (typeof body !== 'object' || body === null) return
   for (const [name, value] of Object.entries(body)) {
-    if (value === null || !Object.hasOwn(unsupportedFields, name)) continue
-    if (unsupportedFields[name]!(value)) continue
+    if (value === null || !Object.hasOwn(fields, name)) continue
+    if (fields[name]!(value)) continue
     throw invalid(name, `${name} is not supported by this engine. Omit it.`, 'unsupported_parameter')
   }
 }

@@ -4,6 +4,7 @@ import { invalid } from '../base/errors.ts'
 import { maxCharactersPerToken } from '../model/limits.ts'
 import type { UsedTokens } from '../chat/answer.ts'
 import type { LoadedModel } from '../model/load-model.ts'
+import { cutText, cutTokens, findCut, truncationFields } from './truncation.ts'
 
 const maxInputs = 2048
 
@@ -20,6 +21,7 @@ export const embeddingsRequestBody = z.object({
   ),
   encoding_format: z.enum(['float', 'base64']).nullish(),
   dimensions: z.int().min(1).nullish(),
+  ...truncationFields,
 })
 
 export type EmbeddingsRequest = z.infer<typeof embeddingsRequestBody>
@@ -35,13 +37,22 @@ export async function computeEmbeddings(
     throw invalid('dimensions', `This model's embeddings have ${size} dimensions, which cannot be changed.`)
   }
   const context = await loaded.embeddings()
-  const inputs = listInputs(request.input)
-  checkVocabulary(inputs, loaded.model.fileInfo.metadata.tokenizer.ggml.tokens.length)
+  const given = listInputs(request.input)
+  checkVocabulary(given, loaded.model.fileInfo.metadata.tokenizer.ggml.tokens.length)
+  const count = (input: EmbeddingsInput) => context.calculateInputLength(toLlamaInput(input))
+  const cut = findCut(request, loaded)
+  const tokenize = (text: string) => loaded.model.tokenize(text)
+  const inputs =
+    cut === null
+      ? given
+      : given.map((input) =>
+          typeof input === 'string'
+            ? cutText(input, cut, { tokenize, count })
+            : cutTokens(input as Token[], cut, count),
+        )
   const limit = loaded.embeddingContextSize
   const lengths = inputs.map((input) =>
-    input.length > limit * maxCharactersPerToken
-      ? input.length
-      : context.calculateInputLength(toLlamaInput(input)),
+    input.length > limit * maxCharactersPerToken ? input.length : count(input),
   )
   checkLengths(lengths, limit)
 
@@ -75,9 +86,9 @@ function checkVocabulary(inputs: readonly EmbeddingsInput[], vocabulary: number)
 
 function checkLengths(lengths: readonly number[], limit: number): void {
   for (const [index, length] of lengths.entries()) {
-    if (length < limit) continue
+    if (length <= limit) continue
     const param = lengths.length > 1 ? `input.${index}` : 'input'
-    const message = `This model's maximum context length is ${limit - 1} tokens, but ${param} has more. Shorten it.`
+    const message = `This model's maximum context length is ${limit} tokens, but ${param} has more. Shorten it.`
     throw invalid(param, message, 'context_length_exceeded')
   }
 }

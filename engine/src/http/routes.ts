@@ -16,6 +16,7 @@ import { tokenize } from './tokenize.ts'
 import { RequestCounts } from './request-counts.ts'
 import { computeEmbeddings, embeddingsRequestBody, toEmbeddingList } from './embeddings.ts'
 import { computeScores, rerankRequestBody, toRanking } from './rerank.ts'
+import { unsupportedFields } from './truncation.ts'
 
 /** Registers OpenAI's routes. `findModel` throws a RequestError for another model than the loaded one. */
 export function registerRoutes(
@@ -88,6 +89,7 @@ function registerReadingRoutes(
   }
   fastify.post('/v1/embeddings', async (request) => {
     const body = parseBody(embeddingsRequestBody, request.body)
+    refuseUnsupported(request.body, unsupportedFields)
     const model = findModel(body.model)
     return read(request, model, async (used) => {
       const vectors = await computeEmbeddings(model, body, { used, signal: request.left })
@@ -97,6 +99,7 @@ function registerReadingRoutes(
 
   fastify.post('/v1/rerank', async (request) => {
     const body = parseBody(rerankRequestBody, request.body)
+    refuseUnsupported(request.body, unsupportedFields)
     const model = findModel(body.model)
     return read(request, model, async (used) => {
       const scores = await computeScores(model, body, { used, signal: request.left })

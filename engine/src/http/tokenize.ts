@@ -1,3 +1,5 @@
+import { LlamaVocabularyType } from 'node-llama-cpp'
+import type { Token } from 'node-llama-cpp'
 import { z } from 'zod'
 import { parseBody } from '../base/parse-body.ts'
 import { chatRequestBody } from '../chat/chat-request.ts'
@@ -21,7 +23,9 @@ export async function tokenize(loaded: LoadedModel, body: unknown, context: Chat
   const { model, chat, embeddingContextSize } = loaded
   const { prompt, messages } = (body ?? {}) as { prompt?: unknown; messages?: unknown }
   if (prompt === undefined && messages === undefined) throw invalid('prompt', 'Send prompt or messages.')
-  const tokens = prompt === undefined ? await tokenizeChat(loaded, body, context) : tokenizeText(loaded, body)
+  const tokens = await (prompt === undefined
+    ? tokenizeChat(loaded, body, context)
+    : tokenizeText(loaded, body))
   const { return_token_strs: wantsTexts } = parseBody(chatBody, body)
   return {
     count: tokens.length,
@@ -31,13 +35,24 @@ export async function tokenize(loaded: LoadedModel, body: unknown, context: Chat
   }
 }
 
+/** Adds the last token that an embedding model's inputs get. */
+async function addEnd(loaded: LoadedModel, tokens: Token[]): Promise<Token[]> {
+  const { model, chat, ranking } = loaded
+  if (chat !== null || ranking !== null) return tokens
+  const length = (await loaded.embeddings()).calculateInputLength([...tokens])
+  const { sep, eos } = model.tokens
+  const end = model.vocabularyType === LlamaVocabularyType.wpm ? sep : eos
+  return length > tokens.length && end !== null ? [...tokens, end] : tokens
+}
+
 async function tokenizeChat(loaded: LoadedModel, body: unknown, context: ChatContext) {
   return (await prepareChat(loaded, toToolRequest(parseBody(chatRequestBody, body)), context)).prompt
 }
 
-function tokenizeText({ model, chat, embeddingContextSize }: LoadedModel, body: unknown) {
+async function tokenizeText(loaded: LoadedModel, body: unknown) {
+  const { model, chat, embeddingContextSize } = loaded
   const { prompt, add_special_tokens: addsSpecial } = parseBody(textBody, body)
   const contextSize = chat?.contextSize ?? embeddingContextSize
   const { tokens, added } = readPrompt(model, prompt, { param: 'prompt', suffix: '', contextSize })
-  return addsSpecial === false ? tokens.slice(added) : tokens
+  return addsSpecial === false ? tokens.slice(added) : addEnd(loaded, tokens)
 }

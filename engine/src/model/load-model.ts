@@ -36,7 +36,7 @@ export interface LoadedModel {
   embeddings: () => Promise<LlamaEmbeddingContext>
   /** Null unless the model ranks texts */
   ranking: LlamaRankingContext | null
-  /** Exclusive upper bound on the tokens of one embeddings input, or of a query with a document */
+  /** The most tokens of one embeddings input, or of a query with a document */
   embeddingContextSize: number
   /** Requests for embeddings or rankings at the same time */
   maxEmbeddings: number
@@ -90,8 +90,8 @@ async function load(
 
   let embeddings: Promise<LlamaEmbeddingContext> | null = null
   const contextSize = Math.min(settings.contextTokens, trained)
-  // Pooling is correct only if the whole input fits into one batch.
-  const pooled = { contextSize, batchSize: contextSize }
+  // Pooling is correct only if the whole input fits into one batch. node-llama-cpp reserves one token.
+  const pooled = { contextSize: contextSize + 1, batchSize: contextSize + 1 }
   const threads = createThreads(llama, { weightBytes: model.size, stateDirectory: settings.stateDirectory })
   const loaded: LoadedModel = {
     aliases: settings.aliases,

@@ -37,8 +37,8 @@ export type EngineRoute =
 /** Routes besides chat completions and embeddings, with the oldest version of each; null for every one. */
 export type EngineRoutes = Readonly<Partial<Record<EngineRoute, string | null>>>
 
-/** Fields of requests that change what a response means. Not every engine honors them. */
-export const meaningfulFields = [
+/** Fields of requests for texts that change what a response means. Not every engine honors them. */
+export const generationFields = [
   'audio',
   'echo',
   'guided_choice',
@@ -49,8 +49,22 @@ export const meaningfulFields = [
   'modalities',
   'structured_outputs',
   'suffix',
+  'truncate_prompt_tokens',
 ] as const
-export type MeaningfulField = (typeof meaningfulFields)[number]
+
+/** The same of requests for embeddings and rankings, such as those that cut long texts */
+export const readingFields = [
+  'dimensions',
+  'instruction',
+  'max_chunks_per_doc',
+  'max_tokens_per_doc',
+  'overlap_tokens',
+  'truncate',
+  'truncate_prompt_tokens',
+  'truncation',
+] as const
+
+export type MeaningfulField = (typeof generationFields | typeof readingFields)[number]
 
 /** Fields that an engine ignores silently, each with the oldest version that does; null for every one. */
 export type IgnoredFields = Readonly<Partial<Record<MeaningfulField, string | null>>>

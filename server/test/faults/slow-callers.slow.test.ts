@@ -132,7 +132,7 @@ test('a large response reaches a caller that reads slowly but above the minimum 
   }))
   engine.answer((socket) => socket.write(composeResponse(JSON.stringify({ object: 'list', data }))))
   const { id: model } = await deploy(gateway.client, 'berth-tiny-embedding')
-  const text = JSON.stringify({ model, input: 'x', encoding_format: 'base64' })
+  const text = JSON.stringify({ model, input: data.map(() => 'x'), encoding_format: 'base64' })
   const socket = connect(Number(new URL(gateway.server.url).port), '127.0.0.1')
   socket.write(head('/v1/embeddings', text.length, ['connection: close']) + text)
   const startedAt = performance.now()

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { registerClient } from '../../support/client.ts'
+import { deploy } from '../../support/deployments.ts'
 import { engines } from '../../support/engines.ts'
 import { answerJson } from '../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
@@ -50,6 +51,7 @@ describe('llama-server', () => {
     ['/v1/chat/completions', { guided_json: { type: 'object', description: 'x'.repeat(20_000) } }],
     ['/v1/chat/completions', { guided_regex: 'a+' }],
     ['/v1/chat/completions', { min_tokens: 3 }],
+    ['/v1/completions', { truncate_prompt_tokens: 100 }],
     ['/v1/chat/completions', { modalities: ['text', 'audio'], audio: { voice: 'x' } }],
     ['/v1/responses', { structured_outputs: { choice: ['a'] } }],
     ['/v1/messages', { guided_choice: ['a', 'b'] }],
@@ -61,6 +63,27 @@ describe('llama-server', () => {
     expect([status, body.error.type]).toEqual([400, 'invalid_request_error'])
     expect(body.error.message).toContain(`\`${Object.keys(more)[0]}\` is not supported by llama.cpp`)
     expect(engine.requests).toHaveLength(received)
+  })
+
+  test('fields that engines of embeddings would ignore are a 400 that names them, and the rest is forwarded', async () => {
+    const { engine, client } = used
+    const { id } = await deploy(client, 'berth-tiny-embedding')
+    engine.answer((response) => answerJson(response, '{"data":[{"index":0,"embedding":[1]}]}'))
+    const embed = (more: object) => client.post('/v1/embeddings', { model: id, input: 'a', ...more })
+    const fields = { dimensions: 64, truncate: 'END', truncate_prompt_tokens: 8, truncation: true }
+    for (const [param, value] of Object.entries(fields)) {
+      const refused = await embed({ [param]: value })
+      expect(refused).toMatchObject({ status: 400, body: { error: { param } } })
+      expect(refused.body.error.message).toContain('is not supported by llama.cpp')
+    }
+    const ask = { truncate: 'NONE', truncation: false, dimensions: null, user: 'x', suffix: 'y' }
+    expect((await embed(ask)).status).toBe(200)
+    expect(JSON.parse(engine.last().body)).toMatchObject(ask)
+    // A field of OpenAI's responses that has another meaning there
+    engine.answer((response) => answerJson(response, '{}'))
+    const response = await client.post('/v1/completions', { model: used.id, prompt: 'a', truncation: 'auto' })
+    expect(response.status).toBe(200)
+    await client.delete(`/api/v1/model-deployments/${id}`)
   })
 
   test('fields that the engine honors, and empty ones, are forwarded', async () => {

@@ -91,6 +91,43 @@ describe.each([
     })
   })
 
+  const isEmbedded = settings.LLAMA_SERVER_COMMAND === undefined
+  const long = 'a ship in a harbor '.repeat(200)
+  test.each([
+    { truncate_prompt_tokens: -1 },
+    { truncate_prompt_tokens: 20 },
+    { max_tokens_per_doc: 8 },
+    { truncation: true },
+    { truncate: 'END' },
+  ])('POST /v1/rerank: %j cuts long documents, or is refused by name', async (more) => {
+    const answer = await used.rank({ documents: ['a', long], ...more })
+    const [param] = Object.keys(more)
+    if (!isEmbedded) {
+      expect(answer).toMatchObject({ status: 400, body: { error: { param } } })
+      return
+    }
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+    const kept = await used.rank({ documents: ['a', 'a'], ...more })
+    const scoreOf = (body: any, position: number) =>
+      body.results.find(({ index }: { index: number }) => index === position).relevance_score
+    expect(scoreOf(answer.body, 0)).toBeCloseTo(scoreOf(kept.body, 0), 5)
+  })
+
+  test.each(['max_chunks_per_doc', 'overlap_tokens', 'instruction'])(
+    'POST /v1/rerank: `%s` is refused by name',
+    async (param) => {
+      const value = param === 'instruction' ? 'Rank.' : 2
+      expect(await used.rank({ [param]: value })).toMatchObject({ status: 400, body: { error: { param } } })
+      expect((await used.rank({ [param]: null })).status).toBe(200)
+    },
+  )
+
+  test('POST /v1/rerank: a query that is too long is named', async () => {
+    const answer = await used.rank({ query: long })
+    expect(answer.status).toBe(400)
+    if (isEmbedded) expect(answer.body.error.param).toBe('query')
+  })
+
   test('POST /v1/rerank: the engine stops when the caller leaves', async () => {
     const before = (await used.readUsage()).input_tokens
     const long = Array.from({ length: 2000 }, () => 'a ship in a harbor')

@@ -4,7 +4,7 @@ import { freeBuffer } from '../../../base/free-buffer.ts'
 import { JsonError, memberNames, MemberWalk } from '../../../gateway/json-walk.ts'
 import type { MemberNames, MemberValue } from '../../../gateway/json-walk.ts'
 import type { TimeSlices } from '../../../gateway/time-slices.ts'
-import { meaningfulFields } from '../../../ports/runtime-engine.ts'
+import { generationFields } from '../../../ports/runtime-engine.ts'
 import type { MeaningfulField } from '../../../ports/runtime-engine.ts'
 import { editBytes, editText, startOfMembers } from '../protocols/body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from '../protocols/body-edits.ts'
@@ -45,12 +45,18 @@ const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = 
 }
 
 const ownerFields = [...refusedFields, ...Object.keys(neutralValues)]
-/** Members whose values no protocol parses */
-const unreadFields: ReadonlySet<string> = new Set([...ownerFields, ...meaningfulFields])
 
 type RequestFormat = Pick<
   Protocol,
-  'members' | 'unparsed' | 'texts' | 'messages' | 'outputLimits' | 'prefersTranslation' | 'media' | 'edit'
+  | 'members'
+  | 'unparsed'
+  | 'meaningfulFields'
+  | 'texts'
+  | 'messages'
+  | 'outputLimits'
+  | 'prefersTranslation'
+  | 'media'
+  | 'edit'
 >
 
 /** Reads a body: at once if it is short, else in slices. A 400 unless it is a JSON object with a `model`. */
@@ -105,7 +111,14 @@ export function createRequestWriter(
 }
 
 /** The members that are read, and those of them that may be long. */
-function listNames({ members, unparsed = [], texts, messages, outputLimits = [] }: RequestFormat) {
+function listNames({
+  members,
+  unparsed = [],
+  meaningfulFields = generationFields,
+  texts,
+  messages,
+  outputLimits = [],
+}: RequestFormat) {
   const long = [texts, messages].filter((name) => name !== undefined)
   return {
     short: ['model', 'stream', ...ownerFields, ...outputLimits, ...members],
@@ -227,7 +240,7 @@ function toRequest(
     streams,
     values,
     refusedFields: findRefusedFields(bytes, members),
-    meaningfulFields: findMeaningfulFields(bytes, members),
+    meaningfulFields: findMeaningfulFields(bytes, members, format),
     body,
     edits: toEdits(read, format),
     prefersTranslation: format.prefersTranslation?.(read) ?? false,
@@ -246,21 +259,24 @@ function findRefusedFields(bytes: Buffer, members: readonly MemberValue[]): read
 }
 
 /** Values that ask for nothing */
-const neutral = /^(?:null|false|0|""|\[\]|\{\}|\[\s*"text"\s*\])$/
+const neutral = /^(?:null|false|0|""|"NONE"|\[\]|\{\}|\[\s*"text"\s*\])$/
 
-function findMeaningfulFields(bytes: Buffer, members: readonly MemberValue[]): readonly MeaningfulField[] {
+function findMeaningfulFields(
+  bytes: Buffer,
+  members: readonly MemberValue[],
+  { meaningfulFields = generationFields }: Pick<RequestFormat, 'meaningfulFields'>,
+): readonly MeaningfulField[] {
   let found: MeaningfulField[] | null = null
   for (const { name, start, end } of members) {
-    if (isMeaningful(name) && !neutral.test(bytes.toString('latin1', start, Math.min(end, start + 64)))) {
-      found = [...(found ?? []), name]
-    }
+    const field = meaningfulFields.find((each) => each === name)
+    if (field === undefined) continue
+    if (neutral.test(bytes.toString('latin1', start, Math.min(end, start + 64)))) continue
+    found = [...(found ?? []), field]
   }
   return found ?? noMeaningfulFields
 }
 
 const noMeaningfulFields: readonly MeaningfulField[] = []
-const meaningful: ReadonlySet<string> = new Set(meaningfulFields)
-const isMeaningful = (name: string): name is MeaningfulField => meaningful.has(name)
 
 /** The kinds of long values, by their first bytes */
 const kinds: Readonly<Record<number, string>> = { 0x5b: 'array', 0x22: 'text' }
@@ -268,11 +284,12 @@ const kinds: Readonly<Record<number, string>> = { 0x5b: 'array', 0x22: 'text' }
 function parseMembers(
   body: Buffer,
   members: readonly MemberValue[],
-  { unparsed = [], texts, messages }: RequestFormat,
+  { unparsed = [], meaningfulFields = generationFields, texts, messages }: RequestFormat,
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {}
   for (const { name, start, end } of members) {
-    if (name === texts || name === messages || unreadFields.has(name)) continue
+    if (name === texts || name === messages || ownerFields.includes(name)) continue
+    if (meaningfulFields.some((field) => field === name)) continue
     if (unparsed.includes(name)) {
       values[name] = kinds[body[start]!] ?? 'other'
       continue

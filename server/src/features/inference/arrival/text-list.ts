@@ -7,8 +7,8 @@ const code = { quote: 0x22, comma: 0x2c, openBracket: 0x5b, closeBracket: 0x5d, 
 const burst = 64
 
 /**
- * Counts the texts of a member that is a text or a list of texts. Throws the caller's 400 that names the first
- * item that is none. The body must be valid JSON. It can pause after any number of bytes.
+ * Counts the texts of a member of valid JSON that is a text or a list of texts. Throws the caller's 400 that
+ * names the first item that is none. It can pause after any number of bytes.
  */
 export class TextListWalk {
   readonly #body: Buffer

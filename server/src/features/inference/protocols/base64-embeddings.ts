@@ -1,6 +1,6 @@
 import { copyText } from '../../../base/copy-text.ts'
 import type { BodyRewriter } from './protocol.ts'
-import { InvalidResponse } from './invalid-response.ts'
+import { InvalidResponse } from '../../../base/invalid-response.ts'
 
 // No opening quote: the search jumps between occurrences of the first character; quotes are frequent.
 const memberName = 'embedding"'

@@ -1,7 +1,7 @@
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import { readUsageAt } from './usage.ts'
 import { readOpenAiUsage } from './openai.ts'
-import { InvalidResponse } from './invalid-response.ts'
+import { InvalidResponse } from '../../../base/invalid-response.ts'
 
 // Reads engines' chat completions for translations. Engines aren't trusted: other types count as missing.
 

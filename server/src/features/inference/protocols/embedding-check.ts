@@ -1,13 +1,14 @@
 import { NumberScan } from '../../../gateway/number-scan.ts'
-import { InvalidResponse } from './invalid-response.ts'
+import { InvalidResponse } from '../../../base/invalid-response.ts'
 import type { BodyCheck } from './protocol.ts'
 
 const memberName = 'embedding"'
 /** What may be the start of a member `embedding`, and an escape before it, at the end of a text */
 const openEnd = /\\?(?:"e?m?b?e?d?d?i?n?g?"?[ \t\r\n]*:?[ \t\r\n]*)?$/
 const openEndReach = 64
-/** Longest text around the embeddings, and longest base64 of one */
-const maxTextBytes = 1024 * 1024
+/** Longest text around the embeddings, which has about 60 bytes for each */
+const maxAroundBytes = 16 * 1024 * 1024
+const maxBase64Bytes = 1024 * 1024
 
 const code = { quote: 0x22, colon: 0x3a, openBracket: 0x5b, closeBracket: 0x5d, backslash: 0x5c }
 
@@ -79,7 +80,7 @@ export class EmbeddingCheck implements BodyCheck {
 
   #addAround(text: string): void {
     this.#around += text
-    if (this.#around.length > maxTextBytes) throw new InvalidResponse('a response that is too long')
+    if (this.#around.length > maxAroundBytes) throw new InvalidResponse('a response that is too long')
   }
 
   #passNumbers(bytes: Buffer, at: number): number {
@@ -96,7 +97,7 @@ export class EmbeddingCheck implements BodyCheck {
     const quote = bytes.indexOf(code.quote, at)
     const end = quote === -1 ? bytes.length : quote
     this.#base64 += bytes.toString('latin1', at, end)
-    if (this.#base64.length > maxTextBytes) throw new InvalidResponse('an embedding that is too long')
+    if (this.#base64.length > maxBase64Bytes) throw new InvalidResponse('an embedding that is too long')
     if (quote === -1) return end
     this.#endEmbedding(countFloats(this.#base64))
     this.#base64 = ''

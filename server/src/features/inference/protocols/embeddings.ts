@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readingFields } from '../../../ports/runtime-engine.ts'
 import { EmbeddingEncoder } from './base64-embeddings.ts'
 import { EmbeddingCheck } from './embedding-check.ts'
 import {
@@ -63,6 +64,7 @@ export const embeddings: MainProtocol = {
   operation: 'embeddings',
   modelTypes: ['embedding'],
   members: ['encoding_format'],
+  meaningfulFields: readingFields,
   texts: 'input',
   edit: () => [],
   countedAt: null,

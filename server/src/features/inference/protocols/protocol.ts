@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { ModelType } from '../../../ports/model-variant.ts'
-import type { EngineRoute, TokenCounts } from '../../../ports/runtime-engine.ts'
+import type { EngineRoute, MeaningfulField, TokenCounts } from '../../../ports/runtime-engine.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { Edit, ReadBody } from './body-edits.ts'
 import type { MediaFormat } from './media-formats.ts'
@@ -27,7 +27,9 @@ export interface Protocol {
   readonly members: readonly string[]
   /** Top-level members that may be long: `array`, `text` or `other`. `edit` may look at the bytes. */
   readonly unparsed?: readonly string[]
-  /** The top-level member that is a text or a list of texts, with an answer each; its value is their number */
+  /** Fields that change what a response means; those of requests for texts if absent */
+  readonly meaningfulFields?: readonly MeaningfulField[]
+  /** The top-level member that is a text or a list of texts; its value is their number */
   readonly texts?: string
   /** The top-level member with a conversation's messages in order; absent without conversations */
   readonly messages?: string

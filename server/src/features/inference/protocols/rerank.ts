@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { readingFields } from '../../../ports/runtime-engine.ts'
 import { toTokenUsage } from './usage.ts'
 import { readList, readObject, readOptionalCount, readText, refuseField } from './fields.ts'
 import { modelField, modelOfResponse, openAiErrors } from './openai.ts'
 import type { AnswerTranslation, JsonObject, MainProtocol, Protocol, Translation } from './protocol.ts'
-import { InvalidResponse } from './invalid-response.ts'
+import { InvalidResponse } from '../../../base/invalid-response.ts'
 
 const rerankBody = z
   .looseObject({
@@ -85,6 +86,7 @@ const ofEngine: Protocol = {
   operation: 'rerank',
   modelTypes: ['rerank'],
   members: [],
+  meaningfulFields: readingFields,
   edit: () => [],
   countedAt: null,
   bodies: {

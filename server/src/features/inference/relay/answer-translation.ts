@@ -4,7 +4,7 @@ import type { TokenUsage } from '../../metering/token-usage.ts'
 import { writeJson } from '../protocols/json-source.ts'
 import type { AnswerTranslation, BodyRewriter, CallerEvent, EventTranslation } from '../protocols/protocol.ts'
 import type { BodyMeter } from './response-relay.ts'
-import { InvalidResponse } from '../protocols/invalid-response.ts'
+import { InvalidResponse } from '../../../base/invalid-response.ts'
 
 /** Longest document that is translated, in bytes */
 const maxDocumentBytes = 8 * 1024 * 1024

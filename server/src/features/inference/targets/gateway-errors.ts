@@ -1,6 +1,6 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import { UpstreamError } from '../../../gateway/upstream-client/upstream-error.ts'
-import { InvalidResponse } from '../protocols/invalid-response.ts'
+import { InvalidResponse } from '../../../base/invalid-response.ts'
 
 const retryAfterSeconds = 5
 

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { deriveEngineKey } from '../../../../src/features/deployments/serving/engine-spec.ts'
@@ -19,6 +20,7 @@ let id: string
 let embeddingId: string
 beforeAll(async () => {
   engine = await startRecordingEngine()
+  engine.answer(answerNothing)
   server = await startTestServer({
     runtime: createScriptedRuntime(engine.url),
     settings: { INFERENCE_MEDIA_DOMAINS: 'images.example' },
@@ -30,11 +32,16 @@ beforeAll(async () => {
   await waitForStatus(client, id, 'running')
   await waitForStatus(client, embeddingId, 'running')
 })
-afterEach(() => engine.answer((response) => answerJson(response, '{}')))
+afterEach(() => engine.answer(answerNothing))
 afterAll(async () => {
   await server.close()
   await engine.close()
 })
+
+/** Of the route of chats and that of embeddings */
+function answerNothing(response: ServerResponse): void {
+  answerJson(response, '{"data":[]}')
+}
 
 /** Sends a request without parsing the response. */
 function call(

@@ -25,6 +25,8 @@ export const embedded: RuntimeEngine = {
   },
   adaptsRoles: true,
   routes: engineRoutes.embedded,
+  // It refuses what it doesn't honor.
+  ignoredFields: {},
   saltsCache: false,
 }
 

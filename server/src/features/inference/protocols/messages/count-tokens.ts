@@ -6,7 +6,7 @@ import { anthropicErrors } from './anthropic.ts'
 import { countTokensBody, countTokensResponse } from './schemas.ts'
 import { messageSources, toChatPrompt } from './to-chat.ts'
 import { hasHostedTools } from './tools-to-chat.ts'
-import { InvalidResponse } from '../invalid-response.ts'
+import { InvalidResponse } from '../../../../base/invalid-response.ts'
 
 const asTokens: Translation = {
   via: tokenize,

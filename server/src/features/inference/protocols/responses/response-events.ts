@@ -15,7 +15,7 @@ import {
 } from './to-response.ts'
 import type { ItemStatus, ResponseFacts } from './to-response.ts'
 import { readCustomInput } from './tools-to-chat.ts'
-import { InvalidResponse } from '../invalid-response.ts'
+import { InvalidResponse } from '../../../../base/invalid-response.ts'
 
 /** The item that is being streamed, with its text so far. */
 type OpenItem = { id: string; text: string } & (

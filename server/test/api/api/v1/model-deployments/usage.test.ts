@@ -74,7 +74,10 @@ test('GET …/{id}/usage: sums non-streamed responses', async () => {
 test('GET …/{id}/usage: embeddings have only input tokens', async () => {
   const { id } = await deploy(client, 'berth-tiny-embedding')
   engine.answer((response) =>
-    answerJson(response, '{"data":[],"usage":{"prompt_tokens":5,"total_tokens":5}}'),
+    answerJson(
+      response,
+      '{"data":[{"index":0,"embedding":[1]}],"usage":{"prompt_tokens":5,"total_tokens":5}}',
+    ),
   )
   await client.post('/v1/embeddings', { model: id, input: 'a' })
   await expect.poll(() => readUsage(id)).toEqual({ requests: 1, input_tokens: 5, output_tokens: 0 })
