@@ -13,6 +13,7 @@ CREATE TABLE deployments (
   model_type             text GENERATED ALWAYS AS (variant ->> 'modelType') STORED,
   variant_reason         text,
   adapters               jsonb NOT NULL DEFAULT '[]',
+  served_settings        jsonb,
   desired_state                 text NOT NULL DEFAULT 'awake' CHECK (desired_state IN ('awake', 'asleep', 'ended')),
   status                 text NOT NULL CHECK (status IN
     ('requested', 'provisioning', 'deploying', 'running', 'sleeping', 'failed', 'terminating', 'terminated')),
@@ -63,6 +64,7 @@ COMMENT ON COLUMN deployments.shared_with IS
 COMMENT ON COLUMN deployments.alias IS 'A further name for requests, which several deployments may have';
 COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
 COMMENT ON COLUMN deployments.adapters IS 'The LoRAs that the deployment serves, copied from the catalog when they were added';
+COMMENT ON COLUMN deployments.served_settings IS 'The last {"min_context_tokens", "min_parallel_sequences", "adapters"} with which an instance served; NULL if none did';
 COMMENT ON COLUMN deployments.desired_state IS 'What the deployment is to be; status says how far it is';
 COMMENT ON COLUMN deployments.status IS 'Follows from desired_state, failure_reason and the instances (derive-status.ts)';
 COMMENT ON COLUMN deployments.waiting_for IS
@@ -105,6 +107,7 @@ CREATE TABLE instances (
   context_tokens      integer,
   parallel_sequences  integer,
   adapters            jsonb NOT NULL DEFAULT '[]',
+  engine_settings     jsonb,
   served_model_name   text NOT NULL,
   region              text,
   cluster_id          text,
@@ -131,6 +134,7 @@ CREATE INDEX instances_asking_idx ON instances (instance_type, hardware_asked_at
 CREATE INDEX instances_live_idx ON instances (deployment_id) WHERE status <> 'released';
 COMMENT ON TABLE instances IS 'The engines of deployments, each on its own hardware. Only who has the lease of the deployment changes them.';
 COMMENT ON COLUMN instances.instance_id IS 'The compute backend''s id of the hardware';
+COMMENT ON COLUMN instances.engine_settings IS 'What the deployment asked for when the instance type was chosen, like deployments.served_settings';
 COMMENT ON COLUMN instances.adapters IS 'The LoRAs that the engine has, in its order';
 COMMENT ON COLUMN instances.served_model_name IS 'The engine''s name of the model, as most callers call it';
 COMMENT ON COLUMN instances.started_at IS 'When the compute backend handed the hardware over; NULL before that';

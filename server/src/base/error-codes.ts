@@ -144,6 +144,10 @@ export const errorCodes = {
     kind: 'invalid',
     meaning: 'No engine of the server loads what the repository or the file has; `reasons` says why.',
   },
+  alias_taken: {
+    kind: 'conflict',
+    meaning: 'The alias of a deployment would be the name of a LoRA that the organization serves.',
+  },
   adapter_not_supported: {
     kind: 'invalid',
     meaning:

@@ -140,7 +140,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
           'serves until a larger instance takes over, and says so in `waiting_for`; without room for both, it moves when its engine starts ' +
-          'next. The owner and admins of the organization may share it.',
+          'next. A change with which no engine starts is taken back, and an event says why. The owner and admins of the organization may share it.',
         tags,
         params: deploymentParams,
         querystring: deploymentQuery,
@@ -150,6 +150,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'not_found',
           'deployment_ended',
           'no_feasible_instance',
+          'alias_taken',
           'adapter_not_supported',
           'resource_limit_reached',
           'runtime_unavailable',

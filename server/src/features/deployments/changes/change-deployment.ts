@@ -7,12 +7,12 @@ import type { Viewer } from '../../../base/viewer.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
 import type { ModelLora } from '../../../ports/model-variant.ts'
-import { chooseLoras } from './choose-loras.ts'
+import { chooseLoras, requireFreeNames } from './choose-loras.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
 import type { DeploymentReference } from '../state/access-deployment.ts'
 import { queryRuntime } from '../../placement/query-runtime.ts'
 import { listLiveInstances } from '../state/instance-store.ts'
-import { chooseHardware, needsResize, minimumsOf } from '../state/resize.ts'
+import { chooseHardware, needsResize, minimumsOf, settingsOf } from '../state/resize.ts'
 import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import type { Deployment } from '../state/store.ts'
@@ -34,7 +34,7 @@ export type DeploymentUpdate = {
 /**
  * Changes what a deployment must be able to serve, its alias, its policy, and its sharing. One that doesn't
  * serve yet moves to hardware that is large enough; a running one starts a larger instance first. Throws
- * `deployment_ended`, `no_feasible_instance` and `adapter_not_supported`.
+ * `deployment_ended`, `no_feasible_instance`, `alias_taken` and `adapter_not_supported`.
  */
 export async function changeDeployment(
   deps: Deps,
@@ -52,7 +52,13 @@ export async function changeDeployment(
     if (change === null) return deployment
     const { columns, asksForMore } = change
     const next = { ...deployment, ...columns }
-    if (asksForMore && (await mustBeFeasible(deps, next))) await assertFeasible(deps, next)
+    if (columns.alias !== undefined || columns.adapters !== undefined) {
+      const { alias = null, adapters: named = [] } = columns
+      await requireFreeNames(deps.db, deployment, { alias, adapters: named })
+    }
+    const isLarger = asksForMore && (await needsInstance(deps, next))
+    if (isLarger) await assertFeasible(deps, next)
+    const isServed = asksForMore && !isLarger && status === 'running'
     const more = (columns.max_instances ?? 0) - deployment.max_instances
     const changed = await updateOwnDeployment(
       deps.db,
@@ -62,6 +68,7 @@ export async function changeDeployment(
         desired_instances: keepWithin(deployment.desired_instances, { ...deployment, ...columns }),
         // Other minimums may find hardware where the old ones didn't.
         ...(asksForMore ? { refusals: 0, refusal: null } : {}),
+        ...(isServed ? { served_settings: settingsOf(next) } : {}),
       },
       change.event,
       deps.clock(),
@@ -159,7 +166,7 @@ function describeAlias(alias: string | null): string {
 }
 
 /** True if an instance has less than the owner asks for, or none has been chosen yet. */
-async function mustBeFeasible({ db }: Deps, deployment: Deployment): Promise<boolean> {
+async function needsInstance({ db }: Deps, deployment: Deployment): Promise<boolean> {
   const instances = (await listLiveInstances(db, [deployment.id])).get(deployment.id) ?? []
   return (
     instances.length === 0 ||

@@ -41,7 +41,12 @@ export async function ensureReady(context: StepContext): Promise<StepResult> {
         ready_at: instance.ready_at ?? at,
         unreachable_since: null,
       },
-      deployment: { ran_at: deployment.ran_at ?? at, refusal: null, refusals: 0 },
+      deployment: {
+        ran_at: deployment.ran_at ?? at,
+        served_settings: instance.engine_settings,
+        refusal: null,
+        refusals: 0,
+      },
       event,
       spans: [...(replacement?.spans ?? []), { kind: 'confirm', instance: toMetered(context), now: at }],
     },

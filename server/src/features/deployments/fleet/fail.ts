@@ -3,6 +3,7 @@ import type { FailureCode, FailureStage } from '../../../ports/engine-failures.t
 import { queueAlert } from '../../alerts/queue-alert.ts'
 import { beginTransition } from '../state/event-transition.ts'
 import { addRefusal } from '../changes/refusal.ts'
+import { findServedSettings } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
 import { moveInstance } from './step.ts'
 import type { StepContext, StepResult } from './step.ts'
@@ -23,8 +24,9 @@ const refusalCodes: ReadonlySet<FailureCode> = new Set([
 ])
 
 /**
- * Fails the deployment with an alert and `alsoAlert`, because this instance can't serve. A woken one without
- * hardware returns to sleep. One with other instances goes on, and the autoscaler asks again later.
+ * Fails the deployment with an alert and `alsoAlert`, because this instance can't serve. One that served with
+ * other settings gets them back. A woken one without hardware returns to sleep. One with other instances goes
+ * on, and the autoscaler asks again later.
  */
 export async function failInstance(
   context: StepContext,
@@ -37,6 +39,16 @@ export async function failInstance(
   const { stage } = failure
   const refusal = { code: failure.code, message: failure.message }
   const others = countOthers(context)
+  const served = findServedSettings(context.pass.deployment, instance)
+  if (served !== null && deployment.desired_state !== 'ended' && !refusalCodes.has(failure.code)) {
+    const message = `${failure.message} The deployment has the settings again with which it served last.`
+    const next = await moveInstance(
+      context,
+      { from, to: 'releasing' },
+      { columns: { engine_url: null }, deployment: served, event: { stage, message }, hook: alsoAlert },
+    )
+    return { next }
+  }
   if (others > 0) {
     const { refusals } = context.pass.deployment
     const message = `${failure.message} The other instances go on.`

@@ -7,7 +7,7 @@ import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import type { EventContent } from '../state/change-store.ts'
 import { readEngineSpec } from '../serving/engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
-import { chooseHardware, needsOtherEngine } from '../state/resize.ts'
+import { chooseHardware, needsOtherEngine, settingsOf } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
 import { askForHardware, isOvertaking } from './yielding.ts'
 import { failInstance, toAlerted } from './fail.ts'
@@ -64,6 +64,7 @@ function toColumns(deployment: Deployment, selection: Selection): Selected {
     context_tokens: capacity.contextTokens,
     parallel_sequences: capacity.parallelSequences,
     adapters: deployment.adapters,
+    engine_settings: settingsOf(deployment),
   }
 }
 

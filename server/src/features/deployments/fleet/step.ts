@@ -9,6 +9,7 @@ import type { Waiting } from '../state/waiting.ts'
 import type { InstanceStatus, NextInstanceStatus } from '../state/instance-lifecycle.ts'
 import { makeInstance } from '../state/instance-store.ts'
 import type { Instance } from '../state/instance-store.ts'
+import type { EngineSettings } from '../state/tables.ts'
 
 export type Deps = Pick<
   Services,
@@ -84,6 +85,8 @@ export interface InstanceChange {
           | 'ran_at'
           | 'failure_stage'
           | 'failure_reason'
+          | 'served_settings'
+          | keyof EngineSettings
         >
       >
     | undefined

@@ -28,6 +28,7 @@ export function makeInstance(
     context_tokens: null,
     parallel_sequences: null,
     adapters: [],
+    engine_settings: null,
     served_model_name: alias ?? modelName,
     region: null,
     cluster_id: null,
@@ -51,7 +52,7 @@ export function makeInstance(
 
 export async function insertInstance(db: Database, instance: Instance): Promise<void> {
   const { adapters } = instance
-  const row = { ...instance, engine: null, adapters: JSON.stringify(adapters) }
+  const row = { ...instance, engine: null, engine_settings: null, adapters: JSON.stringify(adapters) }
   await db.insertInto('instances').values(row).execute()
 }
 

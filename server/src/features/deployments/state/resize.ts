@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Services } from '../../../services.ts'
 import { parseStoredVariant } from '../../catalog/stored-model.ts'
 import { chooseInstance } from '../../placement/choose-instance.ts'
@@ -5,6 +6,7 @@ import type { SelectionResult } from '../../placement/instance-selection.ts'
 import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
 import type { Instance } from './instance-store.ts'
 import type { Deployment } from './store.ts'
+import type { EngineSettings } from './tables.ts'
 
 type Minimums = Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences' | 'adapters'>
 
@@ -45,6 +47,29 @@ export function needsOtherEngine(
   instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,
 ): boolean {
   return needsResize(deployment, instance) || instance.adapters.length > deployment.adapters.length
+}
+
+/** The settings of a deployment with which its engine starts. */
+export function settingsOf({
+  min_context_tokens,
+  min_parallel_sequences,
+  adapters,
+}: Minimums): EngineSettings {
+  return { min_context_tokens, min_parallel_sequences, adapters }
+}
+
+/**
+ * The settings with which a deployment served last, if it has others now, or if an instance was chosen for
+ * others; null if not.
+ */
+export function findServedSettings(
+  deployment: Minimums & Pick<Deployment, 'served_settings'>,
+  { engine_settings: ofInstance }: Pick<Instance, 'engine_settings'>,
+): EngineSettings | null {
+  const { served_settings: served } = deployment
+  const isServed = (settings: EngineSettings) => isDeepStrictEqual(settings, served)
+  const areSame = isServed(settingsOf(deployment)) && (ofInstance === null || isServed(ofInstance))
+  return areSame ? null : served
 }
 
 /** True if the engine of an instance has a LoRA. */

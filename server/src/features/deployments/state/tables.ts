@@ -36,6 +36,13 @@ export interface Refusal {
   message: string
 }
 
+/** The columns of a deployment that decide how its engine starts */
+export interface EngineSettings {
+  min_context_tokens: number | null
+  min_parallel_sequences: number | null
+  adapters: ModelLora[]
+}
+
 /** Who may call a deployment besides its owner */
 export type SharedWith = 'organization'
 
@@ -56,6 +63,7 @@ export interface DeploymentsTable {
   model_type: GeneratedAlways<ModelType>
   variant_reason: string | null
   adapters: ColumnType<ModelLora[], string | undefined, string>
+  served_settings: ColumnType<EngineSettings | null, string | null | undefined, string | null>
   desired_state: Generated<DesiredState>
   status: DeploymentStatus
   waiting_for: WaitingState | null
@@ -103,6 +111,7 @@ export interface InstancesTable {
   context_tokens: number | null
   parallel_sequences: number | null
   adapters: ColumnType<ModelLora[], string | undefined, string>
+  engine_settings: ColumnType<EngineSettings | null, string | null, string | null>
   served_model_name: string
   region: string | null
   cluster_id: string | null

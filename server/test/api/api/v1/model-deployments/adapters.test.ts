@@ -231,6 +231,41 @@ describe('PATCH …/{id} {adapters}', () => {
     await client.delete(`${deployments}/${id}`)
   }, 60_000)
 
+  test('a LoRA with which no instance starts is taken back, so that neither a sleep nor a crash ends the deployment', async () => {
+    const adapter = await addModel('acme/Tiny-LoRA-GGUF', 'misfit', { base_model: 'berth-tiny' })
+    const id = await deploy({ model_name: 'berth-tiny' })
+    const failed: EngineObservation = {
+      phase: 'failed',
+      stage: 'engine_startup',
+      code: 'launch_rejected',
+      message: 'The LoRA does not fit.',
+    }
+    const ready: EngineObservation = { phase: 'ready', endpoint: { baseUrl: engine.url } }
+    scripted.answer({ ensureEngine: (spec) => ((spec.loras ?? []).length > 0 ? failed : ready) })
+    const readMessages = async () =>
+      (await client.get(`${deployments}/${id}/events`)).body.items.map(
+        ({ message }: { message: string }) => message,
+      ) as string[]
+    const takenBack =
+      'The LoRA does not fit. The deployment has the settings again with which it served last.'
+
+    // Beside a healthy instance
+    expect((await setAdapters(id, [adapter])).status).toBe(200)
+    await vi.waitFor(async () => expect(await readMessages()).toContain(takenBack), patience)
+    expect(await read(id)).toMatchObject({ status: 'running', adapters: [], waiting_for: null })
+    expect((await chat(id)).status).toBe(200)
+
+    // Asleep when it was changed
+    await client.post(`${deployments}/${id}/sleep`, {})
+    await waitForStatus(client, id, 'sleeping')
+    expect((await setAdapters(id, [adapter])).status).toBe(200)
+    await client.post(`${deployments}/${id}/wake`, {})
+    await waitForStatus(client, id, 'running')
+    expect((await read(id)).adapters).toEqual([])
+    expect((await readMessages()).filter((message) => message === takenBack)).toHaveLength(2)
+    await client.delete(`${deployments}/${id}`)
+  }, 60_000)
+
   test('an engine that selects LoRAs by name gets the id of the LoRA as the model', async () => {
     const adapter = await addModel('acme/Small-LoRA', 'polite', { base_model: 'small' })
     const id = await deploy({ model_name: 'small' })
@@ -242,6 +277,25 @@ describe('PATCH …/{id} {adapters}', () => {
     expect(lastBody().model).toBe('small')
     await client.delete(`${deployments}/${id}`)
   })
+
+  test('409: an alias that is the name of a served LoRA, and a LoRA whose name is an alias', async () => {
+    const adapter = await addModel('acme/Tiny-LoRA-GGUF', 'named', { base_model: 'berth-tiny' })
+    const [id, other] = [
+      await deploy({ model_name: 'berth-tiny' }),
+      await deploy({ model_name: 'berth-tiny' }),
+    ]
+    const setAlias = (of: string, alias: string | null) => client.patch(`${deployments}/${of}`, { alias })
+    await serveAdapters(id, [adapter])
+    for (const of of [id, other]) {
+      expect(await setAlias(of, 'named')).toMatchObject({ status: 409, body: { code: 'alias_taken' } })
+    }
+    await serveAdapters(id, [])
+    expect((await setAlias(other, 'named')).status).toBe(200)
+    expect(await setAdapters(id, [adapter])).toMatchObject({ status: 409, body: { code: 'alias_taken' } })
+    expect((await setAlias(other, null)).status).toBe(200)
+    expect((await setAdapters(id, [adapter])).status).toBe(200)
+    for (const each of [id, other]) await client.delete(`${deployments}/${each}`)
+  }, 60_000)
 
   test('a request for a LoRA that no instance has yet is a 503', async () => {
     const adapter = await addModel('acme/Tiny-LoRA-GGUF', 'late', { base_model: 'berth-tiny' })

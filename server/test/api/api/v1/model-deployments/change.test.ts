@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import type { EngineObservation } from '../../../../../src/ports/model-runtime.ts'
+import type { EngineObservation, EngineSpec } from '../../../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { waitForStatus } from '../../../../support/deployments.ts'
@@ -197,6 +197,51 @@ test('PATCH …/{id}: without room for a larger instance, a running deployment r
     ['l4-x1', false],
     ['h100-x1', true],
   ])
+})
+
+test('PATCH …/{id}: a minimum with which no engine starts is taken back, also after a crash', async () => {
+  const isSmall = ({ parallelSequences }: EngineSpec) => parallelSequences <= 8
+  const failed = {
+    phase: 'failed',
+    stage: 'engine_startup',
+    code: 'out_of_memory',
+    message: 'Too little memory.',
+  } as const
+  const ready = { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' } } as const
+  const hardware = createScriptedRuntime()
+  let isFull = false
+  runtime.answer({
+    listOffers,
+    ensureEngine: (spec) => (isSmall(spec) ? ready : failed),
+    provision: (spec) =>
+      isFull ? { outcome: 'refused', code: 'no_capacity', message: 'All taken.' } : hardware.provision(spec),
+  })
+  const id = await deploy()
+  await waitForStatus(client, id, 'running')
+  await change(id, { min_parallel_sequences: 16 })
+  const reverted = {
+    status: 'running',
+    min_parallel_sequences: null,
+    parallel_sequences: 8,
+    waiting_for: null,
+  }
+  await vi.waitFor(async () => expect(await read(id)).toMatchObject(reverted), patience)
+
+  // Without room for another instance, the change waits for the next start, which fails.
+  isFull = true
+  await change(id, { min_parallel_sequences: 16 })
+  await vi.waitFor(async () => expect((await read(id)).status_message).toMatch(/All taken/), patience)
+  isFull = false
+  let hasCrashed = false
+  runtime.answer({
+    observeEngine: (each) => {
+      if (hasCrashed || each !== id) return ready
+      hasCrashed = true
+      return crashed
+    },
+  })
+  await makeDue(server, id)
+  await vi.waitFor(async () => expect(await read(id)).toMatchObject(reverted), patience)
 })
 
 test('PATCH …/{id}: a minimum that the engine meets already, or none, needs no new engine', async () => {
