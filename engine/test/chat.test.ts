@@ -132,7 +132,7 @@ test('stops before a stop string', async () => {
   const plain = (await complete({ temperature: 0, max_tokens: 30 })).choices[0]!.message.content!
   const stop = plain.slice(10, 14)
   const { choices } = await complete({ temperature: 0, max_tokens: 30, stop: ['never written', stop] })
-  expect(choices[0]?.finish_reason).toBe('stop')
+  expect(choices[0]).toMatchObject({ finish_reason: 'stop', stop_reason: stop })
   expect(choices[0]?.message.content).toBe(plain.slice(0, plain.indexOf(stop)))
 })
 

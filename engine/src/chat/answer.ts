@@ -18,4 +18,6 @@ export interface UsedTokens {
 /** The finish reason and the token counts of an answer. */
 export interface AnswerEnd extends UsedTokens {
   finishReason: 'stop' | 'length' | 'tool_calls'
+  /** The stop string that ended the answer; absent for none */
+  stopText?: string
 }

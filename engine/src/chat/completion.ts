@@ -40,7 +40,7 @@ export function createCollector() {
         calls[piece.index] = { id: createId('call_'), type: 'function', function: called }
       }
     },
-    toChoice: (index: number, { finishReason }: AnswerEnd) => ({
+    toChoice: (index: number, { finishReason, stopText }: AnswerEnd) => ({
       index,
       message: {
         role: 'assistant',
@@ -51,8 +51,14 @@ export function createCollector() {
       },
       logprobs: toLogprobs(logprobs),
       finish_reason: finishReason,
+      ...toStopReason(stopText),
     }),
   }
+}
+
+/** As in vLLM */
+function toStopReason(stopText: string | undefined) {
+  return stopText === undefined ? {} : { stop_reason: stopText }
 }
 
 function toLogprobs(content: readonly LogprobEntry[]) {
@@ -91,15 +97,28 @@ export function toChunk(
   delta: Record<string, unknown>,
   {
     finishReason = null,
+    stopText,
     logprobs = [],
-  }: { finishReason?: AnswerEnd['finishReason'] | null; logprobs?: readonly LogprobEntry[] } = {},
+  }: {
+    finishReason?: AnswerEnd['finishReason'] | null
+    stopText?: string | undefined
+    logprobs?: readonly LogprobEntry[]
+  } = {},
 ) {
   return {
     id: head.id,
     object: 'chat.completion.chunk',
     created: head.created,
     model: head.model,
-    choices: [{ index, delta, logprobs: toLogprobs(logprobs), finish_reason: finishReason }],
+    choices: [
+      {
+        index,
+        delta,
+        logprobs: toLogprobs(logprobs),
+        finish_reason: finishReason,
+        ...toStopReason(stopText),
+      },
+    ],
   }
 }
 

@@ -14,8 +14,8 @@ export interface ContentWriter {
   write: (text: string, end: number) => void
   /** Reports what is left at the end of the answer. */
   finish: () => void
-  /** True after a stop string; no more content is reported */
-  readonly stopped: boolean
+  /** The stop string that was found, after which no more content is reported; null before */
+  readonly stopped: string | null
 }
 
 /** Creates a writer of content, which listens to the slot's log probabilities if the request wants them. */
@@ -66,7 +66,7 @@ export function createContentWriter(
     },
     finish() {
       const rest = stops.flush()
-      if (stops.stopped) unsent = []
+      if (stops.stopped !== null) unsent = []
       send(rest)
     },
   }

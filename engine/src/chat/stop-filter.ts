@@ -4,26 +4,29 @@ export interface StopFilter {
   push: (piece: string) => string
   /** Returns the text held back, when generation ends without a stop string. */
   flush: () => string
-  /** True after a stop string; no more text is returned */
-  readonly stopped: boolean
+  /** The stop string that was found, after which no more text is returned; null before */
+  readonly stopped: string | null
 }
 
 /** Creates a filter for non-empty stop strings. */
 export function createStopFilter(stops: readonly string[]): StopFilter {
   let held = ''
-  let stopped = false
+  let stopped: string | null = null
   return {
     get stopped() {
       return stopped
     },
     push(piece) {
-      if (stopped) return ''
+      if (stopped !== null) return ''
       const text = held + piece
-      const found = stops.map((stop) => text.indexOf(stop)).filter((index) => index >= 0)
-      if (found.length > 0) {
-        stopped = true
+      const found = stops
+        .map((stop) => ({ stop, at: text.indexOf(stop) }))
+        .filter(({ at }) => at >= 0)
+        .toSorted((one, other) => one.at - other.at)[0]
+      if (found !== undefined) {
+        stopped = found.stop
         held = ''
-        return text.slice(0, Math.min(...found))
+        return text.slice(0, found.at)
       }
       const keep = Math.max(0, ...stops.map((stop) => longestPartialMatch(text, stop)))
       held = text.slice(text.length - keep)

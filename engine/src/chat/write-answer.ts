@@ -71,7 +71,7 @@ async function writeAnswer(
   let calls = 0
   const report = (pieces: readonly ReadPiece[]): void => {
     for (const piece of pieces) {
-      if (content.stopped) return
+      if (content.stopped !== null) return
       if (piece.type === 'content') content.write(piece.text, piece.end)
       else if (piece.type === 'reasoning') add(piece)
       else {
@@ -102,7 +102,7 @@ async function writeAnswer(
       const piece = text.push(token)
       content.follow(token, piece.length)
       report(answer.push(piece))
-      if (content.stopped || generated === maxTokens) break
+      if (content.stopped !== null || generated === maxTokens) break
     }
     report(answer.push(text.finish()))
     report(answer.finish())
@@ -110,7 +110,7 @@ async function writeAnswer(
   } finally {
     slot.logprobs = null
   }
-  if (content.stopped) return { finishReason: 'stop', ...used }
+  if (content.stopped !== null) return { finishReason: 'stop', stopText: content.stopped, ...used }
   if (generated === maxTokens) return { finishReason: 'length', ...used }
   return { finishReason: calls > 0 ? 'tool_calls' : 'stop', ...used }
 }

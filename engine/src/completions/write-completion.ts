@@ -136,7 +136,7 @@ async function writeChoice(
       used.completionTokens++
       if (request.logprobs != null) unsent.push({ token, scores: sampled.shift() ?? null })
       const ready = stops.push(reader.push(token))
-      if (stops.stopped) {
+      if (stops.stopped !== null) {
         // The tokens of the stop string are no text of the completion.
         unsent = []
         send(ready)

@@ -88,7 +88,7 @@ async function streamAnswer(
     sendCounted(toChunk(head, index, { role: 'assistant', content: '' }))
     return {
       add: (piece) => sendChunk(toPieceChunk(head, index, piece)),
-      end: ({ finishReason }) => sendChunk(toChunk(head, index, {}, { finishReason })),
+      end: ({ finishReason, stopText }) => sendChunk(toChunk(head, index, {}, { finishReason, stopText })),
     }
   })
   if (endsWithUsage === true) send(toUsageChunk(head, total))

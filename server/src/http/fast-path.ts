@@ -132,6 +132,7 @@ export class FastCall {
   readonly startedAt = performance.now()
   bodyHold: BodyHold | null = null
   hasOwnAccessLog = false
+  #added: Readonly<Record<string, string>> = {}
 
   constructor(
     app: App,
@@ -157,7 +158,12 @@ export class FastCall {
   }
 
   getHeaders(): Record<string, string> {
-    return { ...this.#own, 'x-request-id': this.id }
+    return { ...this.#own, 'x-request-id': this.id, ...this.#added }
+  }
+
+  /** Adds a header to the response. */
+  header(name: string, value: string): void {
+    this.#added = { ...this.#added, [name]: value }
   }
 
   hijack(): void {}

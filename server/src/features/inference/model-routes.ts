@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { findStanding } from '../../base/standing.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { App } from '../../http/app.ts'
@@ -10,6 +11,7 @@ import {
 } from '../deployments/serving/serving-deployments.ts'
 import type { ServingDeployment } from '../deployments/serving/serving-deployments.ts'
 import { modelNotFound } from './targets/find-targets.ts'
+import { unknownUrl } from './unknown-routes.ts'
 import { openAiErrorBody } from './protocols/openai.ts'
 import { modelBody, modelParams, modelsBody } from './schemas.ts'
 
@@ -17,7 +19,9 @@ type Deps = Pick<Services, 'db' | 'runtime'>
 
 const tags = ['Inference']
 
-/** OpenAI's list of the models that a caller can use. */
+const shapes = 'In OpenAI’s shape, or in Anthropic’s for requests with the header `anthropic-version`.'
+
+/** The list of the models that a caller can use, in the shape of OpenAI's or Anthropic's API. */
 export function modelRoutes(app: App, deps: Deps): void {
   app.get(
     '/v1/models',
@@ -27,13 +31,19 @@ export function modelRoutes(app: App, deps: Deps): void {
         operationId: 'listModels',
         summary:
           'List the models of your running and sleeping deployments, and of those that others share with your organization',
+        description: `${shapes} Anthropic’s has pages, by \`limit\`, \`after_id\` and \`before_id\`.`,
         tags,
         response: { 200: modelsBody },
         errorBody: openAiErrorBody,
       },
     },
-    async ({ viewer }) => {
+    async (request, reply) => {
+      const { viewer } = request
       const byName = groupByRequestName(await listServingDeployments(deps, viewer))
+      if (speaksAnthropic(request)) {
+        const models = [...byName].map(([id, deployments]) => toAnthropicModel(id, deployments))
+        return sendUndescribed(reply, toAnthropicPage(models, request.query as Query))
+      }
       const data = [...byName].map(([id, deployments]) => toModel(deps, id, deployments, viewer))
       return { object: 'list' as const, data: await Promise.all(data) }
     },
@@ -46,6 +56,7 @@ export function modelRoutes(app: App, deps: Deps): void {
       schema: {
         operationId: 'getModel',
         summary: 'Get a model of your running or sleeping deployments, or of shared ones',
+        description: shapes,
         tags,
         params: modelParams,
         response: { 200: modelBody },
@@ -53,14 +64,71 @@ export function modelRoutes(app: App, deps: Deps): void {
         errorBody: openAiErrorBody,
       },
     },
-    async ({ viewer, params: { model } }) => {
+    async (request, reply) => {
+      const {
+        viewer,
+        params: { model },
+      } = request
+      if (model === '') throw unknownUrl('GET', '/v1/models/')
       const resolved = await resolveDeployments(deps, viewer, model)
       const found = requireCallable(viewer, resolved, () => modelNotFound(model))
       const serving = found.filter(({ status }) => status === 'running' || status === 'sleeping')
       if (serving.length === 0) throw modelNotFound(model)
-      return toModel(deps, model, serving, viewer)
+      return speaksAnthropic(request)
+        ? sendUndescribed(reply, toAnthropicModel(model, serving))
+        : toModel(deps, model, serving, viewer)
     },
   )
+}
+
+/** Sends a body that the API description has only in words, because clients have their own types for it. */
+function sendUndescribed(reply: FastifyReply, body: object): never {
+  return reply.serializer(JSON.stringify).type('application/json').send(body) as never
+}
+
+/** True for clients of Anthropic's API. */
+export function speaksAnthropic({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers['anthropic-version'] !== undefined
+}
+
+interface AnthropicModel {
+  type: 'model'
+  id: string
+  display_name: string
+  created_at: string
+}
+
+type Query = Readonly<Record<string, string | undefined>>
+
+function toAnthropicModel(id: string, deployments: readonly ServingDeployment[]): AnthropicModel {
+  const created = Math.min(...deployments.map(({ createdAt }) => createdAt.getTime()))
+  return {
+    type: 'model',
+    id,
+    display_name: deployments[0]!.modelName,
+    created_at: new Date(created).toISOString(),
+  }
+}
+
+/** As in Anthropic's API, which has 20 models on a page, and 1,000 at most. */
+function toAnthropicPage(
+  models: readonly AnthropicModel[],
+  { limit, after_id: after, before_id: before }: Query,
+) {
+  const size =
+    limit !== undefined && /^\d{1,4}$/.test(limit) ? Math.min(Math.max(Number(limit), 1), 1000) : 20
+  const at = models.findIndex(({ id }) => id === (after ?? before))
+  const [start, end] =
+    before !== undefined && after === undefined
+      ? [Math.max(at - size, 0), Math.max(at, 0)]
+      : [after === undefined ? 0 : at + 1, after === undefined ? size : at + 1 + size]
+  const data = models.slice(start, end)
+  return {
+    data,
+    has_more: before !== undefined && after === undefined ? start > 0 : end < models.length,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+  }
 }
 
 /** Deployments by request name. The caller's own come first: shared ones go by `inference_model_uid`. */

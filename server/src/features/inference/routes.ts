@@ -10,13 +10,14 @@ import type { Services } from '../../services.ts'
 import { recordStatistics, toLogMembers } from './counting/finished-exchange.ts'
 import type { FinishedExchange } from './counting/finished-exchange.ts'
 import { measureExchanges } from './metrics.ts'
+import { anthropicErrors } from './protocols/messages/anthropic.ts'
 import { openAiErrors } from './protocols/openai.ts'
 import type { ErrorFormat, Protocol } from './protocols/protocol.ts'
 import { protocols } from './protocols/protocols.ts'
 import { serveRoute } from './arrival/choose-way.ts'
 import { startCall } from './sending/call.ts'
 import type { CallDeps } from './sending/call.ts'
-import { modelRoutes } from './model-routes.ts'
+import { modelRoutes, speaksAnthropic } from './model-routes.ts'
 import { sendAgain } from './sending/send-again.ts'
 
 const inferenceErrors = [
@@ -39,7 +40,9 @@ type Deps = Omit<CallDeps, 'onFinished' | 'sendAgain' | 'toPublicError'> & Pick<
 /** The routes of the inference protocols, in a separate scope: bodies stay raw and errors differ. */
 export function inferenceRoutes(app: App, deps: Deps): void {
   const { bodies } = deps.config.inference
-  app.setErrorHandler(sendErrorsAs(openAiErrors))
+  app.setErrorHandler((error, request, reply) => {
+    sendErrorsAs(speaksAnthropic(request) ? anthropicErrors : openAiErrors)(error, request, reply)
+  })
   app.removeContentTypeParser('application/json')
   const parse = parseRawBodies(deps.config.inferenceBodyLimit, createBodyBudget(bodies))
   app.addContentTypeParser('application/json', parse)
@@ -72,9 +75,13 @@ function composeError(
   logServerError(publicError, error, storage, log)
   const { status, body } = format.compose(publicError, id)
   const { retryAfterSeconds } = publicError
+  const { requestIdHeader } = format
   return {
     status,
-    headers: retryAfterSeconds ? { 'retry-after': String(retryAfterSeconds) } : {},
+    headers: {
+      ...(retryAfterSeconds ? { 'retry-after': String(retryAfterSeconds) } : {}),
+      ...(requestIdHeader === undefined ? {} : { [requestIdHeader]: id }),
+    },
     body: JSON.stringify(body),
   }
 }
@@ -95,6 +102,9 @@ function addProtocol(app: App, deps: CallDeps, protocol: Protocol, parse: RawBod
   const { path, description, errors } = protocol
   const { operationId, summary, request: body, response, events } = description
   const route = serveRoute(protocol, deps.config.mediaDomains)
+  const addRequestId = (reply: { header(name: string, value: string): unknown }, id: string) => {
+    if (errors.requestIdHeader !== undefined) reply.header(errors.requestIdHeader, id)
+  }
   const config = {
     permission: 'useOwnDeployments',
     anyOrganization: true,
@@ -122,6 +132,7 @@ function addProtocol(app: App, deps: CallDeps, protocol: Protocol, parse: RawBod
       const bytes = request.body as Buffer
       request.body = undefined
       const arrivedAt = performance.now() - reply.elapsedTime
+      addRequestId(reply, request.id)
       startCall(deps, route, { request, reply, arrivedAt }, bytes)
     },
   )
@@ -130,7 +141,9 @@ function addProtocol(app: App, deps: CallDeps, protocol: Protocol, parse: RawBod
     config,
     parse,
     composeError: (error, { id, log }) => composeError(errors, error, { id, log, storage: app.storage }),
-    handle: (call, bytes) =>
-      startCall(deps, route, { request: call, reply: call, arrivedAt: call.startedAt }, bytes),
+    handle(call, bytes) {
+      addRequestId(call, call.id)
+      startCall(deps, route, { request: call, reply: call, arrivedAt: call.startedAt }, bytes)
+    },
   })
 }

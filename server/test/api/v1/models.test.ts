@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient, registerClient } from '../../support/client.ts'
 import { deploy, waitForStatus } from '../../support/deployments.ts'
 import { setRole } from '../../support/roles.ts'
@@ -140,4 +140,70 @@ test('GET /v1/models: 401 without a session, in OpenAI’s shape', async () => {
       code: 'not_authenticated',
     },
   })
+})
+
+describe('clients of Anthropic’s API', () => {
+  const version = { 'anthropic-version': '2023-06-01' }
+
+  test('GET /v1/models with their header: pages in Anthropic’s shape', async () => {
+    const client = await registerClient(server.url)
+    const get = (path: string) => client.request('GET', path, undefined, version)
+    const none = { data: [], has_more: false, first_id: null, last_id: null }
+    expect((await get('/v1/models')).body).toEqual(none)
+    const created: { id: string; created_at: string }[] = []
+    for (const alias of ['a', 'b', 'c']) {
+      const deployment = await deploy(client)
+      expect((await client.patch(`/api/v1/model-deployments/${deployment.id}`, { alias })).status).toBe(200)
+      created.push(deployment)
+    }
+    const all = (await get('/v1/models')).body
+    expect(all).toMatchObject({ has_more: false, first_id: all.data[0].id, last_id: all.data.at(-1).id })
+    const ids: string[] = all.data.map(({ id }: { id: string }) => id)
+    expect(ids.toSorted()).toEqual(['a', 'b', 'berth-tiny', 'c'])
+    const model = { type: 'model', id: 'a', display_name: 'berth-tiny', created_at: created[0]!.created_at }
+    expect(all.data.find(({ id }: { id: string }) => id === 'a')).toEqual(model)
+    expect((await get('/v1/models/a')).body).toEqual(model)
+    const [first, second, third, fourth] = ids
+    const page = async (query: string) => {
+      const { body } = await get(`/v1/models?${query}`)
+      return [body.data.map(({ id }: { id: string }) => id), body.has_more]
+    }
+    expect(await page('limit=2')).toEqual([[first, second], true])
+    expect(await page(`limit=2&after_id=${second}`)).toEqual([[third, fourth], false])
+    expect(await page(`limit=2&before_id=${fourth}`)).toEqual([[second, third], true])
+    expect(await page(`before_id=${third}`)).toEqual([[first, second], false])
+    expect((await client.get('/v1/models')).body).toMatchObject({ object: 'list', data: { length: 4 } })
+    const headers = { ...version, cookie: client.cookie() }
+    const unknown = await fetch(`${server.url}/v1/models/nope`, { headers })
+    const error = { type: 'not_found_error' }
+    expect([unknown.status, await unknown.json()]).toMatchObject([404, { type: 'error', error }])
+  })
+
+  test('each response of their routes has the header `request-id`', async () => {
+    const client = await registerClient(server.url)
+    for (const path of ['/v1/messages', '/v1/messages/count_tokens']) {
+      for (const more of [{}, { 'x-forwarded-for': '1.2.3.4' }]) {
+        const body = { model: 'nope', messages: [] }
+        const { headers } = await client.request('POST', path, body, more)
+        expect(headers.get('request-id')).toBe(headers.get('x-request-id'))
+        expect(headers.get('request-id')).toMatch(/^[\w-]{36}$/)
+      }
+    }
+    const { headers } = await client.post('/v1/chat/completions', { model: 'nope', messages: [] })
+    expect(headers.has('request-id')).toBe(false)
+  })
+})
+
+test.each([
+  ['POST', '/chat/completions', '/v1/chat/completions'],
+  ['POST', '/v1/v1/messages', '/v1/messages'],
+  ['GET', '/models', '/v1/models'],
+  ['GET', '/v1/models/', '/v1/models'],
+])('%s %s: a 404 that names the route', async (method, path, meant) => {
+  const client = await registerClient(server.url)
+  const { status, body } = await client.request(method, path, method === 'POST' ? {} : undefined)
+  expect([status, body.error.message]).toEqual([
+    404,
+    `Berth has no route ${method} ${path}. The route is ${meant}: correct the base URL of your client.`,
+  ])
 })

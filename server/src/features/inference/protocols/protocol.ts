@@ -226,6 +226,8 @@ export interface ErrorFormat {
   /** For the OpenAPI description */
   readonly body: z.ZodType
   readonly compose: (error: ErrorFacts, requestId: string) => { status: number; body: unknown }
+  /** A header of all responses with the id of the request, besides `x-request-id`; absent for none */
+  readonly requestIdHeader?: string
   /** The event with the error in a stream; absent if its data is the body, and it has no name */
   readonly toEvent?: (body: unknown) => CallerEvent
   /** True for an engine's error of this shape. Absent if engines' errors stay unchanged. */

@@ -14,7 +14,7 @@ const anthropicErrorBody = z
         message: z.string().describe('What happened, for a person'),
       })
       .describe('The error'),
-    request_id: z.string().describe('Also in the `x-request-id` header'),
+    request_id: z.string().describe('Also in the headers `request-id` and `x-request-id`'),
   })
   .meta({ id: 'AnthropicError', description: 'An error in Anthropic’s shape' })
 
@@ -41,6 +41,7 @@ export const anthropicErrors: ErrorFormat = {
     }
     return { status, body }
   },
+  requestIdHeader: 'request-id',
   toEvent: (body) => ({ name: 'error', data: body as JsonObject }),
   isOwn(body) {
     const { type, error } = (body ?? {}) as { type?: unknown; error?: { message?: unknown } | null }

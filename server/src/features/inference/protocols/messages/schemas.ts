@@ -15,7 +15,9 @@ const promptFields = {
   tools: z
     .array(z.looseObject({}))
     .nullish()
-    .describe('Tools that the model may call. Those that Anthropic’s servers run are left out'),
+    .describe(
+      'Tools that the model may call, also `bash_*`, `text_editor_*` and `memory_*`. Those that Anthropic’s servers run are left out',
+    ),
   tool_choice: z.looseObject({}).nullish().describe('Which tools the model may or must call'),
 }
 

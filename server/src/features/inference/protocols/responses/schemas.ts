@@ -7,7 +7,9 @@ export const responseRequest = z
     model: modelField,
     input: z
       .unknown()
-      .describe('A text, or a list of items: messages, `function_call`, `function_call_output`, `reasoning`'),
+      .describe(
+        'A text, or a list of items: messages, `reasoning`, `function_call`, `custom_tool_call` and their outputs',
+      ),
     instructions: z.string().nullish().describe('Instructions before the input'),
     max_output_tokens: z
       .int()
@@ -16,7 +18,9 @@ export const responseRequest = z
     tools: z
       .array(z.looseObject({}))
       .nullish()
-      .describe('Functions, also inside `namespace` tools. Tools that OpenAI’s servers run are left out'),
+      .describe(
+        'Functions and custom tools, also inside `namespace` tools. Tools that OpenAI’s servers run are left out',
+      ),
     tool_choice: z.unknown().optional().describe('Which functions the model may or must call'),
     text: z.looseObject({}).nullish().describe('`format` asks for JSON, or for JSON of a schema'),
     stream: z.boolean().nullish().describe('true for server-sent events'),
@@ -36,7 +40,9 @@ export const responseObject = z
     created_at: z.number().describe('Unix time in seconds'),
     status: z.string().describe('`completed`, `incomplete`, `failed` or `in_progress`'),
     model: modelOfResponse,
-    output: z.array(z.looseObject({})).describe('Items: `reasoning`, `message` and `function_call`'),
+    output: z
+      .array(z.looseObject({}))
+      .describe('Items: `reasoning`, `message`, `function_call` and `custom_tool_call`'),
     usage: z
       .looseObject({
         input_tokens: z.int().describe('Tokens of the request'),
