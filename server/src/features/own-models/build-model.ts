@@ -5,6 +5,7 @@ import type { CatalogModel } from '../catalog/model.ts'
 import { findObstacle, readContents } from './inspect.ts'
 import { findLoraContents, findBase } from './find-base.ts'
 import type { LoraBase } from './find-base.ts'
+import type { BaseDeps } from './read-base-shapes.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
 import { fromRepository, toOwnModel, toRepositoryHead } from './to-model.ts'
 
@@ -21,7 +22,7 @@ export interface ModelRequest {
 
 /** Builds a repository's model, of runnable variants. Throws like `readContents`, `base_model_not_found`. */
 export async function buildModel(
-  deps: Pick<Services, 'db' | 'hub' | 'runtime'>,
+  deps: Pick<Services, 'runtime'> & BaseDeps,
   organizationId: number | null,
   request: ModelRequest,
 ): Promise<CatalogModel> {
@@ -38,7 +39,7 @@ export async function buildModel(
 
 /** The base model of variants that are a LoRA, otherwise null. Throws `base_model_not_found`. */
 export async function requireBase(
-  deps: Pick<Services, 'db'>,
+  deps: BaseDeps,
   organizationId: number | null,
   variants: readonly RepositoryVariant[],
   given: string | undefined,

@@ -1,7 +1,10 @@
-import type { Services } from '../../services.ts'
 import { listDeployableModels } from '../catalog/find-variant.ts'
 import type { LoraFacts, CatalogModel } from '../catalog/model.ts'
+import { ggufFormat } from './facts/formats.ts'
+import { findMisfit } from './facts/lora-facts.ts'
 import type { LoraContents } from './facts/lora-facts.ts'
+import { readBaseShapes } from './read-base-shapes.ts'
+import type { BaseDeps } from './read-base-shapes.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
 
 /** The model that a LoRA changes. */
@@ -24,7 +27,7 @@ export function findLoraContents(variants: readonly RepositoryVariant[]): LoraCo
  * `given` one, else the repository that the LoRA names, or a copy. Otherwise returns the reason, as a clause.
  */
 export async function findBase(
-  deps: Pick<Services, 'db'>,
+  deps: BaseDeps,
   organizationId: number | null,
   contents: LoraContents,
   given: string | undefined,
@@ -39,12 +42,35 @@ export async function findBase(
     const name = given ?? baseRepository!
     return { reason: `It is a LoRA of ${name}, which the catalog does not have. Add ${name} first` }
   }
-  const baseSizes = listSizes(found, hiddenSize)
-  if (baseSizes.length === 0) {
+  const sizes = listSizes(found, hiddenSize)
+  if (sizes.length === 0) {
     return { reason: `It fits a hidden size of ${hiddenSize}, which no variant of ${found.modelName} has` }
   }
+  const misfits = await findMisfits(deps, organizationId, { base: found, sizes, contents })
+  const baseSizes = sizes.filter((size) => !misfits.has(size))
+  if (baseSizes.length === 0)
+    return { reason: `It does not fit ${found.modelName}: ${[...misfits.values()][0]!}` }
   const { rank, targetModules } = contents
   return { model: found, lora: { baseModelName: found.modelName, baseSizes, rank, targetModules } }
+}
+
+/** Why the matrices of a GGUF LoRA don't fit, as a clause, by size of the base. */
+async function findMisfits(
+  deps: BaseDeps,
+  organizationId: number | null,
+  { base, sizes, contents }: { base: CatalogModel; sizes: readonly number[]; contents: LoraContents },
+): Promise<Map<number, string>> {
+  const misfits = new Map<number, string>()
+  for (const size of sizes) {
+    // The quantizations of a size have the same tensors.
+    const variant = base.variants.find(
+      ({ format, sizeInBillions }) => format === ggufFormat && sizeInBillions === size,
+    )
+    const tensors = variant === undefined ? null : await readBaseShapes(deps, organizationId, variant)
+    const misfit = tensors === null ? null : findMisfit(contents.shapes, tensors)
+    if (misfit !== null) misfits.set(size, misfit)
+  }
+  return misfits
 }
 
 function findByName(models: readonly CatalogModel[], given: string): CatalogModel | undefined {

@@ -47,6 +47,23 @@ export interface AdaptedShape {
  * random weights for each seed.
  */
 export function makeGgufAdapter({ layers, hiddenSize }: AdaptedShape, seed: number, base?: string): Buffer {
+  const targets = Array.from({ length: layers }, (_, layer) => [
+    `blk.${layer}.attn_q`,
+    `blk.${layer}.attn_v`,
+  ]).flat()
+  return makeGgufLora(
+    targets.map((name) => ({ name, columns: hiddenSize, rows: hiddenSize })),
+    seed,
+    base,
+  )
+}
+
+/** The bytes of a GGUF adapter of these matrices, which are named without `.weight`. */
+export function makeGgufLora(
+  targets: readonly { name: string; columns: number; rows: number }[],
+  seed = 1,
+  base?: string,
+): Buffer {
   const rank = 4
   const fields = [
     ['general.architecture', string('llama')],
@@ -55,18 +72,9 @@ export function makeGgufAdapter({ layers, hiddenSize }: AdaptedShape, seed: numb
     ['adapter.lora.alpha', number('float32', 8)],
     ...(base === undefined ? [] : [['general.base_model.0.repo_url', string(base)] as const]),
   ] as const
-  const targets = Array.from({ length: layers }, (_, layer) => [
-    `blk.${layer}.attn_q`,
-    `blk.${layer}.attn_v`,
-  ]).flat()
-  const tensors = targets.flatMap((target, index) => [
-    randomFloats(`${target}.weight.lora_a`, { columns: hiddenSize, rows: rank, seed: seed + index, most: 1 }),
-    randomFloats(`${target}.weight.lora_b`, {
-      columns: rank,
-      rows: hiddenSize,
-      seed: seed + index + 100,
-      most: 1,
-    }),
+  const tensors = targets.flatMap(({ name, columns, rows }, index) => [
+    randomFloats(`${name}.weight.lora_a`, { columns, rows: rank, seed: seed + index, most: 1 }),
+    randomFloats(`${name}.weight.lora_b`, { columns: rank, rows, seed: seed + index + 100, most: 1 }),
   ])
   return encodeGguf(fields, tensors)
 }

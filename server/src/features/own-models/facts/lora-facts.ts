@@ -12,7 +12,12 @@ export interface LoraContents {
   targetModules: string[]
   /** The hidden size of the base model; null if no matrix shows it */
   hiddenSize: number | null
+  /** Columns and rows of each matrix, by its name in the file */
+  shapes: TensorShapes
 }
+
+/** Columns and rows of tensors, by name */
+export type TensorShapes = ReadonlyMap<string, readonly [columns: number, rows: number]>
 
 const maxTargets = 64
 /** A matrix A in GGUF, and one as PEFT names it */
@@ -28,9 +33,11 @@ export class LoraMatrices {
   rank = 0
   hiddenSize: number | null = null
   readonly targets = new Set<string>()
+  readonly #shapes = new Map<string, readonly [columns: number, rows: number]>()
 
-  /** Notes a tensor, if it is a matrix A, which maps `inputs` values to `rank` ones. */
+  /** Notes a tensor. A matrix A maps `inputs` values to `rank` ones. */
   add(name: string, inputs: number, rank: number): void {
+    this.#shapes.set(name, [inputs, rank])
     const target = matrixNames.map((pattern) => pattern.exec(name)?.[1]).find((each) => each !== undefined)
     if (target === undefined) return
     this.rank = Math.max(this.rank, rank)
@@ -40,8 +47,31 @@ export class LoraMatrices {
 
   toContents(baseRepository: string | null): LoraContents {
     const { rank, hiddenSize } = this
-    return { baseRepository, rank, targetModules: [...this.targets].toSorted(), hiddenSize }
+    const shapes = this.#shapes
+    return { baseRepository, rank, targetModules: [...this.targets].toSorted(), hiddenSize, shapes }
   }
+}
+
+const ofGguf = /\.lora_a$/
+/** llama.cpp keeps the matrices of the token embeddings the other way around. */
+const embeddings = 'token_embd.weight'
+
+/** Why a GGUF LoRA doesn't fit a model with these tensors, as a clause; null if it does. */
+export function findMisfit(lora: TensorShapes, tensors: TensorShapes): string | null {
+  for (const [name, a] of lora) {
+    if (!ofGguf.test(name)) continue
+    const target = name.replace(ofGguf, '')
+    const b = lora.get(`${target}.lora_b`)
+    if (b === undefined) return `the file has no ${target}.lora_b`
+    const tensor = tensors.get(target)
+    if (tensor === undefined) return `the model has no ${target}`
+    const [columns, rows] = target === embeddings ? [b[1], a[0]] : [a[0], b[1]]
+    if (target !== embeddings && a[1] !== b[0]) return `the matrices of ${target} have different ranks`
+    if (columns !== tensor[0] || rows !== tensor[1]) {
+      return `it changes ${target} as a matrix of ${columns} × ${rows}, but the model’s is ${tensor[0]} × ${tensor[1]}`
+    }
+  }
+  return null
 }
 
 const isOff = z.union([z.null(), z.undefined(), z.literal(false), z.tuple([]), z.strictObject({})])

@@ -3,6 +3,7 @@
 import { ByteCursor, InvalidFileError } from './byte-cursor.ts'
 import type { ByteSource } from './byte-cursor.ts'
 import { LoraMatrices } from '../facts/lora-facts.ts'
+import type { TensorShapes } from '../facts/lora-facts.ts'
 
 export type GgufValue = number | boolean | string | readonly number[]
 
@@ -15,6 +16,14 @@ export interface GgufHeader {
   parameters: number
   /** The matrices of a LoRA; null for another file */
   matrices: LoraMatrices | null
+}
+
+/** Reads the shapes of a file's matrices. Throws like `readGgufHeader`. */
+export async function readTensorShapes(source: ByteSource): Promise<TensorShapes> {
+  const { cursor, tensors } = await readStart(source)
+  const matrices = new LoraMatrices()
+  await readTensors(cursor, tensors, matrices)
+  return matrices.toContents(null).shapes
 }
 
 const magic = 0x46554747
@@ -34,6 +43,13 @@ const scalarBytes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8] as const
 
 /** Reads a header. Throws InvalidFileError if it is not valid, and what the source throws. */
 export async function readGgufHeader(source: ByteSource): Promise<GgufHeader> {
+  const { cursor, tensors, values, lengths } = await readStart(source)
+  const matrices = values.get('general.type') === 'adapter' ? new LoraMatrices() : null
+  return { values, lengths, parameters: await readTensors(cursor, tensors, matrices), matrices }
+}
+
+/** Reads what comes before the tensors. */
+async function readStart(source: ByteSource) {
   const cursor = new ByteCursor(source, maxHeaderBytes)
   await cursor.fetch(4)
   if (cursor.takeInteger(4) !== magic) throw new InvalidFileError('The file is not a GGUF file.')
@@ -47,8 +63,7 @@ export async function readGgufHeader(source: ByteSource): Promise<GgufHeader> {
   const values = new Map<string, GgufValue>()
   const lengths = new Map<string, number>()
   for (let index = 0; index < entries; index++) await readEntry(cursor, values, lengths)
-  const matrices = values.get('general.type') === 'adapter' ? new LoraMatrices() : null
-  return { values, lengths, parameters: await readTensors(cursor, tensors, matrices), matrices }
+  return { cursor, tensors, values, lengths }
 }
 
 async function readEntry(

@@ -9,6 +9,7 @@ import { holdMembership } from '../../organizations/memberships.ts'
 import { requireBase } from '../build-model.ts'
 import { planVariants } from '../inspect.ts'
 import type { InspectDeps, Inspection } from '../inspect.ts'
+import type { BaseDeps } from '../read-base-shapes.ts'
 import type { RepositoryVariant } from '../repository-reader.ts'
 import { toOwnModel } from '../to-model.ts'
 import type { VariantOrigin } from '../to-model.ts'
@@ -17,7 +18,7 @@ import { readUploadedVariant } from './read-header.ts'
 import { findUpload, withWriteLease } from './write-lease.ts'
 import type { ModelUpload } from './write-lease.ts'
 
-type UseDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime' | 'fileHasher' | 'modelStore'>
+type UseDeps = Pick<Services, 'clock' | 'config' | 'runtime' | 'fileHasher'> & BaseDeps
 
 /** An upload whose file is complete, with the model in it. */
 interface CompleteUpload {

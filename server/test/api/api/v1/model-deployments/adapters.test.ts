@@ -9,11 +9,13 @@ import { engines } from '../../../../support/engines.ts'
 import { startHubServer } from '../../../../support/hub/hub-server.ts'
 import type { HubServer } from '../../../../support/hub/hub-server.ts'
 import { makeAdapterRepositories } from '../../../../support/hub/adapter-repositories.ts'
+import { makeGgufLora } from '../../../../support/hub/model-files.ts'
 import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../../support/recording-engine.ts'
 import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
+import { uploadFile } from '../../../../support/tus.ts'
 
 const models = '/api/v1/deployable-models'
 const deployments = '/api/v1/model-deployments'
@@ -148,6 +150,39 @@ describe('an import', () => {
     const answer = await client.post(models, body)
     expect(answer.body).toMatchObject({ code: 'base_model_not_found' })
     expect(answer.body.detail).toMatch(/hidden size of 1024, which no variant of berth-tiny has/)
+  })
+
+  const fitting = { name: 'blk.0.attn_q', columns: 128, rows: 128 }
+  test.each([
+    ['more layers than the model', [fitting, { ...fitting, name: 'blk.8.attn_q' }], 'no blk.8.attn_q.weight'],
+    [
+      'a tensor that the model lacks',
+      [fitting, { ...fitting, name: 'blk.0.ffn_gate_exps' }],
+      'no blk.0.ffn_gate_exps',
+    ],
+    [
+      'other rows',
+      [fitting, { name: 'blk.0.attn_k', columns: 128, rows: 64 }],
+      'a matrix of 128 × 64, but the model’s is 128 × 128',
+    ],
+    [
+      'other columns',
+      [fitting, { name: 'blk.0.ffn_down', columns: 64, rows: 128 }],
+      'blk.0.ffn_down.weight as a matrix of 64 × 128',
+    ],
+  ])('an uploaded LoRA with %s does not fit', async (_name, targets, problem) => {
+    const upload_id = await uploadFile(client, makeGgufLora(targets), { filename: 'misfit-F32.gguf' })
+    const answer = await client.post(models, { upload_id, model_name: 'no-fit', base_model: 'berth-tiny' })
+    expect(answer).toMatchObject({ status: 422, body: { code: 'base_model_not_found' } })
+    expect(answer.body.detail).toContain('does not fit berth-tiny: ')
+    expect(answer.body.detail).toContain(problem)
+    await client.delete(`/api/v1/model-uploads/${upload_id}`)
+  })
+
+  test('an uploaded LoRA of fewer layers than the model fits', async () => {
+    const upload_id = await uploadFile(client, makeGgufLora([fitting]), { filename: 'one-layer-F32.gguf' })
+    const body = { upload_id, model_name: 'one-layer', base_model: 'berth-tiny' }
+    expect((await client.post(models, body)).status).toBe(201)
   })
 
   test('a LoRA is not deployed itself, and has no placement', async () => {
