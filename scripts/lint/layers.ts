@@ -110,7 +110,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
     'deployments',
   ],
   statistics: ['metering', 'deployments'],
-  inference: ['gateway', 'metering', 'deployments/serving', 'statistics'],
+  inference: ['@berth/grammar', 'gateway', 'metering', 'deployments/serving', 'statistics'],
 }
 
 /** The layers of features, by their names: `billing` stands for all rooms of billing. */

@@ -72,6 +72,11 @@ const unsupportedFields: Readonly<Record<string, (value: unknown) => boolean>> =
   guided_choice: () => false,
   guided_grammar: () => false,
   structured_outputs: () => false,
+  // Other servers take schemas and grammars here.
+  format: (value) => value === '',
+  grammar: (value) => value === '',
+  json_schema: () => false,
+  schema: () => false,
   ignore_eos: (value) => value === false,
   min_tokens: (value) => value === 0,
   truncate_prompt_tokens: () => false,

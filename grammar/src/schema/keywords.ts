@@ -63,7 +63,8 @@ export function checkKeywords(schema: Schema, path: string, refuse: Refuse): voi
   }
 }
 
-function findProblem(keyword: string, value: unknown): string | null {
+/** What is wrong with the value of a keyword; null if nothing is, or the keyword is unknown. */
+export function findProblem(keyword: string, value: unknown): string | null {
   switch (keyword) {
     case 'type':
       return [value].flat().every((type) => typeof type === 'string' && jsonTypes.has(type))

@@ -45,7 +45,8 @@ export function toLanguage(algebra: LanguageAlgebra, source: string): Language {
   )
 }
 
-function parsePattern(source: string): AST.Pattern {
+/** Throws a PatternError. */
+export function parsePattern(source: string): AST.Pattern {
   try {
     return new RegExpParser().parsePattern(source, 0, source.length, { unicode: true })
   } catch {

@@ -41,12 +41,16 @@ export type EngineRoutes = Readonly<Partial<Record<EngineRoute, string | null>>>
 export const generationFields = [
   'audio',
   'echo',
+  'format',
+  'grammar',
   'guided_choice',
   'guided_grammar',
   'guided_json',
   'guided_regex',
+  'json_schema',
   'min_tokens',
   'modalities',
+  'schema',
   'structured_outputs',
   'suffix',
   'truncate_prompt_tokens',
@@ -68,6 +72,22 @@ export type MeaningfulField = (typeof generationFields | typeof readingFields)[n
 
 /** Fields that an engine ignores silently, each with the oldest version that does; null for every one. */
 export type IgnoredFields = Readonly<Partial<Record<MeaningfulField, string | null>>>
+
+/**
+ * How chats must be written for an engine that does not do all of them. It takes the schema of an
+ * answer only in OpenAI's form.
+ */
+export interface ChatForm {
+  /**
+   * `some keywords`: it ignores the other constraints of a schema, and fails each chat that has a tool whose
+   * schema it can't convert.
+   */
+  schemas: 'all keywords' | 'some keywords'
+  /** False if it takes each `tool_choice` that is an object for `auto` */
+  namesTools: boolean
+  /** False if it calls no tool while the answer has a schema */
+  callsWithSchema: boolean
+}
 
 /** How an engine serves LoRAs. */
 export interface LoraServing {
@@ -104,6 +124,8 @@ export interface RuntimeEngine {
   routes: EngineRoutes
   /** Absent if the engine refuses what it doesn't honor, or while that is unknown */
   ignoredFields?: IgnoredFields
+  /** Absent or null if the engine does all that chats may ask for */
+  chatForm?: ChatForm | null
   /** Absent if the engine serves no LoRAs on this runtime */
   loras?: LoraServing
   /** Whether requests may have a `cache_salt`: only requests with the same one share cached prefixes */

@@ -78,3 +78,20 @@ test('other errors are read if they are in FastAPI’s shape', () => {
     "This model's maximum context length is 2048 tokens, but the messages have 9005 tokens. Shorten the messages."
   expect(readEngineError({ body: JSON.stringify({ error: { message: own } }) })).toBeNull()
 })
+
+test.each([
+  [
+    "Unable to generate parser for this template. Automatic parser generation failed: \n------------\nWhile executing CallExpression at line 1, column 65 in source:\n...{{ raise_exception('Conversation roles…\n   ^\nError: Jinja Exception: Conversation roles must alternate user/assistant",
+    'The chat template of the model refuses this conversation: Conversation roles must alternate user/assistant',
+  ],
+  [
+    'Unable to generate parser for this template. Automatic parser generation failed: JSON schema error at #/properties/x: schema must be an object',
+    "The schema of a tool can't be converted: #/properties/x: schema must be an object.",
+  ],
+])('a chat template’s refusal is one sentence: %j', (message, sentence) => {
+  expect(readEngineError({ body: JSON.stringify({ error: { message, code: 400 } }) })).toEqual({
+    isModelLost: false,
+    isRefused: true,
+    message: sentence,
+  })
+})

@@ -22,8 +22,22 @@ export function readEngineError({ body }: Pick<EngineErrorResponse, 'body'>): En
   const overflow = readOverflow(body)
   if (overflow !== null) return { isModelLost: false, overflow }
   const { detail, error } = parseObject(body)
+  const refusal = readRefusal(body)
+  if (refusal !== null) return { isModelLost: false, isRefused: true, message: refusal }
   if (error !== undefined || detail === undefined) return null
   return { isModelLost: false, message: typeof detail === 'string' ? detail : JSON.stringify(detail) }
+}
+
+/** What llama-server writes if a chat template raises an exception, with the source around it */
+const templateRefusal = /(?:Unable to generate parser for this template|While executing \w+ at line)/
+
+/** The sentence of a chat template that refuses a conversation, without its source; null for others. */
+function readRefusal(body: string): string | null {
+  if (!templateRefusal.test(body)) return null
+  const reason = /Jinja Exception: ([^\\"]+)/i.exec(body)?.[1]?.trim()
+  const schema = /JSON schema error at ([^\\"]+)/.exec(body)?.[1]?.trim()
+  if (schema !== undefined) return `The schema of a tool can't be converted: ${schema}.`
+  return `The chat template of the model refuses this conversation${reason === undefined ? '.' : `: ${reason}`}`
 }
 
 function readOverflow(body: string): ContextOverflow | null {

@@ -3,7 +3,7 @@ import { engines } from '../../support/engines.ts'
 import { answerJson } from '../../support/recording-engine.ts'
 import { useEngine } from '../../support/use-engine.ts'
 
-const used = useEngine({ routes: engines.embedded.routes })
+const used = useEngine({ routes: engines.embedded.routes, chatForm: null })
 
 /** Answers each chat with this message. */
 function answerWith(message: object): void {
@@ -31,11 +31,11 @@ describe('numbers and the order of members', () => {
 
   test('calls, schemas and settings reach the engine as they were written', async () => {
     answerWith({ content: 'ok' })
-    const schema = `{"type":"object","properties":{"2":{"maximum":18446744073709551615},"1":{"type":"number"}}}`
+    const schema = `{"type":"object","properties":{"2":{"type":"integer","maximum":18446744073709551615},"1":{"type":"number"}}}`
     const messages = `[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input": ${exact}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"10.00"}]}]`
     const message = await ask(
       '/v1/messages',
-      `{"model":"MODEL","max_tokens":5,"seed":9007199254740993,"messages":${messages},"tools":[{"name":"f","input_schema":${schema}}],"output_config":{"format":{"type":"json_schema","schema":${schema}}}}`,
+      `{"model":"MODEL","max_tokens":5,"seed":9007199254740993,"messages":${messages},"tools":[{"name":"f","input_schema":${schema}}],"tool_choice":{"type":"none"},"output_config":{"format":{"type":"json_schema","schema":${schema}}}}`,
     )
     expect(message).toMatchObject({ status: 200 })
     expect(message.sent).toContain(`"arguments":${JSON.stringify(exact)}`)
@@ -44,7 +44,7 @@ describe('numbers and the order of members', () => {
     expect(message.sent).toContain('"seed":9007199254740993')
     const response = await ask(
       '/v1/responses',
-      `{"model":"MODEL","input":"q","seed":9007199254740993,"tools":[{"type":"function","name":"f","parameters":${schema}}],"text":{"format":{"type":"json_schema","name":"n","schema":${schema}}}}`,
+      `{"model":"MODEL","input":"q","seed":9007199254740993,"tools":[{"type":"function","name":"f","parameters":${schema}}],"tool_choice":"none","text":{"format":{"type":"json_schema","name":"n","schema":${schema}}}}`,
     )
     expect(response).toMatchObject({ status: 200 })
     expect(response.sent).toContain(`"parameters":${schema}`)
@@ -193,11 +193,11 @@ describe('pictures and files that the model can’t read', () => {
     const counted = await send(used, '/v1/messages/count_tokens', { messages: [user([anthropicImage])] })
     expect(counted.error.message).toContain('`messages.0.content.0` is an image')
     const went = await message([user([anthropicImage]), user('never mind')])
-    expect(went.messages).toEqual([user("[an image that this model can't read]"), user('never mind')])
+    expect(went.messages).toEqual([user("[an image that this model can't read]\n\nnever mind")])
     const asked = await respond([{ role: 'developer', content: 'd' }, user([responseImage])])
     expect(asked.error).toMatchObject({ param: 'input.1.content.0' })
     const moved = await respond([user([responseImage]), user('never mind')])
-    expect(moved.messages).toEqual([user("[an image that this model can't read]"), user('never mind')])
+    expect(moved.messages).toEqual([user("[an image that this model can't read]\n\nnever mind")])
   })
 
   test('items that Anthropic’s or OpenAI’s servers made are sentences in a history, and refused as the last', async () => {
@@ -299,11 +299,7 @@ describe('system texts that aren’t first', () => {
         user('q'),
         user('Today is Monday.'),
       ])
-      expect((await send(on, '/v1/responses', codex)).messages).toEqual([
-        system('s\n\nd'),
-        user('q'),
-        user('w'),
-      ])
+      expect((await send(on, '/v1/responses', codex)).messages).toEqual([system('s\n\nd'), user('q\n\nw')])
       expect((await send(on, '/v1/chat/completions', chat)).messages).toEqual([
         system('s\n\nd'),
         user('q'),

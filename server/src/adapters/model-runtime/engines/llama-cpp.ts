@@ -52,6 +52,8 @@ export const llamaCpp = {
   },
   routes: engineRoutes.llamaCpp,
   ignoredFields: ignoredFields.llamaCpp,
+  // As build 11549 does
+  chatForm: { schemas: 'some keywords', namesTools: false, callsWithSchema: false },
   saltsCache: false,
   version: null,
   versionPrefix: 'b',

@@ -51,6 +51,7 @@ export const vllm = {
   },
   routes: engineRoutes.vllm,
   ignoredFields: ignoredFields.vllm,
+  chatForm: { schemas: 'all keywords', namesTools: true, callsWithSchema: true },
   saltsCache: true,
   version: null,
   versionPrefix: '',

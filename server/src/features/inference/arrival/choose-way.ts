@@ -76,10 +76,14 @@ function parseObject(body: Buffer | string, sources: readonly string[] = []): Js
 /** Chooses a way that all targets (at least one) have, or else some. Throws a 404 if none has any. */
 export function chooseWay(
   { protocol, ways }: Pick<ServedRoute, 'protocol' | 'ways'>,
-  { prefersTranslation }: Pick<InferenceRequest, 'prefersTranslation'>,
+  request: Pick<InferenceRequest, 'prefersTranslation' | 'values'>,
   targets: readonly EngineTarget[],
 ): { way: Way; targets: readonly EngineTarget[] } {
   const [first, ...others] = ways as [Way, ...Way[]]
+  // Only chats are fitted to an engine.
+  const prefersTranslation =
+    request.prefersTranslation ||
+    (request.values['tools'] === 'array' && targets.some(({ chatForm }) => chatForm?.namesTools === false))
   // Nearly all requests, which then need no new lists
   if (!prefersTranslation && targets.every((target) => hasRoute(target, first)))
     return { way: first, targets }

@@ -12,6 +12,7 @@ const target: EditTarget = {
   counts: { inEvents: 'none', afterAbort: 'none' },
   sharedWith: null,
   cacheSalt: null,
+  chatForm: null,
   lora: null,
   contextTokens: null,
 }

@@ -5,13 +5,13 @@ import { JsonError, memberNames, MemberWalk } from '../../../gateway/json-walk.t
 import type { MemberNames, MemberValue } from '../../../gateway/json-walk.ts'
 import type { TimeSlices } from '../../../gateway/time-slices.ts'
 import { generationFields } from '../../../ports/runtime-engine.ts'
-import type { MeaningfulField } from '../../../ports/runtime-engine.ts'
+import type { ChatForm, MeaningfulField } from '../../../ports/runtime-engine.ts'
 import { editBytes, editText, startOfMembers } from '../protocols/body-edits.ts'
 import type { Edit, EditTarget, ReadBody } from '../protocols/body-edits.ts'
 import { writeJson } from '../protocols/json-source.ts'
 import { MediaWalk, mayHaveMediaUrls, mediaOverlap } from './media-urls.ts'
 import { TextListWalk } from './text-list.ts'
-import type { JsonObject, MemberValues, Protocol } from '../protocols/protocol.ts'
+import type { Fitting, JsonObject, MemberValues, Protocol } from '../protocols/protocol.ts'
 
 /** What the gateway knows about a request. All other fields are forwarded unread. */
 export interface InferenceRequest {
@@ -27,6 +27,8 @@ export interface InferenceRequest {
   meaningfulFields: readonly MeaningfulField[]
   /** Changes to `body` for the engine, in order */
   edits: readonly Edit[]
+  /** More of them, for engines of some forms; null if none needs any, and once they are among `edits` */
+  fit: Fitting | null
   /** True if the routes of engines can't do all that the request asks for, so that a translation is better */
   prefersTranslation: boolean
   /** The start of a conversation's messages in `body`; -1 without any */
@@ -57,6 +59,7 @@ type RequestFormat = Pick<
   | 'prefersTranslation'
   | 'media'
   | 'edit'
+  | 'fit'
 >
 
 /** Reads a body: at once if it is short, else in slices. A 400 unless it is a JSON object with a `model`. */
@@ -122,7 +125,7 @@ function listNames({
   const long = [texts, messages].filter((name) => name !== undefined)
   return {
     short: ['model', 'stream', ...ownerFields, ...outputLimits, ...members],
-    long: [...unparsed, ...meaningfulFields, ...long],
+    long: [...new Set([...unparsed, ...meaningfulFields, ...long])],
   }
 }
 
@@ -243,6 +246,7 @@ function toRequest(
     meaningfulFields: findMeaningfulFields(bytes, members, format),
     body,
     edits: toEdits(read, format),
+    fit: format.fit?.(read) ?? null,
     prefersTranslation: format.prefersTranslation?.(read) ?? false,
     messagesAt: members.findLast(({ name }) => name === format.messages)?.start ?? -1,
   }
@@ -318,7 +322,24 @@ function toEdits(body: ReadBody, { edit, outputLimits = [] }: RequestFormat): re
     }
   }
   const others = edit(body)
-  return others.length === 0 ? edits : [...edits, ...others].toSorted((one, other) => one.start - other.start)
+  return others.length === 0 ? edits : joinEdits(edits, others)
+}
+
+const joinEdits = (edits: readonly Edit[], others: readonly Edit[]): readonly Edit[] =>
+  [...edits, ...others].toSorted((one, other) => one.start - other.start)
+
+/** Adds the changes for the engines of these targets. Throws the caller's 400. */
+export function fitRequest(
+  request: InferenceRequest,
+  targets: readonly { chatForm: ChatForm | null; engineTitle: string }[],
+): void {
+  const { fit } = request
+  if (fit === null) return
+  request.fit = null
+  const titles = new Map(targets.map(({ chatForm, engineTitle }) => [chatForm, engineTitle]))
+  for (const [form, title] of titles) {
+    if (form !== null) request.edits = joinEdits(request.edits, fit(form, title))
+  }
 }
 
 function addMember({ bytes }: ReadBody, text: Edit['text']): Edit {

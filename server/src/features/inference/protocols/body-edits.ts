@@ -1,5 +1,5 @@
 import type { MemberValue } from '../../../gateway/json-walk.ts'
-import type { TokenCounts } from '../../../ports/runtime-engine.ts'
+import type { ChatForm, TokenCounts } from '../../../ports/runtime-engine.ts'
 
 /** The body of a request with the members that were read. */
 export interface ReadBody {
@@ -22,6 +22,8 @@ export interface EditTarget {
   readonly sharedWith: string | null
   /** The `cache_salt` of requests; null if the engine knows none */
   readonly cacheSalt: string | null
+  /** null if the engine does all that chats may ask for */
+  readonly chatForm: ChatForm | null
   /** The `lora` of requests; null if callers may set it */
   readonly lora: string | null
   /** The longest request of the engine, in tokens; null when unknown */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { fitChat, fittedMembers } from './fit-chat.ts'
 import {
   forwardedFields,
   modelField,
@@ -109,9 +110,11 @@ export const chatCompletions: MainProtocol = {
   operation: 'chat',
   modelTypes: ['LLM'],
   members: streamMembers,
+  unparsed: fittedMembers,
   messages: 'messages',
   outputLimits: ['max_tokens', 'max_completion_tokens'],
   edit: (body) => [...askForUsage(body), ...foldSystemTexts(body)],
+  fit: fitChat,
   countedAt: '/tokenize',
   bodies: {
     usageAt: ['usage'],

@@ -45,14 +45,18 @@ export class ChatHistory {
   /** `content` is a text or a list of parts. */
   addUser(path: string, content: string | readonly JsonObject[]): void {
     const own = typeof content === 'string' ? [{ type: 'text', text: content }] : content
-    const parts = [...this.#pictures, ...own]
+    const last = this.#turns.at(-1)
+    // Some chat templates refuse neighbors of one role.
+    const before = last?.role === 'user' ? toParts(last.message['content']) : []
+    const parts = [...before, ...this.#pictures, ...own].filter(({ text }) => text !== '')
     const isText = parts.every(({ type }) => type === 'text')
     const message = {
       role: 'user',
       content: isText ? parts.map(({ text }) => text).join('\n\n') : parts,
     }
     this.#pictures = []
-    this.#turns.push({ role: 'user', path, message })
+    if (last?.role === 'user') last.message = message
+    else this.#turns.push({ role: 'user', path, message })
   }
 
   addResult(path: string, id: string, parts: readonly JsonObject[]): void {
@@ -98,6 +102,10 @@ export class ChatHistory {
     const messages = turns.map((turn) => (turn.role === 'assistant' ? toAnswer(turn) : turn.message))
     return { messages, paths }
   }
+}
+
+function toParts(content: unknown): JsonObject[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : [...(content as JsonObject[])]
 }
 
 function toAnswer({ thought, text, calls }: Required<Answer>): JsonObject {

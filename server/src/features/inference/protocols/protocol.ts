@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { ModelType } from '../../../ports/model-variant.ts'
 import type { EngineRoute, MeaningfulField, TokenCounts } from '../../../ports/runtime-engine.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
+import type { ChatForm } from '../../../ports/runtime-engine.ts'
 import type { Edit, ReadBody } from './body-edits.ts'
 import type { MediaFormat } from './media-formats.ts'
 
@@ -41,6 +42,8 @@ export interface Protocol {
   readonly media?: MediaFormat
   /** Returns the changes for the engine besides the model's name, or throws the 400 of the protocol. */
   readonly edit: (body: ReadBody) => Edit[]
+  /** Returns what changes a request for engines that don't do all it asks for; absent if nothing does. */
+  readonly fit?: (body: ReadBody) => Fitting | null
   /** The route of engines that reads the body of a request and counts its prompt; null for none */
   readonly countedAt: '/tokenize' | '/v1/messages/count_tokens' | null
   readonly bodies: BodyFormat
@@ -52,6 +55,9 @@ export interface Protocol {
   readonly composeThought?: (text: string, facts: { id: string; model: string }) => JsonObject
   readonly errors: ErrorFormat
 }
+
+/** Returns the changes of a request for engines of a form. Throws the caller's 400. */
+export type Fitting = (form: ChatForm, engineTitle: string) => readonly Edit[]
 
 /** A way to serve a route by another one of an engine. */
 export interface Translation {

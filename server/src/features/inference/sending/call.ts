@@ -2,6 +2,7 @@ import { requireCallable } from '../../deployments/serving/serving-deployments.t
 import type { Caller } from '../arrival/caller.ts'
 import { chooseWay, findHonoring, refuseFields, requireModelType } from '../arrival/choose-way.ts'
 import type { ServedRoute } from '../arrival/choose-way.ts'
+import { fitRequest } from '../arrival/request-body.ts'
 import type { InferenceRequest } from '../arrival/request-body.ts'
 import { modelNotFound } from '../targets/find-targets.ts'
 import { loadTargets, recallTargets } from '../targets/targets.ts'
@@ -79,6 +80,7 @@ class Call implements HeldCallSteps {
     refuseFields(request, callable)
     const { way, targets } = chooseWay(this.#route, request, findHonoring(request, callable))
     const sent = way.translate === null ? { request, answers: null } : way.translate(request, targets[0]!)
+    fitRequest(sent.request, targets)
     // The caller may have left meanwhile.
     if (caller.reply.raw.destroyed) return
     const { protocol } = way

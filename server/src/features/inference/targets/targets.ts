@@ -6,6 +6,7 @@ import type { Viewer } from '../../../base/viewer.ts'
 import { deriveCacheSalt, deriveEngineKey } from '../../deployments/serving/engine-spec.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import type {
+  ChatForm,
   LoraServing,
   EngineRoute,
   MeaningfulField,
@@ -35,6 +36,8 @@ export interface EngineTarget
   seesImages: boolean
   /** Fields that it ignores although they change what an answer means */
   ignoredFields: ReadonlySet<MeaningfulField>
+  /** null if it does all that chats may ask for */
+  chatForm: ChatForm | null
   /** For requests to an engine that salts its cache; null for others */
   cacheSalt: string | null
   /** The member `lora` of requests; null if the engine has no LoRAs, or selects them by name */
@@ -126,6 +129,7 @@ async function toTarget(
     routes: engine === undefined ? noRoutes : listRoutes(engine, instance),
     seesImages: seesImages(engine, instance),
     ignoredFields: engine === undefined ? noFields : listIgnoredFields(engine),
+    chatForm: engine?.chatForm ?? null,
     cacheSalt:
       engine?.saltsCache === true && instance.modelType === 'LLM'
         ? deriveCacheSalt(secretKey, instance.organizationId)

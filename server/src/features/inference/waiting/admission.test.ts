@@ -34,6 +34,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     routes: new Set(),
     ignoredFields: new Set(),
     cacheSalt: null,
+    chatForm: null,
     lora: null,
     engineLoras: [],
     modelUid: 'dep-a',

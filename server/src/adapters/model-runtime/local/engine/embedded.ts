@@ -27,6 +27,7 @@ export const embedded: RuntimeEngine = {
   routes: engineRoutes.embedded,
   // It refuses what it doesn't honor.
   ignoredFields: {},
+  chatForm: null,
   saltsCache: false,
 }
 
