@@ -29,8 +29,9 @@ export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
   openRemoval,
   openChoices,
   end: {
-    complete: ['"finish_reason":"', '"finish_reason": "'],
-    failed: ['"error":'],
+    complete: ['finish_reason":"'],
+    lastComplete: ['finish_reason": "'],
+    failed: ['error":'],
     errors: openAiErrors,
     wantsUsage: (values) => streamOptions(values)?.include_usage === true,
     composeUsage: (first, usage) => ({ ...(first as JsonObject), choices: [], usage: toOpenAiUsage(usage) }),

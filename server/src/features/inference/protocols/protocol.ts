@@ -169,7 +169,9 @@ export interface EventFormat {
 export interface StreamEnd {
   /** A complete answer has one of these texts */
   readonly complete: readonly string[]
-  /** An error of the engine has one of these texts */
+  /** Or one of these, in the last 500 characters: searching all of a stream for them would take too long */
+  readonly lastComplete?: readonly string[]
+  /** An error of the engine has one of these there */
   readonly failed: readonly string[]
   /** The shape of errors in the stream */
   readonly errors: ErrorFormat

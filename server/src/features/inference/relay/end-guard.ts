@@ -18,13 +18,13 @@ export class EndGuard implements BodyMeter {
   readonly #wantsUsage: boolean
   #state: 'open' | 'complete' | 'failed' = 'open'
   #hasUsage = false
-  /** The start of a stream whose usage may be missing */
+  #isBroken = false
+  /** The first event of a stream whose usage may be missing */
   #first = ''
-  /** The end of what was forwarded, which may be within a mark or an event */
-  #tail = ''
+  /** What was forwarded since the last look for marks, and a few characters before */
+  #unseen = ''
   /** The start of a line that may be the last one */
   #held = ''
-  #isBroken = false
 
   constructor(
     meter: BodyMeter,
@@ -43,29 +43,23 @@ export class EndGuard implements BodyMeter {
   }
 
   take(bytes: string): string {
-    const text = this.#held + this.#meter.take(bytes)
+    let text = this.#held + this.#meter.take(bytes)
     this.#held = ''
     if (text === '' || this.#hasAll) return text
-    const startsLine = this.#tail === '' || this.#tail.endsWith('\n')
-    const line = text.lastIndexOf('\n') + 1
-    if (line < text.length && (line > 0 || startsLine) && doneLine.startsWith(text.slice(line))) {
-      this.#held = text.slice(line)
-    }
-    const whole = this.#held === '' ? text : text.slice(0, line)
-    this.#look(whole)
-    const done = startsLine && whole.startsWith(doneLine) ? 0 : whole.indexOf(`\n${doneLine}`)
-    if (done < 0) return whole
-    const at = done === 0 ? 0 : done + 1
-    return whole.slice(0, at) + this.#addMissing() + whole.slice(at)
+    if (!text.endsWith('\n')) text = this.#holdLine(text)
+    const at = this.#findDone(text)
+    this.#forward(at < 0 ? text : text.slice(0, at))
+    return at < 0 ? text : text.slice(0, at) + this.#addMissing() + text.slice(at)
   }
 
   finish(): string {
     const last = this.#held + this.#meter.finish()
     this.#held = ''
-    this.#look(last)
+    if (this.#hasAll) return last
+    this.#forward(last)
+    const isWhole = this.#unseen === '' || /(?:\n\r?\n|\r\r)$/.test(this.#unseen)
     const missing = this.#addMissing()
-    const endsEvent = this.#tail === '' || /(?:\n\r?\n|\r\r)$/.test(this.#tail)
-    return missing === '' || endsEvent ? last + missing : `${last}\n\n${missing}`
+    return missing === '' || isWhole ? last + missing : `${last}\n\n${missing}`
   }
 
   /** Nothing is missing. */
@@ -73,24 +67,50 @@ export class EndGuard implements BodyMeter {
     return this.#state !== 'open' && (!this.#wantsUsage || this.#hasUsage)
   }
 
-  /** Looks for the marks, also where two texts meet. */
-  #look(text: string): void {
-    if (text === '') return
-    const seen = this.#tail + text
-    // Nearly all texts end with an event.
-    this.#tail = text.endsWith('\n\n') ? '\n\n' : copyText(seen.slice(-tailLength))
-    const { complete, failed } = this.#format
+  get #isAtLineStart(): boolean {
+    return this.#unseen === '' || this.#unseen.endsWith('\n')
+  }
+
+  /** Holds the last line back if it may become the mark of the end. */
+  #holdLine(text: string): string {
+    const start = text.lastIndexOf('\n') + 1
+    if ((start === 0 && !this.#isAtLineStart) || !doneLine.startsWith(text.slice(start))) return text
+    this.#held = text.slice(start)
+    return text.slice(0, start)
+  }
+
+  /** The offset of the mark of the end, which is the last line; -1 without it */
+  #findDone(text: string): number {
+    const at = text.indexOf(doneLine, text.length - doneLine.length - 4)
+    if (at < 0) return -1
+    return (at === 0 ? this.#isAtLineStart : text[at - 1] === '\n') ? at : -1
+  }
+
+  #forward(text: string): void {
+    if (this.#wantsUsage && this.#first === '') this.#keepFirst(text)
+    this.#unseen += text
+    if (this.#unseen.length >= maxUnseen) this.#look(false)
+  }
+
+  #keepFirst(text: string): void {
+    const event = text.slice(0, endOfEvent(text, 0))
+    if (parseEventData(event) !== null) this.#first = copyText(event)
+  }
+
+  /** Looks for the marks in several events at once, which costs less. */
+  #look(isLast: boolean): void {
+    const text = this.#unseen
+    this.#unseen = copyText(text.slice(-lastLength))
+    const { complete, lastComplete = [], failed } = this.#format
     if (this.#state === 'open') {
-      if (hasOne(seen, failed)) this.#state = 'failed'
-      else if (hasOne(seen, complete)) this.#state = 'complete'
+      if (isLast && hasOne(text, failed)) this.#state = 'failed'
+      else if (hasOne(text, complete) || (isLast && hasOne(text, lastComplete))) this.#state = 'complete'
     }
-    if (!this.#wantsUsage) return
-    this.#hasUsage ||= this.#state === 'failed' || hasOne(seen, usageMarks)
-    const end = this.#first === '' ? endOfEvent(text, 0) : 0
-    if (end > 0 && parseEventData(text.slice(0, end)) !== null) this.#first = copyText(text.slice(0, end))
+    this.#hasUsage ||= this.#state === 'failed' || (this.#wantsUsage && hasOne(text, usageMarks))
   }
 
   #addMissing(): string {
+    this.#look(true)
     if (this.#state === 'open') {
       this.#state = 'failed'
       this.#isBroken = true
@@ -118,9 +138,9 @@ export class EndGuard implements BodyMeter {
   }
 }
 
-/** Longer than each mark */
-const tailLength = 40
-const usageMarks = ['"usage":{', '"usage": {']
+const maxUnseen = 2048
+const lastLength = 500
+const usageMarks = ['usage":{', 'usage": {']
 
 function hasOne(text: string, marks: readonly string[]): boolean {
   return marks.some((mark) => text.includes(mark))

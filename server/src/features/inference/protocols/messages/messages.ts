@@ -79,7 +79,7 @@ export const messages: Protocol = {
     chunkMark: 'block_delta"',
     openChoices: () => null,
     openRemoval: () => null,
-    end: { complete: ['"message_stop"'], failed: ['"error":'], errors: anthropicErrors },
+    end: { complete: ['message_stop"'], failed: ['"error":'], errors: anthropicErrors },
   },
   errors: anthropicErrors,
   keepAlive: { name: 'ping', data: { type: 'ping' } },

@@ -110,8 +110,8 @@ export const responses: Protocol = {
     openChoices: () => null,
     openRemoval: () => null,
     end: {
-      complete: ['"response.completed"', '"response.incomplete"'],
-      failed: ['"response.failed"', '"type":"error"', '"type": "error"'],
+      complete: ['response.completed"', 'response.incomplete"', 'response.failed"'],
+      failed: ['"type":"error"', '"type": "error"'],
       errors: responseErrors,
     },
   },
