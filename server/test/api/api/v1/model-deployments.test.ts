@@ -318,18 +318,16 @@ test('every deployment route: 401 without a session', async () => {
   )
 })
 
-test('a viewer can read deployments, but only a member can create and terminate them', async () => {
+test('a viewer can read and end deployments, but only a member can create them', async () => {
   const person = await registerClient(server.url)
   const { id } = (await create(undefined, person)).body
   await setRole(server, person.email, 'viewer')
   expect((await person.get(path)).body.total).toBe(1)
   expect((await person.get(`${path}/${id}/events`)).status).toBe(200)
   // The role is checked before the body.
-  for (const answer of [await create({}, person), await person.delete(`${path}/${id}`)]) {
-    expect(answer.status).toBe(403)
-    expect(answer.body.code).toBe('forbidden')
-  }
+  expect(await create({}, person)).toMatchObject({ status: 403, body: { code: 'forbidden' } })
+  // Whoever pays must be able to stop.
+  expect((await person.delete(`${path}/${id}`)).body.status).toBe('terminating')
   await setRole(server, person.email, 'member')
   expect((await create(undefined, person)).status).toBe(201)
-  expect((await person.delete(`${path}/${id}`)).body.status).toBe('terminating')
 })
