@@ -40,7 +40,9 @@ export async function failInstance(
   const refusal = { code: failure.code, message: failure.message }
   const others = countOthers(context)
   const served = findServedSettings(context.pass.deployment, instance)
-  if (served !== null && deployment.desired_state !== 'ended' && !refusalCodes.has(failure.code)) {
+  // Other hardware may be free later, but until then only a present instance serves.
+  const mayWait = refusalCodes.has(failure.code) && (others > 0 || failure.code === 'budget_exhausted')
+  if (served !== null && deployment.desired_state !== 'ended' && !mayWait) {
     const message = `${failure.message} The deployment has the settings again with which it served last.`
     const next = await moveInstance(
       context,

@@ -244,6 +244,37 @@ test('PATCH …/{id}: a minimum with which no engine starts is taken back, also 
   await vi.waitFor(async () => expect(await read(id)).toMatchObject(reverted), patience)
 })
 
+test('PATCH …/{id}: a minimum for which there is no hardware is taken back if the present engine crashes', async () => {
+  const hardware = createScriptedRuntime()
+  runtime.answer({
+    listOffers,
+    provision: (spec) =>
+      spec.parallelSequences > 8
+        ? { outcome: 'refused', code: 'no_capacity', message: 'All taken.' }
+        : hardware.provision(spec),
+  })
+  const id = await deploy()
+  await waitForStatus(client, id, 'running')
+  await change(id, { min_parallel_sequences: 16 })
+  await vi.waitFor(async () => expect((await read(id)).status_message).toMatch(/All taken/), patience)
+  let hasCrashed = false
+  runtime.answer({
+    observeEngine: (each) => {
+      if (hasCrashed || each !== id) return { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' } }
+      hasCrashed = true
+      return crashed
+    },
+  })
+  await makeDue(server, id)
+  const reverted = {
+    status: 'running',
+    min_parallel_sequences: null,
+    parallel_sequences: 8,
+    waiting_for: null,
+  }
+  await vi.waitFor(async () => expect(await read(id)).toMatchObject(reverted), patience)
+})
+
 test('PATCH …/{id}: a minimum that the engine meets already, or none, needs no new engine', async () => {
   runtime.answer({ listOffers })
   const id = await deploy()
