@@ -1,7 +1,8 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp'
-import { overloaded } from '../base/errors.ts'
+import { invalid, overloaded } from '../base/errors.ts'
 import { createBatchGate } from './batch-gate.ts'
 import type { BatchGate } from './batch-gate.ts'
+import { watchSampling } from './watch-sampling.ts'
 import { observeLogprobs, scoreBatch } from './logprobs.ts'
 import type { LogprobListener, TokenLogprob } from './logprobs.ts'
 import type { StateCache } from './state-cache.ts'
@@ -141,12 +142,34 @@ function createSlot(
   return slot
 }
 
+/** The choice of a token may take so long; more means that its grammar has too many ways to read the text. */
+const maxSamplingMs = 1000
+
+const tooAmbiguous = () =>
+  invalid(
+    '',
+    'The schema has so many ways to read the beginning of an answer that the choice of a token takes too long. Use fewer alternatives that overlap.',
+    'schema_too_complex',
+  )
+
 /** Makes each token of an answer wait for its reader and for the running answers' shared batch. */
 function shareBatches(slot: Slot, gate: BatchGate): void {
   const { number, sequence } = slot
+  let hasGrammar = false
+  let isSlow = false
+  watchSampling(sequence, {
+    isWatched: () => hasGrammar,
+    milliseconds: maxSamplingMs,
+    onSlow: () => {
+      isSlow = true
+      gate.leave(number)
+    },
+  })
   const evaluate = sequence.evaluate.bind(sequence)
   sequence.evaluate = async function* (tokens, options) {
     const generation = evaluate(tokens, options)
+    hasGrammar = options?.grammarEvaluationState !== undefined
+    isSlow = false
     try {
       let replacement: Token | Token[] | void = undefined
       while (true) {
@@ -158,9 +181,11 @@ function shareBatches(slot: Slot, gate: BatchGate): void {
         await gate.enter(number, 1)
         const step: IteratorResult<Token, void> = await generation.next(replacement)
         if (step.done === true) return
+        if (isSlow) throw tooAmbiguous()
         replacement = yield step.value
       }
     } finally {
+      hasGrammar = false
       gate.leave(number)
       await generation.return()
     }
