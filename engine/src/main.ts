@@ -7,6 +7,7 @@ import { runInNewContext } from 'node:vm'
 import { createLog } from './base/log.ts'
 import { parseSettings } from './base/settings.ts'
 import { createStateWriter, isStillWanted } from './base/state.ts'
+import { serveHealth } from './http/serve-health.ts'
 import { buildServer } from './http/server.ts'
 import { LoadError } from './base/load-error.ts'
 import { loadModel } from './model/load-model.ts'
@@ -82,6 +83,7 @@ server.setModel(loaded)
 writeState({ phase: 'ready' })
 log(`ready in ${Math.round(performance.now() - started)} ms`)
 setTimeout(() => {
+  void serveHealth().then((health_port) => writeState({ health_port }))
   // Node itself writes its compile cache only at the exit, which an engine that is killed does not reach.
   flushCompileCache()
   releaseMemory()

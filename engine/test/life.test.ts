@@ -31,8 +31,12 @@ test('listens before the model is loaded and reports when it is ready', async ()
     started_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
     phase: 'ready',
     port: Number(new URL(url).port),
+    health_port: null,
     error: null,
   })
+  await expect.poll(() => engine.state()?.health_port).not.toBeNull()
+  const other = await fetch(`http://127.0.0.1:${engine.state()!.health_port}/health`)
+  expect([other.status, await other.json()]).toEqual([200, { status: 'ok' }])
 })
 
 test.each([

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => engine.stop())
 
-/** Arrays of arrays without an end: with each, llama.cpp follows three times as many ways to read the answer. */
+/** Arrays of arrays without an end: with each, llama.cpp follows three times as many ways to read it. */
 const items = { $ref: '#/$defs/list' }
 const schema = {
   ...items,

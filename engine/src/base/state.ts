@@ -13,6 +13,8 @@ export interface EngineState {
   phase: 'loading' | 'ready' | 'failed'
   /** On 127.0.0.1; null until the engine listens */
   port: number | null
+  /** On 127.0.0.1: where a thread answers health checks; null until a moment after the start */
+  health_port: number | null
   error: { code: FailureCode; message: string } | null
 }
 
@@ -34,7 +36,9 @@ export function isStillWanted(stateDirectory: string, nonce: string): boolean {
 }
 
 /** Merges changes into the state and writes engine.json. */
-export type StateWriter = (changes: Partial<Pick<EngineState, 'phase' | 'port' | 'error'>>) => void
+export type StateWriter = (
+  changes: Partial<Pick<EngineState, 'phase' | 'port' | 'health_port' | 'error'>>,
+) => void
 
 /**
  * Creates a writer for engine.json. It renames complete files into place, so readers never see a part. Writes
@@ -49,6 +53,7 @@ export function createStateWriter(stateDirectory: string, nonce: string): StateW
     started_at: new Date().toISOString(),
     phase: 'loading',
     port: null,
+    health_port: null,
     error: null,
   }
   return (changes) => {

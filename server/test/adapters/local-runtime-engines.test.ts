@@ -327,6 +327,31 @@ describe('a broken engine', () => {
     })
   })
 
+  test('is not lost while only its health thread answers', async () => {
+    const folder = await makeFolder()
+    const source = `${engineDouble}
+      import { createServer } from 'node:http'
+      const listen = (status) => new Promise((resolve) => {
+        const server = createServer((request, response) => response.writeHead(status).end())
+        server.listen(0, '127.0.0.1', () => resolve(server.address().port))
+      })
+      writeRecord({ phase: 'ready', port: await listen(503), health_port: await listen(200) })`
+    const runtime = await openRuntime(
+      makeSettings(folder, { engineProgram: await writeProgram(folder, source) }),
+    )
+    const spec = await deploy(runtime)
+    await reach(runtime, spec, 'ready')
+    vi.useFakeTimers({ toFake: ['Date'] })
+    try {
+      for (let check = 0; check < 5; check++) {
+        vi.setSystemTime(Date.now() + 3_000)
+        expect(await runtime.observeEngine(spec.engineId)).toMatchObject({ phase: 'ready' })
+      }
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test('is killed if it hangs, before another one starts', async () => {
     const folder = await makeFolder()
     const source = `${engineDouble.replace('process.exit(3)', '0')} process.on('SIGTERM', () => {}); writeRecord({ phase: 'loading' })`

@@ -136,7 +136,8 @@ async function observeReady(
   engine: EngineRecord,
 ): Promise<EngineObservation> {
   const baseUrl = `http://127.0.0.1:${engine.port}`
-  const problem = await probeHealth(baseUrl)
+  // A busy engine answers late on its own port, and is not lost.
+  const problem = await probeHealth(`http://127.0.0.1:${engine.healthPort ?? engine.port}`)
   if (problem === null) {
     unhealthy.delete(directory)
     return { phase: 'ready', endpoint: { baseUrl } }

@@ -18,6 +18,8 @@ export interface EngineRecord {
   pid: number
   phase: 'loading' | 'ready' | 'failed'
   port: number | null
+  /** Where another thread answers health checks; null if it has none, or not yet */
+  healthPort: number | null
   error: { code: FailureCode; message: string } | null
 }
 
@@ -49,10 +51,12 @@ export async function readLaunchRecord(directory: string): Promise<LaunchRecord 
 export async function readEngineRecord(directory: string, nonce: string): Promise<EngineRecord | null> {
   const record = await readJson(engineFiles(directory).engine)
   if (record === null || record['nonce'] !== nonce || typeof record['pid'] !== 'number') return null
-  const { pid, phase, port, error } = record
+  const { pid, phase, port, health_port: healthPort, error } = record
   if (phase !== 'loading' && phase !== 'ready' && phase !== 'failed') return null
-  return { pid, phase, port: typeof port === 'number' ? port : null, error: readError(error) }
+  return { pid, phase, port: readPort(port), healthPort: readPort(healthPort), error: readError(error) }
 }
+
+const readPort = (port: unknown): number | null => (typeof port === 'number' ? port : null)
 
 /** The failures that an engine tells apart. Every other code is a crash. */
 const reportedCodes: readonly FailureCode[] = ['out_of_memory', 'launch_rejected', 'provider_error']
