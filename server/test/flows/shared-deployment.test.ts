@@ -281,6 +281,8 @@ test('tokens are recorded for the caller', async () => {
     response.end('{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}'),
   )
   const callers = [member, viewer, viewer, admin]
+  await server.application.tokens.flush()
+  await server.application.db.deleteFrom('token_usage').where('deployment_id', '=', id).execute()
   for (const caller of callers) expect((await chat(caller, id)).status).toBe(200)
   answerChats(engine)
   const users = await Promise.all(

@@ -247,6 +247,7 @@ describe('an engine double', () => {
     ['null as a result', { results: [result(0), null] }, noDocument],
     ['no score', { results: [result(0), result(1, null)] }, 'a score that is no number'],
   ])('502 if the engine sends %s, and nothing is metered', async (_name, body, problem) => {
+    await used.server.application.tokens.flush()
     const before = await used.readUsage()
     answer({ ...body, usage: { total_tokens: 1_000 } })
     expect(await used.rank(two)).toMatchObject({
