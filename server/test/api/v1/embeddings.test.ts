@@ -111,7 +111,7 @@ describe('an engine double', () => {
     ],
   ])('POST /v1/embeddings: 502 for %s, and nothing is metered', async (_name, data, problem) => {
     const readUsage = async () => (await person.get(`/api/v1/model-deployments/${model}/usage`)).body
-    await server.application.tokens.flush()
+    await other.application.tokens.flush()
     const before = await readUsage()
     for (const encoding_format of ['float', 'base64']) {
       answer(data)
