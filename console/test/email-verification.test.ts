@@ -10,7 +10,9 @@ beforeAll(async () => {
   mails = await startMailServer()
 })
 afterAll(() => mails.stop())
-const site = useConsole(async () => startConsoleTestServer({ MAIL_URL: mails.url }))
+const site = useConsole(async () =>
+  startConsoleTestServer({ MAIL_URL: mails.url, EMAIL_CONFIRMATION: 'required' }),
+)
 
 test('a new person verifies their email through the link, after signing in where it was opened', async () => {
   const person = createPerson()

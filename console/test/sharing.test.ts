@@ -48,7 +48,7 @@ test('an owner shares a deployment; a member finds it under Team, calls it, and 
   const { inference_model_uid: uid } = await callByApi<{ inference_model_uid: string }>(
     page.request,
     'GET',
-    `/api/v1/model-deployments/${id}`,
+    `/api/v1/model-deployments/${id}?scope=organization`,
   )
   await see(page.getByText(`"model": "${uid}"`))
 

@@ -24,8 +24,6 @@ export interface PaymentSandboxOptions {
   secretKey: string
   /** Public URL of the server that registers the pages */
   publicUrl: URL
-  /** Further origins that return URLs may have */
-  consoleOrigins?: readonly string[]
   /** Called with the id of each stored event; schedules the call of `deliver`. */
   onEvent: (eventId: string) => Promise<void>
   onError: (error: unknown) => void
@@ -53,7 +51,7 @@ const pagesPath = '/sandbox/billing'
 const maxDeliveries = 500
 
 export async function openPaymentSandbox(options: PaymentSandboxOptions): Promise<PaymentSandbox> {
-  const { pool, clock, secretKey, publicUrl, consoleOrigins = [], onEvent, onError } = options
+  const { pool, clock, secretKey, publicUrl, onEvent, onError } = options
   const db = openDatabase(pool)
   await migrate(db)
   const store = createStore({
@@ -68,7 +66,7 @@ export async function openPaymentSandbox(options: PaymentSandboxOptions): Promis
   const apiKey = `sk_test_${deriveKey(secretKey, 'API').slice(0, 40)}`
   const webhookSecret = `whsec_${deriveKey(secretKey, 'webhooks')}`
   const api = buildApi({ store, links, apiKey, onError })
-  const pages = sandboxPages({ store, links, consoleOrigins: [publicUrl.origin, ...consoleOrigins] })
+  const pages = sandboxPages({ store, links })
   const delivery = { store, links, webhookSecret }
   return {
     api,

@@ -10,7 +10,6 @@ CREATE TABLE invitations (
   mail_id              bigint REFERENCES mails (id),
   created_at           timestamptz NOT NULL,
   expires_at           timestamptz NOT NULL,
-  resent_at            timestamptz,
   link_copied_at       timestamptz,
   responded_at         timestamptz,
   responded_by_user_id bigint REFERENCES users (id),
@@ -25,7 +24,6 @@ COMMENT ON COLUMN invitations.status IS 'A pending invitation counts as expired 
 COMMENT ON COLUMN invitations.nonce IS 'The link''s token is derived from this nonce and the server''s secret key; a new nonce voids the old link';
 COMMENT ON COLUMN invitations.token_hash IS 'SHA-256 of the link''s token; the token itself is not stored';
 COMMENT ON COLUMN invitations.mail_id IS 'The newest email of this invitation; null only within the transaction that creates the invitation';
-COMMENT ON COLUMN invitations.resent_at IS 'When the invitation was last resent; null if it was sent once';
 COMMENT ON COLUMN invitations.link_copied_at IS 'When an admin first copied the current link; from then on the link does not verify the email address of its user';
 
 CREATE TABLE replaced_invitation_links (

@@ -21,6 +21,8 @@ CREATE TABLE deployments (
   status_message         text,
   progress               double precision CHECK (progress BETWEEN 0 AND 1),
   planned_price_per_hour numeric,
+  planned_instance_type text,
+  planned_reason text,
   min_context_tokens     integer CHECK (min_context_tokens > 0),
   min_parallel_sequences integer CHECK (min_parallel_sequences > 0),
   min_instances          integer NOT NULL DEFAULT 1 CHECK (min_instances BETWEEN 1 AND 100),
@@ -75,6 +77,7 @@ COMMENT ON COLUMN deployments.progress IS
   'Downloaded share of the weights, from 0 to 1; set together with waiting_for, null when unknown';
 COMMENT ON COLUMN deployments.planned_price_per_hour IS
   'The price of the instance type that was planned at creation, which budgets count until one is selected; NULL if it is unknown';
+COMMENT ON COLUMN deployments.planned_instance_type IS 'What is shown until an instance type is selected, with planned_reason; NULL if it is unknown';
 COMMENT ON COLUMN deployments.min_context_tokens IS 'The least context_tokens that the owner asks for; null for no minimum';
 COMMENT ON COLUMN deployments.min_parallel_sequences IS 'The least parallel_sequences that the owner asks for; null for no minimum';
 COMMENT ON COLUMN deployments.min_instances IS 'How many instances to keep while the deployment is awake';

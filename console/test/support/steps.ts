@@ -97,7 +97,7 @@ export async function deployByApi(
 
 /** Waits until a deployment has a status. */
 export async function waitForStatus(request: APIRequestContext, id: string, status: string): Promise<void> {
-  const path = `/api/v1/model-deployments/${id}`
+  const path = `/api/v1/model-deployments/${id}?scope=organization`
   const hasStatus = async () => (await callByApi<{ status: string }>(request, 'GET', path)).status === status
   await waitUntil(hasStatus, waitTimeout, `deployment ${id} to be ${status}`)
 }

@@ -10,8 +10,6 @@ import type { Html } from './html.ts'
 export interface PageContext {
   store: Store
   links: PageLinks
-  /** Origins of consoles, which forms may redirect to */
-  consoleOrigins: readonly string[]
 }
 
 /** An error with an error page for the person. */
@@ -52,13 +50,13 @@ export function formOf(request: FastifyRequest): Record<string, string> {
 }
 
 export function show(
-  { consoleOrigins }: PageContext,
+  _context: PageContext,
   reply: FastifyReply,
   title: string,
   body: Html,
   status = 200,
 ): FastifyReply {
-  return sendPage(reply, consoleOrigins, status, title, body)
+  return sendPage(reply, status, title, body)
 }
 
 /** Shows a client error; rethrows any other for the server that registers the pages. */

@@ -48,6 +48,16 @@ export function parseNetworks(texts: readonly string[]): Network[] {
   return texts.map((text) => ipaddr.parseCIDR(text))
 }
 
+/** Whether limits of networks spare an address: the machine's own, and private ones without a trusted proxy. */
+export function isFreeOfLimits(text: string, trustProxy: readonly string[] | false): boolean {
+  const address = readAddress(text)
+  if (address === null) return false
+  const range = ipaddr.process(address).range()
+  return range === 'loopback' || (trustProxy === false && privateRanges.has(range))
+}
+
+const privateRanges = new Set(['private', 'uniqueLocal', 'linkLocal', 'carrierGradeNat'])
+
 /**
  * The network that a caller controls: an IPv4 address, mapped or not, or the first 64 bits of an IPv6
  * address. All texts without an address are one network, because a caller could choose them.

@@ -38,7 +38,7 @@ const registration = z
 
 export const accessSettings = {
   REGISTRATION: registration.default({ mode: 'open', domains: [] }),
-  EMAIL_CONFIRMATION: oneOf(['required', 'off']).optional(),
+  EMAIL_CONFIRMATION: oneOf(['required', 'off']).default('off'),
   PASSWORD_BLOCKLIST: oneOf(['on', 'off']).default('off'),
   AUDIT_RETENTION: duration({ least: '1d', most: '36500d' }).prefault('400d'),
 }
@@ -46,9 +46,7 @@ export const accessSettings = {
 type Settings = z.output<z.ZodObject<typeof accessSettings>>
 
 export function readAccess(settings: Settings, sendsMail: boolean, problems: string[]): AccessConfig {
-  // With restricted registration, the operator knows the people.
-  const fallback = settings.REGISTRATION.mode === 'open' && sendsMail ? 'required' : 'off'
-  const isRequired = (settings.EMAIL_CONFIRMATION ?? fallback) === 'required'
+  const isRequired = settings.EMAIL_CONFIRMATION === 'required'
   if (isRequired && !sendsMail) {
     problems.push('EMAIL_CONFIRMATION: required needs a mail server; set MAIL_URL too')
   }

@@ -45,7 +45,7 @@ export const billingSettings = {
     .regex(/^\d{1,9}(\.\d{1,6})?$/, 'must be an amount such as 10.00')
     .default('10.00'),
   BILLING_TRIAL_GRACE: duration({ least: '0s', most: '365d' }).prefault('1h'),
-  BILLING_TRIAL_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(2),
+  BILLING_TRIAL_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(10),
   BILLING_POSTPAID_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(20),
 }
 

@@ -262,8 +262,8 @@ test('with an https PUBLIC_URL, missing TRUST_PROXY, MAIL_URL and BILLING_PROCES
     ).map((warning) => warning.split(' ')[0])
   const https = { PUBLIC_URL: 'https://berth.example.com' }
   expect(warned({})).toEqual([])
-  expect(warned(https)).toEqual(['TRUST_PROXY', 'MAIL_URL', 'BILLING_PROCESSOR'])
-  expect(warned({ ...https, ROLE: 'api' })).toEqual(['TRUST_PROXY', 'BILLING_PROCESSOR'])
+  expect(warned(https)).toEqual(['TRUST_PROXY', 'MAIL_URL', 'BILLING_PROCESSOR', 'REGISTRATION'])
+  expect(warned({ ...https, ROLE: 'api' })).toEqual(['TRUST_PROXY', 'BILLING_PROCESSOR', 'REGISTRATION'])
   expect(warned({ ...https, ROLE: 'worker' })).toEqual(['MAIL_URL'])
   expect(warned({ ...https, ROLE: 'migrate' })).toEqual([])
   expect(warned({ ...https, ROLE: 'api', REGISTRATION: 'domains:example.com' })).toContain('REGISTRATION')
@@ -277,10 +277,12 @@ test('with an https PUBLIC_URL, missing TRUST_PROXY, MAIL_URL and BILLING_PROCES
     STRIPE_PUBLISHABLE_KEY: 'pk_test_1',
     STRIPE_WEBHOOK_SECRET: 'whsec_1',
   }
-  expect(warned({ ...https, ...complete, ...stripe })).toEqual([])
-  const domains = { ...https, ...complete, ...stripe, REGISTRATION: 'domains:example.com' }
-  expect(warned(domains)).toEqual(['REGISTRATION'])
-  expect(warned({ ...domains, EMAIL_CONFIRMATION: 'required' })).toEqual([])
+  for (const REGISTRATION of ['open', 'domains:example.com']) {
+    const settings = { ...https, ...complete, ...stripe, REGISTRATION }
+    expect(warned(settings)).toEqual(['REGISTRATION'])
+    expect(warned({ ...settings, EMAIL_CONFIRMATION: 'required' })).toEqual([])
+  }
+  expect(warned({ ...https, ...complete, ...stripe, REGISTRATION: 'invited' })).toEqual([])
 })
 
 test('MODEL_STORE_URL names a bucket, a prefix, an endpoint and a region', () => {

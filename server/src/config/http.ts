@@ -15,7 +15,7 @@ export interface HttpConfig {
   eventStreams: { perUser: number; perProcess: number }
   /** Callers that send a body or read a response below this rate for this long are disconnected */
   minimumRate: { bytesPerSecond: number; timeoutMilliseconds: number }
-  /** Requests of one network to each route without a session, in each process */
+  /** Accounts of one network, and its requests to each route without a session in each process */
   networkLimits: { registrationsPerHour: number; requestsPerMinute: number }
 }
 
@@ -70,7 +70,7 @@ export function readHttp(settings: Settings, publicUrl: URL | undefined, problem
     csrfTrustedOrigins: settings.CSRF_TRUSTED_ORIGINS,
     eventStreams: { perUser: 100, perProcess: 5_000 },
     minimumRate: { bytesPerSecond: 500, timeoutMilliseconds: 30_000 },
-    networkLimits: { registrationsPerHour: 60, requestsPerMinute: 120 },
+    networkLimits: { registrationsPerHour: 300, requestsPerMinute: 600 },
   }
 }
 

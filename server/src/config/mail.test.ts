@@ -46,9 +46,8 @@ test.each([
 test.each([
   [{}, false],
   [{ REGISTRATION: 'invited' }, false],
-  [{ MAIL_URL: 'smtp://mail' }, true],
-  [{ MAIL_URL: 'smtp://mail', REGISTRATION: 'open' }, true],
-  [{ MAIL_URL: 'smtp://mail', REGISTRATION: 'invited' }, false],
+  [{ MAIL_URL: 'smtp://mail' }, false],
+  [{ MAIL_URL: 'smtp://mail', EMAIL_CONFIRMATION: 'required' }, true],
   [{ MAIL_URL: 'smtp://mail', REGISTRATION: 'domains:example.com' }, false],
   [{ MAIL_URL: 'smtp://mail', REGISTRATION: 'domains:example.com', EMAIL_CONFIRMATION: 'Required' }, true],
   [{ MAIL_URL: 'smtp://mail', EMAIL_CONFIRMATION: 'off' }, false],

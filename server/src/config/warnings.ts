@@ -25,9 +25,11 @@ export function listWarnings(config: Config): string[] {
         'free. Set it to stripe, or restrict REGISTRATION to people you know.',
     )
   }
-  if (serves && registration.mode === 'domains' && !requiresEmailVerification) {
+  if (serves && registration.mode !== 'invited' && !requiresEmailVerification) {
+    const invented =
+      registration.mode === 'domains' ? 'an invented email of its domains' : 'an invented email'
     warnings.push(
-      'REGISTRATION lists domains but no email has to be verified: anyone can register with an invented email of these domains, ' +
+      `REGISTRATION is ${registration.mode} but no email has to be verified: anyone can register with ${invented}, ` +
         'and deploy and invite. Set MAIL_URL and EMAIL_CONFIRMATION=required, unless only people you know reach this server.',
     )
   }

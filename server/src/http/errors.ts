@@ -61,6 +61,9 @@ const titles: Record<number, string> = {
   503: 'Service Unavailable',
 }
 
+/** Its requests are answered with it; the others get JSON, as from every other route. */
+export const problemType = 'application/problem+json'
+
 const fieldProblemSchema = z.object({
   location: z.enum(['body', 'query', 'path']).describe('Where the field is'),
   field: z.string().meta({ description: 'Path of the field, with dots', examples: ['email'] }),
@@ -213,7 +216,7 @@ function toValidationError(error: {
   return { status: 422, code: 'validation_failed', detail, errors }
 }
 
-/** Sends an error as problem+json. Logs internal errors, which callers don't see. */
+/** Sends an error with the shape of RFC 9457. Logs internal errors, which callers don't see. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const publicError = toPublicError(error)
   logServerError(publicError, error, request.server.storage, request.log)
@@ -231,7 +234,9 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   }
   // Set here too: the router rejects a malformed URL before any hook runs.
   reply.header('x-request-id', request.id)
-  return reply.code(status).type('application/problem+json').serializer(JSON.stringify).send(problem)
+  const namesProblems = request.headers.accept?.includes(problemType) === true
+  const type = namesProblems ? problemType : 'application/json; charset=utf-8'
+  return reply.code(status).type(type).serializer(JSON.stringify).send(problem)
 }
 
 /** Logs an error whose cause callers don't see. */

@@ -1,15 +1,21 @@
+import { errorCodes } from 'fastify'
 import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
 import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
 
-/** Accepts only JSON. An empty body counts as `{}` if every field of the body is optional, else a 400. */
+/** Accepts only JSON. An empty body of any type counts as `{}` if every field of the body is optional, else a 400. */
 export function parseJsonBodies(app: App): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined)
     else void parse(request, body as string, done)
+  })
+  app.addContentTypeParser('*', ({ headers }, _payload, done) => {
+    const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
+    if (isEmpty) done(null, undefined)
+    else done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(headers['content-type']))
   })
   app.addHook('preValidation', (request, _reply, done) => {
     const { body, routeOptions } = request

@@ -183,7 +183,7 @@ async function addHooks(app: App, config: Config, guards: readonly Guard[]) {
   const watchRate = requireMinimumRate(app, config.minimumRate)
   app.addHook('onRequest', rejectRefused(guards))
   parseJsonBodies(app)
-  await limitNetworks(app, config.networkLimits)
+  await limitNetworks(app, config)
   await app.register(fastifyCookie)
   await describeApi(app, { cookieName: config.sessionCookie.name })
   await measureRequests(app, { exposed: config.metricsPort === null ? 'this machine' : 'nobody' })

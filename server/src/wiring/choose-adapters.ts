@@ -40,7 +40,6 @@ export function openSandbox(
     clock,
     secretKey,
     publicUrl,
-    consoleOrigins: csrfTrustedOrigins,
     onEvent: (eventId) => jobs.enqueue(db, 'deliver-sandbox-webhook', { eventId }),
     onError: (error) => log.error({ err: error }, 'the payment sandbox failed'),
   })

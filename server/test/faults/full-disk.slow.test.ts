@@ -38,7 +38,7 @@ test('a full disk of PostgreSQL is a 503 storage_full on every route, fails /rea
   try {
     const problem = await client.get('/api/v1/model-deployments')
     expectFull(problem)
-    expect(problem.headers.get('content-type')).toContain('application/problem+json')
+    expect(problem.headers.get('content-type')).toContain('application/json')
     const chat = await client.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] })
     expectFull(chat)
     expect(chat.body.error.type).toBe('server_error')

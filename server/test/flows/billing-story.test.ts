@@ -41,7 +41,7 @@ beforeEach(async () => {
   server = await startTestServer({
     clock: clock.now,
     runtime,
-    settings: { BILLING_TRIAL_MAX_ACTIVE: '', BILLING_TRIAL_CREDIT: '1000000' },
+    settings: { BILLING_TRIAL_MAX_ACTIVE: '2', BILLING_TRIAL_CREDIT: '1000000' },
   })
 })
 afterEach(() => server.close())

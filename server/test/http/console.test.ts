@@ -155,7 +155,7 @@ test.each([
 test('an unknown path: the console for browsers, a problem for other clients', async () => {
   const problem = await fetch(`${server.url}/no-such-page`, { headers: { accept: 'application/json' } })
   expect(problem.status).toBe(404)
-  expect(problem.headers.get('content-type')).toContain('application/problem+json')
+  expect(problem.headers.get('content-type')).toContain('application/json')
   for (const path of ['/v1/nothing', '/api/v1/nothing', '/sandbox/nothing']) {
     expect((await browse(path)).status).toBe(404)
   }

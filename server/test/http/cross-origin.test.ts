@@ -126,17 +126,13 @@ describe('CSRF_TRUSTED_ORIGINS: a page of such an origin', () => {
     await answer.body!.cancel()
   })
 
-  test('may be the return_url of billing pages, which redirect there', async () => {
-    for (const path of ['/v1/billing/checkout/setup-session', '/v1/billing/portal/session']) {
-      const body = (origin: string) => ({ return_url: `${origin}/billing` })
-      expect((await client.post(path, body(trusted))).status).toBe(200)
-      const refused = await client.post(path, body(foreign))
-      expect(refused).toMatchObject({ status: 422, body: { errors: [{ field: 'return_url' }] } })
-    }
-    const portal = await client.post('/v1/billing/portal/session', { return_url: trusted })
+  test('billing pages may redirect to any return_url', async () => {
+    const path = '/v1/billing/checkout/setup-session'
+    expect((await client.post(path, { return_url: `${foreign}/billing` })).status).toBe(200)
+    const portal = await client.post('/v1/billing/portal/session', { return_url: foreign })
     const page = await fetch(server.url + new URL(portal.body.url).pathname)
     const policy = page.headers.get('content-security-policy')
-    expect(policy).toMatch(new RegExp(`form-action 'self' [^;]*${trusted}`))
+    expect(policy).toContain("form-action 'self' http: https:")
   })
 })
 

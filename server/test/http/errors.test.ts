@@ -23,7 +23,7 @@ const uuid = '01890a5d-ac96-774b-bcce-b302099a8057'
 /** Checks that a response is an RFC 9457 problem with exactly our fields. */
 function expectProblem(answer: Answer, status: number, code: string) {
   expect(answer.status).toBe(status)
-  expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
   const { errors: _errors, ...rest } = answer.body
   expect(rest).toEqual({
     type: 'about:blank',
@@ -148,6 +148,25 @@ test('413 body_too_large: a body over 1 MiB; a body of 1 MiB is accepted', async
   expectProblem(await client.request('POST', deployments, bodyOf(2 * mebibyte)), 413, 'body_too_large')
   expectProblem(await client.request('POST', deployments, bodyOf(mebibyte + 1)), 413, 'body_too_large')
   expectProblem(await client.request('POST', deployments, bodyOf(mebibyte)), 422, 'model_not_deployable')
+})
+
+test('errors are JSON, and application/problem+json if Accept names it', async () => {
+  const accept = 'application/json, application/problem+json;q=0.9'
+  const answer = await client.request('GET', `${deployments}/${uuid}`, undefined, { accept })
+  expect(answer.headers.get('content-type')).toBe('application/problem+json')
+  expect(answer.body.code).toBe('not_found')
+})
+
+test('an empty body is no body, whatever its content type says', async () => {
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
+    const headers = { 'content-type': type }
+    expectProblem(
+      await client.request('DELETE', `${deployments}/${uuid}`, undefined, headers),
+      404,
+      'not_found',
+    )
+    expectProblem(await client.request('POST', deployments, undefined, headers), 400, 'malformed_json')
+  }
 })
 
 test('415 unsupported_media_type: a body that is not JSON', async () => {

@@ -10,7 +10,7 @@ let server: SsoServer
 beforeAll(async () => {
   server = await startSsoServer({
     settings: { TRUST_PROXY: 'loopback' },
-    config: { networkLimits: { registrationsPerHour: limit, requestsPerMinute: limit } },
+    config: { networkLimits: { registrationsPerHour: 1_000, requestsPerMinute: limit } },
   })
 })
 afterAll(() => server.close())

@@ -140,19 +140,18 @@ test('every error is a problem with the codes of its status, or has the shape of
       expect(response.content, `${name(operation)} ${status}`).toEqual(
         shape !== null
           ? { 'application/json': { schema: { $ref: `#/components/schemas/${shape}` } } }
-          : {
-              'application/problem+json': {
-                schema: {
-                  allOf: [
-                    { $ref: '#/components/schemas/Problem' },
-                    { properties: { code: { enum: listed } } },
-                  ],
-                },
-              },
-            },
+          : Object.fromEntries(
+              ['application/json', 'application/problem+json'].map((type) => [type, problemOf(listed)]),
+            ),
       )
     }
   }
+})
+
+const problemOf = (codes: string[]) => ({
+  schema: {
+    allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: codes } } }],
+  },
 })
 
 test('every error code is listed by a route, except those of unknown addresses, of every route and of operators', () => {

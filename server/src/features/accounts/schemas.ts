@@ -21,6 +21,7 @@ export const newPassword = unicodeText()
       `A password of ${passwordBytes.min} to ${passwordBytes.max} bytes in UTF-8. An installation may reject the most common ones: a 422 ` +
       'whose field error has the code `common_password`.',
     format: 'password',
+    minLength: passwordBytes.min,
     maxLength: passwordBytes.max,
     examples: ['correct horse battery'],
   })
@@ -30,15 +31,18 @@ export const optionalName = optionalFormText(255)
 
 const changedName = text({ min: 1, max: 255 }).optional()
 
-const clearableName = text({ min: 1, max: 255 }).nullable().optional()
+/** Forms send an empty text for a cleared field. */
+const clearableName = text({ min: 0, max: 255 })
+  .nullish()
+  .transform((value) => (value === '' ? null : value))
 
 export const updateProfileBody = z
   .object({
     name: changedName.describe('Your name'),
-    first_name: clearableName.describe('Your first name; null clears it'),
-    last_name: clearableName.describe('Your last name; null clears it'),
-    country: clearableName.describe('Your country; null clears it'),
-    contact_number: clearableName.describe('Your phone number; null clears it'),
+    first_name: clearableName.describe('Your first name; null or an empty text clears it'),
+    last_name: clearableName.describe('Your last name; null or an empty text clears it'),
+    country: clearableName.describe('Your country; null or an empty text clears it'),
+    contact_number: clearableName.describe('Your phone number; null or an empty text clears it'),
     organization: changedName.describe(
       'New name of your organization. Only for SSO accounts that have not completed their profile',
     ),

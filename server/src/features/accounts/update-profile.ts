@@ -4,7 +4,7 @@ import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { isMember } from '../organizations/memberships.ts'
-import { renameFoundedOrganization } from '../organizations/rename-founded-organization.ts'
+import { hasName, renameFoundedOrganization } from '../organizations/rename-founded-organization.ts'
 import { defaultUserName } from './create-account.ts'
 import { lockProfile, saveProfile } from './store.ts'
 import type { Profile } from './store.ts'
@@ -22,7 +22,7 @@ export interface ProfileChanges {
   currentOrganizationId?: number | undefined
 }
 
-/** Changes default names too. Throws `not_found` for an organization of others, and `profile_complete`. */
+/** Changes default names too. Throws `not_found` for an organization of others, and `profile_complete` for another name of one's own. */
 export async function updateProfile(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
@@ -38,9 +38,10 @@ export async function updateProfile(
     }
     const { organization } = changes
     if (organization !== undefined) {
-      const renamed =
-        before.profileIncomplete && (await renameFoundedOrganization(transaction, userId, organization, at))
-      if (!renamed) throw profileComplete()
+      const isNamed = before.profileIncomplete
+        ? await renameFoundedOrganization(transaction, userId, organization, at)
+        : await hasName(transaction, organizationId, organization)
+      if (!isNamed) throw profileComplete()
     }
     const person = {
       firstName: changeOrCurrent(changes.firstName, before.firstName),

@@ -9,7 +9,6 @@ import {
   listPaymentMethods,
   setDefaultPaymentMethod,
 } from './processor/payment-methods.ts'
-import { assertReturnUrl } from './processor/return-url.ts'
 import {
   checkoutSessionBody,
   defaultPaymentMethodBody,
@@ -104,7 +103,6 @@ export function paymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ body, viewer }) => {
-      assertReturnUrl(deps.config, body.return_url)
       return { url: await createPortalSession(deps, viewer, body.return_url) }
     },
   )
@@ -126,7 +124,6 @@ export function paymentRoutes(app: App, deps: Deps): void {
     },
     async ({ body, viewer }) => {
       const { purpose, return_url: returnUrl } = body
-      assertReturnUrl(deps.config, returnUrl)
       return toCheckoutSessionBody(await createSetupSession(deps, viewer, { purpose, returnUrl }))
     },
   )

@@ -68,7 +68,7 @@ export function billingRoutes(app: App, deps: Deps): void {
     },
     async ({ viewer }) => {
       const account = await getAccount(deps, viewer)
-      return toAccountBody(account, await readAccountUsage(deps, account))
+      return toAccountBody(account, await readAccountUsage(deps, account), deps.clock())
     },
   )
 
@@ -83,7 +83,7 @@ export function billingRoutes(app: App, deps: Deps): void {
         response: { 200: subscriptionBody },
       },
     },
-    async ({ viewer }) => toSubscriptionBody(await getAccount(deps, viewer)),
+    async ({ viewer }) => toSubscriptionBody(await getAccount(deps, viewer), deps.clock()),
   )
 
   app.post(
@@ -110,7 +110,10 @@ export function billingRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ body, viewer }) =>
-      toSubscriptionBody(await activatePostpaid(deps, viewer, body.processor_payment_method_id)),
+      toSubscriptionBody(
+        await activatePostpaid(deps, viewer, body.processor_payment_method_id),
+        deps.clock(),
+      ),
   )
 
   app.patch(
@@ -127,7 +130,7 @@ export function billingRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ body, viewer }) =>
-      toSubscriptionBody(await setCollectionMethod(deps, viewer, body.collection_method)),
+      toSubscriptionBody(await setCollectionMethod(deps, viewer, body.collection_method), deps.clock()),
   )
   paymentRoutes(app, deps)
 }

@@ -1,7 +1,12 @@
 import { z } from 'zod'
 import { count, entityId, optionalField, text, timestamp, url } from '../../http/schemas.ts'
 import type { ProcessorInvoice, SavedCard, SetupSession } from '../../ports/payment-processor.ts'
-import { accountStatuses, billingModes, subscriptionStatuses } from './account/account-state.ts'
+import {
+  accountStatuses,
+  billingModes,
+  currentPeriod,
+  subscriptionStatuses,
+} from './account/account-state.ts'
 import type { AccountUsage } from './usage/account-usage.ts'
 import type { BillingAccount } from './account/store.ts'
 
@@ -47,11 +52,9 @@ export const billingAccountBody = z
       .describe('The customer at the payment processor; null before the first contact'),
     processor_subscription_id: z.string().nullable().describe('The subscription at the payment processor'),
     subscription_status: subscriptionStatus,
-    collection_method: collectionMethod
-      .nullable()
-      .describe('Whether invoices are charged to the card or sent'),
-    current_period_start: timestamp.nullable().describe('Start of the subscription’s current period'),
-    current_period_end: timestamp.nullable().describe('End of the subscription’s current period'),
+    collection_method: collectionMethod.describe('Whether invoices are charged to the card or sent'),
+    current_period_start: timestamp.describe('Start of the current billing period'),
+    current_period_end: timestamp.describe('End of the current billing period'),
     auto_charge_enabled_at: timestamp.nullable().describe('When automatic charging was activated'),
     auto_charge_enabled_by_user_id: entityId.nullable().describe('Who activated automatic charging'),
     max_active_resources: count.describe(
@@ -75,11 +78,9 @@ export const subscriptionBody = z
   .object({
     billing_account_id: entityId.describe('The billing account'),
     subscription_status: subscriptionStatus,
-    collection_method: collectionMethod
-      .nullable()
-      .describe('Whether invoices are charged to the card or sent'),
-    current_period_start: timestamp.nullable().describe('Start of the current period'),
-    current_period_end: timestamp.nullable().describe('End of the current period'),
+    collection_method: collectionMethod.describe('Whether invoices are charged to the card or sent'),
+    current_period_start: timestamp.describe('Start of the current billing period'),
+    current_period_end: timestamp.describe('End of the current billing period'),
   })
   .meta({ id: 'Subscription', description: 'The subscription of an organization' })
 
@@ -115,10 +116,10 @@ export const paymentMethodsBody = z.array(paymentMethodBody).describe('The saved
 
 const returnUrl = optionalField(
   text({ min: 1, max: 2048 })
-    .refine((url) => URL.canParse(url), 'Must be a URL.')
+    .refine((url) => /^https?:$/.test(URL.parse(url)?.protocol ?? ''), 'Must be an http or https URL.')
     .transform((url) => new URL(url).href)
     .meta({ type: 'string', format: 'uri' }),
-).describe('Where the page leads back to: a URL of this site, or of an origin in CSRF_TRUSTED_ORIGINS')
+).describe('Where the page leads back to')
 
 export const setupSessionBody = z
   .object({
@@ -215,6 +216,7 @@ export const receivedBody = z
 export function toAccountBody(
   account: BillingAccount,
   { activeResources, trialCredit }: AccountUsage,
+  now: Date,
 ): z.infer<typeof billingAccountBody> {
   return {
     id: account.id,
@@ -226,9 +228,7 @@ export function toAccountBody(
     processor_customer_id: account.processor_customer_id,
     processor_subscription_id: account.processor_subscription_id,
     subscription_status: account.subscription_status,
-    collection_method: account.collection_method,
-    current_period_start: toTimestamp(account.current_period_start),
-    current_period_end: toTimestamp(account.current_period_end),
+    ...toTerms(account, now),
     auto_charge_enabled_at: toTimestamp(account.auto_charge_enabled_at),
     auto_charge_enabled_by_user_id: account.auto_charge_enabled_by_user_id,
     max_active_resources: account.max_active_resources,
@@ -239,13 +239,21 @@ export function toAccountBody(
   }
 }
 
-export function toSubscriptionBody(account: BillingAccount): z.infer<typeof subscriptionBody> {
+/** What applies to the account now, also before it has a subscription. */
+function toTerms(account: BillingAccount, now: Date) {
+  const { start, end } = currentPeriod(account, now)
+  return {
+    collection_method: account.collection_method ?? ('charge_automatically' as const),
+    current_period_start: start.toISOString(),
+    current_period_end: end.toISOString(),
+  }
+}
+
+export function toSubscriptionBody(account: BillingAccount, now: Date): z.infer<typeof subscriptionBody> {
   return {
     billing_account_id: account.id,
     subscription_status: account.subscription_status,
-    collection_method: account.collection_method,
-    current_period_start: toTimestamp(account.current_period_start),
-    current_period_end: toTimestamp(account.current_period_end),
+    ...toTerms(account, now),
   }
 }
 

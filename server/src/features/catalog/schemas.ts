@@ -14,7 +14,7 @@ export const listModelsQuery = z.object({
   model_type: unicodeText()
     .default('LLM')
     .describe('`LLM`, `embedding` or `rerank`; any other word gives an empty list'),
-  provider: unicodeText().trim().min(1).optional().describe('Exact provider name, case-insensitive'),
+  provider: unicodeText().trim().optional().describe('Exact provider name, case-insensitive'),
   q: unicodeText()
     .optional()
     .describe('Free text. Every word must occur in the name, display name, family, description or tags'),

@@ -37,7 +37,7 @@ export async function listModels(
     .orderBy('sort_order')
     .orderBy('model_name')
   if (filter.enabledOnly) query = query.where('enabled', '=', true)
-  if (filter.provider !== undefined) {
+  if (filter.provider !== undefined && filter.provider !== '') {
     query = query.where(sql`lower(provider)`, '=', sql<string>`lower(${filter.provider})`)
   }
   for (const word of (filter.query ?? '').split(/\s+/).filter((part) => part !== '')) {

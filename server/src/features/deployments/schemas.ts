@@ -140,7 +140,10 @@ export const deploymentBody = z
       .max(1)
       .nullable()
       .describe('Download progress from 0 to 1; null when nothing is downloading or the size is unknown'),
-    selected_instance_type: z.string().nullable().describe('null until an instance type is chosen'),
+    selected_instance_type: z
+      .string()
+      .nullable()
+      .describe('The planned one until it is chosen; null while nothing is known'),
     selection_reason: z
       .string()
       .nullable()
@@ -189,8 +192,7 @@ export function toDeploymentBody(
   return {
     ...deployment,
     ...toHardware(instance),
-    selected_instance_type: instance?.instance_type ?? null,
-    selection_reason: instance?.selection_reason ?? null,
+    ...toSelection(deployment, instance),
     engine: instance?.engine ?? null,
     context_tokens: instance?.context_tokens ?? null,
     parallel_sequences: instance?.parallel_sequences ?? null,
@@ -230,6 +232,17 @@ function toLoraBody(
     (instance) => instance.engine_url !== null && instance.status === 'running' && hasLora(instance, modelId),
   )
   return { model_id: modelId, model_name: modelName, rank, weight_bytes: weightBytes, ready }
+}
+
+/** Before a worker chooses the hardware, what the request of the deployment would get. */
+function toSelection({ status, ...planned }: DeploymentSummary, instance: Instance | null) {
+  if (instance?.instance_type != null || (status !== 'requested' && status !== 'provisioning')) {
+    return {
+      selected_instance_type: instance?.instance_type ?? null,
+      selection_reason: instance?.selection_reason ?? null,
+    }
+  }
+  return { selected_instance_type: planned.planned_instance_type, selection_reason: planned.planned_reason }
 }
 
 const isLive = ({ status }: Instance) => status !== 'released'

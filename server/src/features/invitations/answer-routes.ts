@@ -31,7 +31,7 @@ export function publicInvitationRoutes(app: App, deps: Deps): void {
   app.get(
     '/v1/invitations/by-token/:token',
     {
-      config: { networkLimit: 'public' },
+      config: { networkLimit: true },
       schema: {
         operationId: 'previewInvitation',
         summary: 'Preview an invitation by its link',
@@ -51,7 +51,7 @@ export function publicInvitationRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/register',
     {
-      config: { networkLimit: 'registration' },
+      config: { networkLimit: true },
       schema: {
         operationId: 'registerInvitee',
         summary: 'Accept an invitation with a new account, and sign in',

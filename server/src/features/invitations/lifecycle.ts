@@ -9,9 +9,6 @@ export type InvitationStatus = (typeof invitationStatuses)[number]
 const day = 24 * 3_600_000
 const lifetime = 7 * day
 
-/** Minimum time between two resends, in milliseconds. */
-export const resendInterval = 60_000
-
 /** The status at a point in time. Expiry follows from the clock; the stored status stays `pending`. */
 export function getInvitationStatus(
   invitation: { status: Exclude<InvitationStatus, 'expired'>; expires_at: Date },

@@ -1,6 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import type { Actor } from '../../base/viewer.ts'
+import { countRegistration } from '../accounts/count-registration.ts'
 import { createAccount, emailTaken } from '../accounts/create-account.ts'
 import { hashPassword } from '../accounts/passwords.ts'
 import { claimInvitation, recordAnswer } from './answer-invitation.ts'
@@ -17,19 +18,22 @@ export interface InviteeDetails {
 
 /** Creates an account for an invitee without one. */
 export async function registerInvitee(
-  { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config'>,
   visitor: Actor,
   tokenHash: Buffer,
   { password, ...details }: InviteeDetails & { password: string },
 ): Promise<{ userId: number; proof: { passwordHash: string } }> {
+  const { db, clock, config } = deps
   const invitation = await requireOpenInvitation(db, tokenHash, clock())
   if (invitation.invitee_user_id !== null) throw emailTaken()
-  const passwordHash = await hashPassword(config.passwordHashing, password)
-  const account = { ...details, passwordHash, isEmailVerified: false }
-  const userId = await db
-    .transaction()
-    .execute((transaction) => createInvitedAccount(transaction, visitor, tokenHash, account, clock()))
-  return { userId, proof: { passwordHash } }
+  return countRegistration(deps, visitor, async () => {
+    const passwordHash = await hashPassword(config.passwordHashing, password)
+    const account = { ...details, passwordHash, isEmailVerified: false }
+    const userId = await db
+      .transaction()
+      .execute((transaction) => createInvitedAccount(transaction, visitor, tokenHash, account, clock()))
+    return { userId, proof: { passwordHash } }
+  })
 }
 
 /** Throws like `claimInvitation` and `createAccount`. An admin's copied link doesn't verify the email. */

@@ -66,7 +66,7 @@ export function invitationRoutes(app: App, deps: Deps): void {
         summary: 'Resend an unanswered invitation with a new link',
         description:
           'Invalidates the previous link, which then answers 410 `invitation_replaced`. The response waits up to two seconds for the mail server; ' +
-          '`email_sent_at` stays that of the previous email until then. Limited to one resend per minute.',
+          '`email_sent_at` stays that of the previous email until then. Limited to five resends an hour.',
         tags,
         params: invitationParams,
         response: { 200: invitationBody },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { networkOf } from '../../base/network.ts'
 import type { Services } from '../../services.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError, RateLimitedError } from '../../base/errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { InvitationRole } from '../../base/roles.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { countAttempt } from '../accounts/rate-limits.ts'
@@ -12,7 +12,7 @@ import { waitForAttempt } from '../mail/wait-for-attempt.ts'
 import { isMemberEmail } from '../organizations/memberships.ts'
 import { assertMayAssign } from './assert-may-assign.ts'
 import { invitationAnswered, invitationNotFound } from './errors.ts'
-import { issueInvitationLink, resendInterval } from './lifecycle.ts'
+import { issueInvitationLink } from './lifecycle.ts'
 import {
   findInvitation,
   getInvitation,
@@ -56,7 +56,7 @@ export async function inviteToOrganization(
   return withDelivery(deps, queued)
 }
 
-/** Replaces the link by one for 7 days, once a minute at most; waits for the email. Throws `forbidden`. */
+/** Replaces the link by one for 7 days, five times an hour at most; waits for the email. Throws `forbidden`. */
 export async function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promise<Invitation> {
   const at = deps.clock()
   const link = issueInvitationLink(deps.secretKey, at)
@@ -64,15 +64,10 @@ export async function resendInvitation(deps: Deps, viewer: Viewer, id: number): 
     const before = await findInvitation(transaction, { id })
     if (before?.organization_id !== viewer.organizationId) throw invitationNotFound()
     await assertMayAssign(transaction, viewer, before.role)
-    if (!(await renewInvitation(transaction, id, link, at))) {
-      const { status, resent_at } = await getInvitation(transaction, id)
-      if (status !== 'pending') throw invitationAnswered({ status })
-      const wait = (resent_at?.getTime() ?? 0) + resendInterval - at.getTime()
-      throw new RateLimitedError(
-        wait / 1000,
-        'This invitation was resent less than a minute ago. Wait a minute, then try again.',
-      )
+    if (!(await renewInvitation(transaction, id, link))) {
+      throw invitationAnswered(await getInvitation(transaction, id))
     }
+    await countAttempt(transaction, `invitation-resend:${id}`, resends, at)
     const target = { type: 'invitation', id, name: before.invitee_email } as const
     await recordAction(transaction, viewer, 'invitation.resent', { target })
     return queueInvitationMail(deps, transaction, viewer, { id, recipient: before.invitee_email })
@@ -95,6 +90,12 @@ async function queueInvitationMail(
   if (deps.config.mail.url !== null) await countInvitation(transaction, viewer, recipient, deps.clock())
   const mailId = await queueMail(deps, transaction, { kind: 'invitation', subjectId: id, recipient })
   return setInvitationMail(transaction, id, mailId)
+}
+
+const resends = {
+  attempts: 5,
+  windowMilliseconds: 3_600_000,
+  message: 'This invitation was resent five times within an hour. Try again later.',
 }
 
 /** Counts an email to an invitee, to prevent spam. Throws a `RateLimitedError`; then roll back. */

@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import { managedRoles, roleIds } from '../../base/roles.ts'
 import type { InvitationRole, RoleName } from '../../base/roles.ts'
-import { resendInterval } from './lifecycle.ts'
 import type { InvitationLink } from './lifecycle.ts'
 
 /** An invitation with its organization's name, inviter, invitee's account and newest email. */
@@ -53,7 +52,6 @@ function selectInvitations(db: Pick<Database, 'selectFrom'>) {
       'mails.last_error as mail_last_error',
       'invitations.created_at',
       'invitations.expires_at',
-      'invitations.resent_at',
       'invitations.responded_at',
       'invitations.link_copied_at',
     ])
@@ -120,7 +118,6 @@ export async function insertInvitation(
     token_hash: link.tokenHash,
     created_at: invitation.at,
     expires_at: link.expiresAt,
-    resent_at: null,
     link_copied_at: null,
   }
   const inserted = await db
@@ -138,30 +135,18 @@ export async function insertInvitation(
   return inserted?.id ?? null
 }
 
-/** Replaces the link of an unanswered or expired invitation; false if it is answered or resent too soon. */
-export async function renewInvitation(
-  db: Database,
-  id: number,
-  link: InvitationLink,
-  at: Date,
-): Promise<boolean> {
+/** Replaces the link of an unanswered or expired invitation; false if it is answered. */
+export async function renewInvitation(db: Database, id: number, link: InvitationLink): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('invitations')
     .set({
       nonce: link.nonce,
       token_hash: link.tokenHash,
       expires_at: link.expiresAt,
-      resent_at: at,
       link_copied_at: null,
     })
     .where('id', '=', id)
     .where('status', '=', 'pending')
-    .where((where) =>
-      where.or([
-        where('resent_at', 'is', null),
-        where('resent_at', '<=', new Date(at.getTime() - resendInterval)),
-      ]),
-    )
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

@@ -20,7 +20,6 @@ export interface InvitationsTable {
   mail_id: number | null
   created_at: Date
   expires_at: Date
-  resent_at: Date | null
   link_copied_at: Date | null
   responded_at: Date | null
   responded_by_user_id: number | null

@@ -1,5 +1,10 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { updateOrganization } from './store.ts'
+import { getOrganization, updateOrganization } from './store.ts'
+
+/** Whether an organization has this name. */
+export async function hasName(transaction: DatabaseTransaction, id: number, name: string): Promise<boolean> {
+  return (await getOrganization(transaction, id)).name === name
+}
 
 /** Renames the organization in which a user is super_admin; returns false if no such organization exists. */
 export async function renameFoundedOrganization(

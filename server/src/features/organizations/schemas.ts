@@ -11,7 +11,7 @@ const permissionName = z.enum(Object.keys(permissions) as [Permission, ...Permis
 export const updateOrganizationBody = z
   .object({
     name: text({ min: 1, max: 255 }).optional().describe('New name'),
-    description: text({ min: 0, max: 2_000 }).nullable().optional().describe('null clears the description'),
+    description: text({ min: 0, max: 10_000 }).nullable().optional().describe('null clears the description'),
     requires_second_factor: z
       .boolean()
       .optional()

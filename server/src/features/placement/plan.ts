@@ -12,7 +12,7 @@ import { listPricedOffers, readRules } from './choose-instance.ts'
 import { chooseVariant } from './choose-variant.ts'
 import type { ChosenVariant } from './choose-variant.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { PricedOffer, SelectionResult, SelectionRules } from './instance-selection.ts'
+import type { PricedOffer, Selection, SelectionResult, SelectionRules } from './instance-selection.ts'
 import { queryRuntime } from './query-runtime.ts'
 import { noMinimums } from './serving-capacity.ts'
 import type { CapacityMinimums } from './serving-capacity.ts'
@@ -61,27 +61,27 @@ async function readUsualStartSeconds(
 
 /**
  * Chooses the variant of a new deployment. Throws `model_not_deployable`, with the plan's reason, if no
- * instance type can ever run it. The price is the instance type's, or null. While the runtime doesn't
- * respond, it accepts only requests that leave nothing to choose.
+ * instance type can ever run it. While the runtime doesn't respond, it accepts only requests that leave
+ * nothing to choose, and selects no instance type.
  */
 export async function chooseDeployable(
   deps: Deps,
   organizationId: number,
   input: { modelName: string } & VariantChoice,
   minimums: CapacityMinimums,
-): Promise<ChosenVariant & { pricePerHour: string | null }> {
+): Promise<ChosenVariant & { selection: Selection | null }> {
   const model = await findRequestedModel(deps, organizationId, input)
   const [only, ...others] = listMatchingVariants(model, input)
   const runtime = await readRuntime(deps, minimums).catch((error: unknown) => {
     if (others.length > 0 || only === undefined) throw error
     return only
   })
-  if (!('offers' in runtime)) return { variant: runtime, reason: null, pricePerHour: null }
+  if (!('offers' in runtime)) return { variant: runtime, reason: null, selection: null }
   const { offers, rules } = runtime
   const choice = chooseVariant(model, input, offers, rules)
   const result = selectInstance(choice.variant, offers, rules, [])
   if (result.outcome === 'infeasible') throw new ApplicationError('model_not_deployable', result.reason)
-  return { ...choice, pricePerHour: result.selection.offer.pricePerHour }
+  return { ...choice, selection: result.selection }
 }
 
 /** Returns a function for a model's default or best match, on current hardware or by catalog in an outage. */

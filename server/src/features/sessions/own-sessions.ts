@@ -28,7 +28,7 @@ export async function listOwnSessions(
 /** Ends the viewer's current session, which has this token. */
 export async function signOut({ db }: Pick<Services, 'db'>, viewer: Viewer, token: string): Promise<void> {
   await db.transaction().execute(async (transaction) => {
-    await deleteSession(transaction, hashToken(token))
+    await deleteSession(transaction, viewer.userId, hashToken(token))
     await recordAction(transaction, viewer, 'session.ended', {
       target: { type: 'session', id: viewer.session.id },
     })

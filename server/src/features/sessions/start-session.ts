@@ -17,7 +17,7 @@ export interface StartedSession {
   expiresAt: Date
 }
 
-/** Ends session `replaces` for a new token at each sign-in. Locks the account. Throws `account_disabled`. */
+/** Ends session `replaces`, if it is the user's, for a new token at each sign-in. Locks the account. Throws `account_disabled`. */
 export async function startSession(
   { clock }: Pick<Services, 'clock'>,
   transaction: DatabaseTransaction,
@@ -36,7 +36,7 @@ export async function startSession(
   const createdAt = clock()
   const { userId, authMethod, replaces, secondFactor, endsAt = null } = session
   const expiresAt = new Date(Math.min(createdAt.getTime() + lifetime, endsAt?.getTime() ?? Infinity))
-  if (replaces !== null) await deleteSession(transaction, hashToken(replaces))
+  if (replaces !== null) await deleteSession(transaction, userId, hashToken(replaces))
   const id = await insertSession(transaction, {
     tokenHash: hashToken(token),
     userId,

@@ -134,8 +134,8 @@ export async function renewSession(
   return result.numUpdatedRows > 0n
 }
 
-export async function deleteSession(db: Database, tokenHash: Buffer): Promise<void> {
-  await db.deleteFrom('sessions').where('token_hash', '=', tokenHash).execute()
+export async function deleteSession(db: Database, userId: number, tokenHash: Buffer): Promise<void> {
+  await db.deleteFrom('sessions').where('token_hash', '=', tokenHash).where('user_id', '=', userId).execute()
 }
 
 export type OwnSession = Awaited<ReturnType<typeof listSessions>>[number]

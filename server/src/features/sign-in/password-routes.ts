@@ -22,7 +22,7 @@ export function passwordResetRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/auth/password-reset/request',
     {
-      config: { networkLimit: 'public' },
+      config: { networkLimit: true },
       schema: {
         operationId: 'requestPasswordReset',
         summary: 'Request a password reset link',
@@ -45,7 +45,7 @@ export function passwordResetRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/auth/password-reset/confirm',
     {
-      config: { networkLimit: 'public' },
+      config: { networkLimit: true },
       schema: {
         operationId: 'confirmPasswordReset',
         summary: 'Set a new password with the token of a reset link',

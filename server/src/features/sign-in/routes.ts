@@ -19,7 +19,7 @@ export function signInRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/user/register',
     {
-      config: { networkLimit: 'registration' },
+      config: { networkLimit: true },
       schema: {
         operationId: 'register',
         summary: 'Create an account with a new organization, and sign in',
@@ -52,7 +52,7 @@ export function signInRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/user/signin',
     {
-      config: { networkLimit: 'public' },
+      config: { networkLimit: true },
       schema: {
         operationId: 'signIn',
         summary: 'Sign in with email and password',

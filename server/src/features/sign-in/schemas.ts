@@ -36,7 +36,7 @@ export const signInBody = z
   .meta({ id: 'Credentials', examples: [{ email: 'ada@example.com', password: 'correct horse battery' }] })
 
 export const passwordResetRequestBody = z
-  .object({ email: emailAddress })
+  .object({ email: text({ min: 0, max: 320 }).describe('The account’s email') })
   .meta({ id: 'PasswordResetRequest', examples: [{ email: 'ada@example.com' }] })
 
 export const acceptedBody = z

@@ -19,7 +19,7 @@ const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso
  * flow before it exchanges the code, so that a callback works only once; an unknown state deletes none.
  */
 export async function finishSignIn(
-  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretKey'>,
   identityProvider: IdentityProvider,
   visitor: Actor,
   callback: { flowToken: string | null; state: string | null; query: string },

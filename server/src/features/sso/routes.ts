@@ -23,7 +23,7 @@ import {
   toSignInPage,
 } from './schemas.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'identityProvider' | 'jobs' | 'log'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'identityProvider' | 'jobs' | 'log' | 'secretKey'>
 
 const tags = ['Accounts']
 const flowCookie = 'sso_flow'
@@ -49,7 +49,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
     '/v1/sso/login/:sso_provider',
     {
       ...browserRoute,
-      config: { networkLimit: 'public' },
+      config: { networkLimit: true },
       schema: {
         operationId: 'startSsoSignIn',
         summary: 'Sign in through the identity provider (opened by a browser)',
@@ -77,7 +77,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
     '/v1/sso/callback/:sso_provider',
     {
       ...browserRoute,
-      config: { networkLimit: 'public' },
+      config: { networkLimit: true },
       schema: {
         operationId: 'finishSsoSignIn',
         summary: 'Finish a sign-in when the identity provider redirects back; sets the session cookie',
@@ -112,7 +112,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/sso/:sso_provider/start',
     {
-      config: { networkLimit: 'public' },
+      config: { networkLimit: true },
       schema: {
         operationId: 'startInvitationSso',
         summary: 'Accept an invitation by signing in through the identity provider',

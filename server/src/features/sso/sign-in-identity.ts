@@ -21,14 +21,15 @@ import { claimAccount } from '../sign-in/claim-account.ts'
 import { deleteLinks } from '../sign-in/delete-links.ts'
 import { SsoRefusal } from './errors.ts'
 import { findLinkedUser, insertIdentity, listIdentities } from './store.ts'
+import { sendEmailVerification } from '../sign-in/email-verification.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 
 const maxAttempts = 3
 
 /**
- * Finds the linked account and updates its email, else the one with the verified email, else creates one.
- * Accepts an invitation. Calls `start` in the same transaction. A `SsoRefusal` changes nothing.
+ * Finds the linked account and updates its email, else the one with the verified email, else creates one. An
+ * unverified email never reaches an existing account. Accepts an invitation. Calls `start` in the same transaction. A `SsoRefusal` changes nothing.
  */
 export async function signInIdentity<Session>(
   deps: Deps,
@@ -65,8 +66,8 @@ async function findOrCreate(
     await followEmail(deps, transaction, visitor, linked, identity)
     return linked.id
   }
-  const email = requireVerifiedEmail(identity)
-  const existing = await claimAccount(deps, transaction, email, at)
+  const email = requireEmail(identity)
+  const existing = await findAccount(deps, transaction, identity, email)
   const userId =
     existing ?? (await createAccountWithOrganization(deps, transaction, visitor, identity, email, at))
   await linkIdentity(deps, transaction, visitor, { userId, isNew: existing === null }, identity)
@@ -98,9 +99,14 @@ async function linkIdentity(
   await recordAction(transaction, actor, 'user.identity_linked', { target, details: { issuer } })
 }
 
-/** The provider's verified email, or null: no person owns one without mail, such as a service member's. */
-function verifiedEmailOf({ email, emailVerified }: Identity): string | null {
-  return emailVerified && email !== null && !foldsIntoAscii(email) && !isUndeliverable(email) ? email : null
+/** The provider's email, or null: no person owns one without mail, such as a service member's. */
+function emailOf({ email }: Identity): string | null {
+  return email !== null && !foldsIntoAscii(email) && !isUndeliverable(email) ? email : null
+}
+
+/** The provider's email if it has verified it, or null. */
+function verifiedEmailOf(identity: Identity): string | null {
+  return identity.emailVerified ? emailOf(identity) : null
 }
 
 /** Voids links to the earlier email, which stays if another account has the new one. Returns the email. */
@@ -140,7 +146,7 @@ async function acceptInvitation(
   tokenHash: Buffer,
 ): Promise<number> {
   const at = deps.clock()
-  const email = requireVerifiedEmail(identity)
+  const email = requireEmail(identity)
   const invitation = await requireOpenInvitation(transaction, tokenHash, at)
   const linked = await findLinkedUser(transaction, identity)
   const ownEmail =
@@ -150,14 +156,14 @@ async function acceptInvitation(
       throw new SsoRefusal('sso_invitation_mismatch')
     }
   }
-  const existing = linked?.id ?? (await claimAccount(deps, transaction, email, at))
+  const existing = linked?.id ?? (await findAccount(deps, transaction, identity, email))
   const userId =
     existing ??
     (await createInvitedAccount(
       transaction,
       visitor,
       tokenHash,
-      { ...personOf(identity), passwordHash: null, isEmailVerified: true },
+      { ...personOf(identity), passwordHash: null, isEmailVerified: identity.emailVerified },
       at,
     ))
   if (existing !== null) {
@@ -172,31 +178,50 @@ async function acceptInvitation(
 
 /** The organization's name is provisional until the profile is completed. */
 async function createAccountWithOrganization(
-  { config }: Deps,
+  deps: Deps,
   transaction: DatabaseTransaction,
   visitor: Actor,
   identity: Identity,
   email: string,
   at: Date,
 ): Promise<number> {
+  const { config } = deps
   assertMayRegister(config.registration, email)
   const person = personOf(identity)
   const owner = person.name ?? defaultUserName({ ...person, email })
   const organizationId = await createOrganization(transaction, nameOrganizationOf(owner))
-  return createAccount(
+  const emailVerifiedAt = identity.emailVerified ? at : null
+  const id = await createAccount(
     transaction,
     visitor,
-    { ...person, email, emailVerifiedAt: at, passwordHash: null, profileIncomplete: true },
+    { ...person, email, emailVerifiedAt, passwordHash: null, profileIncomplete: true },
     { organizationId, role: 'super_admin' },
   )
+  if (!identity.emailVerified && config.mail.url !== null) {
+    await sendEmailVerification(deps, transaction, { id, email })
+  }
+  return id
 }
 
 function personOf({ name, firstName, lastName }: Identity) {
   return { name, firstName, lastName, country: null, contactNumber: null }
 }
 
-function requireVerifiedEmail(identity: Identity): string {
-  const email = verifiedEmailOf(identity)
+/** The account with the identity's email, or null. Throws if the identity doesn't prove to own the email. */
+async function findAccount(
+  deps: Deps,
+  transaction: DatabaseTransaction,
+  { emailVerified }: Identity,
+  email: string,
+): Promise<number | null> {
+  if (emailVerified) return claimAccount(deps, transaction, email, deps.clock())
+  if ((await findAccountByEmail(transaction, email)) !== undefined)
+    throw new SsoRefusal('sso_email_unverified')
+  return null
+}
+
+function requireEmail(identity: Identity): string {
+  const email = emailOf(identity)
   if (email === null) throw new SsoRefusal('sso_email_unverified')
   return email
 }

@@ -2,7 +2,7 @@ import type { RouteOptions } from 'fastify'
 import { z } from 'zod'
 import { errorCodes } from '../../base/error-codes.ts'
 import type { ErrorCode } from '../../base/error-codes.ts'
-import { problemSchema, statusOf } from '../errors.ts'
+import { problemSchema, problemType, statusOf } from '../errors.ts'
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -49,7 +49,7 @@ function impliedCodes({ method, config = {}, schema = {} }: RouteOptions): Error
     second_factor_setup_required: isForOrganization,
     organization_suspended: isForOrganization && isChange,
     email_unproven: requiresVerifiedEmail === true,
-    rate_limited: networkLimit !== undefined,
+    rate_limited: networkLimit === true,
     validation_failed:
       readsRawBody !== true && (schema.body !== undefined || schema.querystring !== undefined),
   } satisfies Partial<Record<ErrorCode, boolean>>
@@ -69,18 +69,17 @@ export function describeErrors(route: RouteOptions): Record<string, object> {
 
 function describeResponse(codes: ErrorCode[], body: z.ZodType): object {
   const schema = { $ref: `#/components/schemas/${z.globalRegistry.get(body)?.id}` }
-  const isProblem = body === problemSchema
   return {
     description: codes.map((code) => `- \`${code}\`: ${errorCodes[code].meaning}`).join('\n'),
     ...(codes.some(hasRetryAfter) && { headers: { 'Retry-After': retryAfter } }),
-    content: isProblem
-      ? {
-          'application/problem+json': {
-            schema: { allOf: [schema, { properties: { code: { enum: codes } } }] },
-          },
-        }
-      : { 'application/json': { schema } },
+    content: body === problemSchema ? describeProblem(schema, codes) : { 'application/json': { schema } },
   }
+}
+
+/** A problem has the same shape in both types. */
+function describeProblem(schema: object, codes: ErrorCode[]): object {
+  const content = { schema: { allOf: [schema, { properties: { code: { enum: codes } } }] } }
+  return { 'application/json': content, [problemType]: content }
 }
 
 const retryAfter = { type: 'integer', minimum: 1, description: 'Seconds until a retry may succeed' }
@@ -97,7 +96,7 @@ interface Described {
 
 interface ErrorResponse {
   description: string
-  content: { 'application/json'?: { schema: { $ref: string } } }
+  content: { 'application/json'?: { schema: { $ref?: string } } }
 }
 
 /** Moves error responses to the components, named after their codes, because most routes share theirs. */
@@ -111,7 +110,7 @@ export function shareErrorResponses<Document>(document: Document): Document {
       const codes = Array.from(response.description.matchAll(/^- `(\w+)`/gm), ([, code]) =>
         toPascalCase(code!),
       )
-      const shape = response.content['application/json']?.schema.$ref.split('/').at(-1) ?? ''
+      const shape = response.content['application/json']?.schema.$ref?.split('/').at(-1) ?? ''
       const name = shape.replace(/Error$/, '') + codes.join('Or')
       shared[name] = response
       responses[status] = { $ref: `#/components/responses/${name}` } as never

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { publishSandboxPrices } from '../../../src/features/billing/processor/publish-prices.ts'
 import { activate } from '../../support/billing.ts'
 import { createClient, registerClient } from '../../support/client.ts'
+import type { Client } from '../../support/client.ts'
 import { createCast } from '../../support/organizations.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
@@ -27,6 +28,12 @@ test('GET /v1/billing/config: the publishable key and the billing features', asy
   })
 })
 
+/** The period of the usage summary. */
+async function readPeriod(client: Client) {
+  const { period_start, period_end } = (await client.get('/v1/billing/usage-summary')).body
+  return { current_period_start: period_start, current_period_end: period_end }
+}
+
 describe('GET /v1/billing/account', () => {
   test('a new organization is on trial; every field is present, null where it does not apply', async () => {
     const client = await registerClient(server.url)
@@ -43,12 +50,11 @@ describe('GET /v1/billing/account', () => {
       processor_customer_id: null,
       processor_subscription_id: null,
       subscription_status: 'none',
-      collection_method: null,
-      current_period_start: null,
-      current_period_end: null,
+      collection_method: 'charge_automatically',
+      ...(await readPeriod(client)),
       auto_charge_enabled_at: null,
       auto_charge_enabled_by_user_id: null,
-      max_active_resources: 2,
+      max_active_resources: 10,
       active_resources: 0,
       trial_credit: { granted: '10', used: '0', remaining: '10' },
       created_at: expect.stringMatching(iso),
@@ -86,15 +92,14 @@ describe('GET /v1/billing/account', () => {
 })
 
 describe('GET /v1/billing/subscription', () => {
-  test('without a subscription: status none, other fields null', async () => {
+  test('without a subscription: status none, and the terms of the first one', async () => {
     const client = await registerClient(server.url)
     const { body: account } = await client.get('/v1/billing/account')
     expect((await client.get('/v1/billing/subscription')).body).toEqual({
       billing_account_id: account.id,
       subscription_status: 'none',
-      collection_method: null,
-      current_period_start: null,
-      current_period_end: null,
+      collection_method: 'charge_automatically',
+      ...(await readPeriod(client)),
     })
   })
 
@@ -118,7 +123,7 @@ describe('GET /v1/billing/usage-summary', () => {
       period_end: month(1),
       currency: 'usd',
       usage_totals: [],
-      max_active_resources: 2,
+      max_active_resources: 10,
       active_resources: 0,
       open_anomalies: 0,
     })

@@ -9,6 +9,7 @@ import { serializeVariant } from '../../catalog/stored-model.ts'
 import { chooseDeployable } from '../../placement/plan.ts'
 import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
 import { holdMembership } from '../../organizations/memberships.ts'
+import { explainSelection } from '../state/resize.ts'
 import { insertDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 
@@ -20,7 +21,8 @@ export async function requestDeployment(
   minimums: CapacityMinimums,
 ): Promise<Deployment> {
   const { organizationId } = viewer
-  const { variant, reason, pricePerHour } = await chooseDeployable(deps, organizationId, input, minimums)
+  const { variant, reason, selection } = await chooseDeployable(deps, organizationId, input, minimums)
+  const pricePerHour = selection?.offer.pricePerHour ?? null
   const trialUse = await readTrialUsage(deps, organizationId)
   const start = { organizationId, userId: viewer.userId, deploymentId: null, pricePerHour }
   const budgets = await readBlockingBudgets(deps, start)
@@ -46,6 +48,8 @@ export async function requestDeployment(
         variant: serializeVariant(variant),
         variant_reason: reason,
         planned_price_per_hour: pricePerHour,
+        planned_instance_type: selection?.offer.instanceType ?? null,
+        planned_reason: selection === null ? null : explainSelection(reason, selection),
         min_context_tokens: minimums.contextTokens,
         min_parallel_sequences: minimums.parallelSequences,
         idle_minutes: deps.config.defaultIdleMinutes,

@@ -7,7 +7,7 @@ import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import type { EventContent } from '../state/change-store.ts'
 import { readEngineSpec } from '../serving/engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
-import { chooseHardware, needsOtherEngine, settingsOf } from '../state/resize.ts'
+import { chooseHardware, explainSelection, needsOtherEngine, settingsOf } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
 import { askForHardware, isOvertaking } from './yielding.ts'
 import { failInstance, toAlerted } from './fail.ts'
@@ -41,13 +41,8 @@ export async function selectInstanceType(context: StepContext): Promise<StepResu
 }
 
 function toSelectionEvent(deployment: Deployment, selection: Selection): EventContent {
-  const message = explainSelection(deployment, selection)
+  const message = explainSelection(deployment.variant_reason, selection)
   return { stage: 'instance_selection', message, instanceType: selection.offer.instanceType }
-}
-
-/** Why Berth chose the variant, if it did, and the instance type. */
-function explainSelection({ variant_reason }: Deployment, { reason }: Selection): string {
-  return `${variant_reason ?? ''} ${reason}`.trimStart()
 }
 
 type Selected = NonNullable<InstanceChange['columns']>
@@ -57,7 +52,7 @@ function toColumns(deployment: Deployment, selection: Selection): Selected {
   const { capacity } = sizing
   return {
     instance_type: offer.instanceType,
-    selection_reason: explainSelection(deployment, selection),
+    selection_reason: explainSelection(deployment.variant_reason, selection),
     region: offer.region,
     gpu_count: offer.gpuCount,
     memory_bytes: memoryBytes,

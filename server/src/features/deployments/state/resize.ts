@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Services } from '../../../services.ts'
 import { parseStoredVariant } from '../../catalog/stored-model.ts'
 import { chooseInstance } from '../../placement/choose-instance.ts'
-import type { SelectionResult } from '../../placement/instance-selection.ts'
+import type { Selection, SelectionResult } from '../../placement/instance-selection.ts'
 import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
 import type { Instance } from './instance-store.ts'
 import type { Deployment } from './store.ts'
@@ -75,4 +75,12 @@ export function findServedSettings(
 /** True if the engine of an instance has a LoRA. */
 export function hasLora({ adapters }: Pick<Instance, 'adapters'>, modelId: string): boolean {
   return adapters.some((lora) => lora.modelId === modelId)
+}
+
+/** Why Berth chose the variant, if it did, and the instance type. */
+export function explainSelection(
+  variantReason: string | null,
+  { reason }: Pick<Selection, 'reason'>,
+): string {
+  return `${variantReason ?? ''} ${reason}`.trimStart()
 }

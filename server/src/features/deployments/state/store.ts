@@ -34,6 +34,8 @@ const summaryColumns = [
   'target_concurrency',
   'schedules',
   'refusal',
+  'planned_instance_type',
+  'planned_reason',
   'min_context_tokens',
   'min_parallel_sequences',
   'failure_stage',

@@ -70,6 +70,8 @@ export interface DeploymentsTable {
   status_message: string | null
   progress: number | null
   planned_price_per_hour: string | null
+  planned_instance_type: string | null
+  planned_reason: string | null
   min_context_tokens: number | null
   min_parallel_sequences: number | null
   min_instances: Generated<number>

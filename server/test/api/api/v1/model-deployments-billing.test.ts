@@ -15,7 +15,7 @@ const path = '/api/v1/model-deployments'
 const deploy = (client: Client, model = 'berth-tiny') => client.post(path, { model_name: model })
 
 /** The default limits: two deployments and a credit of 10.00 in a trial. */
-const defaults = { BILLING_TRIAL_MAX_ACTIVE: '' }
+const defaults = { BILLING_TRIAL_MAX_ACTIVE: '2' }
 
 let server: TestServer
 beforeAll(async () => {
@@ -34,7 +34,7 @@ async function setStatus(client: Client, status: AccountStatus): Promise<void> {
 }
 
 describe('resource_limit_reached', () => {
-  test('POST /api/v1/model-deployments: a trial allows two deployments at a time, the third is a 409', async () => {
+  test('POST /api/v1/model-deployments: a trial allows so many deployments at a time, the next is a 409', async () => {
     const client = await registerClient(server.url)
     for (const status of [201, 201, 409]) expect((await deploy(client)).status).toBe(status)
     expect((await deploy(client)).body).toMatchObject({

@@ -78,7 +78,7 @@ describe('400 invalid_signature', () => {
   async function expectRefused(body: string | Uint8Array, signature: string | undefined) {
     const answer = await post(body, signature)
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_signature', status: 400 } })
-    expect(answer.headers.get('content-type')).toContain('application/problem+json')
+    expect(answer.headers.get('content-type')).toContain('application/json')
   }
 
   test('a missing, empty or malformed signature, or one of another scheme', async () => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
   mails = await startMailServer()
   server = await startTestServer({
     runtime: createScriptedRuntime(),
-    settings: { MAIL_URL: mails.url },
+    settings: { MAIL_URL: mails.url, EMAIL_CONFIRMATION: 'required' },
     clock: clock.now,
   })
   withoutMail = await startTestServer({ worker: false })
@@ -130,8 +130,8 @@ test('without MAIL_URL nothing depends on a proven address, and registering send
   expect(kinds).toEqual([{ kind: 'invitation' }])
 })
 
-test('EMAIL_CONFIRMATION is off where REGISTRATION lists domains: an account deploys and invites at once, and can still prove its address', async () => {
-  const settings = { MAIL_URL: mails.url, REGISTRATION: 'domains:example.com' }
+test('EMAIL_CONFIRMATION is off unless set: an account deploys and invites at once, and can still prove its address', async () => {
+  const settings = { MAIL_URL: mails.url }
   const trusting = await startTestServer({ settings })
   try {
     const person = await registerClient(trusting.url)

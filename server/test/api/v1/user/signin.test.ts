@@ -72,7 +72,7 @@ test('POST /v1/user/signin: trims the email and ignores case', async () => {
 })
 
 test.each(['/v1/user/signin', '/v1/user/register'])(
-  'POST %s: issues a new token and revokes the one in the request',
+  'POST %s: issues a new token and revokes the one in the request if it is the same user’s',
   async (path) => {
     const client = await registerClient(server.url)
     const old = client.cookie()
@@ -82,9 +82,9 @@ test.each(['/v1/user/signin', '/v1/user/register'])(
     expect(answer.status).toBe(200)
     expect(client.cookie()).not.toBe(old)
     expect((await client.get('/v1/auth/session')).status).toBe(200)
-    const thief = createClient(server.url)
-    thief.setCookie(old)
-    expect((await thief.get('/v1/auth/session')).status).toBe(401)
+    const earlier = createClient(server.url)
+    earlier.setCookie(old)
+    expect((await earlier.get('/v1/auth/session')).status).toBe(path.endsWith('register') ? 200 : 401)
   },
 )
 
