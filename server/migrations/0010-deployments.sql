@@ -128,7 +128,8 @@ CREATE TABLE instances (
   updated_at          timestamptz NOT NULL,
   status_changed_at   timestamptz NOT NULL,
   due_at              timestamptz,
-  hardware_asked_at   timestamptz
+  hardware_asked_at   timestamptz,
+  hardware_refused_at timestamptz
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 CREATE INDEX instances_deployment_idx ON instances (deployment_id, id);
 -- A frequent query looks for waiting instances, of which there are few.
@@ -152,7 +153,9 @@ COMMENT ON COLUMN instances.waiting_for IS
 COMMENT ON COLUMN instances.status_message IS
   'The sentence that a person reads while the instance waits, if waiting_for alone does not tell. Nothing may depend on its words.';
 COMMENT ON COLUMN instances.hardware_asked_at IS
-  'Since when the instance waits for hardware that other deployments give up. Instances of a type get theirs in this order.';
+  'Since when the instance waits for hardware that other deployments give up. The instances of an organization get theirs in this order.';
+COMMENT ON COLUMN instances.hardware_refused_at IS
+  'When the waiting instance did not fit into the free hardware; NULL: it may fit, because some was released since';
 COMMENT ON COLUMN instances.due_at IS 'When the next step is due, if the deployment has several instances; NULL: with the deployment';
 
 CREATE TABLE instance_loads (

@@ -10,7 +10,8 @@ export async function foldEmail(db: Database, email: string): Promise<string> {
 export function findAccountByEmail(db: Database, email: string) {
   return db
     .selectFrom('users')
-    .select(['id', 'email', 'password_hash', 'allowed_networks', 'current_organization_id', 'disabled_at'])
+    .select(['id', 'email', 'email_verified_at', 'password_hash', 'allowed_networks'])
+    .select(['current_organization_id', 'disabled_at'])
     .where(sql`lower(email)`, '=', sql<string>`lower(${email})`)
     .executeTakeFirst()
 }

@@ -22,6 +22,7 @@ import { deleteLinks } from '../sign-in/delete-links.ts'
 import { SsoRefusal } from './errors.ts'
 import { findLinkedUser, insertIdentity, listIdentities } from './store.ts'
 import { sendEmailVerification } from '../sign-in/email-verification.ts'
+import { unlinkIdentities } from './unlink-identities.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 
@@ -214,10 +215,12 @@ async function findAccount(
   { emailVerified }: Identity,
   email: string,
 ): Promise<number | null> {
-  if (emailVerified) return claimAccount(deps, transaction, email, deps.clock())
-  if ((await findAccountByEmail(transaction, email)) !== undefined)
-    throw new SsoRefusal('sso_email_unverified')
-  return null
+  const account = await findAccountByEmail(transaction, email)
+  if (account === undefined) return null
+  if (!emailVerified) throw new SsoRefusal('sso_email_unverified')
+  // The identity that made an account with an unproven address may be another person's.
+  if (account.email_verified_at === null) await unlinkIdentities(transaction, account.id)
+  return claimAccount(deps, transaction, email, deps.clock())
 }
 
 function requireEmail(identity: Identity): string {

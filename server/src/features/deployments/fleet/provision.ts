@@ -9,7 +9,7 @@ import { readEngineSpec } from '../serving/engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
 import { chooseHardware, explainSelection, needsOtherEngine, settingsOf } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
-import { askForHardware, isOvertaking } from './yielding.ts'
+import { askForHardware, callNext, isOvertaking } from './yielding.ts'
 import { failInstance, toAlerted } from './fail.ts'
 import { reportWaiting } from './report-waiting.ts'
 import { changeInstance, moveInstance, pollDelay, timeInStatus, toContext, toMetered } from './step.ts'
@@ -17,6 +17,8 @@ import type { InstanceChange, StepContext, StepResult } from './step.ts'
 import type { Instance } from '../state/instance-store.ts'
 
 const pendingTimeout = 60 * 60_000
+/** How long an instance waits for hardware of other deployments */
+const yieldTimeout = 10 * 60_000
 
 /** The step for `requested`: chooses an instance type, or fails if none fits. */
 export async function selectInstanceType(context: StepContext): Promise<StepResult> {
@@ -60,6 +62,7 @@ function toColumns(deployment: Deployment, selection: Selection): Selected {
     parallel_sequences: capacity.parallelSequences,
     adapters: deployment.adapters,
     engine_settings: settingsOf(deployment),
+    hardware_refused_at: null,
   }
 }
 
@@ -71,7 +74,7 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
   if (exhausted !== null) {
     return failInstance(context, { stage: 'provisioning', code: 'budget_exhausted', message: exhausted })
   }
-  if (await mustWaitForTurn(context)) return waitForHardware(context)
+  if (await mustWaitForTurn(context)) return waitForHardware(context, {})
   const result = await deps.runtime.provision(await readEngineSpec(deps, deployment, instance))
   if (result.outcome === 'refused') return tryNextOffer(context, result)
   if (result.outcome === 'pending') return waitForInstance(context, result.message)
@@ -87,6 +90,7 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
         region: provided.region,
         started_at: provided.startedAt,
         hardware_asked_at: null,
+        hardware_refused_at: null,
       },
       event: {
         stage: 'provisioning',
@@ -144,7 +148,7 @@ async function tryNextOffer(
   const result = refusal.code === 'no_capacity' ? await chooseHardware(deps, deployment, refused) : null
   const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
   if (result?.outcome !== 'selected' && refusal.code === 'no_capacity' && (await mayGetHardware(context))) {
-    return waitForHardware(context)
+    return waitForHardware(context, { hardware_refused_at: deps.clock() })
   }
   if (result?.outcome !== 'selected') {
     const { code, message } = refusal
@@ -157,27 +161,45 @@ async function tryNextOffer(
   return { next: await changeInstance(context, { columns, event, hook: alert }) }
 }
 
-/** True if other instances wait longer for hardware that this one could get. */
+/** True if other instances are first to try hardware that this one could get. */
 async function mustWaitForTurn({ pass, deps, instance }: StepContext): Promise<boolean> {
   if (instance.hardware_asked_at === null && !pass.isHardwareAwaited) return false
   return isOvertaking(deps.db, instance)
 }
 
-/** The deployment gets hardware that others give up in the order in which the deployments asked. */
-async function waitForHardware(context: StepContext): Promise<StepResult> {
+/** Waits for hardware that others give up, in a line with the others that wait. */
+async function waitForHardware(
+  context: StepContext,
+  refused: Pick<Partial<Instance>, 'hardware_refused_at'>,
+): Promise<StepResult> {
   const { instance, deps, pass } = context
-  if (instance.hardware_asked_at !== null) {
-    return waitForInstance(context, 'Waiting until another deployment has given up its hardware.')
+  const isRefused = refused.hardware_refused_at !== undefined && instance.hardware_refused_at === null
+  if (instance.hardware_asked_at !== null && !isRefused) {
+    if (timeAsking(context) < yieldTimeout) {
+      return waitForInstance(context, 'Waiting until another deployment has given up its hardware.')
+    }
+    const message = 'No other deployment gave up enough hardware within ten minutes.'
+    return failInstance(context, { stage: 'provisioning', code: 'no_capacity', message })
   }
-  const asked = await changeInstance(context, { columns: { hardware_asked_at: deps.clock() } })
-  return asked === undefined ? { next: undefined } : waitForHardware(toContext(pass, asked))
+  const columns = { hardware_asked_at: instance.hardware_asked_at ?? deps.clock(), ...refused }
+  const asked = await changeInstance(context, { columns })
+  if (asked === undefined) return { next: undefined }
+  if (isRefused && instance.instance_type !== null) await callNext(deps.db, instance.instance_type)
+  return waitForHardware(toContext(pass, asked), {})
+}
+
+/** For how many milliseconds the instance has waited for hardware of others */
+function timeAsking({ instance, deps }: StepContext): number {
+  const { hardware_asked_at: askedAt } = instance
+  return askedAt === null ? 0 : deps.observedTime.between(askedAt, deps.clock())
 }
 
 /** True if another deployment gives up its hardware for this one, which has none yet. */
-async function mayGetHardware({ pass, deps, deployment, instance }: StepContext): Promise<boolean> {
+async function mayGetHardware(context: StepContext): Promise<boolean> {
+  const { pass, deps, deployment, instance } = context
   const others = pass.instances.filter(({ id, status }) => id !== instance.id && status !== 'releasing')
   if (instance.instance_type === null || others.length > 0) return false
-  return askForHardware(deps, deployment.id, instance.instance_type)
+  return askForHardware(deps, deployment.id, instance.instance_type, timeAsking(context))
 }
 
 /** Alerts to capacity that the runtime refused; other refusals only fail the deployment. */

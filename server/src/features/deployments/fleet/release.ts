@@ -1,7 +1,7 @@
 import { saveEngineLog } from '../state/engine-log.ts'
 import type { EventContent } from '../state/change-store.ts'
 import { findLastTransition } from '../state/store.ts'
-import { callNext } from './yielding.ts'
+import { callNext, offerFreeHardware } from './yielding.ts'
 import { measureSleep } from './measure-transition.ts'
 import { allReleased, moveInstance, pollDelay, timeInStatus, toMetered } from './step.ts'
 import type { InstanceChange, StepContext, StepResult } from './step.ts'
@@ -17,6 +17,8 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
   const at = deps.clock()
   const { instance_type: instanceType } = instance
   const hadHardware = instance.started_at !== null
+  // Before the release is written, so that nobody passes who is first to try the hardware.
+  if (hadHardware && instanceType !== null) await offerFreeHardware(deps.db, instanceType)
   const next = await moveInstance(
     context,
     { from: 'releasing', to: 'released' },
@@ -27,8 +29,7 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
       spans: hadHardware ? [{ kind: 'close', instance: toMetered(context), now: at }] : undefined,
     },
   )
-  // Only for speed: who waits for hardware also asks again every few seconds.
-  if (next !== undefined && hadHardware && instanceType !== null && context.pass.deployment.yields) {
+  if (next !== undefined && hadHardware && instanceType !== null) {
     await callNext(deps.db, instanceType)
   }
   return { next }

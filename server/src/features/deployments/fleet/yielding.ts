@@ -21,43 +21,81 @@ interface YieldingDeployment {
   mayYield: boolean
 }
 
-/** Puts the longest idle deployment on this type to sleep, unless one falls asleep. False: none may yield. */
+/** How long a deployment waits for others to become idle */
+const busyMilliseconds = 60_000
+
+/**
+ * Puts the longest idle deployment on this type to sleep, unless one falls asleep. False if none may yield, or
+ * all were busy for as long as this one has waited.
+ */
 export async function askForHardware(
   deps: Pick<Services, 'db' | 'clock'>,
   deploymentId: string,
   instanceType: string,
+  waited: number,
 ): Promise<boolean> {
   const yielding = await listYielding(deps.db, instanceType, deploymentId)
   const idle = yielding.find(({ mayYield }) => mayYield)
   if (idle !== undefined && !yielding.some(({ isFallingAsleep }) => isFallingAsleep)) {
     await putToSleepFor(deps, idle.id, { cause: 'yield' })
   }
-  return yielding.length > 0
+  const gives = idle !== undefined || yielding.some(({ isFallingAsleep }) => isFallingAsleep)
+  return gives || (yielding.length > 0 && waited < busyMilliseconds)
 }
 
-/** The instance that waits longest for hardware of a type */
-const selectAsking = (instanceType: string) => sql`
-  SELECT instances.id, deployment_id FROM instances JOIN deployments ON deployments.id = deployment_id
-  WHERE hardware_asked_at IS NOT NULL AND instances.status = 'provisioning' AND desired_state = 'awake'
-    AND instance_type = ${instanceType}
-  ORDER BY hardware_asked_at, instances.id LIMIT 1`
+/**
+ * The instances that wait for hardware of a type, and `newcomer`, with their turn: each organization has a
+ * line, and the one that got hardware of this type longest ago is first.
+ */
+const selectLine = (instanceType: string, newcomer: string | null = null) => sql`
+  SELECT id, deployment_id, hardware_refused_at,
+    row_number() OVER (ORDER BY own_turn, last_started NULLS FIRST, asked_at, id) AS turn
+  FROM (
+    SELECT instances.id, deployment_id, hardware_refused_at, asked_at,
+      row_number() OVER (PARTITION BY organization_id ORDER BY asked_at, instances.id) AS own_turn,
+      (SELECT max(held.started_at) FROM instances AS held JOIN deployments AS own ON own.id = held.deployment_id
+        WHERE own.organization_id = deployments.organization_id
+          AND held.instance_type = instances.instance_type) AS last_started
+    FROM instances JOIN deployments ON deployments.id = deployment_id,
+      LATERAL (SELECT coalesce(hardware_asked_at, 'infinity') AS asked_at) AS asking
+    WHERE (hardware_asked_at IS NOT NULL OR instances.id = ${newcomer}::uuid) AND instances.status = 'provisioning'
+      AND desired_state = 'awake' AND instance_type = ${instanceType}
+  ) AS lines`
 
-/** True if another instance waits longer for hardware of this type. */
+/** True if an instance that is to be served before this one may fit into hardware that is or becomes free. */
 export async function isOvertaking(
   db: Database,
   { id, instance_type: instanceType }: Pick<Instance, 'id' | 'instance_type'>,
 ): Promise<boolean> {
   if (instanceType === null) return false
-  const { rows } = await sql<{ id: string }>`${selectAsking(instanceType)}`.execute(db)
-  return rows.length > 0 && rows[0]!.id !== id
+  const { rows } = await sql<{ id: string }>`
+    WITH line AS (${selectLine(instanceType, id)})
+    SELECT earlier.id FROM line AS own JOIN line AS earlier ON earlier.turn < own.turn
+    WHERE own.id = ${id}::uuid AND (earlier.hardware_refused_at IS NULL OR EXISTS (
+      SELECT FROM instances WHERE status = 'releasing' AND started_at IS NOT NULL AND instance_type = ${instanceType}))
+    LIMIT 1`.execute(db)
+  return rows.length > 0
 }
 
-/** Makes the deployment due that waits longest for hardware of this type, because some is free. */
+/** Makes the deployment due that is the first to try the free hardware of a type. */
 export async function callNext(db: Database, instanceType: string): Promise<void> {
   const { rows } = await sql<{ id: string }>`
-    UPDATE deployments SET reconcile_at = now() FROM (${selectAsking(instanceType)}) AS asking
-    WHERE deployments.id = asking.deployment_id RETURNING deployments.id`.execute(db)
+    UPDATE deployments SET reconcile_at = now() FROM (
+      SELECT deployment_id FROM (${selectLine(instanceType)}) AS line
+      WHERE hardware_refused_at IS NULL ORDER BY turn LIMIT 1) AS first
+    WHERE deployments.id = first.deployment_id RETURNING deployments.id`.execute(db)
   for (const { id } of rows) await notify(db, 'deployment_due', id)
+}
+
+/** Lets all who wait for hardware of a type try again, because some was released. `callNext` begins. */
+export async function offerFreeHardware(db: Database, instanceType: string): Promise<void> {
+  await db
+    .updateTable('instances')
+    .set({ hardware_refused_at: null })
+    .where('hardware_asked_at', 'is not', null)
+    .where('status', '=', 'provisioning')
+    .where('instance_type', '=', instanceType)
+    .execute()
 }
 
 /** The other deployments with `yields` that hold hardware of this type, the longest idle first. */

@@ -47,6 +47,7 @@ export function makeInstance(
     status_changed_at: at,
     due_at: null,
     hardware_asked_at: null,
+    hardware_refused_at: null,
   } satisfies Instance
 }
 

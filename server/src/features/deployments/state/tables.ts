@@ -132,6 +132,7 @@ export interface InstancesTable {
   status_changed_at: Date
   due_at: Date | null
   hardware_asked_at: Date | null
+  hardware_refused_at: Date | null
 }
 
 export interface InstanceLoadsTable {

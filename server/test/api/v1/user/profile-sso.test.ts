@@ -32,7 +32,7 @@ test('PATCH /v1/user/profile: completes the profile of an SSO account once', asy
     },
     session: { auth_method: 'oidc' },
   })
-  const again = await client.patch('/v1/user/profile', body)
+  const again = await client.patch('/v1/user/profile', { organization: 'Another' })
   expect(again).toMatchObject({ status: 409, body: { code: 'profile_complete' } })
   const elsewhere = server.browse()
   await signInAs(server, elsewhere, person)

@@ -17,6 +17,13 @@ const runtime = createScriptedRuntime()
 const answer =
   '{"choices":[{"message":{"content":"Hello"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}'
 
+/** Deployments that need more hardware than is free, whoever has given up its own */
+const tooLarge = new Set<string>()
+/** Those that waited, with their owners */
+const waiting = new Map<string, Client>()
+/** For how many engines there is hardware */
+let places = 1
+
 let server: TestServer
 let engine: RecordingEngine
 let owner: Client
@@ -32,11 +39,12 @@ beforeEach(async () => {
   other = await registerClient(server.url)
   engine.answer((response) => answerJson(response, answer))
   const holders = new Set<string>()
+  tooLarge.clear()
+  places = 1
   const hardware = createScriptedRuntime()
   runtime.answer({
-    // There is hardware for one engine.
     provision(spec) {
-      if (!holders.has(spec.engineId) && holders.size > 0) {
+      if (!holders.has(spec.engineId) && (holders.size >= places || tooLarge.has(spec.deploymentId))) {
         return { outcome: 'refused', code: 'no_capacity', message: 'All taken.' }
       }
       holders.add(spec.engineId)
@@ -50,7 +58,15 @@ beforeEach(async () => {
     observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
   })
 })
-afterEach(() => runtime.reset())
+afterEach(async () => {
+  // One that still waits would take the hardware of the next test.
+  for (const [id, client] of waiting) {
+    await client.delete(`${path}/${id}`)
+    await waitForStatus(client, id, 'terminated')
+  }
+  waiting.clear()
+  runtime.reset()
+})
 afterAll(async () => {
   await server.close()
   await engine.close()
@@ -139,6 +155,81 @@ test('waiting deployments get hardware in the order of their arrival', async () 
   await makeIdle(second.id)
   await makeDue(server, third.id)
   await waitForStatus(owner, third.id, 'running')
+})
+
+/** Requests a deployment that finds no hardware, and waits until it waits for some. */
+async function deployWaiting(client: Client): Promise<string> {
+  const { id } = await deploy(client, 'berth-tiny', 'provisioning')
+  await vi.waitFor(
+    async () =>
+      expect(await read(client, id)).toMatchObject({
+        status_message: 'Waiting until another deployment has given up its hardware.',
+      }),
+    patience,
+  )
+  waiting.set(id, client)
+  return id
+}
+
+/** Lets the deployment have waited for so long. */
+async function ageWait(id: string, milliseconds: number): Promise<void> {
+  const at = new Date(Date.now() - milliseconds)
+  const instances = server.application.db.updateTable('instances').set({ hardware_asked_at: at })
+  await instances.where('deployment_id', '=', id).execute()
+  await makeDue(server, id)
+}
+
+test('who fits into the free hardware passes a waiting deployment that does not', async () => {
+  const { id } = await deploy(owner)
+  await owner.patch(`${path}/${id}`, { yields: true })
+  const large = await deployWaiting(owner)
+  tooLarge.add(large)
+  places = 2
+  const passing = await deploy(other)
+  expect(passing.status).toBe('running')
+  expect((await read(owner, large)).status).toBe('provisioning')
+})
+
+test('organizations take turns: one with two waiting deployments gets one', async () => {
+  const { id } = await deploy(await registerClient(server.url))
+  await server.application.db.updateTable('deployments').set({ yields: true }).where('id', '=', id).execute()
+  const [first, second] = [await deployWaiting(owner), await deployWaiting(owner)]
+  const third = await deployWaiting(other)
+  for (const each of [first, second]) await owner.patch(`${path}/${each}`, { yields: true })
+  await makeIdle(id)
+  await makeDue(server, second)
+  await waitForStatus(owner, first, 'running')
+  await makeIdle(first)
+  await makeDue(server, second)
+  await waitForStatus(other, third, 'running')
+  expect((await read(owner, second)).status).toBe('provisioning')
+})
+
+test('a wait for hardware ends after ten minutes', async () => {
+  const { id } = await deploy(owner)
+  await owner.patch(`${path}/${id}`, { yields: true })
+  // The deployment falls asleep, but its hardware is never released.
+  runtime.answer({ release: () => false })
+  expect((await owner.post(`${path}/${id}/sleep`)).status).toBe(200)
+  const asking = await deployWaiting(other)
+  await ageWait(asking, 9 * 60_000)
+  await askAgain(asking)
+  expect((await read(other, asking)).status).toBe('provisioning')
+  await ageWait(asking, 11 * 60_000)
+  await waitForStatus(other, asking, 'failed')
+  expect((await read(other, asking)).failure_reason).toBe(
+    'no_capacity: No other deployment gave up enough hardware within ten minutes.',
+  )
+})
+
+test('a deployment with yields that is never idle is not waited for', async () => {
+  const { id } = await deploy(owner)
+  await owner.patch(`${path}/${id}`, { yields: true })
+  const asking = await deployWaiting(other)
+  await ageWait(asking, 61_000)
+  await waitForStatus(other, asking, 'failed')
+  expect((await read(other, asking)).failure_reason).toBe('no_capacity: All taken.')
+  expect((await read(owner, id)).status).toBe('running')
 })
 
 test('a deployment with a request in flight does not yield', async () => {
