@@ -146,7 +146,7 @@ export const errorCodes = {
   },
   alias_taken: {
     kind: 'conflict',
-    meaning: 'The alias of a deployment would be the name of a LoRA that the organization serves.',
+    meaning: 'The alias is, or would be, a name of another model, LoRA or deployment.',
   },
   adapter_not_supported: {
     kind: 'invalid',

@@ -86,8 +86,8 @@ export const alias = z
   )
   .nullable()
   .describe(
-    'A further value for `model` in inference requests, which goes before model names; null for none. Of several deployments with ' +
-      'the same alias, the least busy running one serves a request',
+    'A further value for `model` in inference requests, which goes before model names; null for none. No name of another model, ' +
+      'LoRA or deployment. Of several deployments with the same alias, the least busy running one serves a request',
   )
 
 const schedule = z

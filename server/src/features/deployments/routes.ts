@@ -140,7 +140,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
           'serves until a larger instance takes over, and says so in `waiting_for`; without room for both, it moves when its engine starts ' +
-          'next. A change with which no engine starts is taken back, and an event says why. The owner and admins of the organization may share it.',
+          'next. A change with which no engine starts is taken back, and an event says why. The owner and admins of the organization may share it. ' +
+          'The alias of a shared deployment belongs to its owner: another owner gets a 409 `alias_taken`, and an admin moves it.',
         tags,
         params: deploymentParams,
         querystring: deploymentQuery,
@@ -148,9 +149,9 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         response: { 200: deploymentBody },
         errors: [
           'not_found',
+          'alias_taken',
           'deployment_ended',
           'no_feasible_instance',
-          'alias_taken',
           'adapter_not_supported',
           'resource_limit_reached',
           'runtime_unavailable',

@@ -39,12 +39,13 @@ export function modelRoutes(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       const { viewer } = request
-      const byName = groupByRequestName(await listServingDeployments(deps, viewer))
+      const listed = await listServingDeployments(deps, viewer)
+      const byName = groupByRequestName(listed)
       if (speaksAnthropic(request)) {
         const models = [...byName].map(([id, deployments]) => toAnthropicModel(id, deployments))
         return sendUndescribed(reply, toAnthropicPage(models, request.query as Query))
       }
-      const data = [...byName].map(([id, deployments]) => toModel(deps, id, deployments, viewer))
+      const data = [...byName].map(([id, deployments]) => toModel(deps, { id, deployments, listed }, viewer))
       return { object: 'list' as const, data: await Promise.all(data) }
     },
   )
@@ -74,9 +75,9 @@ export function modelRoutes(app: App, deps: Deps): void {
       const found = requireCallable(viewer, resolved, () => modelNotFound(model))
       const serving = found.filter(({ status }) => status === 'running' || status === 'sleeping')
       if (serving.length === 0) throw modelNotFound(model)
-      return speaksAnthropic(request)
-        ? sendUndescribed(reply, toAnthropicModel(model, serving))
-        : toModel(deps, model, serving, viewer)
+      if (speaksAnthropic(request)) return sendUndescribed(reply, toAnthropicModel(model, serving))
+      const listed = await listServingDeployments(deps, viewer)
+      return toModel(deps, { id: model, deployments: serving, listed }, viewer)
     },
   )
 }
@@ -157,7 +158,18 @@ const isWithoutLora = ({ loraId }: ServingDeployment) => loraId === null
 /** Names for clients that choose models by what they do */
 const typeNames = { LLM: 'chat', embedding: 'embedding', rerank: 'rerank' } as const
 
-async function toModel(deps: Deps, id: string, deployments: readonly ServingDeployment[], viewer: Viewer) {
+interface NamedModel {
+  id: string
+  deployments: readonly ServingDeployment[]
+  /** All that the viewer may call */
+  listed: Record<'own' | 'shared', readonly ServingDeployment[]>
+}
+
+async function toModel(deps: Deps, { id, deployments, listed }: NamedModel, viewer: Viewer) {
+  const reached = new Set(deployments.map(({ deploymentId }) => deploymentId))
+  const named = [...listed.own, ...listed.shared].filter(
+    ({ alias, modelName }) => alias === id || modelName === id,
+  )
   return {
     id,
     object: 'model' as const,
@@ -169,7 +181,10 @@ async function toModel(deps: Deps, id: string, deployments: readonly ServingDepl
     capabilities: await listModelCapabilities(deps, deployments),
     owned_by:
       findStanding(viewer, deployments[0]!.organizationId)?.organizationName ?? viewer.organizationName,
-    deployments: deployments.map(({ deploymentId }) => deploymentId),
+    deployments: [...reached],
+    shadowed_deployments: [...new Set(named.map(({ deploymentId }) => deploymentId))].filter(
+      (each) => !reached.has(each),
+    ),
   }
 }
 

@@ -21,6 +21,9 @@ export const modelBody = z
     deployments: z
       .array(z.string())
       .describe('Ids of the deployments that serve the model; a request wakes a sleeping one'),
+    shadowed_deployments: z
+      .array(z.string())
+      .describe('Ids of those with this model name or alias that requests by this name do not reach'),
   })
   .meta({ id: 'Model', description: 'A model that running and sleeping deployments serve' })
 

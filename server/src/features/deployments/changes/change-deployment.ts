@@ -8,6 +8,7 @@ import { recordAction } from '../../audit/record-action.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
 import type { ModelLora } from '../../../ports/model-variant.ts'
 import { chooseLoras, requireFreeNames } from './choose-loras.ts'
+import { claimAlias } from './claim-alias.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
 import type { DeploymentReference } from '../state/access-deployment.ts'
 import { queryRuntime } from '../../placement/query-runtime.ts'
@@ -72,8 +73,12 @@ export async function changeDeployment(
       },
       change.event,
       deps.clock(),
-      async (transaction, { organization_id: organizationId }) => {
+      async (transaction, updated) => {
+        const { organization_id: organizationId } = updated
         if (more > 0) await assertWithinLimit(transaction, deps, organizationId)
+        if ('alias' in columns || 'shared_with' in columns) {
+          await claimAlias(transaction, viewer, updated, deps.clock())
+        }
         const { target, details } = await describeTarget(transaction, viewer, deployment)
         await recordAction(transaction, viewer, 'deployment.updated', {
           target,

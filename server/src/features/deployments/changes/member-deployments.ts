@@ -52,7 +52,7 @@ export async function terminateDeployments(
   }
 }
 
-/** Gives a member's deployments to another member. The organization keeps paying. */
+/** Gives a member's deployments to another member. The organization keeps paying. Only shared aliases stay. */
 export async function transferDeployments(
   transaction: DatabaseTransaction,
   actor: Actor,
@@ -60,10 +60,15 @@ export async function transferDeployments(
   recipient: { userId: number; name: string; email: string },
   at: Date,
 ): Promise<void> {
-  for (const { id, status, model_name: name } of await listUnterminated(transaction, scope)) {
+  const { organizationId } = scope
+  const owned = await listUnterminated(transaction, { organizationId, userId: recipient.userId })
+  for (const deployment of await listUnterminated(transaction, scope)) {
+    const { id, status, model_name: name } = deployment
+    // An alias that the recipient's requests don't know yet could take over one of their names.
+    const isKnown = deployment.shared_with !== null && owned.every((own) => own.alias !== deployment.alias)
     await transaction
       .updateTable('deployments')
-      .set({ user_id: recipient.userId, updated_at: at })
+      .set({ user_id: recipient.userId, updated_at: at, ...(isKnown ? {} : { alias: null }) })
       .where('id', '=', id)
       .execute()
     const message = `Transferred to ${recipient.name}.`

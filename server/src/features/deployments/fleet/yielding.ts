@@ -112,7 +112,7 @@ async function listYielding(
         AND coalesce(sum(in_flight) FILTER (WHERE reported_at > now() - make_interval(secs => 15)), 0) = 0 AS "mayYield"
     FROM deployments JOIN instances ON deployment_id = deployments.id
       LEFT JOIN instance_loads ON instance_loads.instance_id = instances.id
-    WHERE yields AND desired_state IN ('awake', 'asleep') AND deployments.status = 'running'
+    WHERE yields AND desired_state IN ('awake', 'asleep') AND deployments.status IN ('deploying', 'running')
       AND instances.status <> 'released' AND instance_type = ${instanceType} AND deployments.id <> ${exceptId}::uuid
     GROUP BY deployments.id
     ORDER BY coalesce(max(used_at), max(instances.status_changed_at))`.execute(db)

@@ -59,6 +59,7 @@ beforeEach(async () => {
   })
 })
 afterEach(async () => {
+  runtime.answer({ release: () => true })
   // One that still waits would take the hardware of the next test.
   for (const [id, client] of waiting) {
     await client.delete(`${path}/${id}`)
@@ -147,11 +148,11 @@ test('waiting deployments get hardware in the order of their arrival', async () 
   await askAgain(second.id)
   const third = await deploy(owner, 'berth-tiny', 'provisioning')
   await waitForHardware(owner, third.id)
+  await other.patch(`${path}/${second.id}`, { yields: true })
   await makeIdle(id)
   await makeDue(server, second.id)
   await waitForStatus(other, second.id, 'running')
   expect((await read(owner, third.id)).status).toBe('provisioning')
-  await other.patch(`${path}/${second.id}`, { yields: true })
   await makeIdle(second.id)
   await makeDue(server, third.id)
   await waitForStatus(owner, third.id, 'running')

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Client } from '../support/client.ts'
+import { deploy, waitForStatus } from '../support/deployments.ts'
+import { createCast, joinClient } from '../support/organizations.ts'
+import { startAnsweringEngine } from '../support/recording-engine.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const runtime = createScriptedRuntime()
+
+let server: TestServer
+let engine: Awaited<ReturnType<typeof startAnsweringEngine>>
+beforeAll(async () => {
+  engine = await startAnsweringEngine(runtime)
+  server = await startTestServer({ runtime })
+})
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+})
+
+/** Alice and Bob are members with a deployment each. */
+async function setUp() {
+  const cast = await createCast(server)
+  const alice = cast.member
+  const bob = await joinClient(server, cast.admin, 'member')
+  return { ...cast, alice, bob, hers: (await deploy(alice)).id, his: (await deploy(bob)).id }
+}
+
+const change = (by: Client, id: string, body: object) => by.patch(`${path}/${id}?scope=organization`, body)
+
+const share = (by: Client, id: string, alias: string) =>
+  change(by, id, { shared_with: 'organization', alias })
+
+const reached = async (by: Client, name: string) => (await by.get(`/v1/models/${name}`)).body.deployments
+
+const taken = { status: 409, body: { code: 'alias_taken' } }
+
+test('the alias of a shared deployment is its first owner’s, whichever way a colleague gets it', async () => {
+  const { alice, bob, viewer, hers, his } = await setUp()
+  expect((await share(alice, hers, 'assistant')).status).toBe(200)
+  expect(await share(bob, his, 'assistant')).toMatchObject(taken)
+  expect((await change(bob, his, { alias: 'assistant' })).status, 'for himself').toBe(200)
+  expect(await change(bob, his, { shared_with: 'organization' })).toMatchObject(taken)
+  expect(await reached(viewer, 'assistant')).toEqual([hers])
+  const second = (await deploy(alice)).id
+  expect((await share(alice, second, 'assistant')).status, 'of the same owner').toBe(200)
+  await alice.delete(`${path}/${hers}`)
+  await alice.delete(`${path}/${second}`)
+  await waitForStatus(alice, second, 'terminated')
+  expect((await change(bob, his, { shared_with: 'organization' })).status, 'free again').toBe(200)
+})
+
+test('of two owners who share an alias at once, one gets it', async () => {
+  const { alice, bob, hers, his } = await setUp()
+  const answers = await Promise.all([share(alice, hers, 'assistant'), share(bob, his, 'assistant')])
+  expect(answers.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 409])
+})
+
+test('an admin moves an alias, which is in the audit log with the owner', async () => {
+  const { alice, admin, viewer, hers, his } = await setUp()
+  await share(alice, hers, 'assistant')
+  expect((await share(admin, his, 'assistant')).status).toBe(200)
+  expect((await alice.get(`${path}/${hers}`)).body.alias).toBeNull()
+  expect(await reached(viewer, 'assistant')).toEqual([his])
+  const { items } = (await admin.get('/v1/organization/audit-log?action=deployment.updated')).body
+  expect(items).toContainEqual(
+    expect.objectContaining({
+      target: expect.objectContaining({ type: 'user', name: alice.email }),
+      details: expect.objectContaining({ deployment: hers, alias: null }),
+    }),
+  )
+})
+
+test('no alias is a name of another model or deployment, also after its end', async () => {
+  const { alice, bob, hers, his } = await setUp()
+  const others = ['qwen2.5-instruct', 'QWEN2.5-Instruct', hers, `dep-${hers}`, `DEP-${hers}`, randomUUID()]
+  for (const alias of others) expect(await change(bob, his, { alias }), alias).toMatchObject(taken)
+  expect((await change(bob, his, { alias: 'berth-tiny' })).status, 'his model').toBe(200)
+  await alice.delete(`${path}/${hers}`)
+  await waitForStatus(alice, hers, 'terminated')
+  for (const alias of [hers, `dep-${hers}`]) {
+    expect(await change(bob, his, { alias }), alias).toMatchObject(taken)
+  }
+})
+
+test('no alias is the name of a LoRA of a deployment, also after its end', async () => {
+  const { alice, bob, hers, his } = await setUp()
+  const lora = { modelId: 'x', modelName: 'ships', format: 'gguf_lora', rank: 8, weightBytes: 1, weights: {} }
+  const { db } = server.application
+  const changes = { adapters: JSON.stringify([lora]), alias: 'assistant' }
+  await db.updateTable('deployments').set(changes).where('id', '=', hers).execute()
+  await alice.delete(`${path}/${hers}`)
+  await waitForStatus(alice, hers, 'terminated')
+  for (const alias of ['berth-tiny:ships', 'assistant:ships']) {
+    expect(await change(bob, his, { alias }), alias).toMatchObject(taken)
+  }
+  expect((await change(bob, his, { alias: 'assistant:boats' })).status).toBe(200)
+})
+
+test('a transfer carries an alias only if it was shared and takes nothing from the recipient', async () => {
+  const { alice, bob, admin, hers, his } = await setUp()
+  const shared = (await deploy(bob)).id
+  const doubled = (await deploy(bob)).id
+  await change(bob, his, { alias: 'private' })
+  await share(bob, shared, 'known')
+  await share(bob, doubled, 'mine')
+  await change(alice, hers, { alias: 'mine' })
+  const { user } = (await alice.get('/v1/auth/session')).body
+  const leaving = await bob.post(`/v1/organization/leave?deployments=transfer&to=${user.id}`)
+  expect(leaving.status).toBe(204)
+  const aliases = await Promise.all(
+    [his, shared, doubled].map(async (id) => (await change(admin, id, {})).body.alias),
+  )
+  expect(aliases).toEqual([null, 'known', null])
+})
+
+test('GET /v1/models says which deployments a name does not reach', async () => {
+  const { alice, viewer, admin, hers, his } = await setUp()
+  await share(alice, hers, 'assistant')
+  const list = async (by: Client) =>
+    Object.fromEntries(
+      (await by.get('/v1/models')).body.data.map((model: any) => [model.id, model.shadowed_deployments]),
+    )
+  expect(await list(viewer)).toEqual({ 'berth-tiny': [], assistant: [] })
+  const { id: own } = await deploy(admin)
+  await change(admin, own, { alias: 'assistant' })
+  expect((await change(admin, his, { shared_with: 'organization' })).status).toBe(200)
+  const shadowed = await list(admin)
+  expect(shadowed.assistant).toEqual([hers])
+  expect(shadowed['berth-tiny'].toSorted()).toEqual([hers, his].toSorted())
+})
