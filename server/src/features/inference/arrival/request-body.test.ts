@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createTimeSlices } from '../../../gateway/time-slices.ts'
+import { completions } from '../protocols/completions.ts'
 import { chatCompletions } from '../protocols/chat-completions.ts'
 import type { EditTarget } from '../protocols/body-edits.ts'
 import { createRequestReader, writeEngineBody } from './request-body.ts'
@@ -204,4 +205,18 @@ test.each([
   [`{"x":${long},${'"model":"m",'.repeat(200)}"y":1}`, 'too often'],
 ])('a long body is rejected like a short one: %#', async (text, message) => {
   await expect(readBody(Buffer.from(text))).rejects.toThrow(message)
+})
+
+test.each([
+  ['{"model":"m"}', 1],
+  ['{"model":"m","n":4}', 4],
+  ['{"model":"m","n":null,"prompt":"a, b"}', 1],
+  ['{"model":"m","prompt":["a","b, [\\"c\\"]"]}', 2],
+  ['{"model":"m","n":3,"prompt":[ [1,2], [3], "d" ]}', 9],
+  ['{"model":"m","prompt":[ 1,2,3 ]}', 1],
+  ['{"model":"m","prompt":[]}', 1],
+  ['{"model":"m","n":1e9}', 4096],
+])('the sequences that a completion asks for: %s', (body, expected) => {
+  const request = createRequestReader(completions)(Buffer.from(body), slices) as InferenceRequest
+  expect(request.sequences).toBe(expected)
 })

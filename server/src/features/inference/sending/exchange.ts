@@ -124,6 +124,10 @@ export class Exchange
     return this.#arrival.caller.arrivedAt
   }
 
+  get sequences(): number {
+    return this.#arrival.request.sequences
+  }
+
   get refusedBy(): ReadonlySet<string> {
     return this.#refusedBy
   }

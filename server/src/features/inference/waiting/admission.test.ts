@@ -64,6 +64,7 @@ function makeRequest(
     targets: [target],
     refusedBy: new Set(),
     promptTokens: 10,
+    sequences: 1,
     hashPrefix: () => null,
     generatedTokens: () => 0,
     admit,
@@ -117,6 +118,41 @@ test.each([1, 2, 5])(
     admission.close()
   },
 )
+
+test('requests with many choices delay a colleague by one of them, and get their turn among short ones', async () => {
+  const admission = new Admission(limits, createCircuitBreakers())
+  const target = { ...makeTarget(4), sharedWith: 'organization' as const }
+  const admitted: AdmissionRequest[] = []
+  const open = new Set<AdmissionRequest>()
+  const request = (userId: number, sequences: number) => {
+    const made = {
+      ...makeRequest(target, userId, () => {
+        admitted.push(made)
+        open.add(made)
+      }),
+      sequences,
+    }
+    admission.request(made)
+  }
+  const end = async (ended: AdmissionRequest) => {
+    open.delete(ended)
+    admission.release(ended, target)
+    await Promise.resolve()
+  }
+  for (let count = 0; count < 8; count += 1) request(1, 16)
+  expect(open.size, 'one at a time').toBe(1)
+  request(2, 1)
+  await end(admitted[0]!)
+  await end(admitted[1]!)
+  expect(admitted.map(({ userId }) => userId).slice(0, 3)).toContain(2)
+  // A colleague's constant short requests don't keep a wide one waiting.
+  for (let count = 0; count < 20; count += 1) request(2, 1)
+  const wide = () => admitted.filter(({ sequences }) => sequences === 16).length
+  const before = wide()
+  for (let count = 0; count < 8; count += 1) await end([...open][0]!)
+  expect(wide()).toBeGreaterThan(before)
+  admission.close()
+})
 
 test('a request that waits for its turn leaves the queue when its caller leaves', async () => {
   const admission = new Admission(limits, createCircuitBreakers())

@@ -20,6 +20,8 @@ export interface AdmissionRequest extends TargetedRequest, TurnRequest {
   readonly viewer: Viewer
   /** As the request names it */
   readonly model: string
+  /** How many of the engine's sequences it needs, which may be more than there are */
+  readonly sequences: number
   /** A hash that all requests of a conversation have; null for others. Called only if there is a choice. */
   hashPrefix(): number | null
   /** Called once, immediately or later. The request must call `release` when it ends. */
@@ -31,22 +33,33 @@ export interface AdmissionRequest extends TargetedRequest, TurnRequest {
 /**
  * Admits requests within the limits of their user and instance. More wait, in a queue per user; the rest get
  * a 429. A request for a full deployment does not block requests to others. An instance of a shared one gets
- * only as many requests as its engine processes at the same time, because the engine's queue knows no turns.
+ * only as many sequences as its engine processes at the same time, because the engine's queue knows no turns;
+ * a request that needs more gets it alone.
  */
 export class Admission {
   readonly #limits: AdmissionLimits
   readonly #breakers: CircuitBreakers
   readonly #inFlight = new Counts<string>()
   readonly #inFlightByDeployment = new Counts<string>()
+  /** Sequences of the requests in flight by instance id */
+  readonly #sequences = new Counts<string>()
   /** Estimated tokens of the prompts in flight by instance id */
   readonly #tokens = new Counts<string>()
   /** Instances that had a request since `takeUsed` */
   #used = new Set<string>()
   readonly #inFlightByUser = new Counts<number>()
-  readonly #allCounts = [this.#inFlight, this.#inFlightByDeployment, this.#tokens, this.#inFlightByUser]
+  readonly #allCounts = [
+    this.#inFlight,
+    this.#inFlightByDeployment,
+    this.#sequences,
+    this.#tokens,
+    this.#inFlightByUser,
+  ]
   readonly #waiting = new WaitingRequests<AdmissionRequest>()
   /** Of shared deployments with requests, by id */
   readonly #turns = new Map<string, Turns>()
+  /** The users whose turn it is, but whose request needs more sequences than are free, by deployment id */
+  readonly #reserved = new Map<string, number>()
 
   constructor(limits: AdmissionLimits, breakers: CircuitBreakers) {
     this.#limits = limits
@@ -154,7 +167,9 @@ export class Admission {
   }
 
   #pickAmong(request: AdmissionRequest, targets: readonly EngineTarget[]): EngineTarget | null {
-    const available = targets.filter((target) => this.#hasRoom(target))
+    const free = targets.filter((target) => this.#hasRoom(target))
+    const fitting = free.filter((target) => this.#fits(request, target))
+    const available = fitting.length > 0 ? fitting : free
     const healthy = available.filter(({ instanceId }) => !this.#breakers.isOpen(instanceId))
     const candidates = healthy.length > 0 ? healthy : available
     const [first, ...others] = candidates
@@ -176,7 +191,16 @@ export class Admission {
   }
 
   #hasRoom(target: EngineTarget): boolean {
-    return this.#load(target) < findPlaces(target, this.#limits, target.sharedWith === null)
+    if (target.sharedWith === null) return this.#load(target) < findPlaces(target, this.#limits, true)
+    return this.#sequences.get(target.instanceId) < findPlaces(target, this.#limits, false)
+  }
+
+  /** True if a request may go to an instance with room now. One that needs all sequences waits for them. */
+  #fits({ sequences }: AdmissionRequest, target: EngineTarget): boolean {
+    const used = this.#sequences.get(target.instanceId)
+    return (
+      target.sharedWith === null || used === 0 || used + sequences <= findPlaces(target, this.#limits, false)
+    )
   }
 
   #mayStart(userId: number): boolean {
@@ -185,7 +209,8 @@ export class Admission {
 
   #tryAdmit(request: AdmissionRequest): EngineTarget | null {
     const target = this.#mayStart(request.userId) ? this.pickTarget(request) : null
-    if (target !== null) this.#enter(request, target)
+    if (target === null || !this.#fits(request, target)) return null
+    this.#enter(request, target)
     return target
   }
 
@@ -194,18 +219,20 @@ export class Admission {
     this.#inFlight.add(instanceId, 1)
     this.#used.add(instanceId)
     this.#inFlightByDeployment.add(deploymentId, 1)
+    this.#sequences.add(instanceId, request.sequences)
     this.#tokens.add(instanceId, request.promptTokens)
     if (sharedWith !== null) this.#turnsOf(deploymentId).enter(request)
   }
 
   #leave(
-    { userId, promptTokens }: AdmissionRequest,
+    { userId, promptTokens, sequences }: AdmissionRequest,
     { instanceId, deploymentId }: Pick<EngineTarget, 'instanceId' | 'deploymentId'>,
   ): void {
     this.#inFlightByUser.add(userId, -1)
     this.#inFlight.add(instanceId, -1)
     this.#used.add(instanceId)
     this.#inFlightByDeployment.add(deploymentId, -1)
+    this.#sequences.add(instanceId, -sequences)
     this.#tokens.add(instanceId, -promptTokens)
   }
 
@@ -259,7 +286,15 @@ export class Admission {
     for (;;) {
       const first = this.#findFirst(deploymentId)
       if (first.size === 0) break
-      const { request, target } = first.get(this.#turnsOf(deploymentId).next(first.keys()))!
+      const reserved = this.#reserved.get(deploymentId)
+      const isReserved = reserved !== undefined && first.has(reserved)
+      const userId = isReserved ? reserved : this.#turnsOf(deploymentId).next(first.keys())
+      const { request, target } = first.get(userId)!
+      if (!this.#fits(request, target)) {
+        this.#reserved.set(deploymentId, userId)
+        break
+      }
+      this.#reserved.delete(deploymentId)
       this.#waiting.remove(request)
       this.#enter(request, target)
       request.admit(target)
@@ -267,7 +302,9 @@ export class Admission {
     const turns = this.#turns.get(deploymentId)
     if (turns === undefined) return
     if (!this.#waiting.isAwaited(deploymentId)) turns.rest()
-    if (turns.isIdle) this.#turns.delete(deploymentId)
+    if (!turns.isIdle) return
+    this.#turns.delete(deploymentId)
+    this.#reserved.delete(deploymentId)
   }
 
   /** The first waiting request of each user with room at a shared deployment. */
