@@ -19,6 +19,8 @@ export interface BodyHold {
   /** Called before bytes are kept. Throws if they would be too many. */
   grow(bytes: number): void
   release(): void
+  /** The sender may call the model that the body names. */
+  reachedModel(): void
 }
 
 /**

@@ -20,6 +20,19 @@ function mount(folder: string): boolean {
   }
 }
 
+test('what one organization announces takes no room from others', async ({ skip }) => {
+  const server = await startTestServer({ worker: false, runtime: createScriptedRuntime() })
+  onTestFinished(() => server.close())
+  const folder = join(server.dataDirectory, 'models')
+  await mkdir(folder)
+  if (!mount(folder)) skip('only root can mount a small filesystem')
+  onTestFinished(() => void execFileSync('umount', [folder]))
+  const [one, other] = [await registerClient(server.url), await registerClient(server.url)]
+  expect((await announceUpload(one, 2_000_000)).status).toBe(201)
+  expect((await announceUpload(one, 2_000_000)).body.code, 'of the same one').toBe('storage_full')
+  expect((await announceUpload(other, 2_000_000)).status).toBe(201)
+})
+
 test('a disk that fills during an upload is a 503 storage_full, and the upload goes on when it has room', async ({
   skip,
 }) => {

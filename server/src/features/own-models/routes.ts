@@ -1,5 +1,3 @@
-import pLimit from 'p-limit'
-import { ApplicationError } from '../../base/errors.ts'
 import type { App } from '../../http/app.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import { deployableModelBody, modelParams, toDeployableModelBody } from '../catalog/schemas.ts'
@@ -7,6 +5,7 @@ import type { StoredModel } from '../catalog/own-model-changes.ts'
 import { readDefaults } from '../placement/plan.ts'
 import { inspectRepository } from './inspect.ts'
 import type { InspectDeps } from './inspect.ts'
+import { limitReads } from './limit-reads.ts'
 import { changeModel, importModel, removeModel } from './manage-models.ts'
 import {
   updateModelBody,
@@ -40,12 +39,6 @@ const uploadErrors = [
   'checksum_mismatch',
 ] as const
 
-/** Each reads megabytes. */
-const maxReads = 4
-const maxWaitingReads = 32
-
-type RunRead = <Value>(read: () => Promise<Value>) => Promise<Value>
-
 /** The models of an organization: inspection of a repository, import, update and deletion. */
 export function ownModelRoutes(app: App, deps: InspectDeps): void {
   const runRead = limitReads()
@@ -67,7 +60,7 @@ export function ownModelRoutes(app: App, deps: InspectDeps): void {
     },
     async ({ body, viewer: { organizationId } }) => {
       const source = toSource(body)
-      const inspection = await runRead(() =>
+      const inspection = await runRead(organizationId, () =>
         'uploadId' in source
           ? inspectUpload(deps, organizationId, source)
           : inspectRepository(deps, organizationId, source.repository),
@@ -95,7 +88,7 @@ export function ownModelRoutes(app: App, deps: InspectDeps): void {
     async ({ body, viewer }, reply) => {
       const source = toSource(body)
       const { model_name: modelName } = body
-      const model = await runRead(() =>
+      const model = await runRead(viewer.organizationId, () =>
         'uploadId' in source
           ? addUploadedModel(deps, viewer, { ...source, modelName })
           : importModel(deps, viewer, { ...source.repository, modelName }),
@@ -143,18 +136,6 @@ export function ownModelRoutes(app: App, deps: InspectDeps): void {
       return reply.code(204).send(null)
     },
   )
-}
-
-function limitReads(): RunRead {
-  const limit = pLimit(maxReads)
-  return async (read) => {
-    if (limit.pendingCount < maxWaitingReads) return limit(read)
-    throw new ApplicationError(
-      'server_busy',
-      'The server reads many repositories and files now. Try again later.',
-      5,
-    )
-  }
 }
 
 async function present(deps: InspectDeps, model: StoredModel) {

@@ -13,7 +13,7 @@ export interface CallerRequest {
   viewer: Viewer
   log: Pick<Logger, 'info' | 'warn' | 'error'>
   /** What a long body takes of the budget for bodies in memory */
-  bodyHold?: { release(): void } | null
+  bodyHold?: { release(): void; reachedModel(): void } | null
   /** True when the route itself measures and logs the request */
   hasOwnAccessLog: boolean
 }

@@ -76,6 +76,7 @@ class Call implements HeldCallSteps {
     const request = this.#request
     const caller = this.#caller
     const callable = requireCallable(caller.request.viewer, found, () => modelNotFound(request.model))
+    caller.request.bodyHold?.reachedModel()
     requireModelType(callable[0]!, this.#route.protocol)
     refuseFields(request, callable)
     const { way, targets } = chooseWay(this.#route, request, findHonoring(request, callable))

@@ -81,20 +81,28 @@ async function writePart(deps: ReceiveDeps, lease: WriteLease, part: Part): Prom
   }
 }
 
-/** Returns a function that reads the header whenever twice as many bytes have arrived, until it is there. */
-function openHeaderCheck(
-  { runtime: { engines } }: ReceiveDeps,
-  { bytes, file_name: fileName }: ModelUpload,
-  file: FileHandle,
+/**
+ * Returns a function that reads the header whenever twice as many bytes have arrived, until it is there. The
+ * sizes are powers of two, so that many small parts read it no more often than one large one.
+ */
+export function openHeaderCheck(
+  { runtime: { engines } }: { runtime: Pick<ReceiveDeps['runtime'], 'engines'> },
+  { bytes, file_name: fileName }: Pick<ModelUpload, 'bytes' | 'file_name'>,
+  file: Pick<FileHandle, 'read'>,
   offset: number,
 ): (received: number) => Promise<void> {
   const read = toReader(file)
-  let due = offset < headerBytes ? offset + 1 : Infinity
+  let due = offset < headerBytes ? nextPowerOfTwo(offset) : Infinity
   return async (received) => {
     if (received < due) return
     const variant = await readUploadedVariant({ read, fileName, bytes, received }, engines)
-    due = variant === null ? received * 2 : Infinity
+    due = variant === null ? nextPowerOfTwo(received) : Infinity
   }
+}
+
+/** The least power of two above a number of bytes */
+function nextPowerOfTwo(bytes: number): number {
+  return bytes === 0 ? 1 : 2 ** (Math.floor(Math.log2(bytes)) + 1)
 }
 
 function assertOffset(given: number, received: number): void {

@@ -36,7 +36,7 @@ export async function startUpload(
     const message = `The file has ${formatFileSize(bytes)}, but an upload may have at most ${formatFileSize(maxBytes)}.`
     throw new ApplicationError('upload_too_large', message)
   }
-  await assertRoom(deps, bytes)
+  await assertRoom(deps, viewer.organizationId, bytes)
   return db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     await assertQuota(transaction, viewer.organizationId, bytes, quotaBytes)
@@ -62,20 +62,47 @@ export async function startUpload(
   })
 }
 
-/** Counts what unfinished uploads to this disk still need, so that those that started do not fail later. */
-async function assertRoom(deps: Pick<Services, 'db' | 'config'>, bytes: number): Promise<void> {
-  const { db, config } = deps
+/** What an arriving upload of another organization keeps free, at most */
+const reservedAhead = 256 * 2 ** 20
+/** Without a byte for so long, an upload keeps nothing free for other organizations. */
+const activeMilliseconds = 10 * 60_000
+
+/**
+ * Counts what unfinished uploads of the organization still need. Those of others count by what arrives soon,
+ * so that nobody reserves the disk by announcements.
+ */
+async function assertRoom(
+  deps: Pick<Services, 'db' | 'config' | 'clock'>,
+  organizationId: number,
+  bytes: number,
+): Promise<void> {
+  const { db, config, clock } = deps
   const folder = locateModelFolder(config.dataDirectory)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const { bavail, bsize } = await statfs(folder)
   const folderId = await readFolderId(deps)
+  // Each byte renews the expiry.
+  const activeSince = new Date(clock().getTime() + expiryMilliseconds - activeMilliseconds)
   const { missing } = await db
     .selectFrom('model_uploads')
-    .select(sql<number>`coalesce(sum(bytes - received), 0)::bigint`.as('missing'))
+    .select(
+      sql<number>`coalesce(sum(CASE
+        WHEN organization_id = ${organizationId} THEN bytes - received
+        WHEN received > 0 AND expires_at > ${activeSince} THEN least(bytes - received, ${reservedAhead})
+        ELSE 0 END), 0)::bigint`.as('missing'),
+    )
     .where('status', '=', 'receiving')
     .where((where) => where.or([where('folder', 'is', null), where('folder', '=', folderId)]))
     .executeTakeFirstOrThrow()
-  if (bytes + missing <= bavail * bsize) return
+  await assertDiskRoom(folder, bytes + missing)
+}
+
+/** The share of the disk that uploads leave to the database and others */
+const diskReserve = 0.05
+
+/** Throws `storage_full` if uploads may not write so many bytes to the disk of a folder. */
+export async function assertDiskRoom(folder: string, bytes: number): Promise<void> {
+  const { bavail, blocks, bsize } = await statfs(folder)
+  if (bytes <= (bavail - blocks * diskReserve) * bsize) return
   const message =
     'The disk of the server has no room for the file. Retry when its operator has freed some space.'
   throw new ApplicationError('storage_full', message, 60)

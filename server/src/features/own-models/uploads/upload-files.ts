@@ -34,7 +34,9 @@ export async function removePart(dataDirectory: string, id: string): Promise<voi
 }
 
 /** Returns a function that reads the bytes of a file between two positions. */
-export function toReader(file: FileHandle): (start: number, end: number) => Promise<Uint8Array> {
+export function toReader(
+  file: Pick<FileHandle, 'read'>,
+): (start: number, end: number) => Promise<Uint8Array> {
   return async (start, end) => {
     const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(end - start), 0, end - start, start)
     return buffer.subarray(0, bytesRead)

@@ -14,7 +14,7 @@ const path = '/v1/chat/completions'
 const patience = { timeout: 20_000 }
 const mebibyte = 1024 * 1024
 const settings = { INFERENCE_BODY_LIMIT: '4MiB' }
-const config = { inference: { bodies: { perUser: 4 * mebibyte, perProcess: 7 * mebibyte } } }
+const config = { inference: { bodies: { perUser: 4 * mebibyte, perProcess: 64 * mebibyte } } }
 
 let engine: RecordingEngine
 let server: TestServer
@@ -47,7 +47,7 @@ function holdResponses() {
   }
 }
 
-test('bytes of bodies in flight above the limit of a user or a process are a 429 until requests end', async () => {
+test('bytes of bodies in flight above the share of a user are a 429 until requests end', async () => {
   const [one, two, three] = [await register(), await register(), await register()]
   const send = ({ person, id }: typeof one, bytes: number) => person.post(path, bodyOf(id, bytes))
   const { reached, release } = holdResponses()
@@ -61,7 +61,8 @@ test('bytes of bodies in flight above the limit of a user or a process are a 429
   ])
   const second = send(two, 3 * mebibyte)
   await reached(2)
-  expect((await send(three, 2 * mebibyte)).status).toBe(429)
+  const full = await send(three, 3 * mebibyte)
+  expect([full.status, full.body.error.message]).toEqual([429, expect.stringMatching(/^The server holds/)])
   const short = send(three, 1_000)
   await reached(3)
   release()
@@ -70,6 +71,31 @@ test('bytes of bodies in flight above the limit of a user or a process are a 429
   ])
   engine.answer((response) => answerJson(response, '{}'))
   for (const each of [one, two, three]) expect((await send(each, 3 * mebibyte)).status).toBe(200)
+})
+
+test('many accounts without a deployment leave room for others', async () => {
+  const { person, id } = await register()
+  expect((await person.post(path, bodyOf(id, mebibyte))).status).toBe(200)
+  const strangers = await Promise.all(Array.from({ length: 25 }, () => registerClient(server.url)))
+  const sent = strangers.map(async (stranger) => {
+    const headers = {
+      cookie: stranger.cookie(),
+      'content-type': 'application/json',
+      'content-length': 3 * mebibyte,
+    }
+    const request = httpRequest(server.url + path, { method: 'POST', headers })
+    request.on('error', () => undefined)
+    request.write('{"model":"nope","x":"')
+    const refused = new Promise<boolean>((resolve) => request.on('response', () => resolve(true)))
+    const begun = new Promise<boolean>((resolve) => setTimeout(resolve, 500, false))
+    return { request, isRefused: await Promise.race([refused, begun]) }
+  })
+  const open = await Promise.all(sent)
+  expect(open.filter(({ isRefused }) => isRefused).length).toBeGreaterThan(15)
+  expect((await person.post(path, bodyOf(id, 3 * mebibyte))).status).toBe(200)
+  const newcomer = await register()
+  expect((await newcomer.person.post(path, bodyOf(newcomer.id, mebibyte))).status).toBe(200)
+  for (const { request } of open) request.destroy()
 })
 
 test('a caller who leaves, an invalid body and an error give the bytes back', async () => {
