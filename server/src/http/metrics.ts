@@ -105,6 +105,9 @@ const proxyHeaders = new Set([
   'true-client-ip',
   'cf-connecting-ip',
   'fastly-client-ip',
+  'cdn-loop',
+  'x-amzn-trace-id',
+  'x-proxyuser-ip',
 ])
 
 /**

@@ -96,7 +96,7 @@ export const exampleToken = 'q0Hf3Wk9sVb2nXz7LmYtR5cJ8uPaDgE1oI4hB6xKvTM'
 export const entityId = z.int().meta({ minimum: 1 })
 
 /** A number of things in a response. */
-export const count = z.int().meta({ minimum: 0 })
+export const count = z.number().meta({ type: 'integer', minimum: 0 })
 
 /** An email address in a response. */
 export const email = z.string().meta({ format: 'email' })

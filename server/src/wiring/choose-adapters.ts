@@ -28,7 +28,7 @@ import type { ModelStore } from '../ports/model-store.ts'
 import type { PaymentProcessor } from '../ports/payment-processor.ts'
 
 export function openSandbox(
-  { publicUrl, csrfTrustedOrigins }: Config,
+  { publicUrl }: Config,
   log: Logger,
   clock: () => Date,
   { db, pool }: { db: Database; pool: Pool },

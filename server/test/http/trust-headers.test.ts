@@ -114,6 +114,9 @@ test('GET /metrics on PORT: only for this machine', async () => {
     'x-forwarded-anything',
     'forwarded',
     'x-real-ip',
+    'cdn-loop',
+    'x-amzn-trace-id',
+    'x-proxyuser-ip',
     'via',
     'cf-connecting-ip',
   ]) {

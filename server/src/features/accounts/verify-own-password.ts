@@ -12,7 +12,7 @@ const limit = {
   message: 'Too many wrong passwords. Try again later.',
 }
 
-/** Checks a viewer's password; returns its hash. Throws `invalid_credentials` (audited) or `no_password`. */
+/** Checks a viewer's password, with a limit for each session; returns its hash. Throws `invalid_credentials` (audited) or `no_password`. */
 export async function verifyOwnPassword(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
@@ -29,7 +29,7 @@ export async function verifyOwnPassword(
     const message = 'This account has no password. Set one with a password reset link.'
     throw new ApplicationError('no_password', message)
   }
-  const attempt = await countAttempt(db, `own-password:${viewer.userId}`, limit, clock())
+  const attempt = await countAttempt(db, `own-password:${viewer.userId}:${viewer.session.id}`, limit, clock())
   if (!(await verifyPassword(password, passwordHash))) {
     await recordAction(db, viewer, action, { result: 'refused', details: { code: 'invalid_credentials' } })
     throw new ApplicationError('invalid_credentials', 'The password is wrong.')

@@ -69,17 +69,22 @@ async function listOrganizationIds(db: Database, userId: number): Promise<number
 }
 
 /** More refusals a minute say nothing new, and a caller in a loop must not fill the table. */
-const mostRefusalsPerMinute = 10
+const mostRefusalsPerMinute = { ofTarget: 3, inAll: 100 }
 
 /** Records that an organization did not allow a change to the actor. */
 export async function recordRefusal(db: Database, actor: Actor, target: AuditTarget): Promise<void> {
-  const { count } = await db
+  const { ofTarget, inAll } = await db
     .selectFrom('audit_log')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .select([
+      sql<number>`count(*)`.as('inAll'),
+      sql<number>`count(*) FILTER (WHERE target_type = ${target.type} AND target_id = ${String(target.id)})`.as(
+        'ofTarget',
+      ),
+    ])
     .where('actor_user_id', '=', actor.userId)
     .where('result', '=', sql.lit('refused' as const))
     .where('at', '>', sql<Date>`now() - interval '1 minute'`)
     .executeTakeFirstOrThrow()
-  if (count >= mostRefusalsPerMinute) return
+  if (ofTarget >= mostRefusalsPerMinute.ofTarget || inAll >= mostRefusalsPerMinute.inAll) return
   await recordAction(db, actor, 'permission.refused', { target, result: 'refused' })
 }

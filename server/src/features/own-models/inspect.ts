@@ -3,6 +3,8 @@ import { nameFormat } from '../../base/format-names.ts'
 import { ModelHubError } from '../../ports/model-hub.ts'
 import type { HubRepository, HubSession } from '../../ports/model-hub.ts'
 import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
+import { roleCan } from '../../base/roles.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
 import { findEngine, findRankObstacle } from '../catalog/engine-choice.ts'
 import { placeVariants } from '../placement/plan.ts'
@@ -62,10 +64,12 @@ const maxParts = 99
 /** Plans a repository's variants without storing. Throws like `readContents`, and `runtime_unavailable`. */
 export async function inspectRepository(
   deps: InspectDeps,
-  organizationId: number,
+  { organizationId, role }: Pick<Viewer, 'organizationId' | 'role'>,
   request: RepositoryRequest,
 ): Promise<Inspection> {
-  const token = request.token ?? (await findHubToken(deps, organizationId))
+  // The organization's token reads more than a member may see.
+  const ownToken = roleCan(role, 'manageModels') ? await findHubToken(deps, organizationId) : null
+  const token = request.token ?? ownToken
   const { repository, variants } = await readContents(deps, { ...request, token })
   const origin = fromRepository(repository, 'organization')
   const plan = await planVariants(deps, organizationId, {

@@ -51,19 +51,21 @@ export function ownModelRoutes(app: App, deps: InspectDeps): void {
         operationId: 'inspectDeployableModel',
         summary: 'Show what an import of a repository or an upload would give',
         description:
-          'Reads descriptions and headers of files, no weights, and stores nothing. A variant that can not run has a reason.',
+          'Reads descriptions and headers of files, no weights, and stores nothing. A variant that can not run has a reason. ' +
+          'For admins it reads with the token of the organization.',
         tags,
         body: inspectModelBody,
         response: { 200: inspectionBody },
         errors: [...hubErrors, ...uploadErrors, 'runtime_unavailable'],
       },
     },
-    async ({ body, viewer: { organizationId } }) => {
+    async ({ body, viewer }) => {
+      const { organizationId } = viewer
       const source = toSource(body)
       const inspection = await runRead(organizationId, () =>
         'uploadId' in source
           ? inspectUpload(deps, organizationId, source)
-          : inspectRepository(deps, organizationId, source.repository),
+          : inspectRepository(deps, viewer, source.repository),
       )
       return toInspectionBody(inspection, deps.config.billing.currency)
     },

@@ -44,6 +44,12 @@ test('16 bits per weight, 128 KiB of KV cache per token, and 1.5 GiB of overhead
   )
 })
 
+test('an estimate is a number that JSON can hold, whatever a file claims', () => {
+  const architecture = { ...llama.architecture!, layers: 10_000, hiddenSize: 2 ** 31, kvHeads: 2 ** 31 }
+  const estimate = estimateOf({ ...llama, weightBytes: 9e15, architecture }, capacity, oneGpu)
+  expect(Number.isSafeInteger(estimate.totalBytes)).toBe(true)
+})
+
 test('the overhead grows by 1.5 GiB per GPU', () => {
   const [one, two] = [1, 2].map((gpus) => estimateOf(llama, capacity, { gpuCount: gpus }).overheadBytes)
   expect(two! - one!).toBe(1.5 * GiB)

@@ -224,6 +224,7 @@ function countEmbeddingWeights({ parameters, hiddenSize, vocabularySize }: Model
 }
 
 function sum(weightBytes: number, cacheBytes: number, overhead: number): MemoryEstimate {
-  const totalBytes = Math.ceil(weightBytes + cacheBytes + overhead)
+  // A file may claim more than any number of bytes.
+  const totalBytes = Math.min(Math.ceil(weightBytes + cacheBytes + overhead), Number.MAX_SAFE_INTEGER)
   return { weightBytes, cacheBytes, overheadBytes: overhead, totalBytes }
 }

@@ -80,7 +80,7 @@ export function ownSessionRoutes(app: App, deps: Pick<Services, 'db' | 'clock' |
         tags,
         params: sessionParams,
         response: { 204: noContent },
-        errors: ['not_found'],
+        errors: ['not_found', 'sign_in_again'],
       },
     },
     async ({ params, viewer }, reply) => {
@@ -96,8 +96,10 @@ export function ownSessionRoutes(app: App, deps: Pick<Services, 'db' | 'clock' |
       schema: {
         operationId: 'endOtherSessions',
         summary: 'End all your sessions except this one',
+        description: 'A session for scripts ends only itself.',
         tags,
         response: { 204: noContent },
+        errors: ['sign_in_again'],
       },
     },
     async ({ viewer }, reply) => {

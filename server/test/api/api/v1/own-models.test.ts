@@ -235,6 +235,12 @@ describe('POST /api/v1/deployable-models', () => {
     expect(server.logs.join('\n')).not.toContain(hubToken)
   })
 
+  test('only who manages models reads with the token of the organization', async () => {
+    const inspect = (client: Client) => client.post(`${path}/inspect`, { huggingface: 'acme/Licensed' })
+    expect((await inspect(admin)).status).toBe(200)
+    expect((await inspect(member)).body.code).toBe('repository_gated')
+  })
+
   test('the token of the operator never reads for an organization', () => {
     const tokens = hub.requests.map(({ headers }) => headers.authorization)
     expect(tokens).not.toContain('Bearer hf_of_the_operator')

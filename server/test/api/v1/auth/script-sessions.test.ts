@@ -100,6 +100,20 @@ test('POST /v1/auth/sessions: an organization that requires a second factor acce
   for (let count = 0; count < 2; count += 1) expect((await script.get('/v1/models')).status).toBe(200)
 })
 
+test('a session for scripts ends only itself, and its wrong passwords do not lock out its owner', async () => {
+  const { email, password } = account
+  const script = await create()
+  const browser = (await account.get(route)).body.find(({ current }: { current: boolean }) => current)
+  for (const path of [route, `${route}/${browser.id}`]) {
+    expect(await script.delete(path)).toMatchObject({ status: 403, body: { code: 'sign_in_again' } })
+  }
+  expect((await account.get('/v1/auth/session')).body.user.email).toBe(email)
+  const change = { current_password: 'wrong', new_password: password }
+  for (let count = 0; count < 11; count += 1) await script.post('/v1/user/password', change)
+  const own = await account.post('/v1/user/password', { current_password: password, new_password: password })
+  expect(own.status).toBe(204)
+})
+
 test('a session for scripts survives the sign-out of the browser, and ends with the other sessions', async () => {
   const { email, password } = account
   const endings: ((other: Client) => Promise<Answer>)[] = [
