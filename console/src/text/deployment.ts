@@ -129,6 +129,7 @@ export const deployment = {
       `Every member of ${organization} may call the model, viewers included.`,
       `${organization} pays for it, as before. Usage counts for the member who sends the request.`,
       'Nobody sees the prompts and answers of others. Only you and admins change it or read its log.',
+      'They share cached prompts: a fast answer may tell a member that a colleague sent the same beginning.',
     ],
     stopTitle: (model: string) => `Stop sharing ${model}?`,
     stopWords:

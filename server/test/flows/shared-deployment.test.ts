@@ -274,6 +274,37 @@ test('an engine that salts its cache gets one secret salt for each organization'
   for (const salt of [...one, ...other]) expect(salt).toMatch(/^[\w-]{43}$/)
 })
 
+test('only the owner sees how much of a prompt was cached', async () => {
+  const { member, viewer, admin, id } = await setUp()
+  await share(member, id)
+  await expectChat(viewer, id, 200)
+  const usage =
+    '"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":7}}'
+  engine.answer((response) => response.end(`{"choices":[],${usage}}`))
+  const readCached = async (by: Client) => {
+    const answer = await chat(by, id)
+    if (answer.body.usage === undefined)
+      console.log('DEBUG', by === viewer, by === admin, answer.status, JSON.stringify(answer.body))
+    return answer.body.usage.prompt_tokens_details.cached_tokens as number
+  }
+  expect(await Promise.all([member, viewer, admin].map(readCached))).toEqual([7, 0, 0])
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end(`data: {"choices":[],${usage}}\n\ndata: [DONE]\n\n`)
+  })
+  const readStream = async (by: Client) => {
+    const more = { stream: true, stream_options: { include_usage: true } }
+    const answer = await fetch(`${server.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { cookie: by.cookie(), 'content-type': 'application/json' },
+      body: JSON.stringify({ model: id, messages: [], ...more }),
+    })
+    return /"cached_tokens":(\d+)/.exec(await answer.text())![1]
+  }
+  expect(await Promise.all([member, viewer, admin].map(readStream))).toEqual(['7', '0', '0'])
+  answerChats(engine)
+})
+
 test('tokens are recorded for the caller', async () => {
   const { member, viewer, admin, id } = await setUp()
   await share(member, id)

@@ -11,6 +11,7 @@ import { edgeLength, readEdgeUsage, readUsage } from '../protocols/usage.ts'
 import { toInvalidResponse } from '../targets/gateway-errors.ts'
 import { DocumentTranslation, StreamTranslation } from './answer-translation.ts'
 import { EndGuard } from './end-guard.ts'
+import { HidingMeter, hideCachedTokens } from './hide-cached-tokens.ts'
 import { translateEngineError } from './engine-errors.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay, BodyMeter } from './response-relay.ts'
 import { openStreamMeter } from './stream-meter.ts'
@@ -61,6 +62,11 @@ class EdgeMeter implements BodyMeter {
   }
 }
 
+/** Colleagues of the owner share the cached prompts, and must not learn what the others asked. */
+function hidesCache({ target, arrival }: RelayOwner): boolean {
+  return target.sharedWith !== null && arrival.caller.request.viewer.userId !== target.ownerId
+}
+
 /** Opens the relay for this head: one that streams events, or one that holds a document until its end. */
 export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead): ResponseRelay {
   const meter = openStreamMeter(owner, head)
@@ -72,7 +78,7 @@ export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead
       ? meter
       : new EndGuard(meter, end, { values: request.values, requestId: caller.request.id })
   const body = answers?.openEvents ? new StreamTranslation(guarded, answers.openEvents()) : guarded
-  return new StreamRelay(deps, owner, head, body, true)
+  return new StreamRelay(deps, owner, head, hidesCache(owner) ? new HidingMeter(body) : body, true)
 }
 
 /** Holds a response until its end, so that a broken one becomes a 502. Streams one beyond the buffer. */
@@ -138,8 +144,10 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
   }
 
   #switchToStream(bytes: Buffer): ResponseRelay {
-    const length = this.#rewriter === null ? this.#head.length : null
-    const meter = new EdgeMeter(this.#format, this.#check, this.#rewriter)
+    const hides = hidesCache(this.#owner)
+    const length = this.#rewriter === null && !hides ? this.#head.length : null
+    const edges = new EdgeMeter(this.#format, this.#check, this.#rewriter)
+    const meter = hides ? new HidingMeter(edges) : edges
     const stream = new StreamRelay(this.#deps, this.#owner, { ...this.#head, length }, meter, false)
     if (this.#buffer !== null) stream.take(this.#buffer.subarray(0, this.#size))
     this.#releaseBuffer()
@@ -180,8 +188,11 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
       this.#check.take(typeof body === 'string' ? Buffer.from(body, 'latin1') : body)
       this.#check.finish()
     }
-    if (this.#rewriter === null) return body
-    return this.#rewriter.take(body.toString('latin1')) + this.#rewriter.finish()
+    const hides = hidesCache(this.#owner)
+    if (this.#rewriter === null && !hides) return body
+    const text = body.toString('latin1')
+    const rewritten = this.#rewriter === null ? text : this.#rewriter.take(text) + this.#rewriter.finish()
+    return hides ? hideCachedTokens(rewritten) : rewritten
   }
 
   flush(): void {
