@@ -5,7 +5,7 @@ import type { Client } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
 import { openEventStream } from '../support/event-stream.ts'
 import { createCast, invite, joinClient } from '../support/organizations.ts'
-import { startRecordingEngine } from '../support/recording-engine.ts'
+import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
 import { createScriptedRuntime, makeOffer } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
@@ -280,13 +280,9 @@ test('only the owner sees how much of a prompt was cached', async () => {
   await expectChat(viewer, id, 200)
   const usage =
     '"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":7}}'
-  engine.answer((response) => response.end(`{"choices":[],${usage}}`))
-  const readCached = async (by: Client) => {
-    const answer = await chat(by, id)
-    if (answer.body.usage === undefined)
-      console.log('DEBUG', by === viewer, by === admin, answer.status, JSON.stringify(answer.body))
-    return answer.body.usage.prompt_tokens_details.cached_tokens as number
-  }
+  engine.answer((response) => answerJson(response, `{"choices":[],${usage}}`))
+  const readCached = async (by: Client) =>
+    (await chat(by, id)).body.usage.prompt_tokens_details.cached_tokens as number
   expect(await Promise.all([member, viewer, admin].map(readCached))).toEqual([7, 0, 0])
   engine.answer((response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
