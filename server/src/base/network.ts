@@ -48,7 +48,7 @@ export function parseNetworks(texts: readonly string[]): Network[] {
   return texts.map((text) => ipaddr.parseCIDR(text))
 }
 
-/** Whether limits of networks spare an address: the machine's own, and private ones without a trusted proxy. */
+/** Whether limits of networks spare an address: the machine's own, or a private one without a known proxy. */
 export function isFreeOfLimits(text: string, trustProxy: readonly string[] | false): boolean {
   const address = readAddress(text)
   if (address === null) return false

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
 
-/** Accepts only JSON. An empty body of any type counts as `{}` if every field of the body is optional, else a 400. */
+/** Accepts only JSON. An empty body of any type counts as `{}` if every field is optional, else a 400. */
 export function parseJsonBodies(app: App): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()

@@ -13,8 +13,9 @@ declare module 'fastify' {
 }
 
 /**
- * Limits routes without a session in memory, in each process, so that a flood costs no query. This machine and
- * private networks are not limited: behind a proxy that TRUST_PROXY doesn't name, all callers would share one limit.
+ * Limits routes without a session in memory, in each process, so that a flood costs no query. This machine
+ * and private networks are not limited: behind a proxy that TRUST_PROXY doesn't name, all callers would share
+ * one limit.
  */
 export async function limitNetworks(
   app: App,

@@ -12,7 +12,10 @@ const limit = {
   message: 'Too many wrong passwords. Try again later.',
 }
 
-/** Checks a viewer's password, with a limit for each session; returns its hash. Throws `invalid_credentials` (audited) or `no_password`. */
+/**
+ * Checks a viewer's password, with a limit for each session; returns its hash. Throws `invalid_credentials`
+ * (audited) or `no_password`.
+ */
 export async function verifyOwnPassword(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,

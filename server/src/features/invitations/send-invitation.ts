@@ -56,7 +56,7 @@ export async function inviteToOrganization(
   return withDelivery(deps, queued)
 }
 
-/** Replaces the link by one for 7 days, five times an hour at most; waits for the email. Throws `forbidden`. */
+/** Replaces the link for 7 days, at most five times an hour; waits for the email. Throws `forbidden`. */
 export async function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promise<Invitation> {
   const at = deps.clock()
   const link = issueInvitationLink(deps.secretKey, at)

@@ -17,7 +17,10 @@ export interface StartedSession {
   expiresAt: Date
 }
 
-/** Ends session `replaces`, if it is the user's, for a new token at each sign-in. Locks the account. Throws `account_disabled`. */
+/**
+ * Ends session `replaces`, if it is the user's, for a new token at each sign-in. Locks the account. Throws
+ * `account_disabled`.
+ */
 export async function startSession(
   { clock }: Pick<Services, 'clock'>,
   transaction: DatabaseTransaction,

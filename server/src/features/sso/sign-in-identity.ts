@@ -30,7 +30,8 @@ const maxAttempts = 3
 
 /**
  * Finds the linked account and updates its email, else the one with the verified email, else creates one. An
- * unverified email never reaches an existing account. Accepts an invitation. Calls `start` in the same transaction. A `SsoRefusal` changes nothing.
+ * unverified email never reaches an existing account. Accepts an invitation. Calls `start` in the same
+ * transaction. A `SsoRefusal` changes nothing.
  */
 export async function signInIdentity<Session>(
   deps: Deps,

@@ -13,8 +13,8 @@ import { describeTarget } from '../state/audit-target.ts'
 import type { Deployment } from '../state/store.ts'
 
 /**
- * Makes sure that the deployment's alias takes over no name of others. Of shared deployments, an alias belongs
- * to one owner; an admin moves it. Throws `alias_taken`.
+ * Makes sure that the deployment's alias takes over no name of others. Of shared deployments, an alias is one
+ * owner's; an admin moves it. Throws `alias_taken`.
  */
 export async function claimAlias(
   transaction: DatabaseTransaction,

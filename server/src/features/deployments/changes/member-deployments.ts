@@ -52,7 +52,7 @@ export async function terminateDeployments(
   }
 }
 
-/** Gives a member's deployments to another member. The organization keeps paying. Only shared aliases stay. */
+/** Gives a member's deployments to another member. The organization keeps paying. Shared aliases stay. */
 export async function transferDeployments(
   transaction: DatabaseTransaction,
   actor: Actor,

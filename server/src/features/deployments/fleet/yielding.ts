@@ -25,7 +25,7 @@ interface YieldingDeployment {
 const busyMilliseconds = 60_000
 
 /**
- * Puts the longest idle deployment on this type to sleep, unless one falls asleep. False if none may yield, or
+ * Puts the longest idle deployment on this type to sleep, unless one falls asleep. False: none may yield, or
  * all were busy for as long as this one has waited.
  */
 export async function askForHardware(

@@ -1,6 +1,6 @@
 import type { BodyMeter } from './response-relay.ts'
 
-/** Members that tell how much of a prompt was in the cache, in OpenAI's, Anthropic's and llama.cpp's answers */
+/** Members that tell how much of a prompt was cached, in OpenAI's, Anthropic's and llama.cpp's answers */
 const cacheCounts = /"(cached_tokens|cache_read_input_tokens|cache_n|prompt_n|cache)"(\s*:\s*)\d+/g
 /** Anthropic's `input_tokens` are those that were not in the cache. */
 const readTokens = /"cache_read_input_tokens"\s*:\s*([1-9]\d*)/
@@ -8,7 +8,7 @@ const readTokens = /"cache_read_input_tokens"\s*:\s*([1-9]\d*)/
 const longestLine = 64 * 1024
 const longestCount = 256
 
-/** Sets the counts of cached tokens in a document or in an event to 0, so that nobody probes colleagues' prompts. */
+/** Sets the counts of cached tokens to 0 in a text, so that nobody probes colleagues' prompts. */
 export function hideCachedTokens(text: string): string {
   if (!text.includes('cache') && !text.includes('prompt_n')) return text
   const read = Number(readTokens.exec(text)?.[1] ?? 0)
