@@ -22,7 +22,7 @@ export interface ProfileChanges {
   currentOrganizationId?: number | undefined
 }
 
-/** Changes default names too. Throws `not_found` for others' organizations; `profile_complete` for a rename. */
+/** Changes default names too. Throws `not_found` for others' organizations, `profile_complete`. */
 export async function updateProfile(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
