@@ -112,6 +112,6 @@ test('an admin sees all deployments of the organization under Team, and shares a
   await admin.getByRole('button', { name: 'Actions for berth-tiny' }).click()
   await admin.getByRole('menuitem', { name: 'Terminate' }).click()
   await admin.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
-  await waitForStatus(admin.request, id, 'terminated')
+  await waitForStatus(member.request, id, 'terminated')
   await seeGone(admin.getByText('Owner: Mary Somerville'))
 })
