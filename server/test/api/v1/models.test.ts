@@ -40,6 +40,7 @@ test('GET /v1/models: the models of the userâ€™s running deployments in OpenAIâ€
         capabilities: ['chat', 'tools'],
         owned_by: 'Harbor Ltd',
         deployments: [chats[1].id, chats[0].id],
+        shadowed_deployments: [],
       },
       {
         id: 'berth-tiny-embedding',
@@ -51,6 +52,7 @@ test('GET /v1/models: the models of the userâ€™s running deployments in OpenAIâ€
         capabilities: ['embeddings'],
         owned_by: 'Harbor Ltd',
         deployments: [embedding.id],
+        shadowed_deployments: [],
       },
     ]),
   })
