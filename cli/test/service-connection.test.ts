@@ -4,7 +4,7 @@ import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { registerClient } from '../../server/test/support/client.ts'
 import type { Client } from '../../server/test/support/client.ts'
-import { deploy } from '../../server/test/support/deployments.ts'
+import { deploy, waitForStatus } from '../../server/test/support/deployments.ts'
 import { answerJson } from '../../server/test/support/recording-engine.ts'
 import { createService, openService } from '../../server/test/support/service-members.ts'
 import type { ServiceAccount } from '../../server/test/support/service-members.ts'
@@ -100,6 +100,53 @@ test('a program works through the connection, which signs in once and again when
   })
   expect(await listSessions()).toHaveLength(1)
   expect(await listActions('session.started')).toHaveLength(3)
+})
+
+test('the documented path of production: a shared deployment answers, another is a 404 that says so', async () => {
+  const person = await openShell({ BERTH_URL: served.server.url }, owner)
+  try {
+    const { id } = await person.json(['deploy', 'berth-tiny', '--alias', 'reporter'])
+    await waitForStatus(owner, id, 'running')
+    const { openai } = await connect()
+    const askReporter = () => openai.chat.completions.create({ model: 'reporter', messages })
+    const hint = expect.stringMatching(/no deployment called "reporter"\. A colleague has one.+`berth share`/)
+    await expect(askReporter()).rejects.toMatchObject({ status: 404, message: hint })
+    await expect(openai.models.retrieve('reporter')).rejects.toMatchObject({ status: 404, message: hint })
+    expect((await person.berth(['share', 'reporter'])).stderr).toContain('can call berth-tiny')
+    await expect(askReporter()).resolves.toMatchObject({ id: 'c' })
+    expect(await person.json(['share', 'reporter', '--off'])).toMatchObject({ id, shared_with: null })
+    await expect(askReporter()).rejects.toMatchObject({ status: 404, message: hint })
+    await expect(
+      openai.chat.completions.create({ model: 'nobody-has-this', messages }),
+    ).rejects.toMatchObject({ message: expect.not.stringContaining('colleague') })
+    const shared = await person.json(['deploy', 'berth-tiny', '--share'])
+    expect(await person.json(['show', shared.id])).toMatchObject({ shared_with: 'organization' })
+    await person.berth(['rm', id, shared.id])
+  } finally {
+    await person.close()
+  }
+})
+
+test('service-members rm removes a program, and its deployments only on demand; the empty list says so', async () => {
+  const alone = await registerClient(served.server.url)
+  const admin = await openShell({ BERTH_URL: served.server.url }, alone)
+  try {
+    const empty = await admin.berth(['service-members'])
+    expect(empty).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('No programs.') })
+    const program = await createService(alone)
+    await deploy(await openService(served.server.url, program))
+    const [person] = await admin.json(['members'])
+    const refused = await admin.berth(['service-members', 'rm', String(person.id)])
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('no service member') })
+    const busy = await admin.berth(['service-members', 'rm', String(program.id)])
+    expect(busy).toMatchObject({ code: 1, stderr: expect.stringContaining('--end-deployments') })
+    expect(
+      await admin.berth(['service-members', 'rm', String(program.id), '--end-deployments']),
+    ).toMatchObject({ code: 0, stderr: expect.stringContaining('Removed') })
+    expect(await admin.json(['service-members'])).toEqual([])
+  } finally {
+    await admin.close()
+  }
 })
 
 test('after a rotation, the connection reads the new password from its file, and asks no more than once with the old', async () => {

@@ -17,6 +17,7 @@ interface DeployOptions extends VariantOptions {
   alias?: string
   idleMinutes?: IdleMinutes
   maxInstances?: number
+  share?: boolean
 }
 
 const pollInterval = 500
@@ -41,12 +42,18 @@ export async function deploy({ env, output }: Context, model: string, options: D
 
 /** Sets what a new deployment gets only by a change. */
 async function setUp(client: Client, deployment: Deployment, options: DeployOptions): Promise<Deployment> {
-  const { alias, idleMinutes, maxInstances } = options
-  const set = { '--alias': alias, '--idle-minutes': idleMinutes, '--max-instances': maxInstances }
+  const { alias, idleMinutes, maxInstances, share } = options
+  const set = {
+    '--alias': alias,
+    '--idle-minutes': idleMinutes,
+    '--max-instances': maxInstances,
+    '--share': share,
+  }
   const names = Object.entries(set).flatMap(([name, value]) => (value === undefined ? [] : [name]))
   if (names.length === 0) return deployment
   const path = { deployment_id: deployment.id }
-  const body = { alias, ...toPolicyChange({ idleMinutes, max: maxInstances }) }
+  const sharing = share ? ({ shared_with: 'organization' } as const) : {}
+  const body = { alias, ...sharing, ...toPolicyChange({ idleMinutes, max: maxInstances }) }
   try {
     return await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', { path, body })
   } catch (error) {

@@ -11,6 +11,10 @@ interface ListOptions {
   organization?: boolean
 }
 
+interface ShareOptions {
+  off?: boolean
+}
+
 /** Lists deployments, newest first. */
 export async function list({ env, output }: Context, { all, organization }: ListOptions): Promise<void> {
   const client = await connectClient(env)
@@ -71,6 +75,20 @@ function describeStatus({ status }: Deployment): string {
 
 function clean(text: string | null): string | null {
   return text === null ? null : cleanText(text)
+}
+
+/** Shares a deployment with the organization, or ends that. */
+export async function share({ env, output }: Context, wanted: string, { off }: ShareOptions): Promise<void> {
+  const client = await connectClient(env)
+  const { id } = await findDeployment(client, wanted)
+  const deployment = await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', {
+    ...toInput(id),
+    body: { shared_with: off ? null : 'organization' },
+  })
+  output.result(deployment, () => {
+    const { model_name: model } = deployment
+    output.note(off ? `${model} is no longer shared.` : `All members of the organization can call ${model}.`)
+  })
 }
 
 /** Terminates deployments. All are found before the first ends, so that a wrong name ends none. */

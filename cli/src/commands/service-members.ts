@@ -1,12 +1,15 @@
 import type { IssuedServiceMember } from '../../../console/src/contract.ts'
+import { ApiError } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
 import type { Context } from '../base/context.ts'
+import { CommandError } from '../base/errors.ts'
 
 /** Lists the programs that are members of the organization. */
 export async function listServiceMembers({ env, output }: Context): Promise<void> {
   const client = await connectClient(env)
   const members = await client.call('GET', '/v1/organization/service-members')
-  output.result(members, () =>
+  output.result(members, () => {
+    if (members.length === 0) return output.note('No programs. `berth service-members add` adds one.')
     output.table(
       ['ID', 'EMAIL', 'NAME', 'ROLE', 'NETWORKS'],
       members.map(({ id, email, name, role, allowed_networks: networks }) => [
@@ -16,8 +19,8 @@ export async function listServiceMembers({ env, output }: Context): Promise<void
         role,
         networks.join(', '),
       ]),
-    ),
-  )
+    )
+  })
 }
 
 /** Adds a program to the organization, and prints its credentials. */
@@ -48,6 +51,28 @@ export async function rotatePassword(
   })
   printCredentials(context, client.url, issued)
   if (!now) context.output.note('The old password works 24 hours more.')
+}
+
+/** Removes a program from the organization. Throws for a person, whom `members` lists too. */
+export async function removeServiceMember(
+  { env, output }: Context,
+  id: number,
+  { endDeployments }: { endDeployments?: boolean },
+): Promise<void> {
+  const client = await connectClient(env)
+  const member = (await client.call('GET', '/v1/organization/service-members')).find((each) => each.id === id)
+  if (!member)
+    throw new CommandError(`There is no service member ${id}. \`berth service-members\` lists them.`)
+  try {
+    await client.call('DELETE', '/v1/organization/members/{member_id}', {
+      path: { member_id: id },
+      query: endDeployments ? { deployments: 'end' } : {},
+    })
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'deployments_active')) throw error
+    throw new CommandError(`${member.name} has deployments. --end-deployments terminates them too.`)
+  }
+  output.result(member, () => output.note(`Removed ${member.name}.`))
 }
 
 function printCredentials({ output }: Context, url: string, issued: IssuedServiceMember): void {

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { deployment, examples, idleMinutes, lazily, wholeNumber } from './define.ts'
 import { defineInstanceCommands } from './instances.ts'
 
-/** Defines `models`, `plan`, `deploy`, `ls`, `show`, `events`, `logs`, `rm` and the commands of instances. */
+/** Defines the commands of the catalog, of deployments and of instances. */
 export function defineDeploymentCommands(program: Command): void {
   defineCatalogCommands(program)
   program
@@ -36,6 +36,13 @@ export function defineDeploymentCommands(program: Command): void {
     .action(lazily(async () => (await import('../commands/history.ts')).logs))
   defineInstanceCommands(program)
   program
+    .command('share')
+    .description('Let all members of your organization, programs too, call a deployment')
+    .argument(...deployment)
+    .option('--off', 'end it: only you may call the deployment')
+    .addHelpText('after', examples('berth share assistant', 'berth share assistant --off'))
+    .action(lazily(async () => (await import('../commands/deployments.ts')).share))
+  program
     .command('rm')
     .description('Terminate deployments')
     .argument('<deployment...>', deployment[1])
@@ -62,6 +69,7 @@ function defineCatalogCommands(program: Command): void {
     .description('Deploy a model')
     .option('-w, --wait', 'show progress until the deployment serves requests')
     .option('--alias <alias>', 'a further name for `model` in requests')
+    .option('--share', 'let all members of your organization, programs too, call it')
     .option('--max-instances <instances>', 'the most instances that it may have under load', wholeNumber)
     .option('--idle-minutes <minutes>', 'sleep after so many minutes without requests, or never', idleMinutes)
     .addHelpText(

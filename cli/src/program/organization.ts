@@ -54,6 +54,16 @@ function defineServiceMemberCommands(program: Command): void {
     .option('--now', 'end the old password and all sessions at once')
     .addHelpText('after', examples('berth service-members rotate 7', 'berth service-members rotate 7 --now'))
     .action(lazily(async () => (await import('../commands/service-members.ts')).rotatePassword))
+  services
+    .command('rm')
+    .description('Remove a program: its sessions and its account end')
+    .argument('<id>', 'the ID in the list', wholeNumber)
+    .option('--end-deployments', 'terminate its deployments too')
+    .addHelpText(
+      'after',
+      examples('berth service-members rm 7', 'berth service-members rm 7 --end-deployments'),
+    )
+    .action(lazily(async () => (await import('../commands/service-members.ts')).removeServiceMember))
 }
 
 function defineMoneyCommands(program: Command): void {

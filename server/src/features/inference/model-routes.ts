@@ -10,7 +10,7 @@ import {
   resolveDeployments,
 } from '../deployments/serving/serving-deployments.ts'
 import type { ServingDeployment } from '../deployments/serving/serving-deployments.ts'
-import { modelNotFound } from './targets/find-targets.ts'
+import { explainModelNotFound, modelNotFound } from './targets/find-targets.ts'
 import { unknownUrl } from './unknown-routes.ts'
 import { openAiErrorBody } from './protocols/openai.ts'
 import { modelBody, modelParams, modelsBody } from './schemas.ts'
@@ -74,7 +74,7 @@ export function modelRoutes(app: App, deps: Deps): void {
       const resolved = await resolveDeployments(deps, viewer, model)
       const found = requireCallable(viewer, resolved, () => modelNotFound(model))
       const serving = found.filter(({ status }) => status === 'running' || status === 'sleeping')
-      if (serving.length === 0) throw modelNotFound(model)
+      if (serving.length === 0) throw await explainModelNotFound(deps, viewer, model)
       if (speaksAnthropic(request)) return sendUndescribed(reply, toAnthropicModel(model, serving))
       const listed = await listServingDeployments(deps, viewer)
       return toModel(deps, { id: model, deployments: serving, listed }, viewer)

@@ -11,7 +11,7 @@ import { hasLora } from '../state/resize.ts'
 import { judgeAccess } from '../state/judge-access.ts'
 import type { DeploymentOwnership } from '../state/judge-access.ts'
 import { toAccessError, toOwnership } from '../state/access-deployment.ts'
-import { listDeploymentsByName, listCallableDeployments } from '../state/store.ts'
+import { existsUnshared, listDeploymentsByName, listCallableDeployments } from '../state/store.ts'
 import type { Deployment, ServingScope } from '../state/store.ts'
 
 /** The facts about a deployment that routing a request needs. */
@@ -85,6 +85,15 @@ export async function resolveDeployments(
     if (spelled.length > 0) return spelled
   }
   return []
+}
+
+/** Whether a colleague could share a deployment that the name of a model means. */
+export async function couldBeShared(
+  { db }: Pick<Services, 'db'>,
+  viewer: Viewer,
+  name: string,
+): Promise<boolean> {
+  return !name.includes('\0') && name.isWellFormed() && existsUnshared(db, viewer, name)
 }
 
 async function resolveName(db: Database, scope: ServingScope, name: string): Promise<ServingDeployment[]> {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Insertable, Selectable } from 'kysely'
 import { notify } from '../../../database/notifications.ts'
+import type { Viewer } from '../../../base/viewer.ts'
 import type { Database } from '../../../database/tables.ts'
 import { servesLora } from '../../own-models/serves-lora.ts'
 import { insertInstance, makeInstance } from './instance-store.ts'
@@ -182,6 +183,25 @@ export function listDeploymentsByName(
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .execute()
+}
+
+/** Whether a colleague has a deployment with this alias or model name that isn't shared. */
+export async function existsUnshared(
+  db: Database,
+  { userId, organizationId }: Pick<Viewer, 'userId' | 'organizationId'>,
+  name: string,
+): Promise<boolean> {
+  const found = await db
+    .selectFrom('deployments')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('user_id', '<>', userId)
+    .where('shared_with', 'is', null)
+    .where('status', 'not in', ['terminating', 'terminated'])
+    .where((where) => where.or([where('alias', '=', name), where('model_name', '=', name)]))
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
 }
 
 /** Deployments that serve requests: the running and the sleeping ones, newest first. */

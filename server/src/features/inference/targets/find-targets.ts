@@ -1,7 +1,11 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import type { Viewer } from '../../../base/viewer.ts'
-import { requireCallable, resolveDeployments } from '../../deployments/serving/serving-deployments.ts'
+import {
+  couldBeShared,
+  requireCallable,
+  resolveDeployments,
+} from '../../deployments/serving/serving-deployments.ts'
 import type { ServingDeployment } from '../../deployments/serving/serving-deployments.ts'
 
 const retryAfterSeconds = 5
@@ -27,9 +31,7 @@ export async function findTargets(
   const waking = candidates.find(({ isWaking }) => isWaking)
   if (waking !== undefined) throw new AsleepError(waking)
   const newest = candidates.find(({ status }) => status === 'running') ?? candidates[0]
-  if (newest === undefined) {
-    throw modelNotFound(model)
-  }
+  if (newest === undefined) throw await explainModelNotFound(deps, viewer, model)
   if (newest.status === 'failed') {
     const message = `The deployment of ${newest.modelName} has failed: ${newest.failureReason}`
     throw new ApplicationError('deployment_failed', message)
@@ -56,7 +58,19 @@ export class AsleepError extends Error {
 }
 
 /** A 404 for a model name without a deployment. */
-export function modelNotFound(model: string): ApplicationError {
-  const message = `You have no deployment called ${JSON.stringify(model.slice(0, 200))}.`
+export function modelNotFound(model: string, advice = ''): ApplicationError {
+  const message = `You have no deployment called ${JSON.stringify(model.slice(0, 200))}.${advice}`
   return new ApplicationError('model_not_found', message)
+}
+
+/** A 404 that tells whether a colleague has a deployment of this name. */
+export async function explainModelNotFound(
+  deps: Deps,
+  viewer: Viewer,
+  model: string,
+): Promise<ApplicationError> {
+  const advice = (await couldBeShared(deps, viewer, model))
+    ? ' A colleague has one, and can share it: with `berth share`, or on its page in the console.'
+    : ''
+  return modelNotFound(model, advice)
 }
