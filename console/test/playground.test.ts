@@ -22,6 +22,9 @@ const site = useConsole(() => startTestServer({ runtime: createScriptedRuntime(e
 const piece = (content: string) =>
   toChunk(`data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: null }] })}\n\n`)
 
+const finish =
+  toChunk(`data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: 'stop' }] })}\n\n`) + lastChunk
+
 async function openPlayground() {
   const visitor = await site.visit()
   const { page } = visitor
@@ -45,7 +48,7 @@ test('stopping an answer keeps the received text and cancels the request at the 
   await expect.poll(() => engine.last().ended).toBe(true)
   expect(JSON.parse(engine.last().body)).toMatchObject({ stream: true })
 
-  engine.answer((socket) => socket.write(`${streamHead}${piece('Another story.')}${lastChunk}`))
+  engine.answer((socket) => socket.write(`${streamHead}${piece('Another story.')}${finish}`))
   await page.getByRole('button', { name: 'Regenerate' }).click()
   await see(page.getByText('Another story.'))
   expect(await page.getByText('Once upon a time').count()).toBe(0)
@@ -56,7 +59,7 @@ test('a long conversation scrolls inside its box, never the page', async () => {
   const message = page.getByRole('textbox', { name: 'Message' })
   for (let turn = 1; turn <= 10; turn += 1) {
     const answer = Array.from({ length: 10 }, (_, line) => `Line ${line} of answer ${turn}.`).join('\n\n')
-    engine.answer((socket) => socket.write(streamHead + piece(answer) + lastChunk))
+    engine.answer((socket) => socket.write(streamHead + piece(answer) + finish))
     await message.fill(`Question ${turn}`)
     await send()
     await see(page.getByText(`Line 9 of answer ${turn}.`))
@@ -78,7 +81,7 @@ test('an answer that ends early keeps the received text and offers a retry', asy
   breakOff()
   await see(page.getByText('The connection was lost before the answer finished.'))
   await see(page.getByText('Once upon'))
-  engine.answer((socket) => socket.write(`${streamHead}${piece('All of it.')}${lastChunk}`))
+  engine.answer((socket) => socket.write(`${streamHead}${piece('All of it.')}${finish}`))
   await page.getByRole('button', { name: 'Try again' }).click()
   await see(page.getByText('All of it.'))
 })
@@ -115,7 +118,7 @@ test('an answer shows formulas, highlighted code and the direction of its script
     '```python\ndef add(a, b):\n    return a + b  # 1\n```',
     'שלום עולם',
   ].join('\n\n')
-  engine.answer((socket) => socket.write(`${streamHead}${piece(rich)}${lastChunk}`))
+  engine.answer((socket) => socket.write(`${streamHead}${piece(rich)}${finish}`))
   await send()
   const answer = page.getByRole('article')
   await see(answer.locator('.katex-display .mfrac'))
@@ -133,7 +136,7 @@ test('an answer renders as Markdown without HTML, images or javascript: links', 
   const { page, send } = await openPlayground()
   const hostile =
     '**bold** <img src=x onerror="document.title=1"> [link](javascript:alert(1)) <script>alert(1)</script>'
-  engine.answer((socket) => socket.write(`${streamHead}${piece(hostile)}${lastChunk}`))
+  engine.answer((socket) => socket.write(`${streamHead}${piece(hostile)}${finish}`))
   await send()
   await see(page.locator('strong', { hasText: 'bold' }))
   const conversation = page.getByRole('main')
