@@ -1,6 +1,8 @@
 /** Formats numbers, money and dates in the person's preferred variant of English, like all texts. */
 
-const locale = navigator.languages.find((language) => /^en\b/i.test(language)) ?? 'en'
+import { readLocale } from './browser.ts'
+
+const locale = readLocale()
 
 /** Creates a formatter on first use, because creating one takes tens of milliseconds on a phone. */
 function lazily<Value>(make: () => Value): () => Value {

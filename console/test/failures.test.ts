@@ -296,3 +296,34 @@ test('unknown URLs show a page with a link to continue', async () => {
   await page.getByRole('button', { name: 'Set password' }).click()
   await see(heading(page, 'This link does not work'))
 })
+
+test('every page works in a browser whose language is no valid tag and whose storage throws', async () => {
+  const { page, context } = await site.visit()
+  await registerByApi(page, createPerson())
+  await context.addInitScript(() => {
+    // Chromium under LANG=C
+    Object.defineProperty(navigator, 'languages', { get: () => ['en-US@posix'] })
+    Object.defineProperty(window, 'sessionStorage', {
+      get() {
+        throw new DOMException('The operation is insecure.', 'SecurityError')
+      },
+    })
+  })
+  for (const path of ['deployments', 'catalog', 'usage', 'billing', 'playground', 'profile']) {
+    await page.goto(`/${path}`)
+    await see(page.getByRole('main').getByRole('heading', { level: 1 }))
+    await page.waitForLoadState('networkidle')
+    expect(await page.getByRole('main').getByRole('alert').count()).toBe(0)
+  }
+})
+
+test('an exception in a page shows an error with a way back', async () => {
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/Cannot read properties|is not iterable|undefined/)
+  await registerByApi(page, createPerson())
+  await page.route('**/v1/billing/usage-summary', (route) => route.fulfill({ json: {} }))
+  await page.goto('/billing')
+  await see(page.getByText('Something went wrong on this page.'))
+  await page.getByRole('link', { name: 'Go to deployments' }).click()
+  await see(heading(page, 'Deployments'))
+})

@@ -182,7 +182,7 @@ const consoleFeatures = [
 const consoleLayers: readonly Layer[] = [
   { name: 'contract', files: ['console/src/{contract,operations}.ts', 'console/openapi.d.ts'], imports: [] },
   { name: 'schedules', files: ['console/src/schedules*.ts'], imports: ['contract'] },
-  { name: 'console base', files: ['console/src/{class-names,format,theme}*.ts'], imports: [] },
+  { name: 'console base', files: ['console/src/{browser,class-names,format,theme}*.ts'], imports: [] },
   { name: 'console routing', files: ['console/src/routing/**'], imports: ['contract'] },
   { name: 'console text', files: ['console/src/text/**'], imports: ['contract'] },
   { name: 'console api', files: ['console/src/api/**'], imports: ['contract', 'console text'] },

@@ -35,7 +35,16 @@ export function EmptyState({
 }
 
 /** The error state of a list or page, with a button to retry. */
-export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+export function ErrorState({
+  error,
+  onRetry,
+  wayBack,
+}: {
+  error: unknown
+  onRetry?: () => void
+  /** A link away from a page that has failed as a whole */
+  wayBack?: ReactNode
+}) {
   const offline = error instanceof ApiError && error.code === 'offline'
   return (
     <div role="alert" className="grid justify-items-center gap-3 px-6 py-14 text-center">
@@ -46,7 +55,10 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
       {error instanceof ApiError && error.requestId && (
         <p className="font-mono text-xs text-muted">{text.errors.requestId(error.requestId)}</p>
       )}
-      {onRetry && <Button onClick={onRetry}>{text.common.tryAgain}</Button>}
+      <div className="flex flex-wrap justify-center gap-2">
+        {onRetry && <Button onClick={onRetry}>{text.common.tryAgain}</Button>}
+        {wayBack}
+      </div>
     </div>
   )
 }

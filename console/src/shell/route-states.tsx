@@ -44,6 +44,11 @@ export function RouteError({ error, reset }: ErrorComponentProps) {
           reset()
           void router.invalidate()
         }}
+        wayBack={
+          <Button asChild>
+            <Link to="/deployments">{text.errors.toDeployments}</Link>
+          </Button>
+        }
       />
     </Frame>
   )

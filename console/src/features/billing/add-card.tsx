@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Suspense, useEffect, useEffectEvent, useState } from 'react'
+import { tabStorage } from '../../browser.ts'
 import type { PaymentMethod } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
@@ -56,7 +57,7 @@ export function useAddCard(): CardSetup {
   const start = useMutation({
     mutationFn: async (purpose: Purpose) => {
       const cards = await queryClient.ensureQueryData(cardsQuery)
-      sessionStorage.setItem(knownCardsKey, JSON.stringify(cards.map(({ id }) => id)))
+      tabStorage.write(knownCardsKey, JSON.stringify(cards.map(({ id }) => id)))
       return createSetupSession(
         purpose === 'activate' ? 'postpaid_activation' : 'payment_method_setup',
         `/billing?setup=${purpose}`,
@@ -108,7 +109,7 @@ function useNewCard() {
 
   const newName = newCard && nameCard(newCard)
   const announce = useEffectEvent((name: string) => {
-    sessionStorage.removeItem(knownCardsKey)
+    tabStorage.remove(knownCardsKey)
     toasts.success(text.billing.cardSaved(name))
   })
   useEffect(() => {
@@ -137,7 +138,7 @@ function findNewCard(cards: PaymentMethod[] | undefined, known: string[] | null)
 }
 
 function readKnownCards(): string[] | null {
-  const stored = sessionStorage.getItem(knownCardsKey)
+  const stored = tabStorage.read(knownCardsKey)
   try {
     const ids: unknown = JSON.parse(stored ?? 'null')
     return Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : null

@@ -1,5 +1,6 @@
 import { Trash2 } from 'lucide-react'
 import { useMemo } from 'react'
+import { listTimeZones, readTimeZone } from '../../browser.ts'
 import { Button } from '../../components/button.tsx'
 import { SelectField, TextField } from '../../components/field.tsx'
 import { formatWeekdayAndTime } from '../../format.ts'
@@ -21,7 +22,7 @@ interface ScheduleFieldsProps {
 
 /** Edits the schedules of a policy, and previews their next times. */
 export function ScheduleFields({ rules, mostInstances, onChange }: ScheduleFieldsProps) {
-  const timeZone = rules.at(-1)?.timeZone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone
+  const timeZone = rules.at(-1)?.timeZone ?? readTimeZone()
   const add = (rule: RuleDraft) => onChange([...rules, rule])
   return (
     <fieldset className="grid gap-3">
@@ -164,10 +165,7 @@ function Days({ days, onChange }: { days: readonly number[]; onChange: (days: nu
 }
 
 function TimeZone({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const zones = useMemo(
-    () => [...new Set([value, 'UTC', ...Intl.supportedValuesOf('timeZone')])].toSorted(),
-    [value],
-  )
+  const zones = useMemo(() => [...new Set([value, 'UTC', ...listTimeZones()])].toSorted(), [value])
   return (
     <SelectField label={words.timeZone} value={value} onChange={({ target }) => onChange(target.value)}>
       {zones.map((zone) => (

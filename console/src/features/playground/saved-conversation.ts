@@ -1,4 +1,5 @@
 import { ApiError } from '../../api/client.ts'
+import { tabStorage } from '../../browser.ts'
 import { isPending } from './answer.ts'
 import type { Answer } from './answer.ts'
 import { conversation, restoreConversation } from './conversation.ts'
@@ -27,7 +28,7 @@ export function keepConversation(currentOwner: string) {
 export function forgetSavedConversation() {
   clearTimeout(timer)
   timer = undefined
-  sessionStorage.removeItem(key)
+  tabStorage.remove(key)
 }
 
 interface Saved {
@@ -38,17 +39,12 @@ interface Saved {
 function save() {
   clearTimeout(timer)
   timer = undefined
-  try {
-    const saved = { owner, conversation: conversation.get() }
-    sessionStorage.setItem(key, JSON.stringify(saved, writeError))
-  } catch {
-    // The conversation exceeds the browser's limit. An older state would be misleading.
-    sessionStorage.removeItem(key)
-  }
+  const saved = { owner, conversation: conversation.get() }
+  tabStorage.write(key, JSON.stringify(saved, writeError))
 }
 
 function readSaved(): Saved | null {
-  const stored = sessionStorage.getItem(key)
+  const stored = tabStorage.read(key)
   if (stored === null) return null
   try {
     const saved = JSON.parse(stored) as Saved

@@ -1,0 +1,38 @@
+/** What the browser says about itself is input: each value may be missing, be of no use, or throw. */
+
+/** The first of the person's languages that is a variant of English and that `Intl` knows; else `en`. */
+export function readLocale(): string {
+  const languages = attempt(() => [...navigator.languages]) ?? []
+  return languages.find((tag) => /^en\b/i.test(tag) && attempt(() => new Intl.Locale(tag))) ?? 'en'
+}
+
+/** The person's time zone; `UTC` if it is unknown. */
+export function readTimeZone(): string {
+  return (
+    attempt(() => {
+      const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
+      return timeZone && new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone
+    }) || 'UTC'
+  )
+}
+
+/** The time zones that the browser knows; none in older browsers. */
+export const listTimeZones = (): string[] => attempt(() => Intl.supportedValuesOf('timeZone')) ?? []
+
+/** The tab's session storage. Without one, values are lost on a reload; a value that is too big is too. */
+export const tabStorage = {
+  read: (key: string): string | null => attempt(() => sessionStorage.getItem(key)) ?? null,
+  /** An older value would be misleading, so a value that can't be stored removes it. */
+  write(key: string, value: string): void {
+    if (attempt(() => [sessionStorage.setItem(key, value)]) === undefined) tabStorage.remove(key)
+  },
+  remove: (key: string): void => attempt(() => sessionStorage.removeItem(key)),
+}
+
+function attempt<Value>(read: () => Value): Value | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
