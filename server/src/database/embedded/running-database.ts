@@ -23,7 +23,8 @@ const longestPauseMs = 5_000
 const stableMs = 60_000
 /** A line of the log explains what happens for so long. */
 const recentMs = 60_000
-const crashLineMs = 500
+const crashLineMs = 5_000
+const crashPollMs = 100
 const timestampLength = '2026-01-01 00:00:00.000 UTC'.length
 
 /** An embedded PostgreSQL until it is stopped. If it exits unexpectedly, it is started again. */
@@ -52,12 +53,14 @@ export class RunningDatabase {
 
   async findCrash(): Promise<string | null> {
     // The connections of a killed process end before PostgreSQL notices and writes the line.
-    await delay(crashLineMs)
-    const lines = (await this.#readLog()).split('\n')
-    const crash = lines.findLast((line) => line.includes(' was terminated by signal '))
-    return crash !== undefined && Date.now() - Date.parse(crash.slice(0, timestampLength)) < recentMs
-      ? crash
-      : null
+    for (let waited = 0; waited < crashLineMs; waited += crashPollMs) {
+      await delay(crashPollMs)
+      const lines = (await this.#readLog()).split('\n')
+      const crash = lines.findLast((line) => line.includes(' was terminated by signal '))
+      if (crash !== undefined && Date.now() - Date.parse(crash.slice(0, timestampLength)) < recentMs)
+        return crash
+    }
+    return null
   }
 
   stop(): Promise<void> {
