@@ -22,7 +22,8 @@ export async function openSimulatorBackend(cleanup: AsyncDisposableStack): Promi
   }
 
   return {
-    settings: { RUNTIME: 'xinference', XINFERENCE_URLS: simulator.url },
+    // Two deployments of each tenant fit on the cluster, so each is launched once.
+    settings: { RUNTIME: 'xinference', XINFERENCE_URLS: simulator.url, BILLING_TRIAL_MAX_ACTIVE: '2' },
     components: [],
     pace: defaultPace,
     toleranceMs: 15_000,

@@ -42,9 +42,9 @@ async function writePaced(socket: Socket, text: string, pieceBytes: number): Pro
 const dialects: Record<string, RegExp> = {
   '/v1/chat/completions':
     /\{"error":\{"message":"The request body arrived too slowly\.".*"code":"request_timeout"\}\}$/,
-  '/v1/user/signin': /application\/problem\+json.*"status":408.*"code":"request_timeout"/s,
-  '/api/v1/model-deployments': /application\/problem\+json.*"status":408.*"code":"request_timeout"/s,
-  '/v1/billing/webhook': /application\/problem\+json.*"status":408.*"code":"request_timeout"/s,
+  '/v1/user/signin': /application\/json.*"status":408.*"code":"request_timeout"/s,
+  '/api/v1/model-deployments': /application\/json.*"status":408.*"code":"request_timeout"/s,
+  '/v1/billing/webhook': /application\/json.*"status":408.*"code":"request_timeout"/s,
 }
 test.each(Object.keys(dialects))(
   'a body of %s below the minimum rate is a 408 and closes the connection',

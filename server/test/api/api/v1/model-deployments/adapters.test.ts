@@ -324,11 +324,11 @@ describe('PATCH …/{id} {adapters}', () => {
     for (const of of [id, other]) {
       expect(await setAlias(of, 'named')).toMatchObject({ status: 409, body: { code: 'alias_taken' } })
     }
-    await serveAdapters(id, [])
-    expect((await setAlias(other, 'named')).status).toBe(200)
-    expect(await setAdapters(id, [adapter])).toMatchObject({ status: 409, body: { code: 'alias_taken' } })
+    expect((await setAlias(other, 'later')).status).toBe(200)
+    const later = await addModel('acme/Tiny-LoRA-GGUF', 'later', { base_model: 'berth-tiny' })
+    expect(await setAdapters(id, [later])).toMatchObject({ status: 409, body: { code: 'alias_taken' } })
     expect((await setAlias(other, null)).status).toBe(200)
-    expect((await setAdapters(id, [adapter])).status).toBe(200)
+    expect((await setAdapters(id, [later])).status).toBe(200)
     for (const each of [id, other]) await client.delete(`${deployments}/${each}`)
   }, 60_000)
 
