@@ -181,7 +181,6 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
       type: args.includes('--embeddings') ? 'embedding' : 'chat',
       context: String(Number(option('--ctx-size')) / parallel),
       parallel: String(parallel),
-      threads: '1',
       'gpu-layers': '0',
     }
     const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])

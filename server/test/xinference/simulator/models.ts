@@ -71,7 +71,7 @@ export async function openEngineProcesses(): Promise<EngineProcesses> {
     await mkdir(directory, { recursive: true })
     const model = file === null ? weights : join(directory, 'model.gguf')
     if (file !== null) await writeFile(model, file)
-    const options = { model, alias: engineAlias, type, context: 2048, parallel: 4, threads: 1 }
+    const options = { model, alias: engineAlias, type, context: 2048, parallel: 4 }
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
     const variables = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' }
     await control.launch(directory, { args, apiKey: engineKey, variables })
