@@ -45,6 +45,14 @@ async function metered(kind: Kind): Promise<number[]> {
 
 const lastEvent = (stream: string) => stream.split('\n\n').at(-2)!
 
+test('an end before a long text of the same event is the end', async () => {
+  const last = { index: 0, finish_reason: 'stop', delta: { content: '"\\ndata: '.repeat(50_000) } }
+  const events = `${text}data: ${JSON.stringify({ choices: [last] })}\n\n${done}`
+  expect(await ask('native', '/v1/chat/completions', events)).not.toContain('"error"')
+  const unended = JSON.stringify({ choices: [{ ...last, finish_reason: null }] })
+  expect(await ask('native', '/v1/chat/completions', `data: ${unended}\n\n${done}`)).toContain('"error"')
+})
+
 describe('a stream that ends without the end of its answer is an error, and what was generated is counted', () => {
   const whole = '"message":"The engine ended its response before the answer was complete."'
   test.each<[string, Kind, string, string, RegExp]>([

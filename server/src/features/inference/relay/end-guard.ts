@@ -21,7 +21,7 @@ export class EndGuard implements BodyMeter {
   #isBroken = false
   /** The first event of a stream whose usage may be missing */
   #first = ''
-  /** What was forwarded since the last look for marks, and a few characters before */
+  /** The end of what was forwarded, which has the marks */
   #unseen = ''
   /** The start of a line that may be the last one */
   #held = ''
@@ -88,8 +88,10 @@ export class EndGuard implements BodyMeter {
 
   #forward(text: string): void {
     if (this.#wantsUsage && this.#first === '') this.#keepFirst(text)
-    this.#unseen += text
-    if (this.#unseen.length >= maxUnseen) this.#look(false)
+    const all = this.#unseen + text
+    // From the start of an event, because some engines write its mark before a long text.
+    const start = all.length > lastLength ? all.lastIndexOf(eventStart, all.length - lastLength) : 0
+    this.#unseen = start > 0 ? all.slice(start) : all
   }
 
   #keepFirst(text: string): void {
@@ -97,20 +99,18 @@ export class EndGuard implements BodyMeter {
     if (parseEventData(event) !== null) this.#first = copyText(event)
   }
 
-  /** Looks for the marks in several events at once, which costs less. */
-  #look(isLast: boolean): void {
+  #look(): void {
     const text = this.#unseen
-    this.#unseen = copyText(text.slice(-lastLength))
     const { complete, lastComplete = [], failed } = this.#format
     if (this.#state === 'open') {
-      if (isLast && hasOne(text, failed)) this.#state = 'failed'
-      else if (hasOne(text, complete) || (isLast && hasOne(text, lastComplete))) this.#state = 'complete'
+      if (hasOne(text, failed)) this.#state = 'failed'
+      else if (hasOne(text, complete) || hasOne(text, lastComplete)) this.#state = 'complete'
     }
     this.#hasUsage ||= this.#state === 'failed' || (this.#wantsUsage && hasOne(text, usageMarks))
   }
 
   #addMissing(): string {
-    this.#look(true)
+    this.#look()
     if (this.#state === 'open') {
       this.#state = 'failed'
       this.#isBroken = true
@@ -138,8 +138,10 @@ export class EndGuard implements BodyMeter {
   }
 }
 
-const maxUnseen = 2048
-const lastLength = 500
+/** Characters that the last, short events have together */
+const lastLength = 4096
+/** A line that starts with this is no text, because texts have no line ends. */
+const eventStart = '\ndata:'
 const usageMarks = ['usage":{', 'usage": {']
 
 function hasOne(text: string, marks: readonly string[]): boolean {
