@@ -123,7 +123,7 @@ async function startByHand(
   { context_tokens: contextTokens, parallel_sequences: parallel }: Deployment,
 ): Promise<number> {
   const engine = await startEmbedded({ model, type: 'chat', contextTokens, parallel, engines: 1 })
-  const { first } = await streamAnswer(engine, prompt, { max_tokens: 4, ignore_eos: false })
+  const { first } = await streamAnswer(engine, prompt, { max_tokens: 4 })
   await engine.stop()
   return engine.startMs + first
 }

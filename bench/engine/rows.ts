@@ -173,8 +173,7 @@ async function throughput(engine: Engine, count: number): Promise<number> {
 
 /** Tokens per second of several answers in sequence, without the first ones, while V8 compiles. */
 async function repeat(engine: Engine, format?: unknown): Promise<number> {
-  // The tiny model ends its answers, and only llama-server could ignore that. With a grammar, it would fail.
-  const options = { ignore_eos: false, ...(format === undefined ? {} : { response_format: format }) }
+  const options = format === undefined ? {} : { response_format: format }
   let tokens = 0
   let milliseconds = 0
   for (let answer = 0; answer < SMALL_ANSWERS + SMALL_WARM_UPS; answer++) {
