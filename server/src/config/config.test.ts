@@ -213,7 +213,13 @@ test('defaults', () => {
     inferenceBodyLimit: 33_554_432,
     secretKey: null,
     sso: null,
-    billing: { currency: 'usd', trial: true, trialCredit: '10.00', trialMaxActive: 10, postpaidMaxActive: 20 },
+    billing: {
+      currency: 'usd',
+      trial: true,
+      trialCredit: '10.00',
+      trialMaxActive: 10,
+      postpaidMaxActive: 20,
+    },
   })
   expect(config.publicUrl.href).toBe('http://localhost:8080/')
   expect(config.dataDirectory).toBe(resolve('data'))
