@@ -35,3 +35,8 @@ test('a stream in pieces has no count either, and loses nothing', () => {
     expect(text + meter.finish()).toBe(`${expected}\n\n`)
   }
 })
+
+test.each([true, false])('tells whether the stream is broken: %s', (isBroken) => {
+  const meter = { take: () => '', finish: () => '', usage: () => null, partialUsage: () => null, isBroken }
+  expect(new HidingMeter(meter).isBroken).toBe(isBroken)
+})

@@ -43,6 +43,10 @@ export class HidingMeter implements BodyMeter {
     return hideLines(text)
   }
 
+  get isBroken(): boolean {
+    return this.#meter.isBroken === true
+  }
+
   usage() {
     return this.#meter.usage()
   }
