@@ -73,7 +73,7 @@ const openingBrace = 0x7b
 const ascii = /^[\0-\x7f]*$/
 
 /** Returns the UTF-8 of a text, one character per byte. */
-function toLatin1(text: string): string {
+export function toLatin1(text: string): string {
   return ascii.test(text) ? text : Buffer.from(text).toString('latin1')
 }
 

@@ -1,3 +1,4 @@
+import { writeJson } from './json-source.ts'
 import type { CallerEvent, ErrorFormat } from './protocol.ts'
 
 /** Writes a server-sent event. */
@@ -7,7 +8,7 @@ export function writeEvent({ name, data }: CallerEvent): string {
 
 /** Writes a server-sent event without a name. */
 export function writeData(data: unknown): string {
-  return `data: ${JSON.stringify(data)}\n\n`
+  return `data: ${writeJson(data)}\n\n`
 }
 
 /** Writes an error's body as an event of its protocol. */

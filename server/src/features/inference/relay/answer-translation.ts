@@ -2,6 +2,8 @@ import { copyText } from '../../../base/copy-text.ts'
 import { endOfEvent, endOfLastEvent, parseEventData } from '../../../gateway/sse-framing.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import { writeJson } from '../protocols/json-source.ts'
+import { toLatin1 } from '../protocols/body-edits.ts'
+import { writeEvent } from '../protocols/sse-events.ts'
 import type { AnswerTranslation, BodyRewriter, CallerEvent, EventTranslation } from '../protocols/protocol.ts'
 import type { BodyMeter } from './response-relay.ts'
 import { InvalidResponse } from '../../../base/invalid-response.ts'
@@ -88,9 +90,5 @@ export class StreamTranslation implements BodyMeter {
 }
 
 function writeEvents(events: readonly CallerEvent[]): string {
-  return events.map(({ name, data }) => `event: ${name}\ndata: ${toLatin1(writeJson(data))}\n\n`).join('')
-}
-
-function toLatin1(text: string): string {
-  return Buffer.from(text).toString('latin1')
+  return toLatin1(events.map(writeEvent).join(''))
 }

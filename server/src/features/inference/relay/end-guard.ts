@@ -1,6 +1,7 @@
 import { copyText } from '../../../base/copy-text.ts'
 import { endOfEvent, parseEventData } from '../../../gateway/sse-framing.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
+import { toLatin1 } from '../protocols/body-edits.ts'
 import type { MemberValues, StreamEnd } from '../protocols/protocol.ts'
 import { writeData, writeErrorEvent } from '../protocols/sse-events.ts'
 import type { BodyMeter } from './response-relay.ts'
@@ -16,13 +17,13 @@ export class EndGuard implements BodyMeter {
   readonly #format: StreamEnd
   readonly #requestId: string
   readonly #wantsUsage: boolean
-  #state: 'open' | 'complete' | 'failed' = 'open'
-  #hasUsage = false
+  /** The stream has ended, and what it lacked was added. */
+  #hasAll = false
   #isBroken = false
   /** The first event of a stream whose usage may be missing */
   #first = ''
   /** The end of what was forwarded, which has the marks */
-  #unseen = ''
+  #last = ''
   /** The start of a line that may be the last one */
   #held = ''
 
@@ -57,18 +58,13 @@ export class EndGuard implements BodyMeter {
     this.#held = ''
     if (this.#hasAll) return last
     this.#forward(last)
-    const isWhole = this.#unseen === '' || /(?:\n\r?\n|\r\r)$/.test(this.#unseen)
+    const isWhole = this.#last === '' || /(?:\n\r?\n|\r\r)$/.test(this.#last)
     const missing = this.#addMissing()
     return missing === '' || isWhole ? last + missing : `${last}\n\n${missing}`
   }
 
-  /** Nothing is missing. */
-  get #hasAll(): boolean {
-    return this.#state !== 'open' && (!this.#wantsUsage || this.#hasUsage)
-  }
-
   get #isAtLineStart(): boolean {
-    return this.#unseen === '' || this.#unseen.endsWith('\n')
+    return this.#last === '' || this.#last.endsWith('\n')
   }
 
   /** Holds the last line back if it may become the mark of the end. */
@@ -88,10 +84,10 @@ export class EndGuard implements BodyMeter {
 
   #forward(text: string): void {
     if (this.#wantsUsage && this.#first === '') this.#keepFirst(text)
-    const all = this.#unseen + text
+    const all = this.#last + text
     // From the start of an event, because some engines write its mark before a long text.
     const start = all.length > lastLength ? all.lastIndexOf(eventStart, all.length - lastLength) : 0
-    this.#unseen = start > 0 ? all.slice(start) : all
+    this.#last = start > 0 ? all.slice(start) : all
   }
 
   #keepFirst(text: string): void {
@@ -99,27 +95,17 @@ export class EndGuard implements BodyMeter {
     if (parseEventData(event) !== null) this.#first = copyText(event)
   }
 
-  #look(): void {
-    const text = this.#unseen
-    const { complete, lastComplete = [], failed } = this.#format
-    if (this.#state === 'open') {
-      if (hasOne(text, failed)) this.#state = 'failed'
-      else if (hasOne(text, complete) || hasOne(text, lastComplete)) this.#state = 'complete'
-    }
-    this.#hasUsage ||= this.#state === 'failed' || (this.#wantsUsage && hasOne(text, usageMarks))
-  }
-
   #addMissing(): string {
-    this.#look()
-    if (this.#state === 'open') {
-      this.#state = 'failed'
+    this.#hasAll = true
+    const { complete, lastComplete = [], failed, composeUsage } = this.#format
+    if (hasOne(this.#last, failed)) return ''
+    if (!hasOne(this.#last, complete) && !hasOne(this.#last, lastComplete)) {
       this.#isBroken = true
       return toLatin1(this.#composeError())
     }
-    const usage = this.#state === 'complete' && this.#wantsUsage && !this.#hasUsage ? this.usage() : null
-    if (usage === null || this.#first === '') return ''
-    this.#hasUsage = true
-    return toLatin1(writeData(this.#format.composeUsage!(parseEventData(this.#first), usage)))
+    if (!this.#wantsUsage || this.#first === '' || hasOne(this.#last, usageMarks)) return ''
+    const usage = this.usage()
+    return usage === null ? '' : toLatin1(writeData(composeUsage!(parseEventData(this.#first), usage)))
   }
 
   #composeError(): string {
@@ -146,8 +132,4 @@ const usageMarks = ['usage":{', 'usage": {']
 
 function hasOne(text: string, marks: readonly string[]): boolean {
   return marks.some((mark) => text.includes(mark))
-}
-
-function toLatin1(text: string): string {
-  return Buffer.from(text).toString('latin1')
 }
