@@ -4,10 +4,12 @@ import { dirname, join } from 'node:path'
 
 /** Bytes of weights that a thread must multiply, or starting it takes longer than its share of the work */
 const leastWork = 32 * 2 ** 20
-/** How often a busy engine looks at the machine */
+/** How often a busy engine says so */
+const tellMs = 100
+/** How often a busy engine that can use several threads looks at the machine */
 const lookMs = 20
 /** An engine that last said longer ago that it is busy is idle. */
-const busyMs = 300
+const busyMs = 3 * tellMs
 /** The file in an engine's folder whose time of change is its last busy moment */
 const busyFile = 'busy'
 
@@ -52,19 +54,22 @@ export function createThreads(
   const cores = availableParallelism()
   const mark = openSync(join(stateDirectory, busyFile), 'w', 0o600)
   const machine: Machine = { cores, otherCores: 0, busyEngines: 1 }
+  let toldAt = -Infinity
   let lookedAt = -Infinity
-  const look = (): void => {
-    const now = Date.now()
-    if (now - lookedAt < lookMs) return
-    lookedAt = now
-    futimesSync(mark, now / 1000, now / 1000)
-    machine.busyEngines = countBusyEngines(dirname(stateDirectory), now - busyMs)
-    // A moving average, because one reading says little
-    machine.otherCores += (countRunning() - 1 - machine.otherCores) / 4
-  }
   return {
     prepare: (tokens) => {
-      look()
+      const now = Date.now()
+      if (now - toldAt >= tellMs) {
+        toldAt = now
+        futimesSync(mark, now / 1000, now / 1000)
+      }
+      // Looking takes longer than a token of a small model, which has one thread anyway.
+      if (countUseful(tokens, weightBytes) > 1 && now - lookedAt >= lookMs) {
+        lookedAt = now
+        machine.busyEngines = countBusyEngines(dirname(stateDirectory), now - busyMs)
+        // A moving average, because one reading says little
+        machine.otherCores += (countRunning() - 1 - machine.otherCores) / 4
+      }
       llama.maxThreads = chooseThreads(tokens, weightBytes, machine)
     },
   }
