@@ -144,7 +144,7 @@ const server: readonly Layer[] = [
   { name: 'config', files: ['server/src/config/**'], imports: [] },
   { name: 'base', files: ['server/src/base/**'], imports: ['config'] },
   { name: 'ports', files: ['server/src/ports/**'], imports: [] },
-  { name: 'database', files: ['server/src/database/**'], imports: [] },
+  { name: 'database', files: ['server/src/database/**'], imports: ['base'] },
   { name: 'jobs', files: ['server/src/jobs/**'], imports: ['database'] },
   { name: 'http', files: ['server/src/http/**'], imports: ['config', 'base', 'database'] },
   { name: 'gateway', files: ['server/src/gateway/**'], imports: [] },

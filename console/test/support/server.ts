@@ -1,8 +1,7 @@
-import { randomInt } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import getPort, { portNumbers } from 'get-port'
 import { simpleParser } from 'mailparser'
+import { findFreePort } from '../../../server/src/base/free-port.ts'
 import { makeBundledRepositories } from '../../../server/test/support/hub/bundled-repository.ts'
 import { startHubServer } from '../../../server/test/support/hub/hub-server.ts'
 import {
@@ -37,10 +36,7 @@ export interface ConsoleServer {
 
 /** Starts a server with these settings; otherwise with the defaults of an installation. */
 export async function startConsoleServer(settings: Record<string, string> = {}): Promise<ConsoleServer> {
-  // Below the range that systems assign to connections, so that nothing takes it before or between starts of
-  // the server.
-  const ports = portNumbers(randomInt(20_000, 31_000), 32_000)
-  const port = await getPort({ host: '127.0.0.1', port: ports })
+  const port = await findFreePort()
   let url = ''
   const dataDirectory = await createDataDirectory()
   const hub = await startHubServer(makeBundledRepositories())

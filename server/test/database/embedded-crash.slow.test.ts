@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import getPort from 'get-port'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { findFreePort } from '../../src/base/free-port.ts'
 import { findBinaries } from '../../src/database/embedded/binaries.ts'
 import { readPidFile, serverSettings } from '../../src/database/embedded/postmaster.ts'
 import {
@@ -153,7 +153,7 @@ test('a PostgreSQL started by hand is refused and keeps running', async () => {
   const data = join(dataDirectory, 'postgres', 'cluster', 'data')
   await (await start(dataDirectory)).stop()
   const { directory } = await findBinaries()
-  const settings = Object.entries(serverSettings(await getPort({ host: '127.0.0.1' })))
+  const settings = Object.entries(serverSettings(await findFreePort()))
   const options = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const byHand = spawn(join(directory, 'bin', 'postgres'), ['-D', data, ...options], {
     ...serviceAccount,

@@ -1,5 +1,5 @@
-import getPort from 'get-port'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findFreePort } from '../../src/base/free-port.ts'
 import { createClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -107,7 +107,7 @@ test.each([
 test('METRICS_PORT: /metrics is served on its own port and not by the API', async () => {
   const database = await createTestDatabase('migrated')
   const dataDirectory = await createDataDirectory()
-  const metricsPort = await getPort({ host: '127.0.0.1' })
+  const metricsPort = await findFreePort()
   const process = spawnServer({
     DATABASE_URL: database.url,
     DATA_DIR: dataDirectory,

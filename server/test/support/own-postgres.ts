@@ -3,7 +3,7 @@ import { chmod, chown, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import getPort from 'get-port'
+import { findFreePort } from '../../src/base/free-port.ts'
 import { chooseAccount } from '../../src/database/embedded/account.ts'
 
 const run = promisify(execFile)
@@ -29,7 +29,7 @@ export async function startOwnPostgres(programs: string): Promise<OwnPostgres> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'berth-postgres-')))
   await chmod(folder, 0o755)
   if (account !== undefined) await chown(folder, account.uid, account.gid)
-  const port = await getPort({ host: '127.0.0.1' })
+  const port = await findFreePort()
   const data = join(folder, 'data')
   const call = (program: string, ...args: string[]) =>
     run(join(programs, program), args, { ...account, cwd: folder })

@@ -3,8 +3,8 @@ import { stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import getPort from 'get-port'
 import pg from 'pg'
+import { findFreePort } from '../../base/free-port.ts'
 import { runningAsRoot } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import { lastLines } from './cluster.ts'
@@ -129,7 +129,7 @@ async function start(
   await trimLog(logFile)
   const program = join(instance.binaries.directory, 'bin', 'postgres')
   for (let attempt = 1; ; attempt++) {
-    const port = fixedPort ?? (await getPort({ host: '127.0.0.1' }))
+    const port = fixedPort ?? (await findFreePort())
     const log = await openLog(logFile)
     const offset = (await log.stat()).size
     const settings = { ...serverSettings(port), ...instance.settings }

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import getPort from 'get-port'
+import { findFreePort } from '../../../src/base/free-port.ts'
 import { connectDatabase } from '../../../src/database/connect.ts'
 import type { Database } from '../../../src/database/tables.ts'
 import { administer } from '../../support/administer-database.ts'
@@ -63,7 +63,7 @@ export async function openWorld(
   for (const role of ['api', 'api', 'worker', 'worker'] as const) {
     const folder = await mkdtemp(join(tmpdir(), 'berth-history-'))
     cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
-    const port = await getPort({ host: '127.0.0.1' })
+    const port = await findFreePort()
     const settings = {
       ROLE: role,
       PORT: String(port),

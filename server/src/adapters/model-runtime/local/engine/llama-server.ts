@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { availableParallelism, totalmem } from 'node:os'
 import { promisify } from 'node:util'
-import getPort from 'get-port'
+import { findFreePort } from '../../../../base/free-port.ts'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import { buildLlamaServerArguments, llamaCpp, llamaCppLoras } from '../../engines/llama-cpp.ts'
 import { defaultStateCacheBytes } from '../settings.ts'
@@ -50,7 +50,7 @@ async function buildLlamaServer(
   { gpus }: EnginePlace,
 ): Promise<EngineCommand> {
   const { stateCacheBytes = defaultStateCacheBytes } = settings
-  const port = await getPort({ host: '127.0.0.1' })
+  const port = await findFreePort()
   const share = Math.floor((totalmem() * promptCacheShare) / expectedEngines / mebibyte)
   const args = buildLlamaServerArguments({
     spec,

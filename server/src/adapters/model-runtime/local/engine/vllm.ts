@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import getPort from 'get-port'
+import { findFreePort } from '../../../../base/free-port.ts'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import { buildVllmArguments, vllm, vllmLoras } from '../../engines/vllm.ts'
 import type { Command, LocalRuntimeSettings } from '../settings.ts'
@@ -36,7 +36,7 @@ async function buildVllm(
   { model, loras }: LocalWeights,
   { gpus, gpuModel, computeCapability }: EnginePlace,
 ): Promise<EngineCommand> {
-  const port = await getPort({ host: '127.0.0.1' })
+  const port = await findFreePort()
   const args = buildVllmArguments({
     spec,
     model,
