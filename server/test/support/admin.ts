@@ -3,7 +3,7 @@ import { Console } from 'node:console'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Writable } from 'node:stream'
-import { runAdmin as runCommand } from '../../src/process/admin-commands.ts'
+import { runAdmin as runCommand } from '../../src/process/admin/run-admin.ts'
 import { childEnvironment } from './process.ts'
 import type { TestServer } from './server.ts'
 

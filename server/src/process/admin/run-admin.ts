@@ -1,0 +1,35 @@
+import { Command, CommanderError } from 'commander'
+import { ApplicationError } from '../../base/errors.ts'
+import { ConfigError } from '../../config/config.ts'
+import { addCatalogCommands, addWeightCommands } from './model-commands.ts'
+import { addAuditCommands, addOrganizationCommands, addUserCommands } from './people-commands.ts'
+import { addChecks, addDatabaseCommands } from './server-commands.ts'
+import { Shell } from './shell.ts'
+import type { Terminal } from './shell.ts'
+
+/** Runs a command of `npm run admin`. Resolves to its exit code. */
+export async function runAdmin(args: readonly string[], { settings, console }: Terminal): Promise<number> {
+  const shell = new Shell(settings, console)
+  const program = new Command('npm run admin --')
+    .description('Operate a Berth server with its own settings.')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => console.log(text.trimEnd()),
+      writeErr: (text) => console.error(text.trimEnd()),
+    })
+  addOrganizationCommands(program, shell)
+  addUserCommands(program, shell)
+  addDatabaseCommands(program, shell)
+  addAuditCommands(program, shell)
+  addCatalogCommands(program, shell)
+  addWeightCommands(program, shell)
+  addChecks(program, shell)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode
+    if (!(error instanceof ApplicationError || error instanceof ConfigError)) throw error
+    shell.fail(error.message)
+  }
+  return shell.exitCode
+}
