@@ -84,10 +84,8 @@ export class EndGuard implements BodyMeter {
 
   #forward(text: string): void {
     if (this.#wantsUsage && this.#first === '') this.#keepFirst(text)
-    const all = this.#last + text
-    // From the start of an event, because some engines write its mark before a long text.
-    const start = all.length > lastLength ? all.lastIndexOf(eventStart, all.length - lastLength) : 0
-    this.#last = start > 0 ? all.slice(start) : all
+    // A long read is not joined, because joining copies it.
+    this.#last = cutToLastEvents(text) ?? cutToLastEvents(this.#last + text) ?? this.#last + text
   }
 
   #keepFirst(text: string): void {
@@ -125,9 +123,16 @@ export class EndGuard implements BodyMeter {
 }
 
 /** Characters that the last, short events have together */
-const lastLength = 4096
+const lastLength = 2048
 /** A line that starts with this is no text, because texts have no line ends. */
 const eventStart = '\ndata:'
+
+/** Returns the last events of a text, from the start of one: some write their mark before a long text. */
+function cutToLastEvents(text: string): string | null {
+  const start = text.length > lastLength ? text.lastIndexOf(eventStart, text.length - lastLength) : 0
+  return start > 0 ? text.slice(start) : null
+}
+
 const usageMarks = ['usage":{', 'usage": {']
 
 function hasOne(text: string, marks: readonly string[]): boolean {
