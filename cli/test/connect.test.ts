@@ -175,7 +175,7 @@ test('local pages may call it; the server sees neither their origin nor the key,
     'sec-fetch-mode': 'cors',
     authorization: `Bearer ${key}`,
   }
-  const answer = await send(chatPath, { ...page, cookie: 'session=other' })
+  const answer = await send(chatPath, { ...page, cookie: 'berth_session=other' })
   expect(answer.status).toBe(200)
   expect(answer.headers['access-control-allow-origin']).toBe(origin)
   expect(answer.headers['set-cookie']).toBeUndefined()

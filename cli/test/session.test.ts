@@ -132,7 +132,7 @@ test('a session goes to its own server only', async () => {
   env['BERTH_URL'] = otherUrl
   expect(await berth(['whoami'])).toMatchObject({ code: 4 })
   expect(requests).toEqual([])
-  env['BERTH_SESSION'] = 'session=abc'
+  env['BERTH_SESSION'] = 'berth_session=abc'
   expect((await berth(['whoami'])).stderr).toContain('redirects to')
   expect(requests).toHaveLength(1)
   other.close()

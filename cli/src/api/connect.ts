@@ -31,11 +31,11 @@ export async function connectClient(env: NodeJS.ProcessEnv): Promise<Client> {
   })
 }
 
-/** Checks the value of a `Cookie` header, as in `session=…`. */
+/** Checks the value of a `Cookie` header, as in `berth_session=…`. */
 export function parseCookie(text: string): string {
   const cookie = text.trim()
   if (/^[\w!#$%&'*+.^`|~-]+=[\u0021-\u003A\u003C-\u007E]+$/.test(cookie)) return cookie
   throw usageError(
-    'A session is the value of a Cookie header, such as session=abc. Copy it from the account page.',
+    'A session is the value of a Cookie header, such as berth_session=abc. Copy it from the account page.',
   )
 }

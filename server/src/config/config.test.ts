@@ -208,7 +208,7 @@ test('defaults', () => {
     logLevel: 'info',
     metricsPort: null,
     trustProxy: false,
-    sessionCookie: { name: 'session', secure: false, sameSite: 'lax' },
+    sessionCookie: { name: 'berth_session', secure: false, sameSite: 'lax' },
     csrfTrustedOrigins: [],
     inferenceBodyLimit: 33_554_432,
     secretKey: null,

@@ -80,8 +80,9 @@ function readSessionCookie(
   problems: string[],
 ): HttpConfig['sessionCookie'] {
   const { SESSION_COOKIE_SECURE: secure = isHttps, SESSION_COOKIE_SAMESITE: sameSite } = settings
-  // Only browsers with a secure connection accept the prefix, and only from this host.
-  const name = settings.SESSION_COOKIE_NAME ?? (secure && isHttps ? '__Host-session' : 'session')
+  // Only browsers with a secure connection accept the prefix, and only from this host. Cookies know no ports,
+  // and other programs on this host use `session`.
+  const name = settings.SESSION_COOKIE_NAME ?? (secure && isHttps ? '__Host-session' : 'berth_session')
   if (sameSite === 'none' && !secure) {
     problems.push(
       'SESSION_COOKIE_SAMESITE: browsers reject SameSite=None without Secure; use an https PUBLIC_URL or set SESSION_COOKIE_SECURE=true',

@@ -144,7 +144,7 @@ test('a session with the factor of the identity provider calls what a password s
   await expectChat(member, id, 403, 'second_factor_setup_required')
   const answer = await fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { cookie: `session=${token}`, 'content-type': 'application/json' },
+    headers: { cookie: `berth_session=${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: id, messages: [] }),
   })
   expect(answer.status).toBe(200)

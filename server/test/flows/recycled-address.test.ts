@@ -44,7 +44,7 @@ test('a second subject of the issuer with the address of an account is refused',
   const newcomer = newPerson({ email: alice.email })
   const { browser, location } = await signIn(newcomer)
   expect(location).toBe(inUse)
-  expect(browser.cookie('session')).toBeUndefined()
+  expect(browser.cookie('berth_session')).toBeUndefined()
   expect((await signIn(alice)).user.id).toBe(user.id)
   const refusals = await server.application.db
     .selectFrom('audit_log')

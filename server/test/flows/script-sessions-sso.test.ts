@@ -27,7 +27,7 @@ async function signIn(at: SsoServer) {
   const person = newPerson()
   expect((await signInAs(at, browser, person)).location).toBe('/')
   const client = createClient(at.url)
-  client.setCookie(`session=${browser.cookie('session')!.value}`)
+  client.setCookie(`berth_session=${browser.cookie('berth_session')!.value}`)
   return { client, person }
 }
 

@@ -126,7 +126,7 @@ test('a session of the identity provider satisfies the requirement', async () =>
   const browser = server.browse()
   await signInAs(server, browser, person)
   const client = createClient(server.url)
-  client.setCookie(`session=${browser.cookie('session')!.value}`)
+  client.setCookie(`berth_session=${browser.cookie('berth_session')!.value}`)
   expect((await client.post(`/v1/invitations/by-token/${token}/accept`)).status).toBe(200)
   expect(await needsSetup(client)).toBe(false)
   expect((await client.get('/v1/organization')).body).toMatchObject(required)

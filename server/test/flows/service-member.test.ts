@@ -25,7 +25,7 @@ test('a service member signs in and works where only single sign-on is allowed',
   const browser = sso.browse()
   await signInAs(sso, browser, newPerson())
   const admin = createClient(sso.url)
-  admin.setCookie(`session=${browser.cookie('session')!.value}`)
+  admin.setCookie(`berth_session=${browser.cookie('berth_session')!.value}`)
   const service = await createService(admin)
   const client = await openService(sso.url, service)
   expect((await client.get('/v1/auth/session')).body).toMatchObject({

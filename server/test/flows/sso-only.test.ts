@@ -54,7 +54,7 @@ test('SSO_ONLY: sessions that began with a password end, also those in the cache
     for (const path of ['/v1/auth/session', '/v1/models', '/v1/models']) {
       expect((await visitor.get(path)).status).toBe(401)
     }
-    visitor.setCookie(`session=${await openSession(closed, userId, 'oidc')}`)
+    visitor.setCookie(`berth_session=${await openSession(closed, userId, 'oidc')}`)
     expect((await visitor.get('/v1/auth/session')).status).toBe(200)
   } finally {
     await closed.close()
@@ -90,7 +90,7 @@ test('SSO_ONLY: a session of the provider from before the setting follows the ru
   const { user } = (await browser.open('/v1/auth/session')).body
   // As a sign-in without SSO_ONLY leaves it.
   const visitor = createClient(bounded.url)
-  visitor.setCookie(`session=${await openSession(bounded, user.id, 'oidc')}`)
+  visitor.setCookie(`berth_session=${await openSession(bounded, user.id, 'oidc')}`)
   const { session } = (await visitor.get('/v1/auth/session')).body
   expect(Date.parse(session.expires_at) - clock.now().getTime()).toBeLessThanOrEqual(day / 2)
   clock.advance(day / 2)

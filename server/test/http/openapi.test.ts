@@ -188,7 +188,7 @@ test('exactly these operations require no session, and the description says so',
   expect(document.components.securitySchemes.session).toMatchObject({
     type: 'apiKey',
     in: 'cookie',
-    name: 'session',
+    name: 'berth_session',
   })
 })
 

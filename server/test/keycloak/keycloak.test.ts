@@ -19,7 +19,7 @@ beforeAll(async () => {
     clock: clock.now,
     settings: {
       PUBLIC_URL: site,
-      SESSION_COOKIE_NAME: 'session',
+      SESSION_COOKIE_NAME: 'berth_session',
       OIDC_ISSUER_URL: realm.issuer,
       OIDC_CLIENT_ID: realm.client.id,
       OIDC_CLIENT_SECRET: realm.client.secret,

@@ -152,7 +152,7 @@ export async function startSsoServer(
     ...rest,
     settings: {
       PUBLIC_URL: client.site,
-      SESSION_COOKIE_NAME: 'session',
+      SESSION_COOKIE_NAME: 'berth_session',
       OIDC_ISSUER_URL: provider.issuer,
       OIDC_CLIENT_ID: client.id,
       OIDC_CLIENT_SECRET: client.secret,

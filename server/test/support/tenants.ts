@@ -106,7 +106,7 @@ async function toActor(server: TestServer, client: Client): Promise<Actor> {
 export async function openClient(server: TestServer, actor: Actor | null): Promise<Client> {
   const client = createClient(server.url)
   if (actor !== null) {
-    client.setCookie(`session=${await openSession(server, actor.userId)}`)
+    client.setCookie(`berth_session=${await openSession(server, actor.userId)}`)
   }
   return client
 }

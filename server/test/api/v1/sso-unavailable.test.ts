@@ -79,7 +79,7 @@ async function expectFailure(server: SsoServer, fault: Fault, code: string): Pro
   server.provider.setFault(fault)
   const { status, location } = await browser.open(callback.href)
   expect([status, location]).toEqual([302, `/sign-in?error=${code}`])
-  expect(browser.cookie('session')).toBeUndefined()
+  expect(browser.cookie('berth_session')).toBeUndefined()
   expect(await users.execute()).toEqual(before)
 }
 
@@ -113,7 +113,7 @@ test('neither the database nor the log contains secrets of a flow or session', a
   const code = callback.searchParams.get('code') ?? ''
   await browser.open(callback.href)
   await browser.open(callback.href)
-  const session = browser.cookie('session')?.value ?? ''
+  const session = browser.cookie('berth_session')?.value ?? ''
   const dump = await dumpDatabase()
   const log = server.logs.join('')
   for (const secret of [flow, state, verifier, code, session]) {

@@ -105,7 +105,7 @@ test('GET /v1/sso/callback/{p}: a new person gets an account, an organization an
 test('GET /v1/sso/callback/{p}: sets the same session cookie as sign-in and clears the flow', async () => {
   const browser = server.browse()
   await signInAs(server, browser, newPerson())
-  const attributes = browser.cookie('session')?.attributes
+  const attributes = browser.cookie('berth_session')?.attributes
   for (const attribute of ['HttpOnly', 'Path=/', 'SameSite=Lax', 'Secure']) {
     expect(attributes).toContain(attribute)
   }
@@ -141,12 +141,12 @@ test('GET /v1/sso/callback/{p}: issues a new session and revokes the one in the 
   const browser = server.browse()
   const person = newPerson()
   await signInAs(server, browser, person)
-  const before = browser.cookie('session')?.value
+  const before = browser.cookie('berth_session')?.value
   await signInAs(server, browser, person)
-  const after = browser.cookie('session')?.value
+  const after = browser.cookie('berth_session')?.value
   expect(after).not.toBe(before)
   const old = createClient(server.url)
-  old.setCookie(`session=${before}`)
+  old.setCookie(`berth_session=${before}`)
   expect((await old.get('/v1/auth/session')).status).toBe(401)
   expect((await getSession(browser)).authenticated).toBe(true)
 })

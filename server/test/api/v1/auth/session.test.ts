@@ -43,13 +43,13 @@ test('GET /v1/auth/session: returns the session of the cookie', async () => {
 })
 
 test.each([
-  ['no value', 'session='],
-  ['another token of the right length', `session=${'A'.repeat(43)}`],
-  ['invalid percent-encoding', 'session=%zz%'],
-  ['NUL', 'session=%00'],
-  ['a lone surrogate', 'session=%ED%A0%80'],
-  ['10,000 characters', `session=${'x'.repeat(10_000)}`],
-  ['an SQL injection', "session=' OR 1=1 --"],
+  ['no value', 'berth_session='],
+  ['another token of the right length', `berth_session=${'A'.repeat(43)}`],
+  ['invalid percent-encoding', 'berth_session=%zz%'],
+  ['NUL', 'berth_session=%00'],
+  ['a lone surrogate', 'berth_session=%ED%A0%80'],
+  ['10,000 characters', `berth_session=${'x'.repeat(10_000)}`],
+  ['an SQL injection', "berth_session=' OR 1=1 --"],
   ['another name', `sessions=${'A'.repeat(43)}`],
   ['no name', 'session'],
   ['only separators', ';;=;,'],

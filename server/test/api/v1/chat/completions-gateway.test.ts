@@ -222,7 +222,7 @@ test.each([true, false])(
 
 test('Set-Cookie from an engine is not forwarded', async () => {
   engine.answer((response) => {
-    response.setHeader('set-cookie', 'session=stolen')
+    response.setHeader('set-cookie', 'berth_session=stolen')
     answerJson(response, '{}')
   })
   expect((await call(JSON.stringify({ model: id }))).headers.get('set-cookie')).toBeNull()

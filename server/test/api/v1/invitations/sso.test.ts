@@ -114,7 +114,7 @@ test('POST /v1/invitations/sso/{p}/start: a different email at the provider is r
     const browser = server.browse()
     const answer = await acceptAs(browser, token, person)
     expect(answer.location).toBe('/sign-in?error=sso_invitation_mismatch')
-    expect(browser.cookie('session')).toBeUndefined()
+    expect(browser.cookie('berth_session')).toBeUndefined()
   }
   expect(await countAccounts()).toBe(accounts)
   expect(await getStatus(invitation.id)).toBe('pending')

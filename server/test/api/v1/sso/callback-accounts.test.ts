@@ -17,7 +17,7 @@ async function expectRefused(person: Person): Promise<void> {
   const browser = server.browse()
   const answer = await signInAs(server, browser, person)
   expect(answer.location).toBe('/sign-in?error=sso_email_unverified')
-  expect(browser.cookie('session')).toBeUndefined()
+  expect(browser.cookie('berth_session')).toBeUndefined()
 }
 
 test.each([
@@ -107,5 +107,5 @@ test('GET /v1/sso/callback/{p}: a disabled account cannot sign in', async () => 
   await server.application.db.updateTable('users').set(disabled).where('email', '=', person.email).execute()
   const browser = server.browse()
   expect((await signInAs(server, browser, person)).location).toBe('/sign-in?error=account_disabled')
-  expect(browser.cookie('session')).toBeUndefined()
+  expect(browser.cookie('berth_session')).toBeUndefined()
 })

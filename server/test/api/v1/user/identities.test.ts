@@ -21,7 +21,7 @@ async function linkAccount() {
 
 async function clientOf(browser: ReturnType<SsoServer['browse']>): Promise<Client> {
   const client = createClient(server.url)
-  client.setCookie(`session=${browser.cookie('session')!.value}`)
+  client.setCookie(`berth_session=${browser.cookie('berth_session')!.value}`)
   return client
 }
 
@@ -92,7 +92,7 @@ test('DELETE /v1/user/identities/{id}: 409 last_sign_in_method where passwords a
       .executeTakeFirstOrThrow()
     await db.updateTable('users').set({ password_hash }).where('email', '=', person.email).execute()
     const client = createClient(closed.url)
-    client.setCookie(`session=${browser.cookie('session')!.value}`)
+    client.setCookie(`berth_session=${browser.cookie('berth_session')!.value}`)
     const [{ id }] = (await client.get('/v1/user/identities')).body
     const answer = await remove(client, id, { password: 'correct horse battery' })
     expect(answer).toMatchObject({ status: 409, body: { code: 'last_sign_in_method' } })

@@ -63,7 +63,7 @@ test('POST /v1/user/password: an account without a password is a 409 no_password
   await signInAs(server, browser, newPerson())
   const body = { current_password: 'anything else', new_password: newPassword }
   const other = createClient(server.url)
-  other.setCookie(`session=${browser.cookie('session')!.value}`)
+  other.setCookie(`berth_session=${browser.cookie('berth_session')!.value}`)
   expect(await other.post(route, body)).toMatchObject({ status: 409, body: { code: 'no_password' } })
 })
 

@@ -14,7 +14,7 @@ test('PATCH /v1/user/profile: completes the profile of an SSO account once', asy
   const person = newPerson({ name: 'Ada Lovelace' })
   await signInAs(server, browser, person)
   const client = createClient(server.url)
-  client.setCookie(`session=${browser.cookie('session')?.value}`)
+  client.setCookie(`berth_session=${browser.cookie('berth_session')?.value}`)
   expect((await client.get('/v1/auth/session')).body.user).toMatchObject({
     email: person.email,
     name: 'Ada Lovelace',

@@ -30,7 +30,7 @@ async function cookieWith(settings: Record<string, string>): Promise<string> {
 }
 
 test.each([
-  ['by default', {}, 'session=<token>; Path=/; HttpOnly; SameSite=Lax'],
+  ['by default', {}, 'berth_session=<token>; Path=/; HttpOnly; SameSite=Lax'],
   [
     'with an https PUBLIC_URL',
     { PUBLIC_URL: 'https://berth.example.com' },
@@ -39,22 +39,22 @@ test.each([
   [
     'with https and SESSION_COOKIE_SECURE=false',
     { PUBLIC_URL: 'https://berth.example.com', SESSION_COOKIE_SECURE: 'false' },
-    'session=<token>; Path=/; HttpOnly; SameSite=Lax',
+    'berth_session=<token>; Path=/; HttpOnly; SameSite=Lax',
   ],
   [
     'with http and SESSION_COOKIE_SECURE=true',
     { SESSION_COOKIE_SECURE: 'true' },
-    'session=<token>; Path=/; HttpOnly; Secure; SameSite=Lax',
+    'berth_session=<token>; Path=/; HttpOnly; Secure; SameSite=Lax',
   ],
   [
     'with SESSION_COOKIE_SAMESITE=Strict',
     { SESSION_COOKIE_SAMESITE: 'Strict' },
-    'session=<token>; Path=/; HttpOnly; SameSite=Strict',
+    'berth_session=<token>; Path=/; HttpOnly; SameSite=Strict',
   ],
   [
     'with SESSION_COOKIE_SAMESITE=NONE and Secure',
     { SESSION_COOKIE_SAMESITE: 'NONE', SESSION_COOKIE_SECURE: '1' },
-    'session=<token>; Path=/; HttpOnly; Secure; SameSite=None',
+    'berth_session=<token>; Path=/; HttpOnly; Secure; SameSite=None',
   ],
   [
     'with SESSION_COOKIE_NAME=__Host-berth',

@@ -97,7 +97,7 @@ test('a setup needs the password; an account without one is a 409 no_password', 
   const browser = server.browse()
   await signInAs(server, browser, newPerson())
   const ssoClient = createClient(server.url)
-  ssoClient.setCookie(`session=${browser.cookie('session')!.value}`)
+  ssoClient.setCookie(`berth_session=${browser.cookie('berth_session')!.value}`)
   expect(await ssoClient.post(`${route}/totp`, { password: 'anything' })).toMatchObject({
     status: 409,
     body: { code: 'no_password' },
