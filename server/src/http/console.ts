@@ -14,6 +14,9 @@ const dist = fileURLToPath(new URL('../../../console/dist/', import.meta.url))
 /** Prefixes that never lead to a page of the console. */
 const otherPrefixes = ['/v1/', '/api/', '/assets/', '/docs/', '/redoc/', '/sandbox/']
 
+/** The pages that emails link to. Scanners of mail ask for them without naming HTML. */
+const mailedPages = /^\/(?:reset-password|verify-email|invitations|deployments|billing|usage)(?:[/?]|$)/
+
 /** Sends the console if a browser requests one of its pages. Returns true if it did. */
 export type SendConsole = (request: FastifyRequest, reply: FastifyReply) => boolean
 
@@ -85,7 +88,9 @@ export async function serveConsole(
   app.get('/', { schema: { hide: true } }, (request, reply) => send(request, reply))
   return (request, reply) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return false
-    if (!request.headers.accept?.includes('text/html')) return false
+    const { accept = '*/*' } = request.headers
+    if (!accept.includes('text/html') && !(accept.includes('*/*') && mailedPages.test(request.url)))
+      return false
     if (otherPrefixes.some((prefix) => request.url.startsWith(prefix))) return false
     send(request, reply.status(200))
     return true

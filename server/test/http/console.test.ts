@@ -32,6 +32,26 @@ test.each(pages)('GET %s returns the console', async (path) => {
   expect(await response.text()).toContain('<div id="root">')
 })
 
+test.each(['GET', 'HEAD'])(
+  'scanners that accept anything find the pages that emails link to: %s',
+  async (method) => {
+    const visit = (path: string) => browse(path, { method, headers: { accept: '*/*' } })
+    for (const path of [
+      '/invitations/some.token',
+      '/reset-password?token=x',
+      '/verify-email?token=x',
+      '/billing',
+    ]) {
+      const response = await visit(path)
+      expect([response.status, response.headers.get('content-type')], path).toEqual([
+        200,
+        'text/html; charset=utf-8',
+      ])
+    }
+    expect((await visit('/no-such-page')).status).toBe(404)
+  },
+)
+
 const browseWith = async (cookie: string, from = server) => {
   const response = await fetch(`${from.url}/sign-in`, { headers: { accept: 'text/html', cookie } })
   return response.text()
