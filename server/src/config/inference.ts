@@ -50,7 +50,7 @@ export const inferenceSettings = {
   INFERENCE_BODY_LIMIT: size({ least: '1KiB', most: '512MiB', plain: 'b' }).prefault('32MiB'),
   INFERENCE_FIRST_BYTE_TIMEOUT: duration({ least: '1s', most: '1d' }).prefault('5m'),
   INFERENCE_MAX_IN_FLIGHT_PER_USER: wholeNumber(1, 1_000_000).default(4_096),
-  INFERENCE_ROUTING: oneOf(['prefix', 'least_busy']).default('least_busy'),
+  INFERENCE_ROUTING: oneOf(['prefix', 'least_busy']).default('prefix'),
   WAKE_PATIENCE: duration({ least: '0s', most: '1d', plain: 's' }).prefault('10m'),
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('http://localhost:4318').optional(),
 }
