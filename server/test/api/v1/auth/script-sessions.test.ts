@@ -41,7 +41,7 @@ test('POST /v1/auth/sessions: a named session; its cookie is shown once', async 
   const { id, cookie, expires_at } = created.body
   expect(created).toMatchObject({
     status: 201,
-    body: { name, cookie: expect.stringMatching(/^session=.{43}$/) },
+    body: { name, cookie: expect.stringMatching(/^berth_session=.{43}$/) },
   })
   expect(created.headers.getSetCookie()).toEqual([])
   expect(created.headers.get('cache-control')).toBe('no-store')

@@ -107,7 +107,7 @@ test('a session that is due for renewal is renewed once, with a new cookie', asy
     const answer = await elsewhere.post(path, { model: id })
     expect(answer.status).toBe(200)
     expect(answer.headers.getSetCookie()).toEqual([
-      expect.stringMatching(/^session=.+; Expires=.+; HttpOnly/),
+      expect.stringMatching(/^berth_session=.+; Expires=.+; HttpOnly/),
     ])
     expect(elsewhere.cookie()).toBe(person.cookie())
     expect((await elsewhere.post(path, { model: id })).headers.getSetCookie()).toEqual([])

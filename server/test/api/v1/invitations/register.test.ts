@@ -56,7 +56,7 @@ test('POST /v1/invitations/register: returns a Session of a new account in the i
     },
     session: { expires_at: new Date(now + 7 * day).toISOString(), auth_method: 'password' },
   })
-  expect(answer.headers.get('set-cookie')).toMatch(/^session=.+HttpOnly/)
+  expect(answer.headers.get('set-cookie')).toMatch(/^berth_session=.+HttpOnly/)
   expect((await client.get('/v1/auth/session')).body).toEqual(answer.body)
   const [listed] = (await client.get('/v1/invitations')).body
   expect(listed).toEqual({

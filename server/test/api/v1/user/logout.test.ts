@@ -16,7 +16,7 @@ test('POST /v1/user/logout: ends the session at once and clears the cookie', asy
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({ authenticated: false })
   const cleared = answer.headers.get('set-cookie') ?? ''
-  expect(cleared).toMatch(/^session=;/)
+  expect(cleared).toMatch(/^berth_session=;/)
   expect(Date.parse(/Expires=([^;]+)/.exec(cleared)?.[1] ?? '')).toBeLessThan(Date.now())
   for (const attribute of ['HttpOnly', 'Path=/', 'SameSite=Lax']) expect(cleared).toContain(attribute)
 
