@@ -205,6 +205,11 @@ test('scale changes the policy; deploy --idle-minutes sets it at once', async ()
   expect(await shell.json(['scale', id, '--schedule', 'none', '--no-yields'])).toMatchObject({
     policy: { yields: false, schedules: [] },
   })
+  const separated = await shell.berth(['scale', id, '--cache-scope', 'member'])
+  expect(separated.stderr).toContain('a prompt cache for each member')
+  expect(await shell.json(['scale', id, '--cache-scope', 'organization'])).toMatchObject({
+    policy: { cache_scope: 'organization' },
+  })
   for (const wrong of [
     [],
     ['--min', 'two'],

@@ -135,15 +135,17 @@ test('schedules are set as hours or cron patterns, with their next times; an idl
   await see(dialog.getByText(/^Enter five fields/))
   await dialog.getByLabel('Cron pattern').fill('*/5 8 1 * *')
   await dialog.getByLabel('Yield the hardware when idle').check()
+  await dialog.getByLabel('Separate prompt caches').check()
   await dialog.getByRole('button', { name: 'Save' }).click()
   await seeGone(dialog)
   await see(page.getByText('Mon, Tue, Wed, Thu, Fri, Sat 08:00–20:30 Europe/Berlin: keep 2 awake'))
-  await see(page.getByText(/May fall asleep early when another deployment needs its hardware\.$/))
+  await see(page.getByText(/May fall asleep early .+ hardware\. Members share no cached prompts\.$/))
   const path = `/api/v1/model-deployments/${id}`
   const berlin = { time_zone: 'Europe/Berlin' }
   expect(await callByApi(page.request, 'GET', path)).toMatchObject({
     policy: {
       yields: true,
+      cache_scope: 'member',
       schedules: [
         { ...berlin, cron: '0 8 * * MON,TUE,WED,THU,FRI,SAT', min_instances: 2 },
         { ...berlin, cron: '30 20 * * MON,TUE,WED,THU,FRI,SAT', min_instances: 0 },

@@ -15,12 +15,13 @@ interface Completion {
 }
 
 /** Asks about a long text and returns the answer and the share of the prompt that came from a cache. */
-async function ask(word: string, question: string) {
+async function ask(word: string, question: string, more: object = {}) {
   const text = Array.from({ length: 60 }, (_, index) => `${word} ${index}`).join(' ')
   const response = await engine!.chat({
     messages: [{ role: 'user', content: `${text} ${question}` }],
     temperature: 0,
     max_tokens: 16,
+    ...more,
   })
   expect(response.status).toBe(200)
   const { choices, usage } = (await response.json()) as Completion
@@ -39,6 +40,19 @@ test('a conversation that lost its sequence goes on where it was', async () => {
   expect(again.answer).toBe(answer)
   expect(again.reused).toBeGreaterThan(0.9)
   expect((await ask('train', 'Goodbye')).reused).toBeGreaterThan(0.9)
+})
+
+test('requests with another salt find neither the sequence nor the saved state of a conversation', async () => {
+  engine = startEngine({ flags: { '--parallel': '1' } })
+  await engine.ready()
+  const mine = { cache_salt: 'mine' }
+  const { answer } = await ask('river', 'Hello', mine)
+  expect((await ask('river', 'Hello')).reused, 'in the sequence').toBe(0)
+  expect((await ask('river', 'Hello', { cache_salt: 'theirs' })).reused, 'saved').toBe(0)
+  const again = await ask('river', 'Hello', mine)
+  expect(again.answer).toBe(answer)
+  expect(again.reused).toBeGreaterThan(0.9)
+  expect((await ask('river', 'Goodbye', mine)).reused).toBeGreaterThan(0.9)
 })
 
 test('without a cache only the last conversation of a sequence is reused', async () => {

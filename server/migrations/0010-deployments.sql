@@ -29,6 +29,7 @@ CREATE TABLE deployments (
   max_instances          integer NOT NULL DEFAULT 1 CHECK (max_instances BETWEEN min_instances AND 100),
   idle_minutes           integer CHECK (idle_minutes BETWEEN 1 AND 10080),
   yields                 boolean NOT NULL DEFAULT false,
+  cache_scope            text NOT NULL DEFAULT 'organization' CHECK (cache_scope IN ('member', 'organization')),
   target_concurrency     integer CHECK (target_concurrency BETWEEN 1 AND 4096),
   schedules              jsonb NOT NULL DEFAULT '[]',
   woken_at               timestamptz,
@@ -82,6 +83,7 @@ COMMENT ON COLUMN deployments.min_context_tokens IS 'The least context_tokens th
 COMMENT ON COLUMN deployments.min_parallel_sequences IS 'The least parallel_sequences that the owner asks for; null for no minimum';
 COMMENT ON COLUMN deployments.min_instances IS 'How many instances to keep while the deployment is awake';
 COMMENT ON COLUMN deployments.idle_minutes IS 'The deployment falls asleep after so many minutes without a request; NULL: never by itself';
+COMMENT ON COLUMN deployments.cache_scope IS 'Whose requests share the cached beginnings of prompts';
 COMMENT ON COLUMN deployments.yields IS 'May be put to sleep early when another deployment needs its hardware';
 COMMENT ON COLUMN deployments.target_concurrency IS 'Requests in flight per instance to aim for; NULL: a share of parallel_sequences';
 COMMENT ON COLUMN deployments.schedules IS 'From each time that a cron pattern names, min_instances of the schedule takes the place of the policy''s';
@@ -185,8 +187,8 @@ $$;
 CREATE TRIGGER deployments_created AFTER INSERT OR DELETE ON deployments
   FOR EACH ROW EXECUTE FUNCTION notify_deployment_changed();
 CREATE TRIGGER deployments_changed AFTER UPDATE ON deployments FOR EACH ROW
-  WHEN ((OLD.status, OLD.failure_reason, OLD.model_name, OLD.alias, OLD.shared_with, OLD.adapters)
-    IS DISTINCT FROM (NEW.status, NEW.failure_reason, NEW.model_name, NEW.alias, NEW.shared_with, NEW.adapters))
+  WHEN ((OLD.status, OLD.failure_reason, OLD.model_name, OLD.alias, OLD.shared_with, OLD.cache_scope, OLD.adapters)
+    IS DISTINCT FROM (NEW.status, NEW.failure_reason, NEW.model_name, NEW.alias, NEW.shared_with, NEW.cache_scope, NEW.adapters))
   EXECUTE FUNCTION notify_deployment_changed();
 
 CREATE FUNCTION notify_instance_changed() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -46,7 +46,9 @@ export async function wake({ env, output }: Context, wanted: string, { wait }: W
 export async function scale({ env, output }: Context, wanted: string, options: PolicyOptions): Promise<void> {
   const body = toPolicyChange(options)
   if (Object.keys(body).length === 0)
-    throw usageError('Choose --min, --max, --concurrency, --idle-minutes, --schedule or --yields.')
+    throw usageError(
+      'Choose --min, --max, --concurrency, --idle-minutes, --schedule, --yields or --cache-scope.',
+    )
   const client = await connectClient(env)
   const { id } = await findDeployment(client, wanted)
   const deployment = await client.call('PATCH', '/api/v1/model-deployments/{deployment_id}', {

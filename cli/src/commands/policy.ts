@@ -2,6 +2,8 @@ import type { Deployment, DeploymentUpdateInput, DeploymentSchedule } from '../.
 import { describeRule, toRules, parseDays, toSchedules } from '../../../console/src/schedules.ts'
 import { usageError } from '../base/errors.ts'
 
+export type CacheScope = Deployment['policy']['cache_scope']
+
 /** The minutes without requests after which a deployment sleeps */
 export type IdleMinutes = number | 'never'
 
@@ -12,6 +14,7 @@ export interface PolicyOptions {
   concurrency?: number | undefined
   idleMinutes?: IdleMinutes | undefined
   yields?: boolean | undefined
+  cacheScope?: CacheScope | undefined
   /** Hours and cron patterns, or `none` */
   schedule?: readonly string[] | undefined
 }
@@ -23,6 +26,7 @@ export function toPolicyChange({
   concurrency,
   idleMinutes,
   yields,
+  cacheScope,
   schedule,
 }: PolicyOptions): DeploymentUpdateInput {
   return {
@@ -30,6 +34,7 @@ export function toPolicyChange({
     ...(max !== undefined && { max_instances: max }),
     ...(concurrency !== undefined && { target_concurrency: concurrency }),
     ...(yields !== undefined && { yields }),
+    ...(cacheScope !== undefined && { cache_scope: cacheScope }),
     ...(schedule !== undefined && { schedules: parseSchedules(schedule) }),
     ...(idleMinutes !== undefined && { idle_minutes: idleMinutes === 'never' ? null : idleMinutes }),
   }
@@ -43,7 +48,12 @@ export function describePolicy({ policy }: Deployment): string {
     minutes === null
       ? 'never sleeps by itself'
       : `sleeps after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} without requests`
-  return [instances, sleep, ...(policy.yields ? ['yields its hardware'] : [])].join(', ')
+  return [
+    instances,
+    sleep,
+    ...(policy.yields ? ['yields its hardware'] : []),
+    ...(policy.cache_scope === 'member' ? ['a prompt cache for each member'] : []),
+  ].join(', ')
 }
 
 /** The schedules of a deployment in words. */

@@ -1,3 +1,4 @@
+import { Option } from 'commander'
 import type { Command } from 'commander'
 import { collect, deployment, examples, idleMinutes, lazily, wholeNumber } from './define.ts'
 
@@ -32,6 +33,12 @@ export function defineInstanceCommands(program: Command): void {
     )
     .option('--yields', 'let it fall asleep early when another deployment needs its hardware')
     .option('--no-yields', 'keep its hardware')
+    .addOption(
+      new Option('--cache-scope <scope>', 'whose requests share cached prompts').choices([
+        'member',
+        'organization',
+      ]),
+    )
     .addHelpText(
       'after',
       examples(

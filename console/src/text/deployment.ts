@@ -125,11 +125,13 @@ export const deployment = {
     share: 'Share',
     stop: 'Stop sharing',
     title: (model: string, organization: string) => `Share ${model} with ${organization}?`,
-    consequences: (organization: string) => [
+    consequences: (organization: string, cacheScope: 'member' | 'organization') => [
       `Every member of ${organization} may call the model, viewers included.`,
       `${organization} pays for it, as before. Usage counts for the member who sends the request.`,
       'Nobody sees the prompts and answers of others. Only you and admins change it or read its log.',
-      'They share cached prompts: a fast answer may tell a member that a colleague sent the same beginning.',
+      cacheScope === 'member'
+        ? 'They share no cached prompts, so response times tell nothing about the prompts of others.'
+        : 'They share cached prompts: a fast answer may tell a member that a colleague sent the same beginning. “Separate prompt caches” in the policy prevents it.',
     ],
     stopTitle: (model: string) => `Stop sharing ${model}?`,
     stopWords:

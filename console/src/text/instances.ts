@@ -63,6 +63,10 @@ export const instances = {
   yieldsHint:
     'If another deployment finds no hardware, this one may fall asleep early: never during a request, nor within 10 seconds after one.',
   yieldsHardware: 'May fall asleep early when another deployment needs its hardware.',
+  separateCaches: 'Separate prompt caches',
+  separateCachesHint:
+    'Otherwise the time to the first token may tell members that a colleague sent the same beginning. It makes shared instructions slower.',
+  hasSeparateCaches: 'Members share no cached prompts.',
   alias: 'Alias (optional)',
   aliasHint: 'A further value for “model” in requests. Several deployments may share an alias.',
   aliasRange: 'Use up to 128 letters without accents, digits, or . _ : / -',

@@ -29,6 +29,8 @@ export const samplingFields = {
   /** As in vLLM: above 1 makes repetitions less likely */
   repetition_penalty: z.number().positive().max(2).nullish(),
   seed: z.int().nullish(),
+  /** Only requests with the same salt share the cache. */
+  cache_salt: z.string().max(1000).nullish(),
 }
 
 const samplingRequest = z.object(samplingFields)

@@ -23,7 +23,7 @@ export async function answerChat(
 ): Promise<void> {
   const pool = loaded.chat!.pool
   const signal = request.left
-  const slot = await pool.acquire(prepared.prompt, signal)
+  const slot = await pool.acquire({ tokens: prepared.prompt, salt: prepared.request.cache_salt }, signal)
   const head = createHead(loaded.aliases[0])
   try {
     // Streams after the prefill: callers allow more time for the first byte than between bytes.

@@ -62,7 +62,10 @@ async function writeAll(
   const { pool } = loaded.chat!
   const perPrompt = prepared.request.n ?? 1
   for (const [position, prompt] of prepared.prompts.entries()) {
-    const slot = await pool.acquire(prompt.tokens, request.left)
+    const slot = await pool.acquire(
+      { tokens: prompt.tokens, salt: prepared.request.cache_salt },
+      request.left,
+    )
     if (stream !== null) slot.pace = stream.drained
     try {
       const first = position * perPrompt

@@ -1,4 +1,4 @@
-import type { LlamaContext, Token } from 'node-llama-cpp'
+import type { LlamaContext } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
 import { createSequencePool } from './sequences.ts'
 
@@ -16,7 +16,7 @@ function fakeContext(shared: readonly number[]): LlamaContext {
   return { model: {}, totalSequences: shared.length, getSequence } as unknown as LlamaContext
 }
 
-const prompt: Token[] = []
+const prompt = { tokens: [] }
 const never = new AbortController().signal
 
 const threads = { prepare: () => {} }

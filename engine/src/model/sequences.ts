@@ -8,10 +8,20 @@ import type { LogprobListener, TokenLogprob } from './logprobs.ts'
 import type { StateCache } from './state-cache.ts'
 import type { Threads } from './threads.ts'
 
+/** The tokens of a prompt. Only prompts with the same salt share prefixes. */
+export interface Prompt {
+  tokens: readonly Token[]
+  salt?: string | null | undefined
+}
+
 /** One sequence of the context, held by one request at a time. */
 export interface Slot {
   readonly number: number
   readonly sequence: LlamaContextSequence
+  /** The salt of the request that holds it */
+  salt: string | null
+  /** The tokens of a prompt that the sequence has already */
+  countShared: (prompt: Prompt) => number
   /** Awaited before each token: backpressure from a slow reader */
   pace: () => Promise<void> | void
   /** Receives the log probabilities of generated tokens */
@@ -33,7 +43,7 @@ export interface SequencePool {
    * Resolves to the free slot with the longest shared prefix, or the first if others share little more.
    * Rejects with an abort's reason while waiting, and with a 429 when the queue is full.
    */
-  acquire: (prompt: readonly Token[], signal: AbortSignal) => Promise<Slot>
+  acquire: (prompt: Prompt, signal: AbortSignal) => Promise<Slot>
   release: (slot: Slot) => void
 }
 
@@ -58,7 +68,7 @@ export function createSequencePool(
   return {
     acquire(prompt, signal) {
       signal.throwIfAborted()
-      if (free.length > 0) return Promise.resolve(takeBest(free, prompt))
+      if (free.length > 0) return Promise.resolve(lend(takeBest(free, prompt), prompt))
       if (waiting.length >= maxWaiting) return Promise.reject(overloaded(waiting.length))
       return new Promise((resolve, reject) => {
         const leave = (): void => {
@@ -68,7 +78,7 @@ export function createSequencePool(
         const waiter: Waiter = {
           resolve: (slot) => {
             signal.removeEventListener('abort', leave)
-            resolve(slot)
+            resolve(lend(slot, prompt))
           },
         }
         waiting.push(waiter)
@@ -94,16 +104,24 @@ function createSlot(
     throw new Error('The context is full.')
   }
   const sequence = context.getSequence({ contextShift: { strategy } })
+  /** The salt of the tokens in the sequence */
+  let kept: string | null = null
   const slot: Slot = {
     number,
     sequence,
+    salt: null,
+    countShared: ({ tokens, salt = null }) =>
+      salt === kept ? sequence.compareContextTokens([...tokens]).firstDifferentIndex : 0,
     pace: () => {},
     logprobs: null,
     align: async (prompt, { reuse }) => {
       const wanted = [...prompt]
-      const shared = reuse ? sequence.compareContextTokens(wanted).firstDifferentIndex : 0
-      await states?.exchange(sequence, reuse ? wanted : [], shared)
-      if (!reuse) await sequence.clearHistory()
+      const { salt } = slot
+      const shared = reuse ? slot.countShared({ tokens: wanted, salt }) : 0
+      const next = { tokens: reuse ? wanted : [], salt }
+      const isLoaded = await states?.exchange(sequence, { kept, shared }, next)
+      if (!reuse || (salt !== kept && isLoaded !== true)) await sequence.clearHistory()
+      kept = salt
       await sequence.adaptStateToTokens(wanted, false)
       return sequence.nextTokenIndex
     },
@@ -199,8 +217,13 @@ const leastGain = 64
 const findPlace = (free: readonly Slot[], { number }: Slot): number =>
   free.filter((other) => other.number < number).length
 
-function takeBest(free: Slot[], prompt: readonly Token[]): Slot {
-  const shared = (slot: Slot): number => slot.sequence.compareContextTokens([...prompt]).firstDifferentIndex
+function lend(slot: Slot, { salt = null }: Prompt): Slot {
+  slot.salt = salt
+  return slot
+}
+
+function takeBest(free: Slot[], prompt: Prompt): Slot {
+  const shared = (slot: Slot): number => slot.countShared(prompt)
   const best = free.reduce((left, right) => (shared(right) >= shared(left) + leastGain ? right : left))
   free.splice(free.indexOf(best), 1)
   return best

@@ -16,13 +16,21 @@ const shrinkMs = 1_000
 
 /** Keeps the states of sequences in host memory, so that a conversation can go on in any sequence. */
 export interface StateCache {
-  /** Saves a state before a prompt that shares `shared` tokens replaces it. Loads one that shares more. */
-  exchange: (sequence: LlamaContextSequence, prompt: readonly Token[], shared: number) => Promise<void>
+  /**
+   * Saves a state, whose salt is `kept`, before a prompt that shares `shared` tokens replaces it. Resolves to
+   * true if it loaded one of the prompt's salt that shares more.
+   */
+  exchange: (
+    sequence: LlamaContextSequence,
+    current: { kept: string | null; shared: number },
+    prompt: { tokens: readonly Token[]; salt: string | null },
+  ) => Promise<boolean>
 }
 
 /** A saved state, in a file without a name that disappears with the process. */
 interface State {
   tokens: readonly Token[]
+  salt: string | null
   file: FileHandle
   bytes: number
 }
@@ -50,7 +58,7 @@ export async function createStateCache(
   const states = new SavedStates(limitOf, log)
   let last: Promise<unknown> = Promise.resolve()
   /** One operation at a time, because no other may drop a state that is being loaded. */
-  const inTurn = (operation: () => Promise<void>): Promise<void> => {
+  const inTurn = <Result>(operation: () => Promise<Result>): Promise<Result> => {
     const done = last.then(operation)
     last = done.catch(() => {})
     return done
@@ -58,14 +66,15 @@ export async function createStateCache(
   // Another engine may need the memory while this one is idle.
   if (grows) setInterval(() => void inTurn(() => states.shrink(plannedBytes)), shrinkMs).unref()
   return {
-    exchange: (sequence, prompt, shared) =>
+    exchange: (sequence, { kept, shared }, prompt) =>
       inTurn(async () => {
         const best = states.findBest(sequence, prompt, shared)
         // Used now, so that the other state does not push it out.
         if (best !== null) states.use(best)
-        await states.save(sequence, shared)
-        if (best === null || !states.has(best)) return
+        await states.save(sequence, kept, shared)
+        if (best === null || !states.has(best)) return false
         await sequence.loadStateFromFile(pathOf(best.file), { acceptRisk: true })
+        return true
       }),
   }
 }
@@ -102,11 +111,16 @@ class SavedStates {
   }
 
   /** The state that shares most with the prompt, if evaluating the rest again costs more than loading it. */
-  findBest(sequence: LlamaContextSequence, prompt: readonly Token[], shared: number): State | null {
+  findBest(
+    sequence: LlamaContextSequence,
+    { tokens, salt }: { tokens: readonly Token[]; salt: string | null },
+    shared: number,
+  ): State | null {
     let best: State | null = null
     let most = shared + minTokens - 1
     for (const state of this.#states) {
-      const common = countShared(state.tokens, prompt)
+      if (state.salt !== salt) continue
+      const common = countShared(state.tokens, tokens)
       // Some models can continue a state, but not go back to an earlier token of it.
       if (common <= most || (sequence.needsCheckpoints && common < state.tokens.length)) continue
       best = state
@@ -116,20 +130,19 @@ class SavedStates {
   }
 
   /** Saves the state of a sequence that will keep only `shared` tokens, if it is worth it. */
-  async save(sequence: LlamaContextSequence, shared: number): Promise<void> {
+  async save(sequence: LlamaContextSequence, salt: string | null, shared: number): Promise<void> {
     const tokens = sequence.contextTokens
     const lost = tokens.length - shared
     if (lost < minTokens || lost < shared || tokens.length * this.#bytesPerToken > this.#limit()) return
-    if (this.#states.some((state) => countShared(state.tokens, tokens) === tokens.length)) return
-    await this.#drop(
-      this.#states.filter((state) => countShared(state.tokens, tokens) === state.tokens.length),
-    )
+    const salted = this.#states.filter((state) => state.salt === salt)
+    if (salted.some((state) => countShared(state.tokens, tokens) === tokens.length)) return
+    await this.#drop(salted.filter((state) => countShared(state.tokens, tokens) === state.tokens.length))
     await this.#makeRoom(tokens.length * this.#bytesPerToken)
     const file = await openUnnamed()
     try {
       const { fileSize: bytes } = await sequence.saveStateToFile(pathOf(file))
       this.#bytesPerToken = bytes / tokens.length
-      this.#states.push({ tokens, file, bytes })
+      this.#states.push({ tokens, salt, file, bytes })
     } catch (error) {
       await file.close()
       this.#log(`warning: the state of a sequence could not be saved: ${String(error)}`)

@@ -103,6 +103,16 @@ export interface LoraServing {
   ranks?: readonly number[]
 }
 
+/** How the requests of some callers don't share cached prefixes with those of others. */
+export interface CacheSeparation {
+  /** `salt`: by different values of `cache_salt`. `off`: with `cache_prompt: false` they use no cache. */
+  by: 'salt' | 'off'
+  /** True if engines may share a cache, so that organizations need salts too */
+  spansEngines?: boolean
+  /** Routes that ignore this; absent for none */
+  deafRoutes?: readonly EngineRoute[]
+}
+
 /** An engine that a runtime runs. */
 export interface RuntimeEngine {
   /** The name in the API, such as `vllm`; null if the runtime doesn't say which engine serves a model */
@@ -128,8 +138,8 @@ export interface RuntimeEngine {
   chatForm?: ChatForm | null
   /** Absent if the engine serves no LoRAs on this runtime */
   loras?: LoraServing
-  /** Whether requests may have a `cache_salt`: only requests with the same one share cached prefixes */
-  saltsCache: boolean
+  /** Absent or null if all requests share cached prefixes, or while that is unknown */
+  cacheSeparation?: CacheSeparation | null
   /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown */
   version: string | null
   /** What the engine's releases have before the version, such as `b` */

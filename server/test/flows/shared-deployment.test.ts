@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { answerChats, openChat } from '../support/chat-streams.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { deploy, waitForStatus } from '../support/deployments.ts'
+import { deploy } from '../support/deployments.ts'
 import { openEventStream } from '../support/event-stream.ts'
 import { createCast, invite, joinClient } from '../support/organizations.ts'
 import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
-import { createScriptedRuntime, makeOffer } from '../support/scripted-runtime.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -236,44 +236,6 @@ test('fields that would affect others never reach a shared engine', async () => 
 
 const lastBody = () => JSON.parse(engine.requests.at(-1)!.body)
 
-test('an engine that salts its cache gets one secret salt for each organization', async () => {
-  const { formats } = runtime.engines.find(({ saltsCache }) => saltsCache)!
-  const offer = makeOffer('gpu', {
-    formats: [...formats],
-    gpuCount: 1,
-    vendor: 'nvidia',
-    computeCapability: 8.9,
-    memoryBytes: 80 * 2 ** 30,
-  })
-  runtime.answer({ listOffers: () => [offer] })
-  const model = { model_name: 'qwen2.5-instruct', model_format: 'pytorch', model_size_in_billions: 7 }
-  const saltsOf = async () => {
-    const cast = await createCast(server)
-    const { id } = (await cast.member.post(path, model)).body
-    await waitForStatus(cast.member, id, 'running')
-    const salts: unknown[] = []
-    const read = async (by: Client, more: object = {}) => {
-      expect((await chat(by, id, more)).status).toBe(200)
-      salts.push(lastBody().cache_salt)
-    }
-    await read(cast.member)
-    expect((await chat(cast.member, id, { cache_salt: 'mine' })).status).toBe(200)
-    expect(lastBody().cache_salt).toBe('mine')
-    await share(cast.member, id)
-    for (const caller of [cast.member, cast.viewer, cast.admin]) {
-      await vi.waitFor(async () => expect((await chat(caller, id, { lora: 1 })).status).toBe(400), patience)
-      await read(caller)
-      await read(caller, { cache_salt: 'mine' })
-    }
-    return new Set(salts)
-  }
-  const [one, other] = [await saltsOf(), await saltsOf()]
-  runtime.reset()
-  expect([one.size, other.size]).toEqual([1, 1])
-  expect(one).not.toEqual(other)
-  for (const salt of [...one, ...other]) expect(salt).toMatch(/^[\w-]{43}$/)
-})
-
 test('only the owner sees how much of a prompt was cached', async () => {
   const { member, viewer, admin, id } = await setUp()
   await share(member, id)
@@ -298,6 +260,8 @@ test('only the owner sees how much of a prompt was cached', async () => {
     return /"cached_tokens":(\d+)/.exec(await answer.text())![1]
   }
   expect(await Promise.all([member, viewer, admin].map(readStream))).toEqual(['7', '0', '0'])
+  await member.patch(`${path}/${id}`, { cache_scope: 'member' })
+  await vi.waitFor(async () => expect(await readStream(viewer), 'of their own').toBe('7'), patience)
   answerChats(engine)
 })
 

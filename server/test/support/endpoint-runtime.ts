@@ -48,7 +48,6 @@ export function createEndpointRuntime(): EndpointRuntime {
         images: 'none',
         counts: { inEvents: 'none', afterAbort: 'none' },
         routes: {},
-        saltsCache: false,
         version: '1.2.3',
         versionPrefix: '',
       },

@@ -112,13 +112,19 @@ function describePolicy({
   max_instances: most,
   idle_minutes: minutes,
   yields,
+  cache_scope: cacheScope,
 }: Deployment['policy']): string {
   const instances =
     least === most
       ? words.awake(most, formatNumber(most))
       : words.awakeByLoad(formatNumber(least), formatNumber(most))
   const sleep = minutes === null ? words.neverSleeps : words.sleepsAfter(minutes, formatNumber(minutes))
-  return [instances, sleep, ...(yields ? [words.yieldsHardware] : [])].join(' ')
+  return [
+    instances,
+    sleep,
+    ...(yields ? [words.yieldsHardware] : []),
+    ...(cacheScope === 'member' ? [words.hasSeparateCaches] : []),
+  ].join(' ')
 }
 
 function Row({ instance, price }: { instance: Instance; price: string | null }) {

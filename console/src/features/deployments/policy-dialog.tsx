@@ -94,6 +94,16 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
           <span className="font-medium">{words.yields}</span>
           <span className="col-start-2 text-[0.8125rem] text-muted">{words.yieldsHint}</span>
         </label>
+        <label className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5">
+          <input
+            type="checkbox"
+            className="mt-1 self-start accent-accent"
+            checked={draft.cacheScope === 'member'}
+            onChange={({ target }) => edit({ cacheScope: target.checked ? 'member' : 'organization' })}
+          />
+          <span className="font-medium">{words.separateCaches}</span>
+          <span className="col-start-2 text-[0.8125rem] text-muted">{words.separateCachesHint}</span>
+        </label>
         <TextField label={words.alias} hint={words.aliasHint} spellCheck={false} {...field('alias')} />
         <ErrorMessage error={change.error} />
       </form>

@@ -6,6 +6,7 @@ const policy = {
   max_instances: 3,
   idle_minutes: null,
   yields: false,
+  cache_scope: 'organization' as const,
   target_concurrency: null,
   schedules: [],
 }
@@ -20,6 +21,7 @@ test('an unchanged draft asks for the policy as it is', () => {
     target_concurrency: null,
     alias: null,
     yields: false,
+    cache_scope: 'organization',
     schedules: [],
   })
   expect(toChange({ ...draft, idleMinutes: ' 30 ', concurrency: '8', alias: ' team-chat ' })).toMatchObject({

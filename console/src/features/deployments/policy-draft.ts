@@ -8,7 +8,11 @@ const words = text.instances
 export type PolicyField = 'idleMinutes' | 'least' | 'most' | 'concurrency' | 'alias'
 
 /** What the fields of a policy contain, most of them as text. */
-export type PolicyDraft = Record<PolicyField, string> & { yields: boolean; rules: readonly RuleDraft[] }
+export type PolicyDraft = Record<PolicyField, string> & {
+  yields: boolean
+  cacheScope: Deployment['policy']['cache_scope']
+  rules: readonly RuleDraft[]
+}
 
 export type PolicyErrors = Record<PolicyField, string | undefined>
 
@@ -20,6 +24,7 @@ export function toDraft({ policy, alias }: Pick<Deployment, 'policy' | 'alias'>)
     concurrency: String(policy.target_concurrency ?? ''),
     alias: alias ?? '',
     yields: policy.yields,
+    cacheScope: policy.cache_scope,
     rules: toRuleDrafts(policy.schedules),
   }
 }
@@ -57,6 +62,7 @@ export function toChange({
   concurrency,
   alias,
   yields,
+  cacheScope,
   rules,
 }: PolicyDraft): DeploymentUpdateInput {
   return {
@@ -66,6 +72,7 @@ export function toChange({
     target_concurrency: isEmpty(concurrency) ? null : Number(concurrency),
     alias: isEmpty(alias) ? null : alias.trim(),
     yields,
+    cache_scope: cacheScope,
     schedules: toDraftedSchedules(rules),
   }
 }

@@ -16,7 +16,7 @@ export function ShareButton({ deployment }: { deployment: Deployment }) {
   const change = useUpdateDeployment(deployment.id)
   const toasts = useToasts()
   const organization = usePayer(deployment).name ?? ''
-  const { model_name: model, shared_with: sharedWith } = deployment
+  const { model_name: model, shared_with: sharedWith, policy } = deployment
   const isShared = sharedWith !== null
   const close = () => {
     change.reset()
@@ -51,7 +51,7 @@ export function ShareButton({ deployment }: { deployment: Deployment }) {
           <p>{words.stopWords}</p>
         ) : (
           <ul className="grid list-disc gap-2 pl-5">
-            {words.consequences(organization).map((sentence) => (
+            {words.consequences(organization, policy.cache_scope).map((sentence) => (
               <li key={sentence}>{sentence}</li>
             ))}
           </ul>

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { optionalField, text, unicodeText } from '../../http/schemas.ts'
 import type { CapacityMinimums } from '../placement/serving-capacity.ts'
 import type { DeploymentUpdate } from './changes/change-deployment.ts'
+import { cacheScopes } from './state/tables.ts'
 import { findScheduleError } from './scaling/schedules.ts'
 import type { ScheduleError } from './scaling/schedules.ts'
 
@@ -134,6 +135,12 @@ const policyFields = {
   yields: z
     .boolean()
     .describe('Whether the deployment may be put to sleep early when another one needs its hardware'),
+  cache_scope: z
+    .enum(cacheScopes)
+    .describe(
+      'Whose requests share the cached beginnings of prompts. With `organization`, the time to the first token may tell members that a ' +
+        'colleague sent the same beginning. With `member`, it tells nothing, and shared instructions are processed for each person',
+    ),
   target_concurrency: z
     .int()
     .min(1)
@@ -190,6 +197,7 @@ export function toUpdate(body: z.infer<typeof updateDeploymentBody>): Deployment
       max_instances: body.max_instances,
       idle_minutes: body.idle_minutes,
       yields: body.yields,
+      cache_scope: body.cache_scope,
       target_concurrency: body.target_concurrency,
       schedules: body.schedules,
     },

@@ -201,6 +201,7 @@ export function toDeploymentBody(
       max_instances: deployment.max_instances,
       idle_minutes: deployment.idle_minutes,
       yields: deployment.yields,
+      cache_scope: deployment.cache_scope,
       target_concurrency: deployment.target_concurrency,
       schedules: deployment.schedules,
     },

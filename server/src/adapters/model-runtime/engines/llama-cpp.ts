@@ -54,7 +54,8 @@ export const llamaCpp = {
   ignoredFields: ignoredFields.llamaCpp,
   // As build 11549 does
   chatForm: { schemas: 'some keywords', namesTools: false, callsWithSchema: false },
-  saltsCache: false,
+  // Build 11669 drops `cache_prompt` from messages.
+  cacheSeparation: { by: 'off', deafRoutes: ['messages'] },
   version: null,
   versionPrefix: 'b',
 } as const satisfies RuntimeEngine

@@ -52,7 +52,8 @@ export const vllm = {
   routes: engineRoutes.vllm,
   ignoredFields: ignoredFields.vllm,
   chatForm: { schemas: 'all keywords', namesTools: true, callsWithSchema: true },
-  saltsCache: true,
+  // 0.32.0 drops `cache_salt` from messages.
+  cacheSeparation: { by: 'salt', spansEngines: true, deafRoutes: ['messages'] },
   version: null,
   versionPrefix: '',
 } as const satisfies RuntimeEngine

@@ -71,7 +71,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       name: null,
       counts: { inEvents: 'none', afterAbort: 'none' },
       routes: engineRoutes.xinference,
-      saltsCache: false,
+      cacheSeparation: null,
     })),
     sharedCapacity: null,
     // Xinference has its own list of models with the revisions that it downloads.

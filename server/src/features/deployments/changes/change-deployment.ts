@@ -6,7 +6,9 @@ import type { Services } from '../../../services.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
+import { findEngine } from '../../catalog/engine-choice.ts'
 import type { ModelLora } from '../../../ports/model-variant.ts'
+import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { chooseLoras, requireFreeNames } from './choose-loras.ts'
 import { claimAlias } from './claim-alias.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
@@ -52,6 +54,7 @@ export async function changeDeployment(
     const change = toChange(deployment, { ...update, adapters })
     if (change === null) return deployment
     const { columns, asksForMore } = change
+    if (columns.cache_scope === 'member') requireSeparableCache(deps.runtime.engines, deployment)
     const next = { ...deployment, ...columns }
     if (columns.alias !== undefined || columns.adapters !== undefined) {
       const { alias = null, adapters: named = [] } = columns
@@ -199,7 +202,13 @@ function describeMinimums({ contextTokens, parallelSequences }: CapacityMinimums
 /** How many instances a deployment has, and when it sleeps. */
 type Policy = Pick<
   Deployment,
-  'min_instances' | 'max_instances' | 'idle_minutes' | 'yields' | 'target_concurrency' | 'schedules'
+  | 'min_instances'
+  | 'max_instances'
+  | 'idle_minutes'
+  | 'yields'
+  | 'cache_scope'
+  | 'target_concurrency'
+  | 'schedules'
 >
 
 /** The changed columns; null if the policy stays. Throws a 422 if the numbers contradict each other. */
@@ -214,11 +223,25 @@ function changePolicy(
   ) as Partial<Policy>
   const { min_instances: least, max_instances: most } = { ...deployment, ...changed }
   if (most < least) {
-    const message = `Must be at least \`min_instances\`, which is ${least}.`
-    const errors = [{ location: 'body', field: 'max_instances', message, code: 'too_small' }]
-    throw new ApplicationError('validation_failed', `max_instances: ${message}`, { facts: { errors } })
+    throw invalidField('max_instances', `Must be at least \`min_instances\`, which is ${least}.`, 'too_small')
   }
   return Object.keys(changed).length === 0 ? null : changed
+}
+
+function invalidField(field: string, message: string, code: string): ApplicationError {
+  const errors = [{ location: 'body', field, message, code }]
+  return new ApplicationError('validation_failed', `${field}: ${message}`, { facts: { errors } })
+}
+
+/** Throws a 422 if the engine can't keep the cached prompts of people apart. */
+function requireSeparableCache(
+  engines: readonly RuntimeEngine[],
+  { model_format: format, model_type: type }: Deployment,
+): void {
+  const engine = findEngine({ format }, engines)
+  if (type === 'LLM' && engine?.cacheSeparation) return
+  const message = `${engine?.title ?? 'The engine'} can’t separate the cached prompts of this model by member.`
+  throw invalidField('cache_scope', message, 'custom')
 }
 
 /** The desired number of instances, within a policy. */
@@ -235,6 +258,7 @@ function describePolicy({
   max_instances: most,
   idle_minutes: idle,
   yields,
+  cache_scope: cacheScope,
   schedules,
 }: Policy): string {
   const number = least === most ? `${least}` : `${least} to ${most}`
@@ -244,6 +268,7 @@ function describePolicy({
     ...(idle === null ? [] : [`It falls asleep after ${idle} minutes without requests.`]),
     ...(schedules.length === 0 ? [] : ['Its schedules change how many are kept awake.']),
     ...(yields ? ['It yields its hardware when it is idle.'] : []),
+    ...(cacheScope === 'member' ? ['Each member has a prompt cache of their own.'] : []),
   ]
   return sentences.join(' ')
 }

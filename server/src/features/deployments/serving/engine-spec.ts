@@ -7,15 +7,21 @@ import { findWeightToken } from '../../own-models/hub-tokens.ts'
 import { deriveFileKey } from '../../own-models/uploads/file-key.ts'
 import type { Instance } from '../state/instance-store.ts'
 import type { Deployment } from '../state/store.ts'
+import type { CacheScope } from '../state/tables.ts'
 
 /** The API key of an engine, derived from the server's secret key and therefore never stored. */
 export function deriveEngineKey(secretKey: string, deploymentId: string): string {
   return deriveKey(secretKey, 'engine', deploymentId).toString('base64url')
 }
 
-/** Separates organizations' cached prompts. It is secret, so timing reveals nothing about the others'. */
-export function deriveCacheSalt(secretKey: string, organizationId: number): string {
-  return deriveKey(secretKey, 'cache-salt', organizationId).toString('base64url')
+/** Separates the cached prompts of organizations or people. It is secret, so nobody can probe with it. */
+export function deriveCacheSalt(
+  secretKey: string,
+  scope: CacheScope,
+  { organizationId, userId }: { organizationId: number; userId: number },
+): string {
+  const id = scope === 'organization' ? organizationId : `${organizationId}/${userId}`
+  return deriveKey(secretKey, 'cache-salt', id).toString('base64url')
 }
 
 /** Builds the spec for the runtime. Throws if no instance type has been selected yet. */

@@ -13,6 +13,7 @@ import type { DeploymentOwnership } from '../state/judge-access.ts'
 import { toAccessError, toOwnership } from '../state/access-deployment.ts'
 import { existsUnshared, listDeploymentsByName, listCallableDeployments } from '../state/store.ts'
 import type { Deployment, ServingScope } from '../state/store.ts'
+import type { CacheScope } from '../state/tables.ts'
 
 /** The facts about a deployment that routing a request needs. */
 export interface ServingDeployment extends DeploymentOwnership {
@@ -33,6 +34,8 @@ export interface ServingDeployment extends DeploymentOwnership {
   modelUid: string
   status: DeploymentStatus
   failureReason: string | null
+  /** Whose requests share cached prompts */
+  cacheScope: CacheScope
   /** Whether a request wakes it, or waits until it is awake */
   isWaking: boolean
   createdAt: Date
@@ -221,6 +224,7 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
       modelUid: row.inference_model_uid,
       status: row.status,
       failureReason: row.failure_reason,
+      cacheScope: row.cache_scope,
       isWaking: isWaking(row),
       createdAt: row.created_at,
       contextTokens: shown[0]?.context_tokens ?? null,

@@ -32,6 +32,7 @@ const summaryColumns = [
   'max_instances',
   'idle_minutes',
   'yields',
+  'cache_scope',
   'target_concurrency',
   'schedules',
   'refusal',

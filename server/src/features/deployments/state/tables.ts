@@ -46,6 +46,10 @@ export interface EngineSettings {
 /** Who may call a deployment besides its owner */
 export type SharedWith = 'organization'
 
+/** Whose requests share the cached beginnings of prompts */
+export const cacheScopes = ['member', 'organization'] as const
+export type CacheScope = (typeof cacheScopes)[number]
+
 export interface DeploymentsTable {
   id: string
   user_id: number
@@ -78,6 +82,7 @@ export interface DeploymentsTable {
   max_instances: Generated<number>
   idle_minutes: number | null
   yields: Generated<boolean>
+  cache_scope: Generated<CacheScope>
   target_concurrency: number | null
   schedules: ColumnType<PolicySchedule[], string | undefined, string>
   woken_at: Date | null

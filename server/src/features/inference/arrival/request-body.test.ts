@@ -13,6 +13,7 @@ const target: EditTarget = {
   counts: { inEvents: 'none', afterAbort: 'none' },
   sharedWith: null,
   cacheSalt: null,
+  cacheOff: false,
   chatForm: null,
   lora: null,
   contextTokens: null,

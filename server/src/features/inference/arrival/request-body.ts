@@ -43,10 +43,11 @@ const refusedFields = ['lora']
 const noFields: readonly string[] = []
 
 /** Members that put callers ahead or reveal prompts in a shared engine, with values that do no harm. */
-const neutralValues: Readonly<Record<string, (target: EditTarget) => string>> = {
+const neutralValues: Readonly<Record<string, (target: EditTarget) => string | null>> = {
   priority: () => '0',
   id_slot: () => '-1',
   cache_salt: ({ cacheSalt }) => JSON.stringify(cacheSalt),
+  cache_prompt: ({ cacheOff }) => (cacheOff ? 'false' : null),
 }
 
 const ownerFields = [...refusedFields, ...Object.keys(neutralValues)]
@@ -315,6 +316,7 @@ function parseMembers(
 function toEdits(body: ReadBody, { edit, outputLimits = [] }: RequestFormat): readonly Edit[] {
   const edits: Edit[] = []
   if (!body.members.some(({ name }) => name === 'cache_salt')) edits.push(addMember(body, writeSalt))
+  if (!body.members.some(({ name }) => name === 'cache_prompt')) edits.push(addMember(body, writeCacheOff))
   if (!body.members.some(({ name }) => name === 'lora')) edits.push(addMember(body, writeNewLora))
   for (const { name, start, end } of body.members) {
     if (name === 'lora') edits.push({ start, end, text: writeLora })
@@ -353,8 +355,10 @@ function addMember({ bytes }: ReadBody, text: Edit['text']): Edit {
 
 const writeLora = ({ lora }: EditTarget) => lora
 const writeNewLora = ({ lora }: EditTarget) => (lora === null ? null : `"lora":${lora},`)
-/** The organization's salt for a request without one */
+/** The salt of the organization, or of the person, for a request without one */
 const writeSalt = ({ cacheSalt }: EditTarget) => (cacheSalt === null ? null : `"cache_salt":"${cacheSalt}",`)
+
+const writeCacheOff = ({ cacheOff }: EditTarget) => (cacheOff ? '"cache_prompt":false,' : null)
 
 /** Agents ask for more tokens than a context has, which some engines refuse. */
 function limitTo(most: unknown): Edit['text'] {

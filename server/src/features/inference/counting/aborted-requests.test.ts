@@ -45,6 +45,7 @@ async function count(
     counts: { inEvents: 'none', afterAbort },
     sharedWith: null,
     cacheSalt: null,
+    cacheOff: false,
     lora: null,
   } as EngineTarget
   const body = Buffer.from('{"model":"mine","messages":[]}')

@@ -22,6 +22,8 @@ export interface EditTarget {
   readonly sharedWith: string | null
   /** The `cache_salt` of requests; null if the engine knows none */
   readonly cacheSalt: string | null
+  /** Requests must have `cache_prompt: false` */
+  readonly cacheOff: boolean
   /** null if the engine does all that chats may ask for */
   readonly chatForm: ChatForm | null
   /** The `lora` of requests; null if callers may set it */

@@ -64,7 +64,8 @@ class EdgeMeter implements BodyMeter {
 
 /** Colleagues of the owner share the cached prompts, and must not learn what the others asked. */
 function hidesCache({ target, arrival }: RelayOwner): boolean {
-  return target.sharedWith !== null && arrival.caller.request.viewer.userId !== target.ownerId
+  if (target.sharedWith === null || target.cacheScope === 'member') return false
+  return arrival.caller.request.viewer.userId !== target.ownerId
 }
 
 /** Opens the relay for this head: one that streams events, or one that holds a document until its end. */

@@ -149,7 +149,7 @@ async function run(body: object, respond: (response: ServerResponse) => void) {
     runtime: { readEngineError: ({ body }) => ({ isModelLost: false, message: body }) } as ModelRuntime,
   } satisfies ExchangeDeps
   const counts = { inEvents: 'none', afterAbort: 'none' }
-  const facts = { sharedWith: null, cacheSalt: null, lora: null, basePath: '/base', counts }
+  const facts = { sharedWith: null, cacheSalt: null, cacheOff: false, lora: null, basePath: '/base', counts }
   const target = { deploymentId: 'a', modelName: 'm', servedModelName: 'dep-1', origin, ...facts }
   const targets = [{ ...target, parallelSequences: null, authorization: null } as EngineTarget]
   const read = createRequestReader(summaries)

@@ -40,6 +40,8 @@ export interface EngineTarget
   chatForm: ChatForm | null
   /** For requests to an engine that salts its cache; null for others */
   cacheSalt: string | null
+  /** Requests must use no cache, which the engine can't separate by person. */
+  cacheOff: boolean
   /** The member `lora` of requests; null if the engine has no LoRAs, or selects them by name */
   lora: string | null
 }
@@ -91,17 +93,18 @@ export async function readTargets(
   model: string,
   among?: ReadonlySet<string>,
 ): Promise<EngineTarget[]> {
-  return toTargets(deps, await findTargets(deps, viewer, model, among))
+  return toTargets(deps, viewer, await findTargets(deps, viewer, model, among))
 }
 
 /** Omits instances whose authorization can't be obtained. Throws if none is left. */
 async function toTargets(
   deps: Pick<TargetDeps, 'runtime' | 'secretKey'>,
+  viewer: Viewer,
   deployments: readonly ServingDeployment[],
 ): Promise<EngineTarget[]> {
   const results = await Promise.allSettled(
     deployments.flatMap(({ instances, ...deployment }) =>
-      instances.map((instance) => toTarget(deps, { ...deployment, ...instance })),
+      instances.map((instance) => toTarget(deps, viewer, { ...deployment, ...instance })),
     ),
   )
   const targets = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
@@ -112,11 +115,13 @@ async function toTargets(
 
 async function toTarget(
   { runtime, secretKey }: Pick<TargetDeps, 'runtime' | 'secretKey'>,
+  { userId }: Viewer,
   instance: Omit<ServingDeployment, 'instances' | 'contextTokens'> & ServingInstance,
 ): Promise<EngineTarget> {
-  const { engineUrl, deploymentId, instanceId: engineId, modelUid } = instance
+  const { engineUrl, deploymentId, instanceId: engineId, modelUid, organizationId, cacheScope } = instance
   const { origin, pathname } = new URL(engineUrl)
   const engine = findEngine(runtime, instance)
+  const separation = instance.modelType === 'LLM' ? engine?.cacheSeparation : undefined
   const selected = selectLora(engine?.loras, instance)
   return {
     ...instance,
@@ -131,9 +136,10 @@ async function toTarget(
     ignoredFields: engine === undefined ? noFields : listIgnoredFields(engine),
     chatForm: engine?.chatForm ?? null,
     cacheSalt:
-      engine?.saltsCache === true && instance.modelType === 'LLM'
-        ? deriveCacheSalt(secretKey, instance.organizationId)
+      separation?.by === 'salt' && (cacheScope === 'member' || separation.spansEngines === true)
+        ? deriveCacheSalt(secretKey, cacheScope, { organizationId, userId })
         : null,
+    cacheOff: separation?.by === 'off' && cacheScope === 'member' && instance.sharedWith !== null,
     basePath: pathname.replace(/\/+$/, ''),
     authorization:
       runtime.authorizeEngine === undefined
@@ -154,14 +160,17 @@ function selectLora(
   return { name: null, lora: JSON.stringify(scales) }
 }
 
-/** The routes of an engine, without those on which a request can't say which of its LoRAs it wants. */
+/** The routes of an engine, without those on which requests can't select a LoRA or separate the cache. */
 function listRoutes(
   engine: RuntimeEngine,
-  { engineLoras }: Pick<ServingInstance, 'engineLoras'>,
+  { engineLoras, cacheScope }: Pick<ServingInstance, 'engineLoras'> & Pick<ServingDeployment, 'cacheScope'>,
 ): ReadonlySet<EngineRoute> {
+  const deaf = [
+    ...((engineLoras.length > 0 && engine.loras?.deafRoutes) || []),
+    ...((cacheScope === 'member' && engine.cacheSeparation?.deafRoutes) || []),
+  ]
   const routes = listEngineRoutes(engine)
-  const deaf = engineLoras.length === 0 ? undefined : engine.loras?.deafRoutes
-  return deaf === undefined ? routes : new Set([...routes].filter((route) => !deaf.includes(route)))
+  return deaf.length === 0 ? routes : new Set([...routes].filter((route) => !deaf.includes(route)))
 }
 
 const noCounts: TokenCounts = { inEvents: 'none', afterAbort: 'none' }

@@ -70,6 +70,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
       max_instances: 1,
       idle_minutes: null,
       yields: false,
+      cache_scope: 'organization',
       target_concurrency: null,
       schedules: [],
     },

@@ -28,7 +28,7 @@ export const embedded: RuntimeEngine = {
   // It refuses what it doesn't honor.
   ignoredFields: {},
   chatForm: null,
-  saltsCache: false,
+  cacheSeparation: { by: 'salt' },
 }
 
 /** The engine's names of the types of models */

@@ -327,6 +327,7 @@ test('PATCH …/{id} idle_minutes: asleep after so many minutes without requests
     max_instances: 1,
     idle_minutes: 1,
     yields: false,
+    cache_scope: 'organization',
     target_concurrency: null,
     schedules: [],
   })
