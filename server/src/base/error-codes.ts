@@ -158,7 +158,10 @@ export const errorCodes = {
     meaning: 'The model is a LoRA, and the organization does not see its base model.',
   },
   hub_unreachable: { kind: 'unavailable', meaning: 'The Hub is unreachable.' },
-  model_name_taken: { kind: 'conflict', meaning: 'The organization sees a model of this name.' },
+  model_name_taken: {
+    kind: 'conflict',
+    meaning: 'The organization sees a model of this name, or a deployment has it as its alias.',
+  },
   model_in_use: {
     kind: 'conflict',
     meaning: 'The model has active deployments; `deployment_ids` lists them.',

@@ -4,7 +4,6 @@ import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { recordAction } from '../audit/record-action.ts'
 import {
-  addOwnModel,
   changeOwnModel,
   findOwnModel,
   removeOwnModel,
@@ -12,6 +11,7 @@ import {
 } from '../catalog/own-model-changes.ts'
 import type { ModelChanges, StoredModel } from '../catalog/own-model-changes.ts'
 import { holdMembership } from '../organizations/memberships.ts'
+import { addModel } from './add-model.ts'
 import { buildModel, defaultModelName } from './build-model.ts'
 import { findHubToken, storeHubToken } from './hub-tokens.ts'
 import type { InspectDeps, RepositoryRequest } from './inspect.ts'
@@ -39,7 +39,7 @@ export async function importModel(
       target: { type: 'model', id: model.id, name: modelName },
       details: { ...model.source, token: request.token === undefined ? 'unchanged' : 'stored' },
     })
-    return addOwnModel(transaction, organizationId, model)
+    return addModel(transaction, organizationId, model)
   })
 }
 

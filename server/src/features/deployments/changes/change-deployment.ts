@@ -9,8 +9,8 @@ import { updateOwnDeployment } from '../state/change-store.ts'
 import { findEngine } from '../../catalog/engine-choice.ts'
 import type { ModelLora } from '../../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
-import { chooseLoras, requireFreeNames } from './choose-loras.ts'
-import { claimAlias } from './claim-alias.ts'
+import { chooseLoras } from './choose-loras.ts'
+import { claimNames } from './claim-names.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
 import type { DeploymentReference } from '../state/access-deployment.ts'
 import { queryRuntime } from '../../placement/query-runtime.ts'
@@ -56,10 +56,6 @@ export async function changeDeployment(
     const { columns, asksForMore } = change
     if (columns.cache_scope === 'member') requireSeparableCache(deps.runtime.engines, deployment)
     const next = { ...deployment, ...columns }
-    if (columns.alias !== undefined || columns.adapters !== undefined) {
-      const { alias = null, adapters: named = [] } = columns
-      await requireFreeNames(deps.db, deployment, { alias, adapters: named })
-    }
     const isLarger = asksForMore && (await needsInstance(deps, next))
     if (isLarger) await assertFeasible(deps, next)
     const isServed = asksForMore && !isLarger && status === 'running'
@@ -79,8 +75,8 @@ export async function changeDeployment(
       async (transaction, updated) => {
         const { organization_id: organizationId } = updated
         if (more > 0) await assertWithinLimit(transaction, deps, organizationId)
-        if ('alias' in columns || 'shared_with' in columns) {
-          await claimAlias(transaction, viewer, updated, deps.clock())
+        if ('alias' in columns || 'shared_with' in columns || 'adapters' in columns) {
+          await claimNames(transaction, viewer, updated, deps.clock())
         }
         const { target, details } = await describeTarget(transaction, viewer, deployment)
         await recordAction(transaction, viewer, 'deployment.updated', {

@@ -1,13 +1,11 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import { nameFormat } from '../../../base/format-names.ts'
-import type { Database } from '../../../database/tables.ts'
 import type { ModelLora } from '../../../ports/model-variant.ts'
 import type { LoraServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import type { Services } from '../../../services.ts'
 import { findEngine, findRankObstacle } from '../../catalog/engine-choice.ts'
 import { findVisibleModel } from '../../catalog/find-variant.ts'
 import type { CatalogModel } from '../../catalog/model.ts'
-import { servesLora } from '../../own-models/serves-lora.ts'
 import type { Deployment } from '../state/store.ts'
 
 type Served = Pick<
@@ -30,32 +28,6 @@ export async function chooseLoras(
     adapters.push(kept ?? toLora(await findLora(deps, deployment, id), deployment, engine))
   }
   return adapters
-}
-
-/**
- * Throws `alias_taken` if a deployment would have an alias that is the name of a served LoRA, or a LoRA whose
- * name is an alias: requests by this name would silently get another model.
- */
-export async function requireFreeNames(
-  db: Database,
-  { organization_id: organizationId }: Pick<Deployment, 'organization_id'>,
-  { alias, adapters }: { alias: string | null; adapters: readonly ModelLora[] },
-): Promise<void> {
-  const active = db
-    .selectFrom('deployments')
-    .select(['alias', 'model_name'])
-    .where('organization_id', '=', organizationId)
-    .where('status', 'not in', ['failed', 'terminating', 'terminated'])
-  const names = adapters.map(({ modelName }) => modelName)
-  const served = alias === null ? undefined : await active.where(servesLora(alias)).executeTakeFirst()
-  if (served !== undefined || (alias !== null && names.includes(alias))) {
-    throw new ApplicationError('alias_taken', `${alias} is the name of a LoRA that a deployment serves.`)
-  }
-  if (names.length === 0) return
-  const taken = await active.where('alias', 'in', names).executeTakeFirst()
-  if (taken === undefined) return
-  const message = `A deployment of ${taken.model_name} has the alias ${taken.alias}. Requests for a LoRA of this name would reach it.`
-  throw new ApplicationError('alias_taken', message)
 }
 
 function requireEngine(

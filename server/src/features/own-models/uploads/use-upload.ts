@@ -3,9 +3,10 @@ import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import type { Services } from '../../../services.ts'
 import { recordAction } from '../../audit/record-action.ts'
-import { addOwnModel, requireFreeName } from '../../catalog/own-model-changes.ts'
+import { requireFreeName } from '../../catalog/own-model-changes.ts'
 import type { StoredModel } from '../../catalog/own-model-changes.ts'
 import { holdMembership } from '../../organizations/memberships.ts'
+import { addModel } from '../add-model.ts'
 import { requireBase } from '../build-model.ts'
 import { planVariants } from '../inspect.ts'
 import type { InspectDeps, Inspection } from '../inspect.ts'
@@ -70,7 +71,7 @@ export async function addUploadedModel(
   const model = toOwnModel(head, [variant], runtime.engines, origin, base)
   return db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
-    const stored = await addOwnModel(transaction, organizationId, model)
+    const stored = await addModel(transaction, organizationId, model)
     const { numUpdatedRows } = await transaction
       .updateTable('model_uploads')
       .set({ status: 'used', model_id: model.id })

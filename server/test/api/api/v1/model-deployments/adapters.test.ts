@@ -325,6 +325,12 @@ describe('PATCH …/{id} {adapters}', () => {
       expect(await setAlias(of, 'named')).toMatchObject({ status: 409, body: { code: 'alias_taken' } })
     }
     expect((await setAlias(other, 'later')).status).toBe(200)
+    const import_ = { huggingface: 'acme/Tiny-LoRA-GGUF', model_name: 'Later', base_model: 'berth-tiny' }
+    expect(await client.post(models, import_)).toMatchObject({
+      status: 409,
+      body: { code: 'model_name_taken' },
+    })
+    expect((await setAlias(other, 'berth-tiny:later')).status).toBe(200)
     const later = await addModel('acme/Tiny-LoRA-GGUF', 'later', { base_model: 'berth-tiny' })
     expect(await setAdapters(id, [later])).toMatchObject({ status: 409, body: { code: 'alias_taken' } })
     expect((await setAlias(other, null)).status).toBe(200)

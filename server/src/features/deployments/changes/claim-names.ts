@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { validate as isUuid } from 'uuid'
 import { ApplicationError } from '../../../base/errors.ts'
 import { roleCan } from '../../../base/roles.ts'
@@ -8,27 +7,31 @@ import { notify } from '../../../database/notifications.ts'
 import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { findCatalogName } from '../../catalog/find-variant.ts'
+import { holdNames } from '../../catalog/hold-names.ts'
 import { servesLora } from '../../own-models/serves-lora.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import type { Deployment } from '../state/store.ts'
 
 /**
- * Makes sure that the deployment's alias takes over no name of others. Of shared deployments, an alias is one
- * owner's; an admin moves it. Throws `alias_taken`.
+ * Makes sure that requests by a name of others don't silently reach this deployment, by its alias, nor those
+ * for one of its LoRAs another one. Of shared deployments, an alias is one owner's; an admin moves it. Throws
+ * `alias_taken`.
  */
-export async function claimAlias(
+export async function claimNames(
   transaction: DatabaseTransaction,
   viewer: Viewer,
   deployment: Deployment,
   at: Date,
 ): Promise<void> {
-  const { alias, organization_id: organizationId } = deployment
+  const { alias, adapters, organization_id: organizationId } = deployment
+  if (alias === null && adapters.length === 0) return
+  await holdNames(transaction, organizationId)
+  await requireFreeLoraNames(transaction, deployment)
   if (alias === null) return
   if (await isNameOfOthers(transaction, deployment, alias)) {
     throw aliasTaken(`${alias} is the name of a model, a LoRA or a deployment. Choose another alias.`)
   }
   if (deployment.shared_with === null) return
-  await sql`SELECT pg_advisory_xact_lock(hashtext('aliases'), ${organizationId}::int)`.execute(transaction)
   const holders = await listHolders(transaction, deployment, alias)
   if (holders.length === 0) return
   const standing = findStanding(viewer, organizationId)
@@ -39,16 +42,42 @@ export async function claimAlias(
   for (const holder of holders) await takeAlias(transaction, viewer, holder, at)
 }
 
+/** Throws `alias_taken` if a name of one of the deployment's LoRAs is an alias. */
+async function requireFreeLoraNames(
+  db: Database,
+  { alias, adapters, model_name: modelName, organization_id: organizationId }: Deployment,
+): Promise<void> {
+  const bases = [modelName, ...(alias === null ? [] : [alias])]
+  const names = adapters.flatMap((lora) => [
+    lora.modelName,
+    ...bases.map((base) => `${base}:${lora.modelName}`),
+  ])
+  if (names.length === 0) return
+  const taken = await selectActive(db, organizationId).where('alias', 'in', names).executeTakeFirst()
+  if (taken === undefined) return
+  const message = `A deployment of ${taken.model_name} has the alias ${taken.alias}. Requests for a LoRA of this name would reach it.`
+  throw aliasTaken(message)
+}
+
+function selectActive(db: Database, organizationId: number) {
+  return db
+    .selectFrom('deployments')
+    .select(['alias', 'model_name'])
+    .where('organization_id', '=', organizationId)
+    .where('status', 'not in', ['failed', 'terminating', 'terminated'])
+}
+
 /** True for what names a model, LoRA or deployment that this one isn't, also a deployment that has ended. */
 async function isNameOfOthers(
   db: Database,
-  { organization_id: organizationId, model_name: modelName, adapters }: Deployment,
+  { organization_id: organizationId, model_name: modelName }: Deployment,
   alias: string,
 ): Promise<boolean> {
   if (isUuid(alias.replace(/^dep-/i, ''))) return true
   const catalogName = await findCatalogName({ db }, organizationId, alias)
-  const served = [modelName, ...adapters.map((lora) => lora.modelName)]
-  if (catalogName !== null) return !served.includes(catalogName)
+  if (catalogName !== null && catalogName !== modelName) return true
+  const served = await selectActive(db, organizationId).where(servesLora(alias)).executeTakeFirst()
+  if (served !== undefined) return true
   const colon = alias.lastIndexOf(':')
   return colon > 0 && isLoraName(db, organizationId, alias.slice(0, colon), alias.slice(colon + 1))
 }
