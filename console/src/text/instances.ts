@@ -69,5 +69,7 @@ export const instances = {
   hasSeparateCaches: 'Members share no cached prompts.',
   alias: 'Alias (optional)',
   aliasHint: 'A further value for “model” in requests. Several deployments may share an alias.',
+  shadows: (deployments: readonly string[]) =>
+    `Requests by this name would not reach ${deployments.join(', ')} anymore.`,
   aliasRange: 'Use up to 128 letters without accents, digits, or . _ : / -',
 }

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
@@ -5,9 +6,9 @@ import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
-import { findErrors, isValid, toChange, toDraft } from './policy-draft.ts'
+import { findErrors, findShadowed, isValid, toChange, toDraft } from './policy-draft.ts'
 import type { PolicyDraft, PolicyField } from './policy-draft.ts'
-import { useUpdateDeployment } from './queries.ts'
+import { callableDeploymentsQuery, useUpdateDeployment } from './queries.ts'
 import { ScheduleFields } from './schedule-fields.tsx'
 
 const words = text.instances
@@ -18,6 +19,8 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
   const change = useUpdateDeployment(deployment.id)
   const errors = findErrors(draft)
   const mayBeSaved = isValid(draft)
+  const { data: callable } = useQuery(callableDeploymentsQuery)
+  const shadowed = findShadowed(deployment, draft.alias, callable?.items ?? [])
   const edit = (changes: Partial<PolicyDraft>) => {
     change.reset()
     setDraft({ ...draft, ...changes })
@@ -105,6 +108,11 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
           <span className="col-start-2 text-[0.8125rem] text-muted">{words.separateCachesHint}</span>
         </label>
         <TextField label={words.alias} hint={words.aliasHint} spellCheck={false} {...field('alias')} />
+        {shadowed.length > 0 && (
+          <p role="status" className="text-[0.8125rem] text-muted">
+            {words.shadows(shadowed.map(({ model_name: model, owner }) => `${model} (${owner.name})`))}
+          </p>
+        )}
         <ErrorMessage error={change.error} />
       </form>
     </Dialog>

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { findErrors, isValid, toChange, toDraft } from './policy-draft.ts'
+import type { Deployment } from '../../contract.ts'
+import { findErrors, findShadowed, isValid, toChange, toDraft } from './policy-draft.ts'
 
 const policy = {
   min_instances: 1,
@@ -62,4 +63,15 @@ test('schedules and yields are kept; hours within the most instances are valid',
   expect(toChange(scheduled)).toMatchObject({ yields: true, schedules: hours })
   expect(isValid({ ...scheduled, most: '1' })).toBe(false)
   expect(toChange({ ...scheduled, rules: [] })).toMatchObject({ schedules: [] })
+})
+
+test('an alias shadows models of its name, and the same alias of others', () => {
+  const make = (id: string, user_id: string, alias: string | null) =>
+    ({ id, user_id, alias, model_name: 'tiny' }) as Deployment
+  const own = make('1', 'me', 'chat')
+  const callable = [own, make('2', 'me', 'chat'), make('3', 'you', 'chat'), make('4', 'you', null)]
+  const list = (alias: string) => findShadowed(own, alias, callable).map(({ id }) => id)
+  expect(list(' chat ')).toEqual(['3'])
+  expect(list('tiny')).toEqual(['2', '3', '4'])
+  expect(list('')).toEqual([])
 })

@@ -54,6 +54,20 @@ export function isValid(draft: PolicyDraft): boolean {
   )
 }
 
+/** Those among `callable` that the owner's requests by this alias would not reach. */
+export function findShadowed(
+  { id, user_id: ownerId }: Pick<Deployment, 'id' | 'user_id'>,
+  alias: string,
+  callable: readonly Deployment[],
+): Deployment[] {
+  const name = alias.trim()
+  if (name === '') return []
+  return callable.filter((other) => {
+    if (other.id === id) return false
+    return other.alias === name ? other.user_id !== ownerId : other.model_name === name
+  })
+}
+
 /** The change that a valid draft asks for. */
 export function toChange({
   idleMinutes,

@@ -19,6 +19,16 @@ export function useDeployment(id: string) {
   })
 }
 
+/** The active deployments that the viewer may call */
+export const callableDeploymentsQuery = queryOptions({
+  queryKey: ['deployments', 'callable'],
+  queryFn: ({ signal }) =>
+    callApi('GET', '/api/v1/model-deployments', {
+      query: { scope: 'callable', active: true, limit: 500 },
+      signal,
+    }),
+})
+
 /** The last lines of an engine's log. useLog adds new ones. */
 export const logsQuery = (id: string) =>
   queryOptions({
