@@ -75,6 +75,7 @@ export function createBodyBudget({ perUser, perProcess }: BodyLimits) {
       organizations.add(organizationId, bytes)
     }
     return (request.bodyHold = {
+      isKnown,
       grow(bytes) {
         assertRoom(userId, organizationId, isKnown, bytes)
         add(bytes)

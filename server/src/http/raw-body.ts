@@ -14,6 +14,9 @@ export type RawBodyParser = ReturnType<typeof parseRawBodies>
 
 type Done = (error: Error | null, body?: Buffer) => void
 
+/** The judge sees no more than this, and the piece that arrives with it. */
+const judgedBytes = 16 * 1024
+
 /** The memory that a body takes. */
 export interface BodyHold {
   /** Called before bytes are kept. Throws if they would be too many. */
@@ -21,16 +24,23 @@ export interface BodyHold {
   release(): void
   /** The sender may call the model that the body names. */
   reachedModel(): void
+  /** The sender has reached a model before. */
+  isKnown: boolean
 }
+
+/** Judges a counted body by its start: resolves to the error that refuses it, or null. Null to see more. */
+export type BodyJudge = (request: BodySender, start: Buffer) => Promise<Error | null> | null
 
 /**
  * Parses bodies of up to `limit` bytes; undefined for an empty one. Unlike Fastify's parser, it doesn't copy
  * a body of one chunk: for a long prompt, that takes longer than parsing. `hold` counts a body's memory,
- * which the parser releases if it fails; an unknown length is `Infinity`.
+ * which the parser releases if it fails; an unknown length is `Infinity`. `judge` may refuse a counted body
+ * before it is complete.
  */
 export function parseRawBodies(
   limit: number,
   hold: (request: BodySender, length: number) => BodyHold | null = () => null,
+  judge: BodyJudge = () => null,
 ) {
   return (request: BodySender, payload: IncomingMessage, done: Done): void => {
     const length = Number(request.headers['content-length'] ?? Infinity)
@@ -46,7 +56,12 @@ export function parseRawBodies(
     // Chunks of a known length are copied on arrival: one copy of a long body would block the process.
     let whole: Buffer | null = null
     let size = 0
+    /** Where the judge looks next, because looking at every piece of the start would take long */
+    let judgedAt = held === null ? Infinity : 1
+    let isFinished = false
     const finish: Done = (error, body) => {
+      if (isFinished) return
+      isFinished = true
       payload.off('data', take).off('end', end).off('error', fail).off('close', leave)
       if (error !== null) held?.release()
       done(error, body)
@@ -65,7 +80,15 @@ export function parseRawBodies(
         freeBuffer(chunk)
       } else chunks.push(chunk)
       // Don't wait for the end event.
-      if (size === length) end()
+      if (size === length) return end()
+      if (size >= judgedAt) judgeStart()
+    }
+    const judgeStart = () => {
+      judgedAt = size < judgedBytes ? size * 2 : Infinity
+      const judged = judge(request, whole?.subarray(0, size) ?? Buffer.concat(chunks, size))
+      if (judged === null) return
+      judgedAt = Infinity
+      judged.then((error) => error !== null && finish(error), finish)
     }
     const end = () => {
       if (isKnown && whole !== null) finish(null, whole.subarray(0, size))

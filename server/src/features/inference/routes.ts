@@ -5,7 +5,7 @@ import { logServerError, toPublicError } from '../../http/errors.ts'
 import { jsonOrEvents } from '../../http/openapi/responses.ts'
 import type { ErrorResponse } from '../../http/fast-path.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
-import type { RawBodyParser } from '../../http/raw-body.ts'
+import type { BodyJudge, RawBodyParser } from '../../http/raw-body.ts'
 import type { Services } from '../../services.ts'
 import { recordStatistics, toLogMembers } from './counting/finished-exchange.ts'
 import type { FinishedExchange } from './counting/finished-exchange.ts'
@@ -15,6 +15,7 @@ import { openAiErrors } from './protocols/openai.ts'
 import type { ErrorFormat, Protocol } from './protocols/protocol.ts'
 import { protocols } from './protocols/protocols.ts'
 import { serveRoute } from './arrival/choose-way.ts'
+import { judgeStart } from './sending/judge-start.ts'
 import { startCall } from './sending/call.ts'
 import type { CallDeps } from './sending/call.ts'
 import { modelRoutes, speaksAnthropic } from './model-routes.ts'
@@ -44,7 +45,12 @@ export function inferenceRoutes(app: App, deps: Deps): void {
     sendErrorsAs(speaksAnthropic(request) ? anthropicErrors : openAiErrors)(error, request, reply)
   })
   app.removeContentTypeParser('application/json')
-  const parse = parseRawBodies(deps.config.inferenceBodyLimit, createBodyBudget(bodies))
+  // People who have reached a model are trusted, so that their bodies are not looked at twice.
+  const judge: BodyJudge = ({ viewer, headers, bodyHold }, start) =>
+    bodyHold?.isKnown !== false || headers['content-encoding'] !== undefined
+      ? null
+      : judgeStart(deps, viewer, start)
+  const parse = parseRawBodies(deps.config.inferenceBodyLimit, createBodyBudget(bodies), judge)
   app.addContentTypeParser('application/json', parse)
   // The body schemas are documentation: the engine validates the bodies.
   app.setValidatorCompiler(() => (value) => ({ value }))

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http'
 import type { ServerResponse } from 'node:http'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { deploy } from '../../../support/deployments.ts'
@@ -85,7 +85,7 @@ test('many accounts without a deployment leave room for others', async () => {
     }
     const request = httpRequest(server.url + path, { method: 'POST', headers })
     request.on('error', () => undefined)
-    request.write('{"model":"nope","x":"')
+    request.write('{"x":"')
     const refused = new Promise<boolean>((resolve) => request.on('response', () => resolve(true)))
     const begun = new Promise<boolean>((resolve) => setTimeout(resolve, 500, false))
     return { request, isRefused: await Promise.race([refused, begun]) }
@@ -96,6 +96,31 @@ test('many accounts without a deployment leave room for others', async () => {
   const newcomer = await register()
   expect((await newcomer.person.post(path, bodyOf(newcomer.id, mebibyte))).status).toBe(200)
   for (const { request } of open) request.destroy()
+})
+
+test('a long body that names an unknown model is refused after its first bytes', async () => {
+  const stranger = await registerClient(server.url)
+  const begin = (headers: Record<string, string | number>, ...start: string[]) => {
+    const { promise, resolve } = Promise.withResolvers<number>()
+    const request = httpRequest(server.url + path, {
+      method: 'POST',
+      headers: { cookie: stranger.cookie(), 'content-type': 'application/json', ...headers },
+    })
+    request.on('error', () => undefined)
+    request.on('response', ({ statusCode }) => resolve(statusCode!))
+    for (const bytes of start) request.write(bytes)
+    onTestFinished(() => void request.destroy())
+    return { request, status: promise }
+  }
+  const known = { 'content-length': 3 * mebibyte }
+  expect(await begin(known, '{"model":"nope","x":"').status).toBe(404)
+  expect(await begin(known, '{"mod', 'el":"nope",', '"x":"y').status).toBe(404)
+  expect(await begin({ 'transfer-encoding': 'chunked' }, '{"model":"nope","x":"').status).toBe(404)
+  const { id } = await deploy(stranger)
+  const body = JSON.stringify(bodyOf(id, mebibyte))
+  const { request, status } = begin({ 'content-length': body.length }, body.slice(0, 100))
+  request.end(body.slice(100))
+  expect(await status).toBe(200)
 })
 
 test('a caller who leaves, an invalid body and an error give the bytes back', async () => {
