@@ -28,9 +28,12 @@ test('what one organization announces takes no room from others', async ({ skip 
   if (!mount(folder)) skip('only root can mount a small filesystem')
   onTestFinished(() => void execFileSync('umount', [folder]))
   const [one, other] = [await registerClient(server.url), await registerClient(server.url)]
-  expect((await announceUpload(one, 2_000_000)).status).toBe(201)
+  const location = await startUpload(one, 2_000_000)
   expect((await announceUpload(one, 2_000_000)).body.code, 'of the same one').toBe('storage_full')
-  expect((await announceUpload(other, 2_000_000)).status).toBe(201)
+  expect((await announceUpload(other, 2_500_000)).status).toBe(201)
+  const third = await registerClient(server.url)
+  expect((await sendPart(one, location, 0, tiny.subarray(0, 1_000))).status).toBe(204)
+  expect((await announceUpload(third, 2_500_000)).status, 'after a few bytes').toBe(201)
 })
 
 test('a disk that fills during an upload is a 503 storage_full, and the upload goes on when it has room', async ({

@@ -62,14 +62,14 @@ export async function startUpload(
   })
 }
 
-/** What an arriving upload of another organization keeps free, at most */
+/** What an arriving upload of another organization keeps free, at most: as much as has arrived */
 const reservedAhead = 256 * 2 ** 20
 /** Without a byte for so long, an upload keeps nothing free for other organizations. */
 const activeMilliseconds = 10 * 60_000
 
 /**
- * Counts what unfinished uploads of the organization still need. Those of others count by what arrives soon,
- * so that nobody reserves the disk by announcements.
+ * Counts what unfinished uploads of the organization still need. Those of others keep free as much as has
+ * arrived, so that nobody reserves the disk by announcements.
  */
 async function assertRoom(
   deps: Pick<Services, 'db' | 'config' | 'clock'>,
@@ -87,7 +87,7 @@ async function assertRoom(
     .select(
       sql<number>`coalesce(sum(CASE
         WHEN organization_id = ${organizationId} THEN bytes - received
-        WHEN received > 0 AND expires_at > ${activeSince} THEN least(bytes - received, ${reservedAhead})
+        WHEN received > 0 AND expires_at > ${activeSince} THEN least(bytes - received, received, ${reservedAhead})
         ELSE 0 END), 0)::bigint`.as('missing'),
     )
     .where('status', '=', 'receiving')
