@@ -296,14 +296,12 @@ describe('system texts that aren’t first', () => {
     for (const on of [used, native]) {
       expect((await send(on, '/v1/messages', claude)).messages).toEqual([
         system('s'),
-        user('q'),
-        user('Today is Monday.'),
+        user('q\n\nToday is Monday.'),
       ])
       expect((await send(on, '/v1/responses', codex)).messages).toEqual([system('s\n\nd'), user('q\n\nw')])
       expect((await send(on, '/v1/chat/completions', chat)).messages).toEqual([
         system('s\n\nd'),
-        user('q'),
-        user('t'),
+        user('q\n\nt'),
       ])
     }
   })

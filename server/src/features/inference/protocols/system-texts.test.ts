@@ -24,20 +24,45 @@ const system = { role: 'system', content: 'é "a"' }
 const developer = { role: 'developer', content: [{ type: 'text', text: 'b' }] }
 const user = { role: 'user', content: 'the role is "system"' }
 
+const answer = { role: 'assistant', content: 'c' }
+const image = { type: 'image_url', image_url: { url: 'data:,' } }
+
 test('system texts at the start become one, and later ones are messages of the user', () => {
   const late = { content: 'Now.', name: 'x', role: 'system' }
-  expect(fold(JSON.stringify([system, developer, user, late, user, developer]))).toEqual([
+  const list = [system, developer, user, answer, late, answer, user, answer, developer]
+  expect(fold(JSON.stringify(list))).toEqual([
     { role: 'system', content: 'é "a"\n\nb' },
     user,
+    answer,
     { ...late, role: 'user' },
+    answer,
     user,
+    answer,
     { ...developer, role: 'user' },
   ])
-  expect(fold(JSON.stringify([user, system]))).toEqual([user, { ...system, role: 'user' }])
-  const image = { type: 'image_url', image_url: { url: 'data:,' } }
   expect(fold(JSON.stringify([developer, { role: 'developer', content: [image] }]))).toEqual([
     { role: 'developer', content: [...developer.content, image] },
   ])
+})
+
+test('later system texts join the messages of the user beside them', () => {
+  const result = { role: 'tool', tool_call_id: 'x', content: 'd' }
+  const seen = { role: 'user', content: [image] }
+  const list = [system, user, developer, system, answer, developer, seen, result, system, user, user]
+  expect(fold(JSON.stringify(list))).toEqual([
+    system,
+    { role: 'user', content: `${user.content}\n\nb\n\n${system.content}` },
+    answer,
+    { role: 'user', content: [...developer.content, image] },
+    result,
+    { role: 'user', content: `${system.content}\n\n${user.content}\n\n${user.content}` },
+  ])
+})
+
+test('neighbors without a system text stay as they are', () => {
+  const list = [system, user, user, answer, user, system]
+  const joined = { role: 'user', content: `${user.content}\n\n${system.content}` }
+  expect(fold(JSON.stringify(list))).toEqual([system, user, user, answer, joined])
 })
 
 test.each([

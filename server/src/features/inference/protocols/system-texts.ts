@@ -44,7 +44,8 @@ function mentionsSystem(bytes: Buffer, from: number): boolean {
 
 /**
  * Edits of a chat for engines that give templates the messages as they are: the system texts at the start
- * become one, and later ones messages of the user in their places, so that the start of the prompt stays.
+ * become one, and later ones messages of the user in their places, so that the start of the prompt stays. They
+ * join their neighbors of the user, because some templates refuse two in a row.
  */
 export function foldSystemTexts(body: Body): Edit[] {
   const list = findScattered(body, 'messages', false)
@@ -69,10 +70,20 @@ interface Replacement extends Place {
 function fold(list: string): Replacement[] {
   const messages = readMessages(list)
   if (messages === null) return []
-  const first = messages.findIndex(({ isSystem }) => !isSystem)
+  const first = messages.findIndex(({ kind }) => kind !== 'system')
   const leading = messages.slice(0, first < 0 ? messages.length : first)
-  const later = messages.slice(leading.length).filter(({ isSystem }) => isSystem)
-  return [...(leading.length > 1 ? [join(list, leading)] : []), ...later.map(toUser)]
+  const runs: Message[][] = []
+  for (const message of messages.slice(leading.length)) {
+    const run = runs.at(-1)
+    if (message.kind === 'other') runs.push([])
+    else if (run === undefined) runs.push([message])
+    else run.push(message)
+  }
+  const changed = runs.filter((run) => run.some(({ kind }) => kind === 'system'))
+  return [
+    ...(join(list, leading, 'system') ?? []),
+    ...changed.flatMap((run) => join(list, run, 'user') ?? run.map(toUser)),
+  ]
 }
 
 interface Place {
@@ -81,7 +92,7 @@ interface Place {
 }
 
 interface Message extends Place {
-  isSystem: boolean
+  kind: 'system' | 'user' | 'other'
   /** The value of the last member of this name */
   role: Place
 }
@@ -97,7 +108,7 @@ function readMessages(list: string): Message[] | null {
     messages.push({
       start,
       end,
-      isSystem: leadingSystem.test(message.slice(role.start, role.end)),
+      kind: kinds.get(message.slice(role.start, role.end)) ?? 'other',
       role: { start: start + role.start, end: start + role.end },
     })
   }
@@ -105,7 +116,11 @@ function readMessages(list: string): Message[] | null {
 }
 
 const roleName = memberNames(['role'])
-const leadingSystem = /^"(?:system|developer)"$/
+const kinds = new Map<string, Message['kind']>([
+  ['"system"', 'system'],
+  ['"developer"', 'system'],
+  ['"user"', 'user'],
+])
 
 function toUser({ role }: Message): Replacement {
   return { ...role, text: '"user"' }
@@ -116,22 +131,29 @@ interface Part {
   text?: unknown
 }
 
-/** Joins messages that follow each other to one. */
-function join(list: string, messages: readonly Message[]): Replacement {
-  const { start } = messages[0]!
-  const { end } = messages.at(-1)!
+interface Given {
+  role: string
+  content?: string | readonly Part[] | null
+}
+
+/** Joins messages that follow each other to one; null for a single one, and for contents of another kind. */
+function join(list: string, messages: readonly Message[], role: 'system' | 'user'): [Replacement] | null {
+  if (messages.length < 2) return null
   const given = messages.map(
-    (message) =>
-      JSON.parse(Buffer.from(list.slice(message.start, message.end), 'latin1').toString()) as {
-        role: string
-        content?: string | readonly Part[] | null
-      },
+    ({ start, end }) => JSON.parse(Buffer.from(list.slice(start, end), 'latin1').toString()) as Given,
   )
-  const parts = given.flatMap(({ content }): readonly Part[] =>
-    typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [],
-  )
+  const contents = given.map(({ content }) => toParts(content))
+  if (contents.includes(null)) return null
+  const parts = contents.flatMap((each) => each!)
   const isText = parts.every(({ type, text }) => type === 'text' && typeof text === 'string')
   const content = isText ? parts.map(({ text }) => text).join('\n\n') : parts
-  const role = given.some((each) => each.role === 'system') ? 'system' : 'developer'
-  return { start, end, text: JSON.stringify({ role, content }) }
+  const isDeveloper = given.every((each) => each.role === 'developer')
+  const text = JSON.stringify({ role: isDeveloper && role === 'system' ? 'developer' : role, content })
+  return [{ start: messages[0]!.start, end: messages.at(-1)!.end, text }]
+}
+
+function toParts(content: unknown): readonly Part[] | null {
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  if (Array.isArray(content)) return content as Part[]
+  return content === undefined || content === null ? [] : null
 }
