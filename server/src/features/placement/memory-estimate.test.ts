@@ -224,9 +224,10 @@ describe('adapters', () => {
     format: 'lora-peft',
     rank,
     weightBytes,
-    weights: { kind: 'file', path: 'a' },
+    weights: { kind: 'file', path: String(rank) },
   })
-  const loras = [lora(8, 10 * MiB), lora(12, 30 * MiB)]
+  // The last two names have one file.
+  const loras = [lora(8, 10 * MiB), lora(12, 30 * MiB), lora(12, 30 * MiB)]
   const addedBy = (serving: LoraServing, variant = llama, host: EngineHost = oneGpu) => {
     const served = { variant, engine: { ...engines.vllm, loras: serving } }
     const without = estimateMemory(served, capacity, host).totalBytes

@@ -1,6 +1,7 @@
 import type { InstanceOffer } from '../../ports/model-runtime.ts'
 import type { ModelLora, ModelArchitecture, ModelVariant } from '../../ports/model-variant.ts'
 import type { RuntimeEngine, ServingCapacity } from '../../ports/runtime-engine.ts'
+import { groupByFile } from './loaded-loras.ts'
 
 /** Average bits per weight, 16 if unlisted. llama.cpp's: from its `quantize` tool for Llama-3.1-8B. */
 const bitsPerWeight: Record<string, number> = {
@@ -121,11 +122,12 @@ function estimateLoras(
   gpuCount: number,
 ): number {
   if (loras.length === 0) return 0
-  const rank = toReservedRank(serving?.ranks ?? [], loras)
-  const sizes = loras.map((lora) => lora.weightBytes * Math.max(1, rank / lora.rank))
+  const loaded = groupByFile(loras).map(([lora]) => lora)
+  const rank = toReservedRank(serving?.ranks ?? [], loaded)
+  const sizes = loaded.map((lora) => lora.weightBytes * Math.max(1, rank / lora.rank))
   return serving?.ranks === undefined
     ? sizes.reduce((total, size) => total + size, 0)
-    : (gpuCount > 0 ? loras.length : loras.length + 1) * Math.max(...sizes)
+    : (gpuCount > 0 ? loaded.length : loaded.length + 1) * Math.max(...sizes)
 }
 
 /** The least of an engine's ranks that all LoRAs fit in; 0 without one. */

@@ -3,6 +3,7 @@ import type { Services } from '../../../services.ts'
 import type { EngineSpec } from '../../../ports/model-runtime.ts'
 import type { WeightSource } from '../../../ports/model-variant.ts'
 import { parseStoredVariant } from '../../catalog/stored-model.ts'
+import { groupByFile } from '../../placement/loaded-loras.ts'
 import { findWeightToken } from '../../own-models/hub-tokens.ts'
 import { deriveFileKey } from '../../own-models/uploads/file-key.ts'
 import type { Instance } from '../state/instance-store.ts'
@@ -42,7 +43,7 @@ export async function readEngineSpec(
   }
   const variant = parseStoredVariant(deployment)
   const tokenOf = (weights: WeightSource) => findWeightToken(deps, deployment.organization_id, weights)
-  const loras = instance.adapters.map(async (lora) => ({
+  const loras = groupByFile(instance.adapters).map(async ([lora]) => ({
     ...lora,
     hubToken: await tokenOf(lora.weights),
   }))

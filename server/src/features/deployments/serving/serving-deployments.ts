@@ -4,6 +4,7 @@ import type { Services } from '../../../services.ts'
 import type { Person, Viewer } from '../../../base/viewer.ts'
 import { findCatalogName } from '../../catalog/find-variant.ts'
 import { parseStoredVariant } from '../../catalog/stored-model.ts'
+import { groupByFile } from '../../placement/loaded-loras.ts'
 import { listShownInstances } from '../state/instance-store.ts'
 import type { Instance } from '../state/instance-store.ts'
 import type { DeploymentStatus } from '../state/lifecycle.ts'
@@ -56,8 +57,8 @@ export interface ServingInstance {
   contextTokens: number | null
   /** Requests that the engine processes at the same time; null if it is unknown */
   parallelSequences: number | null
-  /** Ids of the LoRAs of the engine, in its order */
-  engineLoras: readonly string[]
+  /** Ids of the LoRAs of the engine, in its order: those with one file are one LoRA, named by the first id */
+  engineLoras: readonly (readonly string[])[]
 }
 
 /**
@@ -245,6 +246,6 @@ function toServingInstance(instance: Instance): ServingInstance[] {
   const { id, status, engine_url: engineUrl, served_model_name: servedModelName } = instance
   if (status !== 'running' || engineUrl === null) return []
   const { context_tokens: contextTokens, parallel_sequences: parallelSequences } = instance
-  const engineLoras = instance.adapters.map(({ modelId }) => modelId)
+  const engineLoras = groupByFile(instance.adapters).map((loras) => loras.map(({ modelId }) => modelId))
   return [{ instanceId: id, engineUrl, servedModelName, contextTokens, parallelSequences, engineLoras }]
 }

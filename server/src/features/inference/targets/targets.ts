@@ -154,9 +154,10 @@ function selectLora(
   { loraId, engineLoras }: Pick<ServingDeployment, 'loraId'> & ServingInstance,
 ): { name: string | null; lora: string | null } {
   if (engineLoras.length === 0 || serving === undefined) return { name: null, lora: null }
-  if (serving.selectedBy === 'name') return { name: loraId, lora: null }
+  const isSelected = (ids: readonly string[]) => loraId !== null && ids.includes(loraId)
+  if (serving.selectedBy === 'name') return { name: engineLoras.find(isSelected)?.[0] ?? null, lora: null }
   // Without a scale for each, the engine would apply all of them.
-  const scales = engineLoras.map((each, id) => ({ id, scale: each === loraId ? 1 : 0 }))
+  const scales = engineLoras.map((ids, id) => ({ id, scale: isSelected(ids) ? 1 : 0 }))
   return { name: null, lora: JSON.stringify(scales) }
 }
 
