@@ -1,8 +1,8 @@
 import { listDeployableModels } from '../catalog/find-variant.ts'
 import type { LoraFacts, CatalogModel } from '../catalog/model.ts'
 import { ggufFormat } from './facts/formats.ts'
-import { findMisfit } from './facts/lora-facts.ts'
 import type { LoraContents } from './facts/lora-facts.ts'
+import { findMisfit, isGgufLora } from './facts/lora-misfit.ts'
 import { readBaseShapes } from './read-base-shapes.ts'
 import type { BaseDeps } from './read-base-shapes.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
@@ -54,18 +54,20 @@ export async function findBase(
   return { model: found, lora: { baseModelName: found.modelName, baseSizes, rank, targetModules } }
 }
 
-/** Why the matrices of a GGUF LoRA don't fit, as a clause, by size of the base. */
+/** Why the matrices of a LoRA don't fit, as a clause, by size of the base. */
 async function findMisfits(
   deps: BaseDeps,
   organizationId: number | null,
   { base, sizes, contents }: { base: CatalogModel; sizes: readonly number[]; contents: LoraContents },
 ): Promise<Map<number, string>> {
   const misfits = new Map<number, string>()
+  const isGguf = isGgufLora(contents.shapes)
   for (const size of sizes) {
     // The quantizations of a size have the same tensors.
-    const variant = base.variants.find(
-      ({ format, sizeInBillions }) => format === ggufFormat && sizeInBillions === size,
+    const candidates = base.variants.filter(
+      ({ format, sizeInBillions }) => sizeInBillions === size && (format === ggufFormat) === isGguf,
     )
+    const variant = candidates.find(({ format }) => format === 'pytorch') ?? candidates[0]
     const tensors = variant === undefined ? null : await readBaseShapes(deps, organizationId, variant)
     const misfit = tensors === null ? null : findMisfit(contents.shapes, tensors)
     if (misfit !== null) misfits.set(size, misfit)

@@ -35,7 +35,7 @@ export async function readSafetensorsVariant(reader: RepositoryReader): Promise<
   if ('refusal' in format) return refuse(format.refusal, name, quantization)
   const type = readModelType(config.value, reader)
   if ('reason' in type) return refuse(type.reason, name, quantization)
-  const tensors = await catchInvalid(() => readTensors(reader, files))
+  const tensors = await catchInvalid(() => readWeightTensors(reader))
   if ('reason' in tensors) return refuse(tensors.reason, name, quantization)
   const parameters = countParameters(tensors.value, format.packedBits)
   return [
@@ -106,7 +106,9 @@ function readArchitectureName({ architectures }: ConfigObject): string | null {
   return typeof name === 'string' && name.length <= 200 ? name : null
 }
 
-async function readTensors(reader: RepositoryReader, files: readonly HubFile[]): Promise<Tensor[]> {
+/** The tensors of all safetensors that `readSafetensorsVariant` reads. Throws InvalidFileError. */
+export async function readWeightTensors(reader: RepositoryReader): Promise<Tensor[]> {
+  const files = listWeightFiles(reader.repository.files)
   if (files.length > maxFiles) throw new InvalidFileError(`The repository has ${files.length} weight files.`)
   let count = 0
   const headers = await Promise.all(

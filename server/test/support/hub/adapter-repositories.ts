@@ -48,7 +48,16 @@ export function makeAdapterRepositories(): Record<string, HubRepository> {
   const { 'adapter_config.json': config } = makePeftAdapter(small)
   const repository = (files: HubRepository['files']): HubRepository => ({ commit: commitOf('a'), files })
   return {
-    'acme/Small': model!,
+    'acme/Small': {
+      ...model!,
+      files: {
+        ...model!.files,
+        'model.safetensors': makeSafetensors({
+          'model.embed_tokens.weight': ['BF16', [1000, 64]],
+          'model.layers.0.self_attn.q_proj.weight': ['BF16', [1024, 1024]],
+        }),
+      },
+    },
     'other/Small-GGUF': copy!,
     'acme/Small-LoRA': repository(makePeftAdapter(small)),
     'acme/Tiny-LoRA': repository(makePeftAdapter({ base: 'acme/Tiny', rank: 8, hiddenSize: 128 })),
@@ -58,6 +67,9 @@ export function makeAdapterRepositories(): Record<string, HubRepository> {
         1,
         'https://huggingface.co/acme/Tiny',
       ),
+    }),
+    'acme/Other-Tiny-LoRA-GGUF': repository({
+      'other-lora-F32.gguf': makeGgufAdapter({ layers: 5, hiddenSize: 128 }, 2),
     }),
     'acme/Large-LoRA': repository(makePeftAdapter({ ...small, rank: 1024 })),
     'acme/DoRA': repository(makePeftAdapter({ ...small, config: { use_dora: true } })),

@@ -52,28 +52,6 @@ export class LoraMatrices {
   }
 }
 
-const ofGguf = /\.lora_a$/
-/** llama.cpp keeps the matrices of the token embeddings the other way around. */
-const embeddings = 'token_embd.weight'
-
-/** Why a GGUF LoRA doesn't fit a model with these tensors, as a clause; null if it does. */
-export function findMisfit(lora: TensorShapes, tensors: TensorShapes): string | null {
-  for (const [name, a] of lora) {
-    if (!ofGguf.test(name)) continue
-    const target = name.replace(ofGguf, '')
-    const b = lora.get(`${target}.lora_b`)
-    if (b === undefined) return `the file has no ${target}.lora_b`
-    const tensor = tensors.get(target)
-    if (tensor === undefined) return `the model has no ${target}`
-    const [columns, rows] = target === embeddings ? [b[1], a[0]] : [a[0], b[1]]
-    if (target !== embeddings && a[1] !== b[0]) return `the matrices of ${target} have different ranks`
-    if (columns !== tensor[0] || rows !== tensor[1]) {
-      return `it changes ${target} as a matrix of ${columns} × ${rows}, but the model’s is ${tensor[0]} × ${tensor[1]}`
-    }
-  }
-  return null
-}
-
 const isOff = z.union([z.null(), z.undefined(), z.literal(false), z.tuple([]), z.strictObject({})])
 /** Features of PEFT that change what the matrices mean, and that no engine has */
 const unsupported = [

@@ -8,7 +8,7 @@ import { waitForStatus } from '../../../../support/deployments.ts'
 import { engines } from '../../../../support/engines.ts'
 import { startHubServer } from '../../../../support/hub/hub-server.ts'
 import type { HubServer } from '../../../../support/hub/hub-server.ts'
-import { makeAdapterRepositories } from '../../../../support/hub/adapter-repositories.ts'
+import { makeAdapterRepositories, makePeftAdapter } from '../../../../support/hub/adapter-repositories.ts'
 import { makeGgufLora } from '../../../../support/hub/model-files.ts'
 import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../../support/recording-engine.ts'
@@ -185,6 +185,16 @@ describe('an import', () => {
     expect((await client.post(models, body)).status).toBe(201)
   })
 
+  test('a LoRA of PEFT with more layers than the model does not fit', async () => {
+    hub.repositories['acme/Deep-LoRA'] = {
+      commit: 'd'.repeat(40),
+      files: makePeftAdapter({ base: 'acme/Small', rank: 16, hiddenSize: 1024, layers: 2 }),
+    }
+    const answer = await client.post(models, { huggingface: 'acme/Deep-LoRA', base_model: 'small' })
+    expect(answer).toMatchObject({ status: 422, body: { code: 'base_model_not_found' } })
+    expect(answer.body.detail).toBe('It does not fit small: the model has no layers.1.self_attn.q_proj.')
+  })
+
   test('a LoRA is not deployed itself, and has no placement', async () => {
     const id = await addModel('acme/Tiny-LoRA-GGUF', 'not-alone', { base_model: 'berth-tiny' })
     const refused = await client.post(deployments, { model_name: 'not-alone' })
@@ -199,7 +209,7 @@ describe('PATCH …/{id} {adapters}', () => {
   test('a running deployment serves until an instance with the LoRAs takes over', async () => {
     const [one, two] = [
       await addModel('acme/Tiny-LoRA-GGUF', 'one', { base_model: 'berth-tiny' }),
-      await addModel('acme/Tiny-LoRA-GGUF', 'two', { base_model: 'berth-tiny' }),
+      await addModel('acme/Other-Tiny-LoRA-GGUF', 'two', { base_model: 'berth-tiny' }),
     ]
     const id = await deploy({ model_name: 'berth-tiny' })
     const [{ id: firstInstance }] = (await read(id)).instances
@@ -312,6 +322,40 @@ describe('PATCH …/{id} {adapters}', () => {
     expect(lastBody().model).toBe('small')
     await client.delete(`${deployments}/${id}`)
   })
+
+  test('a file under two names is loaded once and answers to both', async () => {
+    const specOf = (id: string) => scripted.specs.findLast(({ deploymentId }) => deploymentId === id)!
+    const tiny = { base_model: 'berth-tiny' }
+    const ggufs = [
+      await addModel('acme/Tiny-LoRA-GGUF', 'first', tiny),
+      await addModel('acme/Other-Tiny-LoRA-GGUF', 'between', tiny),
+      await addModel('acme/Tiny-LoRA-GGUF', 'again', tiny),
+    ]
+    const listed = await deploy({ model_name: 'berth-tiny' })
+    await serveAdapters(listed, ggufs)
+    expect(specOf(listed).loras).toMatchObject([{ modelId: ggufs[0] }, { modelId: ggufs[1] }])
+    for (const [model, scales] of [
+      ['first', [1, 0]],
+      ['again', [1, 0]],
+      ['between', [0, 1]],
+      ['berth-tiny', [0, 0]],
+    ] as const) {
+      expect((await chat(model)).status).toBe(200)
+      expect(lastBody().lora, model).toEqual(scales.map((scale, id) => ({ id, scale })))
+    }
+    const pefts = [
+      await addModel('acme/Small-LoRA', 'kind', { base_model: 'small' }),
+      await addModel('acme/Small-LoRA', 'kind-too', { base_model: 'small' }),
+    ]
+    const named = await deploy({ model_name: 'small' })
+    await serveAdapters(named, pefts)
+    expect(specOf(named).loras).toMatchObject([{ modelId: pefts[0] }])
+    for (const model of ['kind', 'kind-too']) {
+      expect((await chat(model)).status).toBe(200)
+      expect(lastBody().model).toBe(pefts[0])
+    }
+    for (const each of [listed, named]) await client.delete(`${deployments}/${each}`)
+  }, 60_000)
 
   test('409: an alias that is the name of a served LoRA, and a LoRA whose name is an alias', async () => {
     const adapter = await addModel('acme/Tiny-LoRA-GGUF', 'named', { base_model: 'berth-tiny' })
