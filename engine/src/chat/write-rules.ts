@@ -1,5 +1,6 @@
 import { toGrammarText } from '@berth/grammar/grammar.ts'
 import { SchemaError } from '@berth/grammar/schema/json-schema.ts'
+import { toText } from '@berth/grammar/string-grammar.ts'
 import { WorkBudget } from '@berth/grammar/work-budget.ts'
 import { invalid, RequestError } from '../base/errors.ts'
 import { createAnswerGrammar, createValueGrammar } from '../calls/call-grammar.ts'
@@ -63,7 +64,7 @@ function write(
         ? 'call'
         : value === null
           ? 'text'
-          : createValueGrammar(value, { thoughts: null, startsInThought: false }, before),
+          : { ...value, start: `${before === '' ? '' : toText(before)} ${value.start}` },
     },
     (schema, name, prefix) => {
       const tool = tools.callable.find((each) => each.name === name)!

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import OpenAI from 'openai'
 import { afterAll, describe, expect, test } from 'vitest'
 import { modelAlias, startEngine } from '../support/engine.ts'
-import { cutIntoPieces, writeScriptedModel } from '../support/scripted-model.ts'
+import { cutIntoPieces, findControl, writeScriptedModel } from '../support/scripted-model.ts'
 
 const templates = process.env['TEST_TEMPLATES']!
 const folder = mkdtempSync(join(tmpdir(), 'berth-families-'))
@@ -131,14 +131,6 @@ const families: Record<string, Family> = {
     two: null,
     thought: { start: '<|channel|>analysis<|message|>', end: '<|end|><|start|>assistant' },
   },
-}
-
-/** Marks of a template that are tokens of control in its models. */
-const findControl = (template: string): string[] => {
-  const marks = template.match(/<\|?[\w:]{2,32}\|?>|<\/[\w:]{2,32}>|\[\/?[A-Z_]{3,20}\]/g) ?? []
-  // llama.cpp knows the messages of gpt-oss by these tokens: without them `<|end|>` ends an answer.
-  const harmony = template.includes('<|channel|>commentary') ? ['<|return|>', '<|call|>', '<|end|>'] : []
-  return [...new Set([...marks, ...harmony])]
 }
 
 const tools: OpenAI.ChatCompletionTool[] = ['get_weather', 'get_time'].map((name) => ({
