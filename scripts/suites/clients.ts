@@ -1,10 +1,11 @@
 // Runs unmodified clients and agents, installed from PyPI and npm, against complete servers. Open WebUI takes
 // several GB. Needs Python 3.11 as `python3.11` or TEST_PYTHON. Arguments select test files, as with vitest.
-import { existsSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { installPython } from '../../tools/python.ts'
 import { nameVersions, runCommand, findCacheFolder } from '../../tools/programs.ts'
+import { fetchTemplates } from '../../tools/templates.ts'
 import { runSuite } from './suite.ts'
 
 /** Each client's newest version that agrees with the others in its environment */
@@ -32,16 +33,26 @@ const openWebui = ['open-webui==0.12.4']
 const install = (name: string, packages: readonly string[], overrides?: readonly string[]) =>
   installPython(nameVersions(name, packages), packages, overrides)
 
+/** What test files need: variables with folders, by parts of the files' names. */
+const needs: readonly [variable: string, files: RegExp, install: () => Promise<string>][] = [
+  ['TEST_CLIENTS_GATEWAY', /llm|python/, () => install('clients-gateway', gateway)],
+  ['TEST_CLIENTS_FRAMEWORKS', /python/, () => install('clients-frameworks', frameworks)],
+  ['TEST_CLIENTS_LLAMA_INDEX', /python/, () => install('clients-llama-index', llamaIndex)],
+  ['TEST_CLIENTS_AGENTS', /agents/, () => installNode('clients-agents', agents)],
+  ['TEST_TEMPLATES', /agents/, fetchTemplates],
+  ['TEST_PYDANTIC_AI', /pydantic|python/, () => install('pydantic-ai', pydanticAi)],
+  ['TEST_OPEN_WEBUI', /webui/, () => install('open-webui', openWebui, ['torch==2.13.0'])],
+]
+
 await runSuite('clients', async () => {
-  const environment = {
-    TEST_CLIENTS_GATEWAY: await install('clients-gateway', gateway),
-    TEST_CLIENTS_FRAMEWORKS: await install('clients-frameworks', frameworks),
-    TEST_CLIENTS_LLAMA_INDEX: await install('clients-llama-index', llamaIndex),
-    TEST_CLIENTS_AGENTS: await installNode('clients-agents', agents),
-    TEST_PYDANTIC_AI: await install('pydantic-ai', pydanticAi),
-    TEST_OPEN_WEBUI: await install('open-webui', openWebui, ['torch==2.13.0']),
-  }
-  await runCommand('vitest', ['run', '--project', 'clients', ...process.argv.slice(2)], environment)
+  const words = process.argv.slice(2)
+  const files = globSync('server/test/clients/*.test.ts').filter(
+    (file) => words.length === 0 || words.some((word) => file.includes(word)),
+  )
+  const environment: Record<string, string> = {}
+  for (const [variable, pattern, provide] of needs)
+    if (files.some((file) => pattern.test(basename(file)))) environment[variable] = await provide()
+  await runCommand('vitest', ['run', '--project', 'clients', ...words], environment)
 })
 
 /** Installs npm packages, each list once in a separate folder, and returns their folder of programs. */

@@ -18,12 +18,23 @@ export async function writeLongModel(folder: string): Promise<string> {
   file.writeUInt32LE(longContext, file.indexOf(key) + key.length + 4)
   const weights = join(folder, 'berth-tiny.gguf')
   await writeFile(weights, file)
+  return writeCatalog(folder, { 'berth-tiny': weights })
+}
+
+/**
+ * Writes a catalog of GGUF files by name, which are deployed as the bundled model is but have a long context,
+ * and returns its path.
+ */
+export async function writeCatalog(folder: string, files: Readonly<Record<string, string>>): Promise<string> {
   const { models } = parse(await readFile(join(catalog, 'models.yaml'), 'utf8'))
-  const model = models.find(({ id }: { id: string }) => id === 'berth-tiny')
-  model.context_length = longContext
-  model.sizes[0].variants[0].weights = { file: weights }
+  const tiny = models.find(({ id }: { id: string }) => id === 'berth-tiny')
+  const entries = Object.entries(files).map(([name, file]) => {
+    const model = structuredClone(tiny)
+    model.sizes[0].variants[0].weights = { file }
+    return { ...model, id: name, model_name: name, context_length: longContext }
+  })
   const path = join(folder, 'models.yaml')
   // JSON is YAML.
-  await writeFile(path, JSON.stringify({ models: [model] }))
+  await writeFile(path, JSON.stringify({ models: entries }))
   return path
 }
