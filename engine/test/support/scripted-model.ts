@@ -35,8 +35,8 @@ const begin = '<|scripted_begin|>'
 
 /**
  * Writes a model of one layer, whose attention finds the mark. Its output matrix says which token follows
- * which: any token is followed by the first piece of the answer, or of the reply after the mark, each piece by
- * the next one, and the last by the end of the turn.
+ * which: an answer's first piece follows any token, or a reply's any after the mark, each piece the one
+ * before it, and the end of the turn the last.
  */
 export async function writeScriptedModel(model: ScriptedModel): Promise<void> {
   const { path, template, answer, reply, control, contextTokens = 4096 } = model
@@ -106,7 +106,7 @@ export async function writeScriptedModel(model: ScriptedModel): Promise<void> {
       matrix('output.weight', [width, tokens.length], output),
       constantVector('blk.0.attn_norm.weight', width, 1),
       constantVector('blk.0.ffn_norm.weight', width, 1),
-      // The last value of a head does not change with the position, because the base of the positions is large.
+      // The position does not change a head's last value, because the base of positions is large.
       single('blk.0.attn_q.weight', [width, headWidth], { from: constantAt, to: headWidth - 1, value: 2 }),
       single('blk.0.attn_k.weight', [width, headWidth], { from: markAt, to: headWidth - 1, value: 2 }),
       single('blk.0.attn_v.weight', [width, headWidth], { from: markAt, to: 0, value: 0.1 }),

@@ -44,8 +44,8 @@ function mentionsSystem(bytes: Buffer, from: number): boolean {
 
 /**
  * Edits of a chat for engines that give templates the messages as they are: the system texts at the start
- * become one, and later ones messages of the user in their places, so that the start of the prompt stays. They
- * join their neighbors of the user, because some templates refuse two in a row.
+ * become one, and later ones messages of the user in their places, so that the start of the prompt stays.
+ * Those join their neighbors of the user, because some templates refuse two in a row.
  */
 export function foldSystemTexts(body: Body): Edit[] {
   const list = findScattered(body, 'messages', false)
