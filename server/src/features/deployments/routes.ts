@@ -154,6 +154,9 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'no_feasible_instance',
           'adapter_not_supported',
           'resource_limit_reached',
+          'payment_past_due',
+          'account_suspended',
+          'billing_not_activated',
           'runtime_unavailable',
         ],
       },
@@ -215,7 +218,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         operationId: 'wakeDeployment',
         summary: 'Wake a sleeping deployment',
         description:
-          'Returns immediately; the deployment starts in the background. Changes nothing if it is awake.',
+          'Returns immediately; the deployment starts in the background. Changes nothing if it is awake. ' +
+          'A late payment does not prevent it, because a running deployment goes on too.',
         tags,
         params: deploymentParams,
         querystring: deploymentQuery,
@@ -225,7 +229,6 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'deployment_ended',
           'budget_exhausted',
           'trial_credit_exhausted',
-          'payment_past_due',
           'account_suspended',
           'billing_not_activated',
         ],

@@ -16,7 +16,7 @@ export async function readTrialUsage(
   return account.billing_mode === 'trial' ? sumAmount(deps, organizationId) : null
 }
 
-/** Throws when an organization's deployments may have more instances than its limit. Locks the account. */
+/** Throws if billing blocks deployments that may have more instances than before. Locks the account. */
 export async function assertWithinLimit(
   transaction: DatabaseTransaction,
   { config, clock }: Pick<Services, 'config' | 'clock'>,
@@ -24,21 +24,32 @@ export async function assertWithinLimit(
 ): Promise<void> {
   const { id } = await ensureAccount(transaction, config, organizationId, clock())
   const account = await lockAccount(transaction, id)
+  const block = findBlock(account, config.billing)
+  if (block !== null) throw blocked(block)
   const active = await countActiveInstances(transaction, organizationId)
   if (active > account.max_active_resources) throw blocked('resource_limit_reached')
 }
 
-/** Throws when billing blocks an instance of a deployment that exists. */
-export async function assertCanStart(
-  deps: Pick<Services, 'db' | 'config' | 'clock' | 'prices'>,
-  organizationId: number,
-): Promise<void> {
+/** Throws when billing blocks another instance of a deployment that is awake. */
+export async function assertCanGrow(deps: Deps, organizationId: number): Promise<void> {
+  const block = await findStartBlock(deps, organizationId)
+  if (block !== null) throw blocked(block)
+}
+
+/** Throws when billing blocks waking. A late payment doesn't, because those who let a deployment sleep save money. */
+export async function assertCanWake(deps: Deps, organizationId: number): Promise<void> {
+  const block = await findStartBlock(deps, organizationId)
+  if (block !== null && block !== 'payment_past_due') throw blocked(block)
+}
+
+type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'prices'>
+
+async function findStartBlock(deps: Deps, organizationId: number) {
   const { db, config, clock } = deps
   const account = await ensureAccount(db, config, organizationId, clock())
   const block = findBlock(account, config.billing)
-  if (block !== null) throw blocked(block)
-  if (account.billing_mode === 'postpaid') return
-  if (isUsedUp(deps, await sumAmount(deps, organizationId))) throw blocked('trial_credit_exhausted')
+  if (block !== null || account.billing_mode === 'postpaid') return block
+  return isUsedUp(deps, await sumAmount(deps, organizationId)) ? 'trial_credit_exhausted' : null
 }
 
 function isUsedUp({ config }: Pick<Services, 'config'>, trialUse: string): boolean {

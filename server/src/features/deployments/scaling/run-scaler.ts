@@ -1,6 +1,6 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
-import { assertCanStart } from '../../billing/limits/deployment-limits.ts'
+import { assertCanGrow } from '../../billing/limits/deployment-limits.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
 import type { EventContent } from '../state/change-store.ts'
 import { readLoads } from '../serving/instance-loads.ts'
@@ -107,7 +107,7 @@ async function follow(
   const isRefused = refusals > 0 && start === 0 && !isSmall
   if (desired === current && !isRefused) return
   const organizationId = deployment.organization_id
-  const blocked = start > 0 ? await findRefusal(assertCanStart(deps, organizationId)) : null
+  const blocked = start > 0 ? await findRefusal(assertCanGrow(deps, organizationId)) : null
   await updateOwnDeployment(
     deps.db,
     { id, status, desired_instances: current },

@@ -3,7 +3,7 @@ import type { Viewer } from '../../../base/viewer.ts'
 import type { Services } from '../../../services.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { findBudgetBlock } from '../../billing/budgets/budget-limits.ts'
-import { assertCanStart } from '../../billing/limits/deployment-limits.ts'
+import { assertCanWake } from '../../billing/limits/deployment-limits.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
 import type { DeploymentReference } from '../state/access-deployment.ts'
 import { describeTarget } from '../state/audit-target.ts'
@@ -63,7 +63,7 @@ async function wake(
     user_id: userId,
     planned_price_per_hour: pricePerHour,
   } = deployment
-  await assertCanStart(deps, organizationId)
+  await assertCanWake(deps, organizationId)
   const exhausted = await findBudgetBlock(deps, { organizationId, userId, deploymentId: id, pricePerHour })
   if (exhausted !== null) throw new ApplicationError('budget_exhausted', exhausted)
   const at = deps.clock()

@@ -117,6 +117,21 @@ describe('other conditions', () => {
     },
   )
 
+  test.each([
+    ['past_due', 200, null],
+    ['suspended', 409, 'account_suspended'],
+  ] as const)('an account that is %s: waking is a %d, and growing a 409', async (status, woken, code) => {
+    const client = await registerClient(server.url)
+    const { id } = (await deploy(client)).body
+    await setStatus(client, status)
+    const asleep = { status: 'sleeping', desired_state: 'asleep' } as const
+    await server.application.db.updateTable('deployments').set(asleep).where('id', '=', id).execute()
+    const answer = await client.post(`${path}/${id}/wake`)
+    expect([answer.status, answer.body.code ?? null]).toEqual([woken, code])
+    expect((await client.patch(`${path}/${id}`, { max_instances: 2 })).status).toBe(409)
+    expect((await client.patch(`${path}/${id}`, { idle_minutes: 5 })).status).toBe(200)
+  })
+
   test('members and admins get the same answer, viewers a 403', async () => {
     const admin = await registerClient(server.url)
     const viewer = await joinClient(server, admin, 'viewer')
