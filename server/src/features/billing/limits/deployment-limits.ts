@@ -36,7 +36,7 @@ export async function assertCanGrow(deps: Deps, organizationId: number): Promise
   if (block !== null) throw blocked(block)
 }
 
-/** Throws when billing blocks waking. A late payment doesn't, because those who let a deployment sleep save money. */
+/** Throws when billing blocks waking. A late payment doesn't: who lets a deployment sleep saves money. */
 export async function assertCanWake(deps: Deps, organizationId: number): Promise<void> {
   const block = await findStartBlock(deps, organizationId)
   if (block !== null && block !== 'payment_past_due') throw blocked(block)
