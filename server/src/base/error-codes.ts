@@ -30,6 +30,10 @@ export const errorCodes = {
   request_timeout: { kind: 'too_slow', meaning: 'The body arrived too slowly.' },
   body_too_large: { kind: 'too_large', meaning: 'The body is too large.' },
   unsupported_media_type: { kind: 'unsupported_media_type', meaning: 'The body is not `application/json`.' },
+  unsupported_encoding: {
+    kind: 'unsupported_media_type',
+    meaning: 'The body has another `Content-Encoding` than those in `Accept-Encoding`.',
+  },
   validation_failed: { kind: 'invalid', meaning: 'Some fields are invalid; `errors` lists them.' },
   not_found: {
     kind: 'not_found',

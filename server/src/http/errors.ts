@@ -5,7 +5,9 @@ import { isDatabaseUnavailable, isStorageFull } from '../database/connect.ts'
 import { errorCodes } from '../base/error-codes.ts'
 import type { ErrorCode, ErrorKind } from '../base/error-codes.ts'
 import { ApplicationError } from '../base/errors.ts'
+import { bodyTooLarge } from './body-too-large.ts'
 import type { Storage } from './storage.ts'
+import { acceptedCodings } from './unpack-body.ts'
 
 const statuses: Record<ErrorKind, number> = {
   malformed: 400,
@@ -216,12 +218,24 @@ function toValidationError(error: {
   return { status: 422, code: 'validation_failed', detail, errors }
 }
 
+/** The headers of an error's response. */
+export function errorHeaders({
+  code,
+  retryAfterSeconds,
+}: Pick<PublicError, 'code' | 'retryAfterSeconds'>): Record<string, string> {
+  return {
+    ...(retryAfterSeconds ? { 'retry-after': String(retryAfterSeconds) } : {}),
+    ...(code === 'unsupported_encoding' ? { 'accept-encoding': acceptedCodings } : {}),
+  }
+}
+
 /** Sends an error with the shape of RFC 9457. Logs internal errors, which callers don't see. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const publicError = toPublicError(error)
+  const isTooLong = (error as Partial<FastifyError> | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
+  const publicError = toPublicError(isTooLong ? bodyTooLarge(request.routeOptions.bodyLimit) : error)
   logServerError(publicError, error, request.server.storage, request.log)
-  const { status, code, detail, errors, retryAfterSeconds, facts } = publicError
-  if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
+  const { status, code, detail, errors, facts } = publicError
+  reply.headers(errorHeaders(publicError))
   const problem = {
     type: 'about:blank',
     title: titles[status] ?? 'Error',

@@ -8,6 +8,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { parseNetworks } from '../base/network.ts'
 import type { Viewer } from '../base/viewer.ts'
 import type { App } from './app.ts'
+import { toPublicError } from './errors.ts'
 import { openFastPath } from './fast-path.ts'
 import { refuseCrossSite, refuseDuplicateHost, refuseUnknownHosts } from './guards.ts'
 import { parseRawBodies } from './raw-body.ts'
@@ -50,7 +51,7 @@ async function start(handle: (body: Buffer) => string = (body) => body.toString(
     config: { permission: 'createDeployments' },
     parse: parseRawBodies(100),
     composeError: (error) => ({
-      status: (error as { statusCode?: number }).statusCode ?? 500,
+      status: toPublicError(error).status,
       headers: { 'x-error': 'yes' },
       body: JSON.stringify({ error: (error as Error).message }),
     }),

@@ -1,16 +1,19 @@
 import { errorCodes } from 'fastify'
-import type { RouteOptions } from 'fastify'
+import type { FastifyRequest, RouteOptions } from 'fastify'
 import { z } from 'zod'
 import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
+import { readCoding, unpackBody } from './unpack-body.ts'
 
 /** Accepts only JSON. An empty body of any type counts as `{}` if every field is optional, else a 400. */
 export function parseJsonBodies(app: App): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined)
-    else void parse(request, body as string, done)
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    unpack(request, body as Buffer).then(
+      (text) => (text === '' ? done(null, undefined) : void parse(request, text, done)),
+      (error: Error) => done(error),
+    )
   })
   app.addContentTypeParser('*', ({ headers }, _payload, done) => {
     const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
@@ -26,6 +29,12 @@ export function parseJsonBodies(app: App): void {
     request.body = {}
     done()
   })
+}
+
+async function unpack({ headers, routeOptions }: FastifyRequest, body: Buffer): Promise<string> {
+  const coding = body.length === 0 ? null : readCoding(headers['content-encoding'])
+  const plain = coding === null ? body : await unpackBody(body, coding, routeOptions.bodyLimit)
+  return plain.toString()
 }
 
 /** True if the route takes a body and accepts one without any field. */

@@ -1,7 +1,9 @@
-import { errorCodes } from 'fastify'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Viewer } from '../base/viewer.ts'
 import { freeBuffer } from '../base/free-buffer.ts'
+import { bodyTooLarge } from './body-too-large.ts'
+import { readCoding, unpackBody } from './unpack-body.ts'
+import type { Coding } from './unpack-body.ts'
 
 /** The parts of a request that the parser of its body uses. */
 export interface BodySender {
@@ -35,7 +37,7 @@ export type BodyJudge = (request: BodySender, start: Buffer) => Promise<Error | 
  * Parses bodies of up to `limit` bytes; undefined for an empty one. Unlike Fastify's parser, it doesn't copy
  * a body of one chunk: for a long prompt, that takes longer than parsing. `hold` counts a body's memory,
  * which the parser releases if it fails; an unknown length is `Infinity`. `judge` may refuse a counted body
- * before it is complete.
+ * before it is complete. Compressed bodies are unpacked.
  */
 export function parseRawBodies(
   limit: number,
@@ -45,30 +47,34 @@ export function parseRawBodies(
   return (request: BodySender, payload: IncomingMessage, done: Done): void => {
     const length = Number(request.headers['content-length'] ?? Infinity)
     const isKnown = Number.isFinite(length)
-    if (isKnown && length > limit) return done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())
-    const held = hold(request, length)
+    let coding: Coding | null
+    let held: BodyHold | null
     try {
+      coding = readCoding(request.headers['content-encoding'])
+      if (isKnown && length > limit) throw bodyTooLarge(limit)
+      held = hold(request, coding === null ? length : Infinity)
       if (isKnown) held?.grow(length)
     } catch (error) {
       return done(error as Error)
     }
+    const pass = coding === null ? done : unpackFor(coding, limit, held, done)
     const chunks: Buffer[] = []
     // Chunks of a known length are copied on arrival: one copy of a long body would block the process.
     let whole: Buffer | null = null
     let size = 0
     /** Where the judge looks next, because looking at every piece of the start would take long */
-    let judgedAt = held === null ? Infinity : 1
+    let judgedAt = held === null || coding !== null ? Infinity : 1
     let isFinished = false
     const finish: Done = (error, body) => {
       if (isFinished) return
       isFinished = true
       payload.off('data', take).off('end', end).off('error', fail).off('close', leave)
       if (error !== null) held?.release()
-      done(error, body)
+      pass(error, body)
     }
     const take = (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) return finish(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())
+      if (size > limit) return finish(bodyTooLarge(limit))
       try {
         if (!isKnown) held?.grow(chunk.length)
       } catch (error) {
@@ -100,9 +106,23 @@ export function parseRawBodies(
     process.nextTick(() => {
       if (payload.destroyed) return leave()
       const first = payload.read() as Buffer | null
-      if (first !== null && first.length === length) return done(null, first)
+      if (first !== null && first.length === length) return pass(null, first)
       payload.on('data', take).on('end', end).on('error', fail).on('close', leave)
       if (first !== null) take(first)
     })
+  }
+}
+
+/** Returns the `done` for a compressed body. */
+function unpackFor(coding: Coding, limit: number, held: BodyHold | null, done: Done): Done {
+  return (error, packed) => {
+    if (error !== null || packed === undefined) return done(error, packed)
+    unpackBody(packed, coding, limit, (bytes) => held?.grow(bytes)).then(
+      (body) => done(null, body),
+      (reason: Error) => {
+        held?.release()
+        done(reason)
+      },
+    )
   }
 }

@@ -1,3 +1,4 @@
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectDatabase } from '../../src/database/connect.ts'
@@ -167,6 +168,28 @@ test('an empty body is no body, whatever its content type says', async () => {
     )
     expectProblem(await client.request('POST', deployments, undefined, headers), 400, 'malformed_json')
   }
+})
+
+test('a compressed body is read within the same limit, another coding is a 415 with Accept-Encoding', async () => {
+  const send = (body: Buffer, encoding: string) =>
+    client.request('POST', deployments, body, {
+      'content-type': 'application/json',
+      'content-encoding': encoding,
+    })
+  const text = '{"model_name":"no-such-model"}'
+  const packers = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
+  for (const [encoding, pack] of Object.entries(packers)) {
+    expectProblem(await send(pack(text), encoding), 422, 'model_not_deployable')
+    expectProblem(await send(pack(Buffer.alloc(2 ** 25)), encoding), 413, 'body_too_large')
+    expectProblem(await send(Buffer.from(text), encoding), 400, 'malformed_json')
+    expectProblem(await send(Buffer.concat([pack(text), pack(text)]), encoding), 400, 'malformed_json')
+  }
+  const other = await send(Buffer.from(text), 'compress')
+  expectProblem(other, 415, 'unsupported_encoding')
+  expect(other.headers.get('accept-encoding')).toBe('gzip, deflate, br, zstd')
+  const signIn = gzipSync('{"email":"nobody@example.com","password":"a wrong password"}')
+  const encoded = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+  expectProblem(await client.request('POST', '/v1/user/signin', signIn, encoded), 401, 'invalid_credentials')
 })
 
 test('415 unsupported_media_type: a body that is not JSON', async () => {

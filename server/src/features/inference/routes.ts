@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
 import { createBodyBudget } from '../../http/body-budget.ts'
-import { logServerError, toPublicError } from '../../http/errors.ts'
+import { errorHeaders, logServerError, toPublicError } from '../../http/errors.ts'
 import { jsonOrEvents } from '../../http/openapi/responses.ts'
 import type { ErrorResponse } from '../../http/fast-path.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
@@ -80,12 +80,11 @@ function composeError(
   const publicError = toPublicError(error)
   logServerError(publicError, error, storage, log)
   const { status, body } = format.compose(publicError, id)
-  const { retryAfterSeconds } = publicError
   const { requestIdHeader } = format
   return {
     status,
     headers: {
-      ...(retryAfterSeconds ? { 'retry-after': String(retryAfterSeconds) } : {}),
+      ...errorHeaders(publicError),
       ...(requestIdHeader === undefined ? {} : { [requestIdHeader]: id }),
     },
     body: JSON.stringify(body),

@@ -31,6 +31,7 @@ const bodyCodes = [
   'request_timeout',
   'body_too_large',
   'unsupported_media_type',
+  'unsupported_encoding',
 ] as const satisfies readonly ErrorCode[]
 
 /** The codes that follow from a route's settings: those of the hooks, the body parser and the validator. */

@@ -1,4 +1,5 @@
 import { request as httpRequest } from 'node:http'
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Answer } from '../../../support/client.ts'
@@ -87,6 +88,57 @@ test('POST /v1/chat/completions: a chunked body larger than INFERENCE_BODY_LIMIT
     request.end()
   })
   expect(status).toBe(413)
+})
+
+const packers = {
+  gzip: gzipSync,
+  'x-gzip': gzipSync,
+  deflate: deflateSync,
+  br: brotliCompressSync,
+  zstd: zstdCompressSync,
+}
+
+/** Sends a body by the exact path, which the fast path serves, and by one that only Fastify serves. */
+async function sendBothWays(path: string, body: Buffer | string, encoding: string): Promise<Answer> {
+  await client.post(path, {})
+  const [fast, slow] = await Promise.all(
+    [path, `${path}?`].map((url) =>
+      client.request('POST', url, body, { ...json, 'content-encoding': encoding }),
+    ),
+  )
+  const seen = ({ status, body }: Answer) => ({ status, ...body, request_id: null })
+  expect(seen(fast!)).toEqual(seen(slow!))
+  expect(fast!.headers.get('accept-encoding')).toBe(slow!.headers.get('accept-encoding'))
+  return fast!
+}
+
+test.each([
+  '/v1/chat/completions',
+  '/v1/completions',
+  '/v1/embeddings',
+  '/v1/rerank',
+  '/v1/responses',
+  '/v1/messages',
+  '/v1/messages/count_tokens',
+  '/tokenize',
+])('POST %s: a compressed body is read, one above the limit is a 413, another coding a 415', async (path) => {
+  const text = '{"model":"no-such-model","messages":[],"max_tokens":1}'
+  for (const [encoding, pack] of Object.entries(packers)) {
+    const read = await sendBothWays(path, pack(text), encoding)
+    expect(read.status).toBe(404)
+    expect(JSON.stringify(read.body)).toContain('no-such-model')
+    const bomb = await sendBothWays(path, pack(Buffer.alloc(1_000_000)), encoding)
+    expect(bomb.status).toBe(413)
+    expect(JSON.stringify(bomb.body)).toContain('2,048 bytes')
+    expect((await sendBothWays(path, text, encoding)).status).toBe(400)
+    expect((await sendBothWays(path, Buffer.concat([pack('{'), pack('}')]), encoding)).status).toBe(400)
+  }
+  expect((await sendBothWays(path, text, 'identity')).status).toBe(404)
+  for (const encoding of ['compress', 'gzip, gzip']) {
+    const other = await sendBothWays(path, text, encoding)
+    expect(other.status).toBe(415)
+    expect(other.headers.get('accept-encoding')).toBe('gzip, deflate, br, zstd')
+  }
 })
 
 test.each(['no-such-model', 'a\0b', '\ud800', "' OR 1=1 --", '01890000-0000-7000-8000-000000000000'])(
