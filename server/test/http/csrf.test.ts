@@ -108,6 +108,8 @@ test.each([
   ['POST', '/v1/completions'],
   ['POST', '/v1/embeddings'],
   ['POST', '/v1/rerank'],
+  ['POST', '/v2/rerank'],
+  ['POST', '/rerank'],
   ['POST', '/v1/responses'],
   ['POST', '/v1/messages'],
   ['POST', '/tokenize'],

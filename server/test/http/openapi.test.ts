@@ -61,6 +61,8 @@ const openAiPaths = new Set([
   '/v1/completions',
   '/v1/embeddings',
   '/v1/rerank',
+  '/v2/rerank',
+  '/rerank',
   '/v1/responses',
   '/v1/models',
   '/v1/models/{model}',

@@ -23,6 +23,7 @@ ${['gpu_instance_seconds', 'inference_input_tokens', 'inference_output_tokens']
   .join('\n')}
 `
 
+const ranking = { query: 'a ship', documents: ['a harbor'] }
 const chat = { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 3 }
 
 /**
@@ -36,7 +37,9 @@ const requests: Record<string, { model: string; body: object } | null> = {
   '/v1/embeddings': { model: 'berth-tiny-embedding', body: { input: 'Hello' } },
   '/v1/messages': { model: 'berth-tiny', body: chat },
   '/v1/messages/count_tokens': null,
-  '/v1/rerank': { model: 'random-reranker', body: { query: 'a ship', documents: ['a harbor'] } },
+  '/v1/rerank': { model: 'random-reranker', body: ranking },
+  '/v2/rerank': { model: 'random-reranker', body: ranking },
+  '/rerank': { model: 'random-reranker', body: ranking },
   '/v1/responses': { model: 'berth-tiny', body: { input: 'Hello', max_output_tokens: 3 } },
 }
 

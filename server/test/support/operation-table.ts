@@ -164,6 +164,8 @@ export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
   POST   /v1/completions                                        401        200     200     200    200          404       -
   POST   /v1/embeddings                                         401        400     400     400    400          404       -
   POST   /v1/rerank                                             401        400     400     400    400          404       -
+  POST   /v2/rerank                                             401        400     400     400    400          404       -
+  POST   /rerank                                                401        400     400     400    400          404       -
   POST   /v1/responses                                          401        200     200     200    200          404       -
   POST   /v1/messages                                           401        200     200     200    200          404       -
   POST   /v1/messages/count_tokens                              401        200     200     200    200          404       -
@@ -184,6 +186,8 @@ export const notRecorded: Record<string, string> = {
   'POST /v1/completions': 'inference is metered',
   'POST /v1/embeddings': 'inference is metered',
   'POST /v1/rerank': 'inference is metered',
+  'POST /v2/rerank': 'inference is metered',
+  'POST /rerank': 'inference is metered',
   'POST /v1/responses': 'inference is metered',
   'POST /v1/messages': 'inference is metered',
   'POST /v1/messages/count_tokens': 'changes nothing',
@@ -270,6 +274,9 @@ const byPersonWithTotp: MakeRequest = async (caller) => {
   return { person, body: { password } }
 }
 
+const rerank: MakeRequest = (caller) => ({
+  body: { model: findDeployment(caller), query: 'Hello', documents: ['Hello'] },
+})
 const deployment: MakeRequest = (caller) => ({ parameters: { deployment_id: findDeployment(caller) } })
 
 const withWebhook: MakeRequest = async (caller) => {
@@ -513,7 +520,7 @@ const requests: Record<string, MakeRequest> = {
   }),
   'POST /tokenize': (caller) => ({ body: { model: findDeployment(caller), prompt: 'Hello' } }),
   'POST /v1/embeddings': (caller) => ({ body: { model: findDeployment(caller), input: 'Hello' } }),
-  'POST /v1/rerank': (caller) => ({
-    body: { model: findDeployment(caller), query: 'Hello', documents: ['Hello'] },
-  }),
+  'POST /v1/rerank': rerank,
+  'POST /v2/rerank': rerank,
+  'POST /rerank': rerank,
 }

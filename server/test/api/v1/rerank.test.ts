@@ -65,6 +65,17 @@ describe.each([
     })
   })
 
+  test('/rerank and /v2/rerank answer as /v1/rerank, and Cohere’s fields are enough', async () => {
+    const { body: expected } = await used.rank({})
+    for (const alias of ['/rerank', '/v2/rerank']) {
+      const asked = { model: used.id, query: 'a ship', documents, top_n: 4 }
+      const { status, body } = await used.client.post(alias, asked)
+      expect([status, body]).toEqual([200, { ...expected, id: expect.stringMatching(/./) }])
+      const refused = await used.client.post(alias, { ...asked, documents: 'a' })
+      expect(refused).toMatchObject({ status: 400, body: { error: { param: 'documents' } } })
+    }
+  })
+
   test('POST /v1/rerank: a document has the same score wherever it is, and as an object', async () => {
     const scoreOf = async (list: unknown[], position: number) => {
       const { results } = (await used.rank({ documents: list })).body

@@ -56,6 +56,8 @@ const requestNames: Readonly<Record<string, string>> = {
   '/v1/completions': 'a completion request',
   '/v1/embeddings': 'an embedding request',
   '/v1/rerank': 'a reranking request',
+  '/v2/rerank': 'a reranking request',
+  '/rerank': 'a reranking request',
 }
 
 const nameRequest = (route: string | null) => requestNames[route ?? ''] ?? 'a request'

@@ -5,7 +5,7 @@ import { embeddings } from './embeddings.ts'
 import { countTokens } from './messages/count-tokens.ts'
 import { messages } from './messages/messages.ts'
 import type { MainProtocol, Protocol } from './protocol.ts'
-import { rerank } from './rerank.ts'
+import { rerank, rerankAliases } from './rerank.ts'
 import { responses } from './responses/responses.ts'
 import { tokenize } from './tokenize.ts'
 
@@ -22,6 +22,7 @@ export const protocols: readonly Protocol[] = [
   completions,
   embeddings,
   rerank,
+  ...rerankAliases,
   messages,
   countTokens,
   responses,

@@ -184,3 +184,18 @@ export const rerank: MainProtocol = {
   modelKind: 'a reranking model',
   warmUp: { input: { query: 'Hello', documents: ['Hello'] }, results: 'results' },
 }
+
+/** `/v1/rerank` where clients of vLLM without `/v1` and of Cohere's second API send their requests */
+export const rerankAliases: readonly Protocol[] = [
+  aliasOf('/rerank', 'createRerankAtRoot', 'as in vLLM'),
+  aliasOf('/v2/rerank', 'createRerankV2', 'as in Cohere’s second API'),
+]
+
+function aliasOf(path: string, operationId: string, note: string): Protocol {
+  const { description } = rerank
+  return {
+    ...rerank,
+    path,
+    description: { ...description, operationId, summary: `${description.summary}, ${note}` },
+  }
+}
