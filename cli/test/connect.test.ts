@@ -152,6 +152,27 @@ test('only inference is served', async () => {
   })
   expect((await send('/', {}, 'HEAD')).status).toBe(200)
   expect((await send('/v1/models/berth-tiny', { 'x-api-key': key }, 'GET')).status).toBe(200)
+  expect(await send('/v1/models/acme/qwen:7b', { 'x-api-key': key }, 'GET')).toMatchObject({
+    status: 404,
+    body: expect.stringContaining('acme/qwen:7b'),
+  })
+})
+
+test('load tools find /health and /version without a key, and /tokenize with it', async () => {
+  expect(JSON.parse((await send('/health', {}, 'GET')).body)).toEqual({ status: 'ok' })
+  expect(JSON.parse((await send('/version', {}, 'GET')).body)).toEqual({ version: expect.any(String) })
+  expect((await send('/tokenize', {})).status).toBe(401)
+  served.engine.answer((response) => answerJson(response, '{"count":1,"max_model_len":8,"tokens":[7]}'))
+  expect(await send('/tokenize', { 'x-api-key': key })).toMatchObject({
+    status: 200,
+    body: expect.stringContaining('"count":1'),
+  })
+  for (const path of ['/rerank', '/v2/rerank']) {
+    expect(await send(path, { 'x-api-key': key })).toMatchObject({
+      status: 400,
+      body: expect.stringContaining('is a chat model'),
+    })
+  }
 })
 
 test('local pages may call it; the server sees neither their origin nor the key, and nobody sees the session', async () => {

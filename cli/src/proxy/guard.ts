@@ -9,8 +9,12 @@ const inferencePaths = new Set([
   '/v1/messages',
   '/v1/messages/count_tokens',
   '/v1/rerank',
+  '/v2/rerank',
+  '/rerank',
+  '/tokenize',
 ])
-const modelPath = /^\/v1\/models(\/[^/]+)?$/
+const modelPath = /^\/v1\/models(\/.+)?$/
+const probes = new Set(['/health', '/version'])
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i
 
 /** Whether a request names this machine, unlike a page of a site that resolves its own name to loopback. */
@@ -27,7 +31,12 @@ export function isLocalOrigin(origin: string): boolean {
 /** The methods that the proxy forwards for a path; no others, so that no program manages the account. */
 export function methodsOf(path: string): readonly string[] {
   if (inferencePaths.has(path)) return ['POST']
-  return modelPath.test(path) ? ['GET', 'HEAD'] : []
+  return modelPath.test(path) || isProbe(path) ? ['GET', 'HEAD'] : []
+}
+
+/** Whether load tools ask the path before they send a key. Its responses are public. */
+export function isProbe(path: string): boolean {
+  return probes.has(path)
 }
 
 /** Whether a request has the key, where a program sends one. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { CommandError } from '../base/errors.ts'
 import { passOn, send } from './forward.ts'
-import { hasKey, isLocalHost, isLocalOrigin, methodsOf } from './guard.ts'
+import { hasKey, isLocalHost, isLocalOrigin, isProbe, methodsOf } from './guard.ts'
 import { Refusal, refuse } from './refuse.ts'
 
 export interface ProxyOptions {
@@ -126,7 +126,7 @@ function admit(key: string | null, request: IncomingMessage, response: ServerRes
     response.setHeader('allow', methods.join(', '))
     throw new Refusal(405, 'invalid_request_error', `${path} takes ${methods.join(' or ')}.`)
   }
-  if (key !== null && !hasKey(headers, key)) {
+  if (key !== null && !isProbe(path) && !hasKey(headers, key)) {
     throw new Refusal(
       401,
       'authentication_error',
