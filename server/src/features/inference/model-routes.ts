@@ -13,7 +13,7 @@ import type { ServingDeployment } from '../deployments/serving/serving-deploymen
 import { explainModelNotFound, modelNotFound } from './targets/find-targets.ts'
 import { unknownUrl } from './unknown-routes.ts'
 import { openAiErrorBody } from './protocols/openai.ts'
-import { modelBody, modelParams, modelsBody } from './schemas.ts'
+import { modelBody, modelParams, modelsBody, slashedParams } from './schemas.ts'
 
 type Deps = Pick<Services, 'db' | 'runtime'>
 
@@ -50,10 +50,31 @@ export function modelRoutes(app: App, deps: Deps): void {
     },
   )
 
+  const getModel = async ({
+    model,
+    request,
+    reply,
+  }: {
+    model: string
+    request: FastifyRequest
+    reply: FastifyReply
+  }) => {
+    const { viewer } = request
+    if (model === '') throw unknownUrl('GET', '/v1/models/')
+    const resolved = await resolveDeployments(deps, viewer, model)
+    const found = requireCallable(viewer, resolved, () => modelNotFound(model))
+    const serving = found.filter(({ status }) => status === 'running' || status === 'sleeping')
+    if (serving.length === 0) throw await explainModelNotFound(deps, viewer, model)
+    if (speaksAnthropic(request)) return sendUndescribed(reply, toAnthropicModel(model, serving))
+    const listed = await listServingDeployments(deps, viewer)
+    return toModel(deps, { id: model, deployments: serving, listed }, viewer)
+  }
+  const config = { permission: 'useOwnDeployments', anyOrganization: true } as const
+
   app.get(
     '/v1/models/:model',
     {
-      config: { permission: 'useOwnDeployments', anyOrganization: true },
+      config,
       schema: {
         operationId: 'getModel',
         summary: 'Get a model of your running or sleeping deployments, or of shared ones',
@@ -65,19 +86,15 @@ export function modelRoutes(app: App, deps: Deps): void {
         errorBody: openAiErrorBody,
       },
     },
-    async (request, reply) => {
-      const {
-        viewer,
-        params: { model },
-      } = request
-      if (model === '') throw unknownUrl('GET', '/v1/models/')
-      const resolved = await resolveDeployments(deps, viewer, model)
-      const found = requireCallable(viewer, resolved, () => modelNotFound(model))
-      const serving = found.filter(({ status }) => status === 'running' || status === 'sleeping')
-      if (serving.length === 0) throw await explainModelNotFound(deps, viewer, model)
-      if (speaksAnthropic(request)) return sendUndescribed(reply, toAnthropicModel(model, serving))
-      const listed = await listServingDeployments(deps, viewer)
-      return toModel(deps, { id: model, deployments: serving, listed }, viewer)
+    (request, reply) => getModel({ model: request.params.model, request, reply }),
+  )
+  // Some clients don't escape the slashes of a name, and some proxies take the escapes back.
+  app.get(
+    '/v1/models/:owner/*',
+    { config, schema: { hide: true, params: slashedParams, response: { 200: modelBody } } },
+    (request, reply) => {
+      const { owner, '*': rest } = request.params
+      return getModel({ model: `${owner}/${rest}`, request, reply })
     },
   )
 }

@@ -39,3 +39,6 @@ export const modelParams = z.object({
     .string()
     .describe('A model name, an alias, a deployment id, an `inference_model_uid`, or `base:adapter`'),
 })
+
+/** A name with slashes that are not escaped */
+export const slashedParams = z.object({ owner: z.string(), '*': z.string() })

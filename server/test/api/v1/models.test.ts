@@ -196,6 +196,20 @@ describe('clients of Anthropic’s API', () => {
   })
 })
 
+test('GET /v1/models/{model}: the slashes of a name may be plain or escaped', async () => {
+  const client = await registerClient(server.url)
+  const { id } = await deploy(client)
+  for (const alias of ['acme/qwen:7b', 'a//b', '/lead', 'trail/', 'v1/models']) {
+    expect((await client.patch(`/api/v1/model-deployments/${id}`, { alias })).status).toBe(200)
+    const escaped = await client.get(`/v1/models/${encodeURIComponent(alias)}`)
+    expect([escaped.status, escaped.body]).toMatchObject([200, { id: alias, deployments: [id] }])
+    const plain = await client.get(`/v1/models/${alias}`)
+    expect([plain.status, plain.body]).toEqual([200, escaped.body])
+  }
+  const unknown = await client.get('/v1/models/acme/other')
+  expect([unknown.status, unknown.body.error]).toMatchObject([404, { code: 'model_not_found' }])
+})
+
 test.each([
   ['POST', '/chat/completions', '/v1/chat/completions'],
   ['POST', '/v1/v1/messages', '/v1/messages'],
