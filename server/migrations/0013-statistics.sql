@@ -12,6 +12,8 @@ CREATE TABLE deployment_minutes (
   minute             timestamptz NOT NULL,
   requests           bigint NOT NULL,
   errors             bigint NOT NULL,
+  caller_left        bigint NOT NULL,
+  retries            bigint NOT NULL,
   input_tokens       bigint NOT NULL,
   output_tokens      bigint NOT NULL,
   in_flight_seconds  double precision NOT NULL DEFAULT 0,
@@ -22,6 +24,7 @@ CREATE TABLE deployment_minutes (
 ) WITH (fillfactor = 50);
 CREATE INDEX deployment_minutes_minute_idx ON deployment_minutes (minute);
 COMMENT ON TABLE deployment_minutes IS 'Request statistics per deployment and the minute in which requests ended; kept for two days and not used for billing';
+COMMENT ON COLUMN deployment_minutes.caller_left IS 'Requests whose caller left before the end of the response';
 COMMENT ON COLUMN deployment_minutes.in_flight_seconds IS 'Seconds that requests spent at engines within the minute, summed over requests: 60 for one all the time';
 COMMENT ON COLUMN deployment_minutes.waiting_seconds IS 'Seconds that requests waited in Berth within the minute, for their turn or until the deployment was awake';
 COMMENT ON COLUMN deployment_minutes.duration_buckets IS 'Histogram of durations: count per logarithmic bucket';

@@ -176,6 +176,7 @@ export const deployment = {
   requests: 'Requests',
   errors: 'Errors',
   errorShare: (share: string) => `${share} of requests`,
+  leftAndRetries: (left: string, retries: string) => `${left} abandoned, ${retries} retries`,
   inFlight: 'In flight',
   inputTokens: 'Input tokens',
   outputTokens: 'Output tokens',

@@ -144,7 +144,15 @@ function Figures({ statistics }: { statistics: DeploymentStatistics | undefined 
     statistics ? value(statistics) : <Skeleton className="my-1 h-5 w-16" />
   return (
     <dl className="grid grid-cols-2 gap-4 sm:grid-cols-5">
-      <Figure label={words.requests} value={shown(({ requests }) => formatNumber(requests))} />
+      <Figure
+        label={words.requests}
+        value={shown(({ requests }) => formatNumber(requests))}
+        hint={
+          statistics && statistics.caller_left + statistics.retries > 0
+            ? words.leftAndRetries(formatNumber(statistics.caller_left), formatNumber(statistics.retries))
+            : undefined
+        }
+      />
       <Figure
         label={words.errors}
         value={shown(({ errors }) => formatNumber(errors))}

@@ -17,6 +17,10 @@ export interface RequestOutcome {
   waitedMilliseconds: number
   /** True for a status of 500 or above, or a response that the engine cut off */
   failed: boolean
+  /** The caller left before the end of the response */
+  callerLeft: boolean
+  /** A client library sent the request again */
+  isRetry: boolean
   /** null if the engine sent no response */
   firstByteMilliseconds: number | null
   durationMilliseconds: number
@@ -76,6 +80,8 @@ export class StatisticsRecorder {
     const totals = totalsOf(batch, deploymentId)
     totals.requests += 1
     if (outcome.failed) totals.errors += 1
+    if (outcome.callerLeft) totals.callerLeft += 1
+    if (outcome.isRetry) totals.retries += 1
     totals.inputTokens += outcome.inputTokens
     totals.outputTokens += outcome.outputTokens
     if (outcome.firstByteMilliseconds !== null)

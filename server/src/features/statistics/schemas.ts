@@ -38,6 +38,12 @@ export const statisticsBody = z
     errors: count.describe(
       'Requests with a status of 500 or above, or cut off by the engine. Client errors do not count',
     ),
+    caller_left: count.describe(
+      'Requests whose caller left before the end of the response, such as after a timeout',
+    ),
+    retries: count.describe(
+      'Requests that a client library sent again, by its header `x-stainless-retry-count`',
+    ),
     input_tokens: count.describe('Tokens of the requests'),
     output_tokens: count.describe('Tokens of the responses'),
     time_to_first_byte_ms: percentiles.describe('null if no request got a response'),
@@ -79,6 +85,8 @@ export function toStatisticsBody(statistics: DeploymentStatistics): z.infer<type
     in_flight: statistics.inFlight,
     requests: statistics.requests,
     errors: statistics.errors,
+    caller_left: statistics.callerLeft,
+    retries: statistics.retries,
     input_tokens: statistics.inputTokens,
     output_tokens: statistics.outputTokens,
     time_to_first_byte_ms: statistics.firstByte,

@@ -9,6 +9,10 @@ export interface DeploymentMinute {
   minute: Date
   requests: number
   errors: number
+  /** Requests whose caller left before the end of the response */
+  callerLeft: number
+  /** Requests that a client library sent again */
+  retries: number
   inputTokens: number
   outputTokens: number
   inFlightSeconds: number
@@ -24,6 +28,8 @@ export async function addMinutes(db: Database, minutes: readonly DeploymentMinut
     minute: minute.minute,
     requests: minute.requests,
     errors: minute.errors,
+    caller_left: minute.callerLeft,
+    retries: minute.retries,
     input_tokens: minute.inputTokens,
     output_tokens: minute.outputTokens,
     in_flight_seconds: minute.inFlightSeconds,
@@ -33,10 +39,10 @@ export async function addMinutes(db: Database, minutes: readonly DeploymentMinut
   }))
   // The fixed row order prevents deadlocks between processes.
   await sql`
-    INSERT INTO deployment_minutes AS stored (deployment_id, minute, requests, errors, input_tokens, output_tokens,
+    INSERT INTO deployment_minutes AS stored (deployment_id, minute, requests, errors, caller_left, retries, input_tokens, output_tokens,
       in_flight_seconds, waiting_seconds, first_byte_buckets, duration_buckets)
     SELECT row.* FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid, minute timestamptz,
-      requests bigint, errors bigint, input_tokens bigint, output_tokens bigint, in_flight_seconds float8,
+      requests bigint, errors bigint, caller_left bigint, retries bigint, input_tokens bigint, output_tokens bigint, in_flight_seconds float8,
       waiting_seconds float8, first_byte_buckets jsonb,
       duration_buckets jsonb)
     JOIN deployments ON deployments.id = row.deployment_id
@@ -44,6 +50,8 @@ export async function addMinutes(db: Database, minutes: readonly DeploymentMinut
     ON CONFLICT (deployment_id, minute) DO UPDATE SET
       requests = stored.requests + excluded.requests,
       errors = stored.errors + excluded.errors,
+      caller_left = stored.caller_left + excluded.caller_left,
+      retries = stored.retries + excluded.retries,
       input_tokens = stored.input_tokens + excluded.input_tokens,
       output_tokens = stored.output_tokens + excluded.output_tokens,
       in_flight_seconds = stored.in_flight_seconds + excluded.in_flight_seconds,
@@ -57,6 +65,7 @@ export function listMinutes(db: Database, deploymentId: string, from: Date): Pro
   return db
     .selectFrom('deployment_minutes')
     .select(['deployment_id as deploymentId', 'minute', 'requests', 'errors'])
+    .select(['caller_left as callerLeft', 'retries'])
     .select(['input_tokens as inputTokens', 'output_tokens as outputTokens'])
     .select(['in_flight_seconds as inFlightSeconds', 'waiting_seconds as waitingSeconds'])
     .select(['first_byte_buckets as firstByteBuckets', 'duration_buckets as durationBuckets'])

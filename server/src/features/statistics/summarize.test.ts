@@ -10,6 +10,8 @@ function minute(at: string, changes: Partial<DeploymentMinute> = {}): Deployment
     minute: new Date(at),
     requests: 1,
     errors: 0,
+    callerLeft: 0,
+    retries: 0,
     inputTokens: 2,
     outputTokens: 3,
     inFlightSeconds: 0,

@@ -37,6 +37,8 @@ export interface StatisticsStep {
 export interface StatisticsSummary {
   requests: number
   errors: number
+  callerLeft: number
+  retries: number
   inputTokens: number
   outputTokens: number
   firstByte: Percentiles
@@ -82,12 +84,9 @@ export function summarizeMinutes(
     }
   })
   const inside = [...byStep].flatMap(([step, rows]) => (step >= 0 && step < steps ? rows : []))
-  const { duration, firstByte, requests, errors, inputTokens, outputTokens } = addUp(inside)
+  const { duration, firstByte, inFlightSeconds: _, waitingSeconds: __, ...totals } = addUp(inside)
   return {
-    requests,
-    errors,
-    inputTokens,
-    outputTokens,
+    ...totals,
     firstByte: toPercentiles(firstByte),
     duration: toPercentiles(duration),
     series,
@@ -100,6 +99,8 @@ const roundMean = (mean: number) => Math.round(mean * 1_000) / 1_000
 export interface RequestTotals {
   requests: number
   errors: number
+  callerLeft: number
+  retries: number
   inputTokens: number
   outputTokens: number
   inFlightSeconds: number
@@ -112,6 +113,8 @@ export function createTotals(): RequestTotals {
   return {
     requests: 0,
     errors: 0,
+    callerLeft: 0,
+    retries: 0,
     inputTokens: 0,
     outputTokens: 0,
     inFlightSeconds: 0,
@@ -126,6 +129,8 @@ function addUp(rows: readonly DeploymentMinute[]) {
   for (const row of rows) {
     sums.requests += row.requests
     sums.errors += row.errors
+    sums.callerLeft += row.callerLeft
+    sums.retries += row.retries
     sums.inputTokens += row.inputTokens
     sums.outputTokens += row.outputTokens
     sums.inFlightSeconds += row.inFlightSeconds

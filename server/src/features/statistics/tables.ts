@@ -13,6 +13,8 @@ export interface DeploymentMinutesTable {
   minute: Date
   requests: number
   errors: number
+  caller_left: number
+  retries: number
   input_tokens: number
   output_tokens: number
   in_flight_seconds: Generated<number>

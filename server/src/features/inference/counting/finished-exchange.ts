@@ -15,6 +15,8 @@ export interface FinishedExchange {
   readonly userId: number
   readonly modelName: string
   readonly streams: boolean
+  /** A client library sent the request again */
+  readonly isRetry: boolean
   /** null when the request was not sent to any deployment */
   readonly deploymentId: string | null
   /** Status that the caller received, or 499 if the caller left before */
@@ -38,6 +40,7 @@ interface EndedExchange {
   readonly arrival: Arrival
   readonly engine: { readonly target: EngineTarget; readonly sentAt: number } | null
   readonly relay: ResponseRelay | null
+  readonly isRetry: boolean
   readonly brokenBy: BrokenBy | null
   readonly usage: TokenUsage | null
   readonly startedAt: number
@@ -57,6 +60,7 @@ export function describeExchange(exchange: EndedExchange): FinishedExchange {
     userId: caller.request.viewer.userId,
     modelName: targets[0]!.modelName,
     streams: request.streams,
+    isRetry: exchange.isRetry,
     deploymentId: engine === null ? null : engine.target.deploymentId,
     status: raw.headersSent ? raw.statusCode : 499,
     brokenBy,
@@ -84,6 +88,8 @@ export function recordStatistics(statistics: StatisticsRecorder, exchange: Finis
     userId: exchange.userId,
     waitedMilliseconds: exchange.waitedMilliseconds,
     failed: exchange.brokenBy === 'engine' || exchange.status >= 500,
+    callerLeft: exchange.brokenBy === 'caller',
+    isRetry: exchange.isRetry,
     firstByteMilliseconds: firstByteAt > 0 ? firstByteAt - receivedAt : null,
     durationMilliseconds: exchange.endedAt - receivedAt,
     inputTokens: usage?.inputTokens ?? 0,

@@ -72,6 +72,7 @@ export class Exchange
   targets: readonly EngineTarget[]
   openIndex = -1
   readonly userId: number
+  readonly #isRetry: boolean
   /** About four bytes of text are a token; others, such as images, are never longer than the context. */
   readonly promptTokens: number
   /** undefined until the request has a choice of targets */
@@ -101,6 +102,7 @@ export class Exchange
     this.#arrival = arrival
     this.targets = targets
     this.userId = caller.request.viewer.userId
+    this.#isRetry = isRetry(caller.request.headers['x-stainless-retry-count'])
     caller.request.hasOwnAccessLog = true
   }
 
@@ -388,6 +390,7 @@ export class Exchange
       arrival: this.#arrival,
       engine,
       relay: this.#relay,
+      isRetry: this.#isRetry,
       brokenBy: this.#brokenBy,
       usage,
       startedAt: this.#startedAt,
@@ -398,6 +401,11 @@ export class Exchange
     this.#span?.end(finished)
     this.#deps.onFinished(finished)
   }
+}
+
+/** OpenAI's and Anthropic's libraries count their attempts from 0. */
+function isRetry(count: string | string[] | undefined): boolean {
+  return count !== undefined && count !== '0'
 }
 
 const noRefusals: ReadonlySet<string> = new Set()

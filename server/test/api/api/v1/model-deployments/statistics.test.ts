@@ -18,6 +18,8 @@ const outcome = {
   userId: 1,
   waitedMilliseconds: 5,
   failed: false,
+  callerLeft: false,
+  isRetry: false,
   firstByteMilliseconds: 10,
   durationMilliseconds: 100,
   inputTokens: 3,
@@ -47,11 +49,11 @@ afterAll(async () => {
   await engine.close()
 })
 
-function chat(body: object = {}, signal: AbortSignal | null = null) {
+function chat(body: object = {}, signal: AbortSignal | null = null, headers: Record<string, string> = {}) {
   return fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { cookie: client.cookie(), 'content-type': 'application/json' },
-    body: JSON.stringify({ model: id, messages: [], ...body }),
+    headers: { cookie: client.cookie(), 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ model: id, messages: [{ role: 'user', content: 'Hello' }], ...body }),
     signal,
   })
 }
@@ -75,6 +77,8 @@ test('GET …/{id}/statistics: without requests every value is 0 or null, for ev
     in_flight: 0,
     requests: 0,
     errors: 0,
+    caller_left: 0,
+    retries: 0,
     input_tokens: 0,
     output_tokens: 0,
     time_to_first_byte_ms: null,
@@ -148,6 +152,31 @@ test('GET …/{id}/statistics: a client disconnect counts as a request, not as a
   abort.abort()
   await waitForRequests(1)
   expect(await read()).toMatchObject({ in_flight: 0, requests: 1, errors: 0 })
+})
+
+test('GET …/{id}/statistics: a client that gives up and retries shows in `caller_left` and `retries`', async () => {
+  const before = await read()
+  for (const attempt of ['0', '1', '2']) {
+    const abort = new AbortController()
+    const arrived = new Promise<void>((resolve) => engine.answer(() => resolve()))
+    const asked = chat({}, abort.signal, { 'x-stainless-retry-count': attempt })
+    await arrived
+    abort.abort()
+    await expect(asked).rejects.toThrow('aborted')
+  }
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {}\n\n')
+  })
+  const abort = new AbortController()
+  const stream = await chat({ stream: true }, abort.signal, { 'x-stainless-retry-count': '1' })
+  await stream.body!.getReader().read()
+  abort.abort()
+  await waitForRequests(before.requests + 4)
+  expect(await read()).toMatchObject({
+    errors: before.errors,
+    caller_left: before.caller_left + 4,
+    retries: 3,
+  })
 })
 
 test('GET …/{id}/statistics: instances and load over time; requests that wait for a wake count as waiting', async () => {
