@@ -172,8 +172,6 @@ test.each([
   ['modalities', ['text', 'audio'], ['text']],
   ['audio', { voice: 'alloy', format: 'mp3' }, null],
   ['guided_json', { type: 'object' }, null],
-  ['ignore_eos', true, false],
-  ['min_tokens', 5, 0],
 ])('%s that asks for something is a 400 that names it', async (field, asks, nothing) => {
   const refused = complete({ [field]: asks, max_tokens: 2 })
   await expect(refused).rejects.toMatchObject({ status: 400, code: 'unsupported_parameter', param: field })

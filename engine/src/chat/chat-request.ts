@@ -77,8 +77,6 @@ const unsupportedFields: Readonly<Record<string, (value: unknown) => boolean>> =
   grammar: (value) => value === '',
   json_schema: () => false,
   schema: () => false,
-  ignore_eos: (value) => value === false,
-  min_tokens: (value) => value === 0,
   truncate_prompt_tokens: () => false,
 }
 

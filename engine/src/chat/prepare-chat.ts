@@ -11,6 +11,7 @@ import { readJson } from '../template/to-value.ts'
 import { isDict } from '../template/values.ts'
 import { renderPrompt } from './render-prompt.ts'
 import { readVariables } from './template-variables.ts'
+import { findLeastTokens } from './sampling.ts'
 import { selectTools } from './tools.ts'
 import type { WrittenRules } from './write-rules.ts'
 
@@ -58,6 +59,10 @@ export async function prepareChat(
   const shown = tools === null ? undefined : readTools(request, bodyText)
   const prompt = renderPrompt(template, loaded.model, { messages, tools: shown, variables }, log)
   const rules = await createRules(request, template, { tools, prompt: prompt.text })
+  if (rules !== null && findLeastTokens(request) > 0) {
+    const param = request.ignore_eos === true ? 'ignore_eos' : 'min_tokens'
+    throw invalid(param, `${param} can't be combined with ${rules.param.split('.', 1)[0]}.`)
+  }
   const grammar = rules === null ? null : await compile(loaded, rules)
   return {
     request,

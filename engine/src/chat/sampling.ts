@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
-import type { Token } from 'node-llama-cpp'
+import type { LlamaModel, Token } from 'node-llama-cpp'
+import { forbidEnd } from '../model/forbid-end.ts'
 import { z } from 'zod'
 
 /** More than OpenAI allows: callers of other APIs have longer lists. */
@@ -31,6 +32,9 @@ export const samplingFields = {
   seed: z.int().nullish(),
   /** Only requests with the same salt share the cache. */
   cache_salt: z.string().max(1000).nullish(),
+  /** As in vLLM: the answer does not end before this many tokens, or before its limit */
+  min_tokens: z.int().min(0).max(1_000_000).nullish(),
+  ignore_eos: z.boolean().nullish(),
 }
 
 const samplingRequest = z.object(samplingFields)
@@ -65,16 +69,32 @@ function toPenalty(request: SamplingRequest) {
   return { lastTokens: penaltyTokens, penalty, presencePenalty, frequencyPenalty }
 }
 
-/** node-llama-cpp's options. `onToken` must see each generated token: only those are penalized. */
-export function toEvaluation(request: SamplingRequest, index: number) {
+/** The fewest tokens that an answer must have; Infinity for as many as it may have */
+export function findLeastTokens({ min_tokens: least, ignore_eos: isEndless }: SamplingRequest): number {
+  return isEndless === true ? Infinity : (least ?? 0)
+}
+
+/** node-llama-cpp's options. `onToken` must see each generated token: only those are penalized and counted. */
+export function toEvaluation(
+  request: SamplingRequest,
+  { index, model }: { index: number; model: LlamaModel },
+) {
   const { repeatPenalty: penalty, ...sampling } = toSampling(request, index)
+  const least = findLeastTokens(request)
   const generated: Token[] = []
   const onToken = (token: Token): void => void generated.push(token)
-  if (penalty === false) return { options: sampling, onToken: () => {} }
+  const ending = least === 0 ? {} : { tokenBias: forbidEnd(model, () => generated.length < least) }
+  if (penalty === false) {
+    return { options: { ...sampling, ...ending }, onToken: least === 0 ? () => {} : onToken }
+  }
   const { lastTokens, ...rest } = penalty
   const punishTokens = () => generated.slice(-lastTokens)
   return {
-    options: { ...sampling, repeatPenalty: { ...rest, punishTokens, maxPunishTokens: lastTokens } },
+    options: {
+      ...sampling,
+      ...ending,
+      repeatPenalty: { ...rest, punishTokens, maxPunishTokens: lastTokens },
+    },
     onToken,
   }
 }

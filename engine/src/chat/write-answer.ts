@@ -81,7 +81,7 @@ async function writeAnswer(
       }
     }
   }
-  const { options, onToken } = toEvaluation(request, index)
+  const { options, onToken } = toEvaluation(request, { index, model: sequence.model })
   const grammarEvaluationState =
     grammar === null
       ? {}

@@ -126,15 +126,17 @@ async function writeChoice(
     add({ text, logprobs: unsent })
     unsent = []
   }
-  const { options, onToken } = toEvaluation(request, index)
-  const generation = sequence.evaluate([tokens.at(-1)!], options)
+  const { options, onToken } = toEvaluation(request, { index, model: sequence.model })
+  const generation = sequence.evaluate([tokens.at(-1)!], { ...options, yieldEogToken: true })
   try {
     for await (const token of generation) {
       signal.throwIfAborted()
+      if (request.logprobs != null) unsent.push({ token, scores: sampled.shift() ?? null })
+      // It has a probability, but no text.
+      if (sequence.model.isEogToken(token)) break
       onToken(token)
       generated++
       used.completionTokens++
-      if (request.logprobs != null) unsent.push({ token, scores: sampled.shift() ?? null })
       const ready = stops.push(reader.push(token))
       if (stops.stopped !== null) {
         // The tokens of the stop string are no text of the completion.

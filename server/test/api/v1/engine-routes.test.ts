@@ -1,11 +1,26 @@
 import { describe, expect, test } from 'vitest'
 import { registerClient } from '../../support/client.ts'
+import { generationFields } from '../../../src/ports/runtime-engine.ts'
 import { deploy } from '../../support/deployments.ts'
 import { engines } from '../../support/engines.ts'
 import { answerJson } from '../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
 import { startTestServer } from '../../support/server.ts'
 import { useEngine } from '../../support/use-engine.ts'
+
+describe('the embedded engine', () => {
+  const used = useEngine(engines.embedded)
+
+  test('it ignores no field, whatever the engine does that it is built on', async () => {
+    const { engine, client, id } = used
+    engine.answer((response) => answerJson(response, '{}'))
+    for (const field of generationFields) {
+      const answer = await client.post('/v1/completions', { model: id, prompt: 'a', [field]: 'x' })
+      expect([field, answer.status]).toEqual([field, 200])
+      expect(JSON.parse(engine.last().body)).toHaveProperty(field, 'x')
+    }
+  })
+})
 
 describe('llama-server', () => {
   const used = useEngine({ version: '11669' })

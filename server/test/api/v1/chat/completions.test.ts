@@ -32,6 +32,28 @@ test.each([
   })
 })
 
+test('POST /v1/completions: `echo` and `suffix` reach the embedded engine, as do fields of load tools', async () => {
+  const complete = (more: object) =>
+    client.post('/v1/completions', { model: deployment.id, prompt: 'A ship', max_tokens: 1, ...more })
+  const { status, body } = await complete({ echo: true, logprobs: 1 })
+  expect(status, JSON.stringify(body)).toBe(200)
+  const [{ text, logprobs }] = body.choices
+  expect(text.startsWith('A ship')).toBe(true)
+  // lm-eval reads all entries but the last one, which must be the generated token's.
+  expect(logprobs.token_logprobs).toHaveLength(body.usage.prompt_tokens + 1)
+  expect(logprobs.text_offset.at(-1)).toBe('A ship'.length)
+  // The bundled model can't fill in, which only the engine knows.
+  const filled = await complete({ suffix: 'in the harbor' })
+  expect([filled.status, filled.body.error]).toMatchObject([
+    400,
+    { param: 'suffix', message: expect.stringContaining("can't fill in text") },
+  ])
+  const long = await client.post(path, { model: deployment.id, messages, max_tokens: 40, ignore_eos: true })
+  expect(long.body.usage.completion_tokens).toBe(40)
+  const least = await complete({ max_tokens: 40, min_tokens: 30 })
+  expect(least.body.usage.completion_tokens).toBeGreaterThanOrEqual(30)
+})
+
 test('POST /v1/chat/completions: the usage that the engine reports is metered, with and without streaming', async () => {
   const person = await registerClient(server.url)
   const { id } = await deploy(person)
