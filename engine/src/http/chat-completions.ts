@@ -78,8 +78,9 @@ async function streamAnswer(
   // As in vLLM, the usage so far is that of the chunk's choice.
   let before = 0
   const sendCounted = (chunk: object): void => {
-    if (endsWithUsage !== true || isContinuous !== true) return send(chunk)
-    send({ ...chunk, usage: toUsage({ ...used, completionTokens: used.completionTokens - before }) })
+    if (endsWithUsage !== true) return send(chunk)
+    const counted = { ...used, completionTokens: used.completionTokens - before }
+    send({ ...chunk, usage: isContinuous === true ? toUsage(counted) : null })
   }
   const sendChunk = (chunk: Chunk): void =>
     sendCounted(request.usesFunctions === true ? toFunctionChunk(chunk) : chunk)

@@ -110,8 +110,8 @@ async function streamCompletion(job: Job, { reply, log }: Pick<Answering, 'reply
   const drained = () => stream?.drained()
   const sendChoice = (choice: object, before: number): void => {
     const counted = { ...used, completionTokens: used.completionTokens - before }
-    const usage = endsWithUsage === true && isContinuous === true ? { usage: toUsage(counted) } : {}
-    send({ ...toCompletionBody(head, [choice]), ...usage })
+    const usage = isContinuous === true ? toUsage(counted) : null
+    send({ ...toCompletionBody(head, [choice]), ...(endsWithUsage === true ? { usage } : {}) })
   }
   try {
     await writeAll(job, { drained } as EventStream, (index) => {

@@ -102,6 +102,7 @@ class ChunkCounts implements ChoiceCounts {
 
 const usageChunks: EventRemoval = {
   cutsCounts: false,
+  leavesNull: false,
   judge: (chunk) => (isUsageChunk(chunk) ? 'drop' : 'keep'),
 }
 
@@ -111,6 +112,7 @@ const runningUsage = { keep: removeRunningUsage('keep'), drop: removeRunningUsag
 function removeRunningUsage(usageChunk: 'keep' | 'drop'): EventRemoval {
   return {
     cutsCounts: true,
+    leavesNull: usageChunk === 'keep',
     judge: (chunk) => (isUsageChunk(chunk) ? usageChunk : hasObject(chunk, 'usage') ? 'cut' : 'keep'),
   }
 }
@@ -129,6 +131,7 @@ function openRemoval(values: MemberValues, inEvents: EditTarget['counts']['inEve
   if (usageChunk === 'keep' && timings === 'keep' && progress === 'keep') return null
   return {
     cutsCounts: timings === 'cut',
+    leavesNull: false,
     judge: (chunk) => {
       if (isUsageChunk(chunk)) return usageChunk
       return hasObject(chunk, 'prompt_progress') ? progress : timings

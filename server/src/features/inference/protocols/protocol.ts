@@ -200,6 +200,8 @@ export interface ChoiceCounts {
 export interface EventRemoval {
   /** Whether the count is cut from each event with choices */
   readonly cutsCounts: boolean
+  /** Whether null stands in the place of a count, as in OpenAI's streams whose last chunk has the usage */
+  readonly leavesNull: boolean
   /** Decides about an event: it loses its count, is dropped, or stays unchanged. */
   readonly judge: (event: unknown) => 'keep' | 'cut' | 'drop'
 }

@@ -13,11 +13,14 @@ const countEnd = '}}\n\n'
 export class RunningCount {
   /** What stands before the numbers. Quotes in strings are escaped, so this is a member. */
   readonly #opening: string
+  /** The member without a count */
+  readonly #none: string
   /** The start of an event that was parsed; empty until there is one */
   #head = ''
 
   constructor(member: string) {
     this.#opening = `,"${member}":{`
+    this.#none = `,"${member}":null`
   }
 
   /** Returns the offset of the comma before the count of an event; -1 if the event must be parsed. */
@@ -41,9 +44,9 @@ export class RunningCount {
     }
   }
 
-  /** Returns the event without the count at an offset that `find` returned. */
-  cut(event: string, start: number): string {
-    return event.slice(0, start) + countEnd.slice(1)
+  /** Returns the event without the count at an offset that `find` returned, or with null in its place. */
+  cut(event: string, start: number, leavesNull: boolean): string {
+    return event.slice(0, start) + (leavesNull ? this.#none : '') + countEnd.slice(1)
   }
 
   /** Takes the start of an event that was parsed, if it has a choice. */
@@ -58,20 +61,24 @@ export class RunningCount {
 
 const dataLine = /^data:.*$/gm
 
-/** Cuts a member from an event, wherever it is in the object. Returns events without the member unchanged. */
-export function cutMember(event: string, member: string): string {
+/** Cuts a member from an event, or sets it to null. Returns events without the member unchanged. */
+export function cutMember(event: string, member: string, leavesNull: boolean): string {
   const lines = [...event.matchAll(dataLine)]
   const line = lines[0]
   // No engine writes an event's data in several lines.
   if (line === undefined || lines.length > 1) return event
   const start = line.index + 'data:'.length
   const end = line.index + line[0].length
-  return event.slice(0, start) + cutFromObject(event.slice(start, end), member) + event.slice(end)
+  return event.slice(0, start) + cutFromObject(event.slice(start, end), member, leavesNull) + event.slice(end)
 }
 
-function cutFromObject(object: string, member: string): string {
+function cutFromObject(object: string, member: string, leavesNull: boolean): string {
   let left = object
   for (const { start, end } of findInObject(object, member).toReversed()) {
+    if (leavesNull) {
+      left = `${left.slice(0, start)}null${left.slice(end)}`
+      continue
+    }
     const colon = left.lastIndexOf(':', start)
     const nameEnd = left.lastIndexOf('"', colon)
     const nameStart = left.lastIndexOf('"', nameEnd - 1)

@@ -196,6 +196,6 @@ test.each([
     const sent = recorded[inEvents].slice(0, index + 1).map((data) => `data: ${data}\n\n`)
     const seen = meter.take(sent.join(''))
     expect(meter.partialUsage()).toEqual({ inputTokens: 14, outputTokens: output })
-    expect(seen).not.toMatch(/"choices":\[\{.*"(?:usage|timings)"/)
+    expect(seen).not.toMatch(/"choices":\[\{.*"(?:usage|timings)":\{/)
   }
 })

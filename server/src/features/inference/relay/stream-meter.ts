@@ -116,7 +116,8 @@ export class StreamMeter implements BodyMeter {
   #readEach(events: string): string {
     const running = this.#running
     const marks = running === null ? null : new MarkSearch(events, this.#counted!.marks)
-    const cuts = this.#removal !== null && this.#removal.cutsCounts
+    const removal = this.#removal
+    const cuts = removal !== null && removal.cutsCounts
     let forwarded = ''
     let counted = ''
     let countAt = -1
@@ -136,7 +137,7 @@ export class StreamMeter implements BodyMeter {
       } else {
         counted = event
         countAt = at
-        forwarded += cuts ? running!.cut(event, at) : event
+        forwarded += cuts ? running!.cut(event, at, removal.leavesNull) : event
       }
     }
     this.#reportRunning(counted, countAt)
@@ -153,10 +154,11 @@ export class StreamMeter implements BodyMeter {
     const event = parseEventData(text)
     const usage = this.#format.readUsage(event)
     Object.assign(this.#reported, this.#choices === null ? usage : this.#choices.add(event, usage))
-    const verdict = this.#removal === null ? 'keep' : this.#removal.judge(event)
+    const removal = this.#removal
+    const verdict = removal === null ? 'keep' : removal.judge(event)
     if (verdict === 'drop') return ''
     this.#running?.learn(text)
-    return verdict === 'keep' ? text : cutMember(text, this.#counted!.member)
+    return verdict === 'keep' ? text : cutMember(text, this.#counted!.member, removal!.leavesNull)
   }
 }
 

@@ -71,6 +71,7 @@ const summaries: Protocol = {
       style === 'silent'
         ? {
             cutsCounts: false,
+            leavesNull: false,
             judge: (event) =>
               (event as { step?: { end?: unknown } }).step?.end === undefined ? 'keep' : 'drop',
           }
