@@ -302,7 +302,8 @@ describe('structured output', () => {
 
   test('a schema without an equivalent grammar is rejected', async () => {
     const schema = { type: 'array', uniqueItems: true }
-    const refused = complete({ response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } })
+    const format = { name: 'x', schema, strict: true }
+    const refused = complete({ response_format: { type: 'json_schema', json_schema: format } })
     await expect(refused).rejects.toMatchObject({ status: 400, code: 'invalid_json_schema' })
   })
 })

@@ -14,7 +14,7 @@ const messages = [{ role: 'user', content: 'x' }]
 const ask = (more: object) =>
   engine.post('/v1/chat/completions', { model: modelAlias, max_tokens: 2, messages, ...more })
 const formed = (schema: object) => ({
-  response_format: { type: 'json_schema', json_schema: { name: 'x', schema } },
+  response_format: { type: 'json_schema', json_schema: { name: 'x', schema, strict: true } },
 })
 const pickDefinitions = (schema: { $defs?: object }) =>
   schema.$defs === undefined ? {} : { $defs: schema.$defs }

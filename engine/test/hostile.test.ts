@@ -21,7 +21,7 @@ const user = (content: unknown) => ({
 const nest = (open: string, close: string) => open.repeat(10_000) + close.repeat(10_000)
 const formed = (schema: unknown) => ({
   ...user('x'),
-  response_format: { type: 'json_schema', json_schema: { name: 'x', schema } },
+  response_format: { type: 'json_schema', json_schema: { name: 'x', schema, strict: true } },
 })
 /** A call of a tool with these parameters is forced. */
 const forced = (parameters: object, strict = false) => ({

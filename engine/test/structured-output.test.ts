@@ -26,7 +26,10 @@ async function fillForm(schema: object, seed: number): Promise<string> {
     messages,
     seed,
     temperature: 1,
-    response_format: { type: 'json_schema', json_schema: { name: 'form', schema: { ...schema } } },
+    response_format: {
+      type: 'json_schema',
+      json_schema: { name: 'form', schema: { ...schema }, strict: true },
+    },
   })
   expect(choices[0]?.finish_reason).toBe('stop')
   return choices[0]!.message.content!
@@ -172,6 +175,22 @@ const zodSchemas: [string, object][] = [
     ),
   ],
 ]
+
+test.each([
+  ['uniqueItems', { type: 'array', items: { type: 'boolean' }, minItems: 2, maxItems: 2, uniqueItems: true }],
+  ['not', { type: 'boolean', not: { const: true } }],
+  ['format', { type: 'string', maxLength: 3, format: 'iban' }],
+])('without strict, "%s" is ignored, and the rest of the schema is kept', async (keyword, value) => {
+  const rest = Object.fromEntries(Object.entries(value).filter(([name]) => name !== keyword))
+  const { choices } = await client.chat.completions.create({
+    model: modelAlias,
+    messages,
+    seed: 1,
+    response_format: { type: 'json_schema', json_schema: { name: 'form', schema: field(value) } },
+  })
+  const matches = ajv.compile(field(rest))
+  expect([matches(JSON.parse(choices[0]!.message.content!)), matches.errors]).toEqual([true, null])
+})
 
 describe.each([
   { place: 'response_format', ask: fillForm },

@@ -8,7 +8,7 @@ import type { ChatRequest } from './chat-request.ts'
 import { schemaTooComplex } from './convert-schema.ts'
 import type { SelectedTool, SelectedTools } from './tools.ts'
 import { workSteps, writeRules } from './write-rules.ts'
-import type { RuleOutcome, RuleSource, WrittenRules } from './write-rules.ts'
+import type { AnswerFormat, RuleOutcome, RuleSource, WrittenRules } from './write-rules.ts'
 
 /** What an answer depends on beside the model: the tools of the request, and how its prompt ends. */
 interface AnswerContext {
@@ -100,11 +100,12 @@ function opensThought({ thoughts }: ModelTemplate, prompt: string): boolean {
   return thoughts !== null && prompt.trimEnd().endsWith(thoughts.start)
 }
 
-/** The schema that an answer must match, and the member of the body that asks for it; null for free text. */
-function readFormat({ response_format: format }: ChatRequest): { schema: unknown; param: string } | null {
+/** The schema that an answer must match; null for free text */
+function readFormat({ response_format: format }: ChatRequest): AnswerFormat | null {
   if (format == null || format.type === 'text') return null
   if (format.type === 'json_schema' && format.json_schema != null) {
-    return { schema: format.json_schema.schema, param: 'response_format.json_schema.schema' }
+    const { schema, strict } = format.json_schema
+    return { schema, param: 'response_format.json_schema.schema', strict: strict === true }
   }
-  return { schema: format.schema ?? { type: 'object' }, param: 'response_format.schema' }
+  return { schema: format.schema ?? { type: 'object' }, param: 'response_format.schema', strict: true }
 }

@@ -107,7 +107,7 @@ export const chatRequestBody = z.object({
       z
         .object({
           type: z.literal('json_schema'),
-          json_schema: z.object({ schema: z.unknown() }).nullish(),
+          json_schema: z.object({ schema: z.unknown(), strict: z.boolean().nullish() }).nullish(),
           schema: z.unknown().optional(),
         })
         .refine((format) => format.json_schema != null || format.schema !== undefined, {

@@ -6,6 +6,8 @@ import { invalid } from '../base/errors.ts'
 
 /** The code of a schema that needs more work than it got */
 export const schemaTooComplex = 'schema_too_complex'
+/** The code of a schema that has no grammar */
+export const invalidSchema = 'invalid_json_schema'
 
 /** Converts the schema at `param` of the body. Throws a RequestError (400) that names the keyword. */
 export function convertSchema(
@@ -17,7 +19,7 @@ export function convertSchema(
     return toGrammar(schema, options)
   } catch (error) {
     if (error instanceof SchemaTooComplexError) throw invalid(param, error.message, schemaTooComplex)
-    if (error instanceof SchemaError) throw invalid(param, error.message, 'invalid_json_schema')
+    if (error instanceof SchemaError) throw invalid(param, error.message, invalidSchema)
     throw error
   }
 }

@@ -1,20 +1,31 @@
 import { toGrammarText } from '@berth/grammar/grammar.ts'
+import type { Grammar } from '@berth/grammar/grammar.ts'
 import { SchemaError } from '@berth/grammar/schema/json-schema.ts'
+import { loosenSchema } from '@berth/grammar/schema/loosen-schema.ts'
 import { toText } from '@berth/grammar/string-grammar.ts'
 import { WorkBudget } from '@berth/grammar/work-budget.ts'
 import { invalid, RequestError } from '../base/errors.ts'
 import { createAnswerGrammar, createValueGrammar } from '../calls/call-grammar.ts'
 import type { CallFormat, ThoughtFormat } from '../calls/call-format.ts'
 import { harmonyFinal, harmonyFormat, harmonyThoughts } from '../calls/harmony-format.ts'
-import { convertSchema, schemaTooComplex } from './convert-schema.ts'
+import { convertSchema, invalidSchema, schemaTooComplex } from './convert-schema.ts'
 import { createToolGrammars, shapeSteps } from './tool-grammars.ts'
 import { takesNothing } from './tools.ts'
 import type { SelectedTools } from './tools.ts'
 
+/** The schema that an answer must match. */
+export interface AnswerFormat {
+  schema: unknown
+  /** The member of the body with it */
+  param: string
+  /** false to ignore keywords that no grammar has, as OpenAI's API does without `strict` */
+  strict: boolean
+}
+
 /** All that the grammar of an answer depends on. A thread can get it. */
 export interface RuleSource {
-  /** The schema that the answer must match, and the member of the body with it; null for free text */
-  format: { schema: unknown; param: string } | null
+  /** null for free text */
+  format: AnswerFormat | null
   tools: SelectedTools | null
   calls: CallFormat | 'harmony' | null
   thoughts: ThoughtFormat | null
@@ -48,7 +59,7 @@ function write(
   const budget = new WorkBudget(steps)
   const isHarmony = calls === 'harmony'
   const thinks = isHarmony ? { thoughts: harmonyThoughts, startsInThought: false } : thinking
-  const value = format === null ? null : convertSchema(format.schema, format.param, { prefix: 'v', budget })
+  const value = format === null ? null : convertFormat(format, budget)
   const before = isHarmony ? harmonyFinal : ''
   if (tools === null || calls === null) {
     return { param: format!.param, text: toGrammarText(createValueGrammar(value!, thinks, before)) }
@@ -74,6 +85,16 @@ function write(
     new WorkBudget(shapeSteps),
   )
   return { text: toGrammarText(grammar), param: format?.param ?? 'tools' }
+}
+
+function convertFormat({ schema, param, strict }: AnswerFormat, budget: WorkBudget): Grammar {
+  const options = { prefix: 'v', budget }
+  try {
+    return convertSchema(schema, param, options)
+  } catch (error) {
+    if (strict || !(error instanceof RequestError) || error.code !== invalidSchema) throw error
+    return convertSchema(loosenSchema(schema, 'known'), param, options)
+  }
 }
 
 /** The result of `writeRules` in a thread, where errors lose their class. */
