@@ -10,10 +10,10 @@ export function parseJsonBodies(app: App): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    unpack(request, body as Buffer).then(
-      (text) => (text === '' ? done(null, undefined) : void parse(request, text, done)),
-      (error: Error) => done(error),
-    )
+    void unpackInto(request, body as Buffer, (error, text) => {
+      if (error !== null || text === '') done(error, undefined)
+      else void parse(request, text!, done)
+    })
   })
   app.addContentTypeParser('*', ({ headers }, _payload, done) => {
     const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
@@ -31,10 +31,19 @@ export function parseJsonBodies(app: App): void {
   })
 }
 
-async function unpack({ headers, routeOptions }: FastifyRequest, body: Buffer): Promise<string> {
-  const coding = body.length === 0 ? null : readCoding(headers['content-encoding'])
-  const plain = coding === null ? body : await unpackBody(body, coding, routeOptions.bodyLimit)
-  return plain.toString()
+async function unpackInto(
+  { headers, routeOptions }: FastifyRequest,
+  body: Buffer,
+  done: (error: Error | null, text?: string) => void,
+): Promise<void> {
+  let plain = body
+  try {
+    const coding = body.length === 0 ? null : readCoding(headers['content-encoding'])
+    if (coding !== null) plain = await unpackBody(body, coding, routeOptions.bodyLimit)
+  } catch (error) {
+    return done(error as Error)
+  }
+  done(null, plain.toString())
 }
 
 /** True if the route takes a body and accepts one without any field. */

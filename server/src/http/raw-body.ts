@@ -115,14 +115,18 @@ export function parseRawBodies(
 
 /** Returns the `done` for a compressed body. */
 function unpackFor(coding: Coding, limit: number, held: BodyHold | null, done: Done): Done {
+  const unpack = async (packed: Buffer) => {
+    let body: Buffer
+    try {
+      body = await unpackBody(packed, coding, limit, (bytes) => held?.grow(bytes))
+    } catch (error) {
+      held?.release()
+      return done(error as Error)
+    }
+    done(null, body)
+  }
   return (error, packed) => {
-    if (error !== null || packed === undefined) return done(error, packed)
-    unpackBody(packed, coding, limit, (bytes) => held?.grow(bytes)).then(
-      (body) => done(null, body),
-      (reason: Error) => {
-        held?.release()
-        done(reason)
-      },
-    )
+    if (error !== null || packed === undefined) done(error, packed)
+    else void unpack(packed)
   }
 }
