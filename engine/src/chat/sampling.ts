@@ -74,7 +74,7 @@ export function findLeastTokens({ min_tokens: least, ignore_eos: isEndless }: Sa
   return isEndless === true ? Infinity : (least ?? 0)
 }
 
-/** node-llama-cpp's options. `onToken` must see each generated token: only those are penalized and counted. */
+/** node-llama-cpp's options. `onToken` must see each generated token, which is penalized and counted. */
 export function toEvaluation(
   request: SamplingRequest,
   { index, model }: { index: number; model: LlamaModel },

@@ -9,7 +9,7 @@ interface Internals {
 /** The bias of each loaded model. Finding the tokens takes milliseconds. */
 const endless = new WeakMap<LlamaModel, TokenBias>()
 
-/** Returns a bias under which no answer ends while `isForbidden` returns true. Grammars must allow more text. */
+/** Returns a bias under which no answer ends while `isForbidden` returns true. Grammars must allow that. */
 export function forbidEnd(model: LlamaModel, isForbidden: () => boolean): () => TokenBias {
   const never = endless.get(model) ?? createBias(model)
   endless.set(model, never)

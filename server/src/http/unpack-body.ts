@@ -37,8 +37,8 @@ export function readCoding(header: string | undefined): Coding | null {
 }
 
 /**
- * Unpacks a body of one member. Stops with a 413 beyond `limit` bytes, and with what `onBytes` throws, which is
- * called before bytes are kept. Throws a 400 for a damaged body.
+ * Unpacks a body of one member. Stops with a 413 beyond `limit` bytes, and with what `onBytes` throws, which
+ * is called before bytes are kept. Throws a 400 for a damaged body.
  */
 export async function unpackBody(
   packed: Buffer,
