@@ -11,7 +11,6 @@ import type { InstanceFailure } from './fail.ts'
 import { resizeEngine } from './provision.ts'
 import { planReplacement, recordLoss } from './replacement.ts'
 import { reportWaiting } from './report-waiting.ts'
-import { planRestart } from './restart-plan.ts'
 import { describeWaiting } from '../state/waiting.ts'
 import type { Waiting } from '../state/waiting.ts'
 import { measureStart } from './measure-transition.ts'
@@ -24,6 +23,7 @@ const unreachableTimeout = 10 * 60_000
 /** The step for `deploying`: starts the engine and waits until it is ready. */
 export async function ensureReady(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
+  if (instance.waiting_for === 'stop') return restartEngine(context)
   if (needsOtherEngine(deployment, instance)) return resizeEngine(context)
   const engine = await startEngine(context)
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
@@ -77,6 +77,7 @@ async function describeReady({ pass }: StepContext, at: Date): Promise<EventCont
 /** The step for `running`: checks the engine and restarts it if it was lost. */
 export async function ensureRunning(context: StepContext): Promise<StepResult> {
   const { instance, deps } = context
+  if (instance.waiting_for === 'stop') return restartEngine(context)
   const engine =
     instance.engine_url === null
       ? await startEngine(context)
@@ -121,7 +122,7 @@ async function handleNotReady(
   }
 }
 
-/** Restarts an engine. If its instance was lost with it, the instance's billing ends at that time. */
+/** An engine was lost. If its instance was lost with it, the instance's billing ends at that time. */
 async function handleLoss(
   context: StepContext,
   failure: InstanceFailure & { lostAt?: LossTime },
@@ -129,7 +130,7 @@ async function handleLoss(
   const instance = await recordLoss(context, failure.lostAt)
   return instance === undefined
     ? { next: undefined }
-    : restartEngine(toContext(context.pass, instance), failure)
+    : failInstance(toContext(context.pass, instance), failure)
 }
 
 /** Waits for an engine that starts. If it served before and was lost, its billing ends at that time. */
@@ -199,34 +200,15 @@ function getStartDelay({ instance, deps }: StepContext): number {
   return Math.min(Math.max(elapsed / 20, pollDelay.starting), pollDelay.running)
 }
 
-/**
- * Restarts a lost engine, or fails the deployment if `planRestart` does. Counts the restart even if the old
- * engine hasn't stopped yet, because the next pass may no longer report the failure.
- */
-async function restartEngine(context: StepContext, failure: InstanceFailure): Promise<StepResult> {
+/** Stops what is left of a lost engine, and starts it again. */
+async function restartEngine(context: StepContext): Promise<StepResult> {
   const { instance, deps, pass } = context
-  const plan = planRestart(instance, failure.code, deps.clock())
-  if (plan === null) return failInstance(context, failure)
-  const restarting = { for: 'engine', message: `${failure.message} Restarting the engine.` } as const
-  const stopping = {
-    for: 'stop',
-    message: `${failure.message} Stopping the engine before a restart.`,
-  } as const
-  if (instance.engine_url !== null) {
-    const event = { stage: failure.stage, message: restarting.message }
-    const withdrawn = await changeInstance(context, {
-      columns: { engine_url: null },
-      waiting: restarting,
-      event,
-    })
-    if (withdrawn === undefined) return { next: undefined }
+  if (!(await deps.runtime.stopEngine(instance.id, instance.cluster_id))) {
+    return { waitMilliseconds: pollDelay.stopping }
   }
-  const hasStopped = await deps.runtime.stopEngine(instance.id, instance.cluster_id)
-  const waiting = hasStopped ? restarting : stopping
-  const event = plan.isNews ? { stage: failure.stage, message: waiting.message } : null
-  const next = await changeInstance(context, { columns: plan.counts, waiting, event })
+  const message = instance.status_message ?? 'Restarting the engine.'
+  const next = await changeInstance(context, { waiting: { for: 'engine', message } })
   if (next === undefined) return { next }
-  if (!hasStopped) return { waitMilliseconds: pollDelay.stopping }
   const restarted = toContext(pass, next)
   if (needsOtherEngine(restarted.deployment, next)) return resizeEngine(restarted)
   await startEngine(restarted)

@@ -5,7 +5,8 @@ import { beginTransition } from '../state/event-transition.ts'
 import { addRefusal } from '../changes/refusal.ts'
 import { findServedSettings } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
-import { moveInstance } from './step.ts'
+import { planRestart } from './restart-plan.ts'
+import { changeInstance, moveInstance } from './step.ts'
 import type { StepContext, StepResult } from './step.ts'
 
 /** Why and at which stage an instance fails. */
@@ -24,9 +25,10 @@ const refusalCodes: ReadonlySet<FailureCode> = new Set([
 ])
 
 /**
- * Fails the deployment with an alert and `alsoAlert`, because this instance can't serve. One that served with
- * other settings gets them back. A woken one without hardware returns to sleep. One with other instances goes
- * on, and the autoscaler asks again later.
+ * Decides what follows when an instance can't serve: the one place that does. A lost engine restarts a few
+ * times. A deployment that served with other settings gets them back. A woken one without hardware returns to
+ * sleep. One with other instances goes on, and the autoscaler asks again later. Others fail, with an alert and
+ * `alsoAlert`.
  */
 export async function failInstance(
   context: StepContext,
@@ -37,6 +39,17 @@ export async function failInstance(
   const { status: from } = instance
   if (from === 'releasing' || from === 'released') throw new Error(`an instance that is ${from} can't fail`)
   const { stage } = failure
+  const hasEngine = from === 'deploying' || from === 'running'
+  const restart = hasEngine ? planRestart(instance, failure.code, deps.clock()) : null
+  if (restart !== null) {
+    const message = `${failure.message} Restarting the engine.`
+    const next = await changeInstance(context, {
+      columns: { ...restart.counts, engine_url: null },
+      waiting: { for: 'stop', message },
+      event: restart.isNews ? { stage, message } : null,
+    })
+    return { next }
+  }
   const refusal = { code: failure.code, message: failure.message }
   const others = countOthers(context)
   const served = findServedSettings(context.pass.deployment, instance)

@@ -14,29 +14,24 @@ const retryableCodes: ReadonlySet<FailureCode> = new Set([
 
 /** How to restart the engine of an instance. */
 export interface RestartPlan {
-  /** The columns that count this restart; empty if an earlier pass counted it */
-  counts: Partial<Pick<Instance, 'engine_restarts' | 'engine_restarted_at'>>
-  /** True if the history lacks the reason: a running instance's engine was starting already */
+  /** The columns that count this restart */
+  counts: Pick<Instance, 'engine_restarts' | 'engine_restarted_at'>
+  /** True if the history is to have the reason: the instance was running */
   isNews: boolean
 }
 
 /** Plans a restart, of at most three until ten minutes pass without one; null if the engine must fail. */
 export function planRestart(
-  instance: Pick<
-    Instance,
-    'status' | 'waiting_for' | 'engine_url' | 'engine_restarts' | 'engine_restarted_at'
-  >,
+  instance: Pick<Instance, 'status' | 'engine_restarts' | 'engine_restarted_at'>,
   code: FailureCode,
   now: Date,
 ): RestartPlan | null {
   if (!retryableCodes.has(code)) return null
-  // The engine is still stopping for a restart that counts already.
-  if (instance.waiting_for === 'stop') return { counts: {}, isNews: false }
   const lastRestart = instance.engine_restarted_at?.getTime() ?? 0
   const restarts = now.getTime() - lastRestart < restartWindow ? instance.engine_restarts : 0
   if (restarts >= maxRestarts) return null
   return {
     counts: { engine_restarts: restarts + 1, engine_restarted_at: now },
-    isNews: instance.status === 'running' && instance.engine_url === null,
+    isNews: instance.status === 'running',
   }
 }
