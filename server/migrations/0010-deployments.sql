@@ -38,6 +38,7 @@ CREATE TABLE deployments (
   refusals               integer NOT NULL DEFAULT 0,
   refused_at             timestamptz,
   ran_at                 timestamptz,
+  recovery               jsonb,
   failure_stage          text,
   failure_reason         text,
   created_at             timestamptz NOT NULL,
@@ -71,7 +72,7 @@ COMMENT ON COLUMN deployments.served_settings IS 'The last {"min_context_tokens"
 COMMENT ON COLUMN deployments.desired_state IS 'What the deployment is to be; status says how far it is';
 COMMENT ON COLUMN deployments.status IS 'Follows from desired_state, failure_reason and the instances (derive-status.ts)';
 COMMENT ON COLUMN deployments.waiting_for IS
-  'What the oldest instance waits for: an instance; an engine that starts; stop: a lost engine that must stop, whose restart is counted already; release: the instance is too small; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
+  'What the oldest instance waits for: an instance; an engine that starts; stop: a lost engine stops, and starts again at recovery.next_at; release: the instance is too small; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
 COMMENT ON COLUMN deployments.status_message IS
   'The sentence that a person reads while the deployment waits, if waiting_for alone does not tell. Nothing may depend on its words.';
 COMMENT ON COLUMN deployments.progress IS
@@ -92,6 +93,8 @@ COMMENT ON COLUMN deployments.desired_instances IS 'How many instances the load 
 COMMENT ON COLUMN deployments.refusal IS 'Why the last instance was not started: {"code", "message"}; NULL if it was';
 COMMENT ON COLUMN deployments.refusals IS 'How many further instances in a row were not started, the last one at refused_at';
 COMMENT ON COLUMN deployments.ran_at IS 'When the deployment first served. A deployment that never served is not billed.';
+COMMENT ON COLUMN deployments.recovery IS
+  'What follows failures: {"since", "attempts", "next_at", "served_at", "cause"} (state/recovery.ts); NULL without one for ten minutes of service';
 COMMENT ON COLUMN deployments.reconcile_at IS 'When the reconciler is due next; null when nothing is left to do';
 COMMENT ON COLUMN deployments.leased_until IS 'Only leased_by may reconcile the deployment and change its instances until this time';
 COMMENT ON COLUMN deployments.lease_number IS 'Fencing token: grows with each lease; writes under an older number are refused';
@@ -124,7 +127,6 @@ CREATE TABLE instances (
   unreachable_since   timestamptz,
   engine_url          text,
   engine              jsonb,
-  engine_restarts     integer NOT NULL DEFAULT 0,
   engine_restarted_at timestamptz,
   created_at          timestamptz NOT NULL,
   updated_at          timestamptz NOT NULL,
@@ -151,7 +153,7 @@ COMMENT ON COLUMN instances.unreachable_since IS
 COMMENT ON COLUMN instances.engine_url IS 'The engine''s address; NULL while it is not ready';
 COMMENT ON COLUMN instances.engine IS 'The engine that became ready last: {name, version}; NULL before that, and if the runtime does not name its engines';
 COMMENT ON COLUMN instances.waiting_for IS
-  'What the next step waits for: an instance; an engine that starts; stop: a lost engine that must stop, whose restart is counted already; release: hardware; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
+  'What the next step waits for: an instance; an engine that starts; stop: a lost engine stops, and starts again at recovery.next_at; release: hardware; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
 COMMENT ON COLUMN instances.status_message IS
   'The sentence that a person reads while the instance waits, if waiting_for alone does not tell. Nothing may depend on its words.';
 COMMENT ON COLUMN instances.hardware_asked_at IS

@@ -1,7 +1,7 @@
 export const alerts = {
   title: 'Alerts',
   description:
-    'Your webhook hears when a budget reaches 50, 80 or 100 percent, a deployment fails, or capacity is refused.',
+    'Your webhook hears when a budget reaches 50, 80 or 100 percent, a deployment fails, is lost or recovers, or capacity is refused.',
   none: 'No webhook is set.',
   set: 'Set a webhook',
   url: 'URL',
@@ -14,6 +14,14 @@ export const alerts = {
       meaning: 'A budget has reached 50, 80 or 100 percent of its limit.',
     },
     'deployment.failed': { name: 'Deployment failed', meaning: 'A deployment has failed.' },
+    'deployment.lost': {
+      name: 'Deployment lost',
+      meaning: 'A deployment has lost its last instance. Berth starts it again.',
+    },
+    'deployment.recovered': {
+      name: 'Deployment recovered',
+      meaning: 'A deployment that was lost has served for ten minutes again.',
+    },
     'capacity.refused': {
       name: 'Capacity refused',
       meaning: 'The compute backend has refused an instance, for lack of capacity or quota.',

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { connectDatabase } from '../../src/database/connect.ts'
 import { query } from '../database/scratch.ts'
 import { waitUntil } from '../support/process.ts'
 import type { Backend, Component } from './components.ts'
@@ -44,8 +43,6 @@ export interface ComponentKillSummary extends LoadCounts {
   kills: Record<string, number>
   /** Deployments that exist although the response to their creation was lost */
   unacknowledged: number
-  /** Reasons of the deployments that failed because they lost their engine too often */
-  failed: string[]
   /** For each round, seconds from the kill until everything worked again */
   recoverySeconds: number[]
   servedSeconds: number
@@ -54,10 +51,6 @@ export interface ComponentKillSummary extends LoadCounts {
 const tenantCount = 2
 const settleTimeoutMs = 240_000
 const maxUptimeMs = 4_000
-/** How often Berth restarts an engine before its deployment fails */
-const maxRestarts = 3
-/** Failures that an engine's repeated loss explains. */
-const losses = /^(instance_lost|engine_crashed|engine_unreachable): /
 
 interface Installation {
   backend: Backend
@@ -88,7 +81,6 @@ export async function runComponentKill(options: ComponentKillOptions): Promise<C
     ...counts,
     kills: {},
     unacknowledged: 0,
-    failed: [],
     recoverySeconds: [],
     servedSeconds: 0,
   }
@@ -183,7 +175,7 @@ async function readHistories(url: string, tenant: Tenant): Promise<string> {
 }
 
 /** Expects the acknowledged state of all deployments, and responses from those that run. */
-async function verify({ summary, databaseUrl }: Installation, url: string, tenant: Tenant): Promise<void> {
+async function verify({ summary }: Installation, url: string, tenant: Tenant): Promise<void> {
   const client = clientOf(url, tenant)
   // Deployments that fail meanwhile are among the settled ones.
   await awaitInference(client, settleTimeoutMs)
@@ -191,36 +183,16 @@ async function verify({ summary, databaseUrl }: Installation, url: string, tenan
   const listed = new Set(items.map(({ id }) => id))
   const lost = [...tenant.deployments.keys()].filter((id) => !listed.has(id))
   if (lost.length > 0) throw new Error(`acknowledged deployments are lost: ${lost.join(', ')}`)
-  for (const { id, status, failure_reason: reason } of items) {
+  for (const { id, status } of items) {
     const known = tenant.deployments.get(id)
     if (known === undefined) summary.unacknowledged += 1
-    const wasLost = status === 'failed' && losses.test(reason)
-    if (wasLost && (await countRestarts(databaseUrl, id)) >= maxRestarts) {
-      summary.failed.push(reason)
-      await client.delete(`/api/v1/model-deployments/${id}`)
-      tenant.deployments.set(id, 'deletion answered')
-    } else if (status === 'failed' || (status === 'terminated' && known === 'created')) {
+    if (status === 'failed' || (status === 'terminated' && known === 'created')) {
       const { body } = await client.get(`/api/v1/model-deployments/${id}/events`)
       throw new Error(`${id} is unexpectedly ${status}: ${JSON.stringify(body.items, null, 2)}`)
     } else tenant.deployments.set(id, status === 'terminated' ? 'deletion answered' : 'created')
   }
   await waitUntilSettled(client, tenant, settleTimeoutMs)
   await expectInference(client, settleTimeoutMs)
-}
-
-/** How often Berth has restarted the deployment's engine, without ten minutes in between. */
-async function countRestarts(databaseUrl: string, id: string): Promise<number> {
-  const connection = connectDatabase(databaseUrl, 1, () => {})
-  try {
-    const { engine_restarts: restarts } = await connection.db
-      .selectFrom('instances')
-      .select('engine_restarts')
-      .where('deployment_id', '=', id)
-      .executeTakeFirstOrThrow()
-    return restarts
-  } finally {
-    await connection.close()
-  }
 }
 
 /**

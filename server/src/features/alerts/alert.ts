@@ -21,6 +21,10 @@ export interface AlertData {
     period_end: Date
   }
   'deployment.failed': AlertedDeployment & { failure_stage: string; failure_reason: string }
+  /** The last instance of a deployment that has served was lost, once until `deployment.recovered` */
+  'deployment.lost': AlertedDeployment & { reason: string }
+  /** It has served for ten minutes without a further failure */
+  'deployment.recovered': AlertedDeployment & { lost_at: string; served_at: string | null }
   /** The compute backend has no instance of a type left, or refuses it */
   'capacity.refused': AlertedDeployment & { instance_type: string | null; reason: string }
   /** An admin tests the webhook */

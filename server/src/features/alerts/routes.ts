@@ -43,8 +43,8 @@ export function webhookRoutes(app: App, deps: Deps): void {
         summary: 'Update where your current organization gets its alerts',
         description:
           'Alerts are signed JSON in the format of Standard Webhooks: `{type, timestamp, data}` with the headers `webhook-id`, ' +
-          '`webhook-timestamp` and `webhook-signature`. Their types are `budget.reached`, `deployment.failed`, `capacity.refused` and ' +
-          '`webhook.test`. A delivery that fails is retried for three days, with the same `webhook-id`. The secret of a new webhook is ' +
+          '`webhook-timestamp` and `webhook-signature`. Their types are `budget.reached`, `deployment.failed`, `deployment.lost`, ' +
+          '`deployment.recovered`, `capacity.refused` and `webhook.test`. A delivery that fails is retried for three days, with the same `webhook-id`. The secret of a new webhook is ' +
           'shown once.',
         tags,
         body: updateWebhookBody,

@@ -28,7 +28,7 @@ const transition = z
       .nullable()
       .describe(
         'Why it wakes: `request`, `person`, `schedule`. Why it falls asleep: `person`, `idle`, `budget`; `yield`: another deployment needs ' +
-          'its hardware; `refusal`: it was woken, and there was no hardware or a budget is exhausted. null for a start and a restart',
+          'its hardware; `refusal`: it was woken, and there was no hardware or a budget is exhausted; `failure`: it could not be started for an hour. null for a start and a restart',
       ),
     route: z.string().nullable().describe('Path of the request that woke it; null for another cause'),
     by: z.string().nullable().describe('Name of the person who woke it or put it to sleep'),

@@ -55,20 +55,15 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
     await server.terminate(running.id)
   })
 
-  test('a pod that the kubelet evicts again and again: the deployment fails and names the eviction', async () => {
+  test('a pod that the kubelet evicts again and again: the deployment names the eviction, and serves in the end', async () => {
     const running = await server.deploy()
     const filling = setInterval(() => void overfill(running.instances[0]!.id).catch(() => {}), 2_000)
-    const failed = await waitForStatus(server.client, running.id, 'failed', 2 * waitOptions.timeout).finally(
+    const lost = await waitForStatus(server.client, running.id, 'deploying', 2 * waitOptions.timeout).finally(
       () => clearInterval(filling),
     )
-    expect(failed).toMatchObject({
-      failure_stage: 'runtime',
-      failure_reason: expect.stringMatching(/^instance_lost: .*evicted from node/),
-    })
-    await vi.waitFor(
-      async () => expect(await server.application.runtime.listEngineIds()).toEqual([]),
-      waitOptions,
-    )
+    expect(lost.status_message).toMatch(/evicted from node/)
+    await waitForStatus(server.client, running.id, 'running', 2 * waitOptions.timeout)
+    await server.terminate(running.id)
   })
 
   test('the cluster drains a node: the replacement serves, and the events name the reason', async () => {

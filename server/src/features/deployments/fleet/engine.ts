@@ -1,15 +1,17 @@
-import type { FailureStage } from '../../../ports/engine-failures.ts'
+import type { EngineFailure, FailureStage } from '../../../ports/engine-failures.ts'
 import type { EngineObservation, LossTime } from '../../../ports/model-runtime.ts'
+import { queueAlert } from '../../alerts/queue-alert.ts'
 import { findEngine } from '../../catalog/engine-choice.ts'
 import { parseStoredVariant } from '../../catalog/stored-model.ts'
 import { readEngineSpec } from '../serving/engine-spec.ts'
 import type { EventContent } from '../state/change-store.ts'
+import { endOutage, findPause } from '../state/recovery.ts'
 import { needsOtherEngine } from '../state/resize.ts'
 import type { ServingEngine } from '../state/tables.ts'
-import { failInstance } from './fail.ts'
-import type { InstanceFailure } from './fail.ts'
+import { failInstance, toAlerted } from './fail.ts'
 import { resizeEngine } from './provision.ts'
 import { planReplacement, recordLoss } from './replacement.ts'
+import { isEpisodeOver } from './recovery.ts'
 import { reportWaiting } from './report-waiting.ts'
 import { describeWaiting } from '../state/waiting.ts'
 import type { Waiting } from '../state/waiting.ts'
@@ -23,7 +25,7 @@ const unreachableTimeout = 10 * 60_000
 /** The step for `deploying`: starts the engine and waits until it is ready. */
 export async function ensureReady(context: StepContext): Promise<StepResult> {
   const { deployment, instance, deps } = context
-  if (instance.waiting_for === 'stop') return restartEngine(context)
+  if (mustRestart(context)) return restartEngine(context)
   if (needsOtherEngine(deployment, instance)) return resizeEngine(context)
   const engine = await startEngine(context)
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
@@ -46,6 +48,8 @@ export async function ensureReady(context: StepContext): Promise<StepResult> {
         served_settings: instance.engine_settings,
         refusal: null,
         refusals: 0,
+        // A first start leaves no outage behind.
+        recovery: deployment.ran_at === null ? null : endOutage(context.pass.deployment.recovery, at),
       },
       event,
       spans: [...(replacement?.spans ?? []), { kind: 'confirm', instance: toMetered(context), now: at }],
@@ -77,7 +81,7 @@ async function describeReady({ pass }: StepContext, at: Date): Promise<EventCont
 /** The step for `running`: checks the engine and restarts it if it was lost. */
 export async function ensureRunning(context: StepContext): Promise<StepResult> {
   const { instance, deps } = context
-  if (instance.waiting_for === 'stop') return restartEngine(context)
+  if (mustRestart(context)) return restartEngine(context)
   const engine =
     instance.engine_url === null
       ? await startEngine(context)
@@ -93,10 +97,12 @@ export async function ensureRunning(context: StepContext): Promise<StepResult> {
     await changeInstance(context, {
       columns: { ...replacement?.columns, ...started, engine_url: baseUrl, unreachable_since: null },
       waiting: null,
+      deployment: { recovery: endOutage(context.pass.deployment.recovery, at) },
       event: { stage: 'runtime', message: `${replacement?.reason ?? ''} ${again}`.trim() },
       spans: [...(replacement?.spans ?? []), { kind: 'confirm', instance: toMetered(context), now: at }],
     })
   }
+  await endEpisode(context, at)
   return { waitMilliseconds: context.pass.checkInterval }
 }
 
@@ -125,7 +131,7 @@ async function handleNotReady(
 /** An engine was lost. If its instance was lost with it, the instance's billing ends at that time. */
 async function handleLoss(
   context: StepContext,
-  failure: InstanceFailure & { lostAt?: LossTime },
+  failure: EngineFailure & { lostAt?: LossTime },
 ): Promise<StepResult> {
   const instance = await recordLoss(context, failure.lostAt)
   return instance === undefined
@@ -200,17 +206,46 @@ function getStartDelay({ instance, deps }: StepContext): number {
   return Math.min(Math.max(elapsed / 20, pollDelay.starting), pollDelay.running)
 }
 
-/** Stops what is left of a lost engine, and starts it again. */
+/** Stops what is left of a lost engine, and starts it again after the pause before the next attempt. */
 async function restartEngine(context: StepContext): Promise<StepResult> {
   const { instance, deps, pass } = context
   if (!(await deps.runtime.stopEngine(instance.id, instance.cluster_id))) {
     return { waitMilliseconds: pollDelay.stopping }
   }
-  const message = instance.status_message ?? 'Restarting the engine.'
-  const next = await changeInstance(context, { waiting: { for: 'engine', message } })
+  const now = deps.clock()
+  const pause = findPause(pass.deployment.recovery, now)
+  if (pause > 0) return { waitMilliseconds: pause }
+  const next = await changeInstance(context, {
+    columns: { engine_restarted_at: now },
+    waiting: { for: 'engine', message: 'Restarting the engine.' },
+  })
   if (next === undefined) return { next }
   const restarted = toContext(pass, next)
   if (needsOtherEngine(restarted.deployment, next)) return resizeEngine(restarted)
   await startEngine(restarted)
   return { waitMilliseconds: pollDelay.starting }
+}
+
+/** A step that `restartEngine` does instead: the engine stops, or a pause goes on. */
+function mustRestart({ instance, pass, deps }: StepContext): boolean {
+  return instance.waiting_for === 'stop' || findPause(pass.deployment.recovery, deps.clock()) > 0
+}
+
+/** Ends an episode of failures after ten minutes without one. */
+async function endEpisode(context: StepContext, at: Date): Promise<void> {
+  const { deployment, instances } = context.pass
+  const { recovery } = deployment
+  if (recovery === null || !isEpisodeOver(recovery, at)) return
+  // The steps of other instances run at the same time.
+  if (instances.find(({ status }) => status === 'running')?.id !== context.instance.id) return
+  await changeInstance(context, {
+    deployment: { recovery: null },
+    async hook(transaction) {
+      const data = { ...toAlerted(deployment), lost_at: recovery.since, served_at: recovery.served_at }
+      await queueAlert(context.deps, transaction, deployment.organization_id, {
+        type: 'deployment.recovered',
+        data,
+      })
+    },
+  })
 }

@@ -1,22 +1,20 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
-import type { FailureCode, FailureStage } from '../../../ports/engine-failures.ts'
+import type { EngineFailure, FailureCode } from '../../../ports/engine-failures.ts'
 import { queueAlert } from '../../alerts/queue-alert.ts'
-import { beginTransition } from '../state/event-transition.ts'
 import { addRefusal } from '../changes/refusal.ts'
+import { beginTransition } from '../state/event-transition.ts'
+import { describeNextAttempt, isRecovering } from '../state/recovery.ts'
 import { findServedSettings } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
-import { planRestart } from './restart-plan.ts'
+import type { EngineSettings } from '../state/tables.ts'
+import { planAttempt } from './recovery.ts'
+import type { Attempt } from './recovery.ts'
 import { changeInstance, moveInstance } from './step.ts'
-import type { StepContext, StepResult } from './step.ts'
+import type { InstanceChange, StepContext, StepResult } from './step.ts'
 
-/** Why and at which stage an instance fails. */
-export interface InstanceFailure {
-  stage: FailureStage
-  code: FailureCode
-  message: string
-}
+type AlertHook = (transaction: DatabaseTransaction) => Promise<void>
 
-/** Refusals of hardware, after which a deployment that has served sleeps on instead of failing */
+/** Refusals of hardware, after which a woken deployment sleeps on */
 const refusalCodes: ReadonlySet<FailureCode> = new Set([
   'no_capacity',
   'quota_exceeded',
@@ -24,92 +22,49 @@ const refusalCodes: ReadonlySet<FailureCode> = new Set([
   'provision_timeout',
 ])
 
+/** Failures after which the same engine may start again */
+const lossCodes: ReadonlySet<FailureCode> = new Set(['engine_crashed', 'engine_unreachable', 'instance_lost'])
+
+/** Beside other instances, an engine restarts at once only if its last restart is so long ago. */
+const restartWindow = 10 * 60_000
+
 /**
- * Decides what follows when an instance can't serve: the one place that does. A lost engine restarts a few
- * times. A deployment that served with other settings gets them back. A woken one without hardware returns to
- * sleep. One with other instances goes on, and the autoscaler asks again later. Others fail, with an alert and
- * `alsoAlert`.
+ * Decides what follows when an instance can't serve, whatever the cause: no other place does. Beside other
+ * instances, it restarts once or is given up. A deployment that served with other settings gets them back. A
+ * woken one without hardware sleeps on. One that has served is started again (`planAttempt`); only a first
+ * start fails. `alert` tells the cause, unless the last failure had the same.
  */
 export async function failInstance(
   context: StepContext,
-  failure: InstanceFailure,
-  alsoAlert?: (transaction: DatabaseTransaction) => Promise<void>,
+  failure: EngineFailure,
+  alert?: AlertHook,
 ): Promise<StepResult> {
-  const { deps, deployment, instance } = context
-  const { status: from } = instance
-  if (from === 'releasing' || from === 'released') throw new Error(`an instance that is ${from} can't fail`)
-  const { stage } = failure
-  const hasEngine = from === 'deploying' || from === 'running'
-  const restart = hasEngine ? planRestart(instance, failure.code, deps.clock()) : null
-  if (restart !== null) {
-    const message = `${failure.message} Restarting the engine.`
-    const next = await changeInstance(context, {
-      columns: { ...restart.counts, engine_url: null },
-      waiting: { for: 'stop', message },
-      event: restart.isNews ? { stage, message } : null,
-    })
-    return { next }
+  const { deps, instance, pass } = context
+  const { deployment } = pass
+  // The attempts of an outage may all fail for the same reason.
+  const alsoAlert = deployment.recovery?.cause.code === failure.code ? undefined : alert
+  if (deployment.desired_state !== 'awake') return release(context, { event: failure })
+  const others = pass.instances.filter(({ id, status }) => id !== instance.id && status !== 'releasing')
+  const served = findServedSettings(deployment, instance)
+  const isRefusal = refusalCodes.has(failure.code)
+  if (others.length > 0) {
+    if (mayRestart(context, failure)) return restartBesideOthers(context, failure)
+    if (served !== null && !isRefusal) return takeBack(context, failure, served, alsoAlert)
+    return giveUpBesideOthers(context, failure, others.length, alsoAlert)
   }
-  const refusal = { code: failure.code, message: failure.message }
-  const others = countOthers(context)
-  const served = findServedSettings(context.pass.deployment, instance)
-  // Other hardware may be free later, but until then only a present instance serves.
-  const mayWait = refusalCodes.has(failure.code) && (others > 0 || failure.code === 'budget_exhausted')
-  if (served !== null && deployment.desired_state !== 'ended' && !mayWait) {
-    const message = `${failure.message} The deployment has the settings again with which it served last.`
-    const next = await moveInstance(
-      context,
-      { from, to: 'releasing' },
-      { columns: { engine_url: null }, deployment: served, event: { stage, message }, hook: alsoAlert },
-    )
-    return { next }
+  const attempt = planAttempt(deployment.recovery, failure, deps.clock(), deployment.ran_at !== null)
+  const restarts = attempt.outcome === 'retry' && attempt.isNew && hasEngine(context, failure)
+  const mayTakeBack = failure.code !== 'budget_exhausted' && !(restarts && lossCodes.has(failure.code))
+  if (served !== null && mayTakeBack) return takeBack(context, failure, served, alsoAlert)
+  if (sleepsOn(context, failure)) return sleepOn(context, failure, alsoAlert)
+  switch (attempt.outcome) {
+    case 'retry':
+      return tryAgain(context, failure, attempt, alsoAlert)
+    case 'sleep':
+      return fallAsleep(context, failure, attempt, alsoAlert)
+    case 'fail':
+      return failDeployment(context, failure, alsoAlert)
   }
-  if (others > 0) {
-    const { refusals } = context.pass.deployment
-    const message = `${failure.message} The other instances go on.`
-    const next = await moveInstance(
-      context,
-      { from, to: 'releasing' },
-      {
-        columns: { engine_url: null },
-        deployment: {
-          desired_instances: others,
-          ...addRefusal(context.pass.deployment, refusal, deps.clock()),
-        },
-        event: refusals === 0 ? { stage, message } : null,
-        hook: refusals === 0 ? alsoAlert : undefined,
-      },
-    )
-    return { next }
-  }
-  if (isRefusedWake(context, failure)) {
-    const at = deps.clock()
-    const event = {
-      stage,
-      message: `${failure.message} The deployment sleeps on.`,
-      transition: beginTransition('sleep', { cause: 'refusal' }, null, at),
-    }
-    const refused = addRefusal(context.pass.deployment, refusal, at)
-    const deployment = { desired_state: 'asleep', ...refused } as const
-    const change = { columns: { engine_url: null }, deployment, event, hook: alsoAlert }
-    return { next: await moveInstance(context, { from, to: 'releasing' }, change) }
-  }
-  const reason = `${failure.code}: ${failure.message}`
-  const next = await moveInstance(
-    context,
-    { from, to: 'releasing' },
-    {
-      columns: { engine_url: null },
-      deployment: { failure_stage: stage, failure_reason: reason },
-      event: { stage, message: reason },
-      async hook(transaction) {
-        await alsoAlert?.(transaction)
-        const data = { ...toAlerted(deployment), failure_stage: stage, failure_reason: reason }
-        await queueAlert(deps, transaction, deployment.organization_id, { type: 'deployment.failed', data })
-      },
-    },
-  )
-  return { next }
 }
 
 /** What alerts say about a deployment. */
@@ -117,14 +72,165 @@ export function toAlerted({ id, user_id: userId, model_name: modelName }: Deploy
   return { deployment_id: id, user_id: userId, model_name: modelName }
 }
 
-/** The other instances that serve or may, while the deployment is to be awake */
-function countOthers({ pass, instance }: StepContext): number {
-  if (pass.deployment.desired_state !== 'awake') return 0
-  return pass.instances.filter(({ id, status }) => id !== instance.id && status !== 'releasing').length
+/** Gives the instance back. */
+async function release(
+  context: StepContext,
+  change: Pick<InstanceChange, 'deployment' | 'event' | 'hook'>,
+): Promise<StepResult> {
+  const { status: from } = context.instance
+  if (from === 'releasing' || from === 'released') throw new Error(`an instance that is ${from} can't fail`)
+  return {
+    next: await moveInstance(
+      context,
+      { from, to: 'releasing' },
+      { columns: { engine_url: null }, ...change },
+    ),
+  }
 }
 
-function isRefusedWake({ deployment, instance }: StepContext, { code }: InstanceFailure): boolean {
-  const { woken_at: wokenAt, desired_state } = deployment
-  if (!refusalCodes.has(code) || desired_state !== 'awake' || wokenAt === null) return false
-  return instance.started_at === null && instance.ready_at === null
+/** True if the instance has an engine that can start again in place. */
+function hasEngine({ instance: { status } }: StepContext, { stage }: EngineFailure): boolean {
+  return (status === 'deploying' || status === 'running') && stage !== 'instance_selection'
+}
+
+function mayRestart(context: StepContext, failure: EngineFailure): boolean {
+  if (!hasEngine(context, failure) || !lossCodes.has(failure.code)) return false
+  const { deps, instance } = context
+  const { engine_restarted_at: restartedAt } = instance
+  return restartedAt === null || deps.clock().getTime() - restartedAt.getTime() >= restartWindow
+}
+
+async function restartBesideOthers(context: StepContext, { stage, message }: EngineFailure) {
+  const sentences = `${message} Restarting the engine.`
+  const next = await changeInstance(context, {
+    columns: { engine_url: null, engine_restarted_at: context.deps.clock() },
+    waiting: { for: 'stop', message: sentences },
+    event: { stage, message: sentences },
+  })
+  return { next }
+}
+
+/** The settings with which the deployment served last replace those with which no engine starts. */
+function takeBack(
+  context: StepContext,
+  { stage, message }: EngineFailure,
+  served: EngineSettings,
+  hook: AlertHook | undefined,
+): Promise<StepResult> {
+  const sentences = `${message} The deployment has the settings again with which it served last.`
+  return release(context, { deployment: served, event: { stage, message: sentences }, hook })
+}
+
+/** The autoscaler asks for another instance later. */
+function giveUpBesideOthers(
+  context: StepContext,
+  { stage, code, message }: EngineFailure,
+  others: number,
+  hook: AlertHook | undefined,
+): Promise<StepResult> {
+  const { pass, deps } = context
+  const isFirst = pass.deployment.refusals === 0
+  const refused = addRefusal(pass.deployment, { code, message }, deps.clock())
+  return release(context, {
+    deployment: { desired_instances: others, ...refused },
+    event: isFirst ? { stage, message: `${message} The other instances go on.` } : null,
+    hook: isFirst ? hook : undefined,
+  })
+}
+
+/** True for a wake that found no hardware, and for a budget that allows no further attempt. */
+function sleepsOn({ pass: { deployment }, instance }: StepContext, { code }: EngineFailure): boolean {
+  if (deployment.ran_at === null) return false
+  if (code === 'budget_exhausted') return true
+  const isWake = deployment.woken_at !== null && !isRecovering(deployment)
+  return isWake && refusalCodes.has(code) && instance.started_at === null && instance.ready_at === null
+}
+
+function sleepOn(
+  context: StepContext,
+  { stage, code, message }: EngineFailure,
+  hook: AlertHook | undefined,
+): Promise<StepResult> {
+  const at = context.deps.clock()
+  const event = {
+    stage,
+    message: `${message} The deployment sleeps on.`,
+    transition: beginTransition('sleep', { cause: 'refusal' }, null, at),
+  }
+  const { recovery } = context.pass.deployment
+  const refused = addRefusal(context.pass.deployment, { code, message }, at)
+  const asleep = { desired_state: 'asleep', recovery: recovery && { ...recovery, next_at: null } } as const
+  return release(context, { deployment: { ...asleep, ...refused }, event, hook })
+}
+
+/** Starts the engine again in place, or another instance after a long pause. */
+async function tryAgain(
+  context: StepContext,
+  failure: EngineFailure,
+  { recovery, isNew, keepsHardware }: Extract<Attempt, { outcome: 'retry' }>,
+  alsoAlert: AlertHook | undefined,
+): Promise<StepResult> {
+  const { stage, message } = failure
+  const staysInPlace = keepsHardware && hasEngine(context, failure)
+  const follows =
+    recovery.attempts > 1
+      ? describeNextAttempt(recovery)
+      : staysInPlace
+        ? 'Restarting the engine.'
+        : 'Starting another instance.'
+  const change = {
+    deployment: { recovery, desired_instances: 1 },
+    event: { stage, message: `${message} ${follows}` },
+    async hook(transaction: DatabaseTransaction) {
+      await alsoAlert?.(transaction)
+      if (isNew && context.deployment.ran_at !== null) await alertLoss(context, failure, transaction)
+    },
+  }
+  if (!staysInPlace) return release(context, change)
+  const columns = { engine_url: null }
+  return {
+    next: await changeInstance(context, { ...change, columns, waiting: { for: 'stop', message: follows } }),
+  }
+}
+
+function fallAsleep(
+  context: StepContext,
+  { message }: EngineFailure,
+  { recovery }: Extract<Attempt, { outcome: 'sleep' }>,
+  hook: AlertHook | undefined,
+): Promise<StepResult> {
+  const event = {
+    stage: 'sleep',
+    message: `${message} The deployment sleeps until it is woken.`,
+    transition: beginTransition('sleep', { cause: 'failure' }, null, context.deps.clock()),
+  }
+  return release(context, { deployment: { desired_state: 'asleep', recovery }, event, hook })
+}
+
+function failDeployment(
+  context: StepContext,
+  { stage, code, message }: EngineFailure,
+  alsoAlert: AlertHook | undefined,
+): Promise<StepResult> {
+  const { deps, deployment } = context
+  const reason = `${code}: ${message}`
+  const failed = { failure_stage: stage, failure_reason: reason }
+  return release(context, {
+    deployment: { ...failed, recovery: null },
+    event: { stage, message: reason },
+    async hook(transaction) {
+      await alsoAlert?.(transaction)
+      const data = { ...toAlerted(deployment), ...failed }
+      await queueAlert(deps, transaction, deployment.organization_id, { type: 'deployment.failed', data })
+    },
+  })
+}
+
+async function alertLoss(
+  { deps, deployment }: StepContext,
+  { code, message }: EngineFailure,
+  transaction: DatabaseTransaction,
+): Promise<void> {
+  const data = { ...toAlerted(deployment), reason: `${code}: ${message}` }
+  await queueAlert(deps, transaction, deployment.organization_id, { type: 'deployment.lost', data })
 }

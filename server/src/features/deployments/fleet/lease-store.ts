@@ -116,6 +116,8 @@ export interface LeaseRelease {
   /** What the pass has read or written last */
   expected: { status: Deployment['status']; reconcileAt: Date | null }
   steps: readonly NextStep[]
+  /** Milliseconds until the next attempt of a deployment without an instance; null for none */
+  pause?: number | null
 }
 
 /**
@@ -123,12 +125,12 @@ export interface LeaseRelease {
  * or `reconcile_at` keeps its schedule. Returns for each whether it is due again already.
  */
 export async function releaseLeases(db: Database, releases: readonly LeaseRelease[]): Promise<boolean[]> {
-  const rows = releases.map(({ lease, expected, steps }) => ({
+  const rows = releases.map(({ lease, expected, steps, pause = null }) => ({
     id: lease.deploymentId,
     lease_number: lease.number,
     status: expected.status,
     reconcile_at: expected.reconcileAt,
-    seconds: toSeconds(findShortest(steps)),
+    seconds: toSeconds(pause ?? findShortest(steps)),
   }))
   const steps = releases.flatMap(({ lease, steps: each }) =>
     // A single instance is due with its deployment.

@@ -55,7 +55,10 @@ export function measureSleep(
 ): EventTransition {
   const drain = { phase: 'drain' as const, seconds: toSeconds(releasingAt.getTime() - begunAt.getTime()) }
   const release = { phase: 'release' as const, seconds: toSeconds(at.getTime() - releasingAt.getTime()) }
-  return { ...begun, phases: begun.cause === 'refusal' ? [release] : [drain, release] }
+  return { ...begun, phases: holdsRequests(begun) ? [drain, release] : [release] }
 }
+
+/** Without a serving instance, no request is finished before the release. */
+const holdsRequests = ({ cause }: EventTransition) => cause !== 'refusal' && cause !== 'failure'
 
 const toSeconds = (milliseconds: number) => Math.max(0, milliseconds) / 1000

@@ -7,6 +7,7 @@ import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import type { EventContent } from '../state/change-store.ts'
 import { readEngineSpec } from '../serving/engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
+import { isRecovering } from '../state/recovery.ts'
 import { chooseHardware, explainSelection, needsOtherEngine, settingsOf } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
 import { askForHardware, callNext, isOvertaking } from './yielding.ts'
@@ -102,9 +103,10 @@ export async function provisionInstance(context: StepContext): Promise<StepResul
   return { next }
 }
 
-/** True if a budget may refuse the instance: one that has served only moves to other hardware. */
-function isStart({ instance }: StepContext): boolean {
-  return instance.ready_at === null
+/** True if a budget may refuse the instance: it neither moves to other hardware nor replaces a lost one. */
+function isStart({ deployment, instance }: StepContext): boolean {
+  const isReplacement = deployment.ran_at !== null && isRecovering(deployment)
+  return instance.ready_at === null && !isReplacement
 }
 
 async function findExhaustedBudget(context: StepContext): Promise<string | null> {

@@ -5,6 +5,7 @@ import { failInstance } from './fail.ts'
 import type { InstanceStatus } from '../state/instance-lifecycle.ts'
 import { provisionInstance, selectInstanceType } from './provision.ts'
 import { releaseInstance } from './release.ts'
+import { findPause, isRecovering } from '../state/recovery.ts'
 import { reportWaiting } from './report-waiting.ts'
 import {
   changeInstance,
@@ -62,11 +63,19 @@ export async function reconcileDeployment(
     const steps = await runPass(pass, instances)
     if (!pass.isOutdated) {
       const { status, reconcile_at: reconcileAt } = pass.deployment
-      return batches.releases.add({ lease, expected: { status, reconcileAt }, steps })
+      const pause = pass.instances.length === 0 ? findNextAttempt(pass) : null
+      return batches.releases.add({ lease, expected: { status, reconcileAt }, steps, pause })
     }
     current = await readLeased(deps.db, lease.deploymentId)
   }
   return false
+}
+
+/** Milliseconds until a deployment without an instance starts one; null if it doesn't. */
+function findNextAttempt({ deployment, deps }: Pass): number | null {
+  return isRecovering(deployment) && deployment.desired_state === 'awake'
+    ? findPause(deployment.recovery, deps.clock())
+    : null
 }
 
 /** Runs until every instance waits, and returns when each is due next. */
@@ -103,7 +112,9 @@ async function applyPlan(pass: Pass): Promise<string[]> {
     await moveInstance(contextOf(id), { from: 'running', to: 'draining' }, { waiting: { for: 'drain' } })
   }
   for (const id of plan.release) await beginRelease(contextOf(id))
-  for (let count = 0; count < plan.start; count += 1) await startInstance(pass)
+  const isPaused = findPause(pass.deployment.recovery, pass.deps.clock()) > 0
+  const starts = isPaused ? 0 : plan.start
+  for (let count = 0; count < starts; count += 1) await startInstance(pass)
   const { deployment, instances } = pass
   if (instances.length === 0 && deployment.desired_state === 'ended' && deployment.status !== 'terminated') {
     await endDeployment(pass)

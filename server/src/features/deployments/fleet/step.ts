@@ -83,6 +83,7 @@ export interface InstanceChange {
           | 'refusals'
           | 'refused_at'
           | 'ran_at'
+          | 'recovery'
           | 'failure_stage'
           | 'failure_reason'
           | 'served_settings'

@@ -8,6 +8,7 @@ import type { InstanceLoad } from '../serving/instance-loads.ts'
 import { listLiveInstances } from '../state/instance-store.ts'
 import type { Instance } from '../state/instance-store.ts'
 import { addRefusal } from '../changes/refusal.ts'
+import { findPause, isRecovering } from '../state/recovery.ts'
 import { needsResize } from '../state/resize.ts'
 import { putToSleepFor } from '../changes/sleep.ts'
 import { wakeAsScheduled } from '../serving/wake.ts'
@@ -69,6 +70,7 @@ async function scale(
   loads: ReadonlyMap<string, InstanceLoad>,
 ): Promise<void> {
   const { scaleDownMilliseconds, pace } = deps.config
+  if (isRecovering(deployment) || findPause(deployment.recovery, deps.clock()) > 0) return
   const now = deps.clock().getTime()
   const inFlight = countInFlight(instances, loads)
   // A clock that was set back makes later samples worthless.

@@ -8,6 +8,8 @@ import { groupByFile } from '../../placement/loaded-loras.ts'
 import { listShownInstances } from '../state/instance-store.ts'
 import type { Instance } from '../state/instance-store.ts'
 import type { DeploymentStatus } from '../state/lifecycle.ts'
+import { isRecovering } from '../state/recovery.ts'
+import type { Recovery } from '../state/recovery.ts'
 import { hasLora } from '../state/resize.ts'
 import { judgeAccess } from '../state/judge-access.ts'
 import type { DeploymentOwnership } from '../state/judge-access.ts'
@@ -39,6 +41,8 @@ export interface ServingDeployment extends DeploymentOwnership {
   cacheScope: CacheScope
   /** Whether a request wakes it, or waits until it is awake */
   isWaking: boolean
+  /** Why it does not serve, and when it is started again; null without an outage */
+  recovery: Recovery | null
   createdAt: Date
   /** Tokens of the longest request of its oldest instance, also while asleep; null before one is chosen */
   contextTokens: number | null
@@ -227,6 +231,7 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
       failureReason: row.failure_reason,
       cacheScope: row.cache_scope,
       isWaking: isWaking(row),
+      recovery: row.recovery,
       createdAt: row.created_at,
       contextTokens: shown[0]?.context_tokens ?? null,
       instances: shown
@@ -237,8 +242,9 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
 }
 
 /** True if the deployment sleeps, falls asleep, or has been woken and starts. */
-function isWaking({ status, desired_state, woken_at: wokenAt }: Deployment): boolean {
+function isWaking({ status, desired_state, woken_at: wokenAt, recovery }: Deployment): boolean {
   if (desired_state === 'asleep') return true
+  if (isRecovering({ status, recovery })) return false
   return wokenAt !== null && (status === 'provisioning' || status === 'deploying')
 }
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../../database/tables.ts'
 import type { DeploymentStatus, DesiredState } from '../state/lifecycle.ts'
+import type { Recovery } from '../state/recovery.ts'
 import type { Refusal } from '../state/tables.ts'
 
 /** How far a deployment is on its way to serve a request that waits for it. */
@@ -11,12 +12,13 @@ export interface WakeState {
   /** Why the last wake found no hardware; null if it did */
   refusal: Refusal | null
   failureReason: string | null
+  recovery: Recovery | null
 }
 
 /** The states of deployments that requests wait for, by id. */
 export async function readWakeStates(db: Database, ids: readonly string[]): Promise<Map<string, WakeState>> {
   const { rows } = await sql<WakeState & { id: string }>`
-    SELECT id, status, desired_state AS "desiredState", refusal, failure_reason AS "failureReason", EXISTS (
+    SELECT id, status, desired_state AS "desiredState", refusal, failure_reason AS "failureReason", recovery, EXISTS (
       SELECT FROM instances WHERE deployment_id = deployments.id AND instances.status = 'running'
         AND engine_url IS NOT NULL) AS "isReady"
     FROM deployments WHERE id = ANY (${ids}::uuid[])`.execute(db)

@@ -12,6 +12,7 @@ import type { TransitionOrigin } from '../state/event-transition.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
 import type { TransactionHook } from '../state/change-store.ts'
 import { requireActive } from '../changes/sleep.ts'
+import { findPause } from '../state/recovery.ts'
 import { findDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 
@@ -40,10 +41,14 @@ export async function wakeForPerson(
   }
 }
 
-/** Wakes a deployment for requests to `route`, once. Throws `budget_exhausted` and billing errors. */
+/**
+ * Wakes a deployment for requests to `route`, once, unless a start has just failed. Throws `budget_exhausted`
+ * and billing errors.
+ */
 export async function wakeForRequest(deps: Deps, id: string, route: string): Promise<void> {
   const deployment = await findDeployment(deps.db, id)
-  if (deployment?.desired_state === 'asleep') await wake(deps, deployment, { cause: 'request', route })
+  if (deployment?.desired_state !== 'asleep' || findPause(deployment.recovery, deps.clock()) > 0) return
+  await wake(deps, deployment, { cause: 'request', route })
 }
 
 /** Wakes a sleeping deployment at a time of its schedules. Throws as `wakeForRequest`. */
@@ -77,6 +82,8 @@ async function wake(
       woken_at: at,
       desired_instances: deployment.min_instances,
       refusal: null,
+      // One attempt, for which requests wait
+      recovery: deployment.recovery && { ...deployment.recovery, next_at: null },
       ...(isAsleep ? { status: 'provisioning' } : {}),
     },
     { stage: 'wake', message: '', transition: beginTransition('wake', origin, asleepSince, at) },

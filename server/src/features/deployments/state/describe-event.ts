@@ -12,7 +12,7 @@ export function describeEvent({ message, transition, by }: DescribedEvent): stri
   if (transition === null) return message
   const { type, cause, phases } = transition
   if (phases !== null) return [describeEnd(type, message), describePhases(phases)].filter(Boolean).join(' ')
-  if (cause === 'refusal') return message
+  if (cause === 'refusal' || cause === 'failure') return message
   return type === 'wake' ? describeWake(transition, by) : describeSleep(transition, by)
 }
 

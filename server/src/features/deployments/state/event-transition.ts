@@ -1,7 +1,7 @@
 /** Ways of a deployment to become awake, and to fall asleep. A `restart` follows a loss of all instances. */
 export const transitionTypes = ['start', 'restart', 'wake', 'sleep'] as const
 
-/** Why a deployment wakes or falls asleep. `refusal`: there was no hardware to wake it on. */
+/** Why a deployment wakes or falls asleep. `refusal`: no hardware; `failure`: no start. */
 export const transitionCauses = [
   'request',
   'person',
@@ -10,6 +10,7 @@ export const transitionCauses = [
   'budget',
   'yield',
   'refusal',
+  'failure',
 ] as const
 
 export const transitionPhases = ['provisioning', 'download', 'start', 'drain', 'release'] as const

@@ -40,7 +40,6 @@ export function makeInstance(
     unreachable_since: null,
     engine_url: null,
     engine: null,
-    engine_restarts: 0,
     engine_restarted_at: null,
     created_at: at,
     updated_at: at,

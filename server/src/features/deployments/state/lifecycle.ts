@@ -1,12 +1,12 @@
 /**
- * The transitions of `deriveStatus`, a wake and a termination. A failed deployment releases its instances.
+ * The transitions of `deriveStatus`, a wake and a termination. Only a first start fails.
  * Only a release that the runtime confirms makes it `terminated`.
  */
 export const deploymentTransitions = {
   requested: ['provisioning', 'failed', 'terminating'],
   provisioning: ['deploying', 'sleeping', 'failed', 'terminating'],
-  deploying: ['running', 'provisioning', 'failed', 'terminating'],
-  running: ['provisioning', 'deploying', 'sleeping', 'failed', 'terminating'],
+  deploying: ['running', 'provisioning', 'sleeping', 'failed', 'terminating'],
+  running: ['provisioning', 'deploying', 'sleeping', 'terminating'],
   sleeping: ['provisioning', 'terminating'],
   failed: ['terminating'],
   terminating: ['terminated'],

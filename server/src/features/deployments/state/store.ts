@@ -36,6 +36,7 @@ const summaryColumns = [
   'target_concurrency',
   'schedules',
   'refusal',
+  'recovery',
   'planned_instance_type',
   'planned_reason',
   'min_context_tokens',

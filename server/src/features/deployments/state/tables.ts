@@ -4,6 +4,7 @@ import type { FailureCode, FailureStage } from '../../../ports/engine-failures.t
 import type { ModelLora, ModelType } from '../../../ports/model-variant.ts'
 import type { InstanceStatus } from './instance-lifecycle.ts'
 import type { EventTransition } from './event-transition.ts'
+import type { Recovery } from './recovery.ts'
 import type { DeploymentStatus, WaitingState, DesiredState } from './lifecycle.ts'
 
 declare module '../../../database/tables.ts' {
@@ -91,6 +92,7 @@ export interface DeploymentsTable {
   refusals: Generated<number>
   refused_at: Date | null
   ran_at: Date | null
+  recovery: ColumnType<Recovery | null, string | null | undefined, string | null>
   failure_stage: FailureStage | null
   failure_reason: string | null
   created_at: Date
@@ -130,7 +132,6 @@ export interface InstancesTable {
   unreachable_since: Date | null
   engine_url: string | null
   engine: ColumnType<ServingEngine | null, string | null, string | null>
-  engine_restarts: Generated<number>
   engine_restarted_at: Date | null
   created_at: Date
   updated_at: Date

@@ -1,4 +1,5 @@
 import type { WaitingFor, WaitingState } from './lifecycle.ts'
+import { describeNextAttempt, hasGivenUp, isRecovering } from './recovery.ts'
 import { needsResize } from './resize.ts'
 import type { Deployment } from './store.ts'
 
@@ -36,6 +37,7 @@ type WaitingDeployment = Pick<
   | 'waiting_for'
   | 'status_message'
   | 'refusal'
+  | 'recovery'
   | 'min_context_tokens'
   | 'min_parallel_sequences'
   | 'adapters'
@@ -52,7 +54,10 @@ export function findWaitingFor(deployment: WaitingDeployment, instance: Capacity
 /** The `status_message` of the API. */
 export function toStatusMessage(deployment: WaitingDeployment, instance: Capacity | null): string | null {
   const refusal = deployment.refusal?.message ?? null
-  if (deployment.status === 'sleeping') return refusal
+  if (deployment.status === 'sleeping') {
+    return refusal ?? (hasGivenUp(deployment) ? deployment.recovery!.cause.message : null)
+  }
+  if (isRecovering(deployment)) return explainRecovery(deployment)
   const waitingFor = findWaitingFor(deployment, instance)
   if (refusal !== null && waitingFor === 'resize') {
     return `No other instance starts beside the present one: ${refusal} The change takes effect when the engine starts next.`
@@ -60,6 +65,17 @@ export function toStatusMessage(deployment: WaitingDeployment, instance: Capacit
   if (refusal !== null && waitingFor === null && deployment.status === 'running') {
     return `There is no further instance yet. ${refusal}`
   }
+  return waitingFor === null ? null : toSentence(waitingFor, deployment)
+}
+
+function toSentence(waitingFor: WaitingFor, { status_message: message }: WaitingDeployment): string | null {
   const known: Partial<Record<WaitingFor, string>> = sentences
-  return waitingFor === null ? null : (known[waitingFor] ?? deployment.status_message)
+  return known[waitingFor] ?? message
+}
+
+/** The cause of the outage, and how far the next attempt is */
+function explainRecovery(deployment: WaitingDeployment): string {
+  const { waiting_for: waitingFor, recovery } = deployment
+  const present = waitingFor === null ? describeNextAttempt(recovery!) : toSentence(waitingFor, deployment)
+  return `${recovery!.cause.message} ${present ?? ''}`.trim()
 }

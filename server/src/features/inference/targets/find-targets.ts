@@ -1,6 +1,7 @@
 import { ApplicationError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import type { Viewer } from '../../../base/viewer.ts'
+import { findRecoveryError, mayWake } from '../../deployments/serving/recovering.ts'
 import {
   couldBeShared,
   requireCallable,
@@ -10,7 +11,7 @@ import type { ServingDeployment } from '../../deployments/serving/serving-deploy
 
 const retryAfterSeconds = 5
 
-type Deps = Pick<Services, 'db'>
+type Deps = Pick<Services, 'db' | 'clock'>
 
 /**
  * Returns the viewer's running deployments that can serve `model`, only those in `among`: an id or the
@@ -28,7 +29,8 @@ export async function findTargets(
   const candidates = requireCallable(viewer, found, () => modelNotFound(model))
   // Each request judges them again: the result is cached, and what the viewer may call can change meanwhile.
   if (candidates.some(isReady)) return found.filter(isReady)
-  const waking = candidates.find(({ isWaking }) => isWaking)
+  const now = deps.clock()
+  const waking = candidates.find((deployment) => mayWake(deployment, now))
   if (waking !== undefined) throw new AsleepError(waking)
   const newest = candidates.find(({ status }) => status === 'running') ?? candidates[0]
   if (newest === undefined) throw await explainModelNotFound(deps, viewer, model)
@@ -36,7 +38,9 @@ export async function findTargets(
     const message = `The deployment of ${newest.modelName} has failed: ${newest.failureReason}`
     throw new ApplicationError('deployment_failed', message)
   }
-  const { modelName, baseModelName, status, loraId } = newest
+  const { modelName, baseModelName, status, loraId, recovery } = newest
+  const recovering = findRecoveryError(modelName, recovery, now)
+  if (recovering !== null) throw recovering
   const message =
     loraId !== null && status === 'running'
       ? `The deployment of ${baseModelName} does not have the LoRA ${modelName} yet. Retry in a few seconds.`
@@ -65,7 +69,7 @@ export function modelNotFound(model: string, advice = ''): ApplicationError {
 
 /** A 404 that tells whether a colleague has a deployment of this name. */
 export async function explainModelNotFound(
-  deps: Deps,
+  deps: Pick<Services, 'db'>,
   viewer: Viewer,
   model: string,
 ): Promise<ApplicationError> {

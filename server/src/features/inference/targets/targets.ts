@@ -70,7 +70,7 @@ function toKey({ session, organizationId }: Viewer, model: string): string {
   return `${session.id} ${organizationId} ${model}`
 }
 
-export interface TargetDeps extends Pick<Services, 'db' | 'runtime' | 'secretKey'> {
+export interface TargetDeps extends Pick<Services, 'db' | 'clock' | 'runtime' | 'secretKey'> {
   inference: { targets: TargetCache }
 }
 

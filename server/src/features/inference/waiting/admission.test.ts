@@ -42,6 +42,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     servedModelName: 'dep-a',
     status: 'running',
     failureReason: null,
+    recovery: null,
     isWaking: false,
     cacheScope: 'organization',
     createdAt: new Date(0),

@@ -3,6 +3,7 @@ import { ApplicationError, RateLimitedError } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import { findLostAccess } from '../../deployments/serving/lost-access.ts'
 import type { ServingDeployment } from '../../deployments/serving/serving-deployments.ts'
+import { findRecoveryError } from '../../deployments/serving/recovering.ts'
 import { wakeForRequest } from '../../deployments/serving/wake.ts'
 import { readStartSeconds, readWakeStates } from '../../deployments/serving/wake-state.ts'
 import type { WakeState } from '../../deployments/serving/wake-state.ts'
@@ -223,6 +224,8 @@ export class Waking {
       const message = `The deployment of ${modelName} has failed: ${state.failureReason}`
       return new ApplicationError('deployment_failed', message)
     }
+    const recovering = findRecoveryError(modelName, state.recovery, this.#deps.clock())
+    if (recovering !== null) return recovering
     if (state.desiredState === 'awake' || state.refusal === null) return null
     const { code, message } = state.refusal
     if (code === 'budget_exhausted') return new ApplicationError('insufficient_quota', message)

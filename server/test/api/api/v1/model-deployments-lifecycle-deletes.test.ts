@@ -47,7 +47,7 @@ test.each([
   ['provisioning', { provision: fail }],
   ['deploying', { ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) }],
   ['running', {}],
-  ['failed', { provision: () => ({ outcome: 'refused', code: 'provider_error', message: 'No.' }) }],
+  ['failed', { provision: () => ({ outcome: 'refused', code: 'quota_exceeded', message: 'No.' }) }],
 ] as [string, Partial<Script>][])(
   'DELETE of a %s deployment: 200 terminating, then terminated without an instance',
   async (status, script) => {
@@ -152,14 +152,14 @@ test('a failed deployment retries the release of its instance until it is confir
 
 test('a deployment that failed without an instance clears status_message once its release is confirmed', async () => {
   runtime.answer({
-    provision: () => ({ outcome: 'refused', code: 'provider_error', message: 'No.' }),
+    provision: () => ({ outcome: 'refused', code: 'quota_exceeded', message: 'No.' }),
     release: fail,
   })
   const id = await create()
   await expect.poll(async () => (await read(id)).waiting_for).toBe('retry')
   runtime.reset()
   await expect.poll(async () => (await read(id)).status_message).toBeNull()
-  expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'provider_error: No.' })
+  expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'quota_exceeded: No.' })
 })
 
 test('sweepOrphans releases only resources of unknown and terminated deployments', async () => {

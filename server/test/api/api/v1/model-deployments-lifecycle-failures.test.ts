@@ -4,6 +4,7 @@ import type { EngineObservation } from '../../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { waitForStatus } from '../../../support/deployments.ts'
+import { changeRecovery, readRecovery, secondsAgo } from '../../../support/recovery.ts'
 import { createScriptedRuntime, makeOffer } from '../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
@@ -34,6 +35,11 @@ async function makeDue(id: string): Promise<void> {
     .set({ reconcile_at: new Date(0) })
     .where('id', '=', id)
     .execute()
+}
+
+async function readMessages(id: string): Promise<string[]> {
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  return items.map(({ message }: { message: string }) => message)
 }
 
 async function read(id: string) {
@@ -112,19 +118,46 @@ test('no_capacity for every offer: failed with no_capacity', async () => {
   expect(runtime.callsFor(id).filter((call) => call === 'provision')).toHaveLength(2)
 })
 
-test.each(['quota_exceeded', 'provider_error'] as const)('after %s no other offer is tried', async (code) => {
+test('after quota_exceeded no other offer is tried', async () => {
   runtime.answer({
     listOffers: () => [makeOffer('first'), makeOffer('second')],
-    provision: () => ({ outcome: 'refused', code, message: 'No.' }),
+    provision: () => ({ outcome: 'refused', code: 'quota_exceeded', message: 'No.' }),
   })
   const id = await create()
   const deployment = await waitForStatus(client, id, 'failed')
-  expect(deployment).toMatchObject({ failure_stage: 'provisioning', failure_reason: `${code}: No.` })
+  expect(deployment).toMatchObject({ failure_stage: 'provisioning', failure_reason: 'quota_exceeded: No.' })
   expect(runtime.callsFor(id).filter((call) => call === 'provision')).toHaveLength(1)
 })
 
 test.each([
-  ['model_download', 'download_failed'],
+  ['provider_error', 'No. Starting another instance.'],
+  ['engine_crashed', 'It did not work. Restarting the engine.'],
+  ['download_failed', 'It did not work. Restarting the engine.'],
+] as const)('a first start is tried again after %s, and fails after a minute', async (code, message) => {
+  const isProvider = code === 'provider_error'
+  const refuse = {
+    provision: () => ({ outcome: 'refused', code, message: 'No.' }) as const,
+  }
+  const crash = { ensureEngine: () => failed('engine_startup', code) }
+  runtime.answer(isProvider ? refuse : crash)
+  const id = await create()
+  await expect.poll(async () => (await readMessages(id)).includes(message), pollOptions).toBe(true)
+  expect((await read(id)).status).not.toBe('failed')
+  runtime.reset()
+  await waitForStatus(client, id, 'running')
+
+  runtime.answer(isProvider ? refuse : crash)
+  const other = await create()
+  await expect
+    .poll(async () => (await readRecovery(server, other))?.attempts ?? 0, pollOptions)
+    .toBeGreaterThan(1)
+  await changeRecovery(server, other, { since: secondsAgo(61), next_at: secondsAgo(1) })
+  expect(await waitForStatus(client, other, 'failed')).toMatchObject({
+    failure_reason: `${code}: ${isProvider ? 'No.' : 'It did not work.'}`,
+  })
+})
+
+test.each([
   ['model_download', 'model_not_found'],
   ['model_download', 'disk_full'],
   ['model_launch', 'launch_rejected'],
@@ -161,34 +194,6 @@ test('status_message reports the download and the start', async () => {
   expect(stages.indexOf('model_download')).toBeLessThan(stages.indexOf('engine_startup'))
 })
 
-test('an engine that crashes at every start is restarted three times, then fails', async () => {
-  runtime.answer({ ensureEngine: () => failed('engine_startup', 'engine_crashed') })
-  const id = await create()
-  const deployment = await waitForStatus(client, id, 'failed')
-  expect(deployment).toMatchObject({
-    failure_stage: 'engine_startup',
-    failure_reason: 'engine_crashed: It did not work.',
-  })
-  expect(runtime.callsFor(id).filter((call) => call === 'stopEngine')).toHaveLength(3)
-  await vi.waitFor(() => expect(runtime.allocated).not.toContain(id), pollOptions)
-})
-
-test('a restart counts even if stopping the engine takes several polls', async () => {
-  let calls = 0
-  runtime.answer({
-    ensureEngine: () =>
-      calls++ % 2 === 0
-        ? failed('model_launch', 'engine_crashed')
-        : { phase: 'starting', message: 'Stopping.' },
-    stopEngine: () => false,
-  })
-  const id = await create()
-  expect(await waitForStatus(client, id, 'failed')).toMatchObject({
-    failure_reason: 'engine_crashed: It did not work.',
-  })
-  expect(runtime.callsFor(id).filter((call) => call === 'stopEngine')).toHaveLength(3)
-})
-
 test('a restart counts once, regardless of the number of stop calls and of the wording of the failure', async () => {
   let observations = 0
   runtime.answer({
@@ -208,7 +213,7 @@ test('a restart counts once, regardless of the number of stop calls and of the w
   expect(await read(id)).toMatchObject({
     status: 'deploying',
     waiting_for: 'stop',
-    status_message: expect.stringMatching(/^It did not work .* Stopping the engine before a restart\.$/),
+    status_message: 'It did not work (seen 1 times). Restarting the engine.',
   })
   runtime.reset()
   await waitForStatus(client, id, 'running')
@@ -228,8 +233,8 @@ test.each([
       ensureEngine: () => ({ phase: 'starting', message: 'It starts again.' }),
     })
     await makeDue(id)
-    await expect.poll(async () => (await read(id)).status_message).toBe('It starts again.')
-    expect(await read(id)).toMatchObject({ status: 'running', waiting_for: 'engine' })
+    await expect.poll(async () => (await read(id)).status_message).toMatch(/ It starts again\.$/)
+    expect(await read(id)).toMatchObject({ status: 'deploying', waiting_for: 'engine' })
     expect(runtime.callsFor(id)).toContain('stopEngine')
     const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
     expect(answer.status).toBe(503)
@@ -265,17 +270,6 @@ test.each<EngineObservation>([
     'Its node starts it again.',
     'The model is ready for requests again.',
   ])
-})
-
-test('a permanent failure of a running engine fails the deployment at that stage', async () => {
-  const id = await create()
-  await waitForStatus(client, id, 'running')
-  runtime.answer({ observeEngine: () => failed('runtime', 'out_of_memory') })
-  await makeDue(id)
-  expect(await waitForStatus(client, id, 'failed')).toMatchObject({
-    failure_stage: 'runtime',
-    failure_reason: 'out_of_memory: It did not work.',
-  })
 })
 
 test.each(['listOffers', 'provision', 'ensureEngine'] as const)(

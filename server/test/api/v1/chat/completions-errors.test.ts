@@ -179,7 +179,7 @@ test('POST /v1/chat/completions: a failed deployment is a 400 deployment_failed 
 test('POST /v1/chat/completions: if no deployment of a model is running, the newest one decides the error', async () => {
   const person = await registerClient(server.url)
   const ask = () => person.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] })
-  runtime.answer({ provision: () => ({ outcome: 'refused', code: 'provider_error', message: 'No.' }) })
+  runtime.answer({ provision: () => ({ outcome: 'refused', code: 'quota_exceeded', message: 'No.' }) })
   await waitForStatus(person, await create(person), 'failed')
   expect((await ask()).body.error.code).toBe('deployment_failed')
   runtime.reset()

@@ -84,7 +84,7 @@ test('GET …/{id}/logs with Accept: text/event-stream: streams new lines', asyn
 
 test('GET …/{id}/logs: empty before an engine was started', async () => {
   const provisioning = vi.spyOn(server.application.runtime, 'provision')
-  provisioning.mockResolvedValue({ outcome: 'refused', code: 'provider_error', message: 'No.' })
+  provisioning.mockResolvedValue({ outcome: 'refused', code: 'quota_exceeded', message: 'No.' })
   const created = await deploy(client, 'berth-tiny', 'failed')
   provisioning.mockRestore()
   expect((await client.get(`${path}/${created.id}/logs`)).body).toEqual({ items: [] })
@@ -99,32 +99,21 @@ test('GET …/{id}/logs: an unreachable runtime is a 503 without internals', asy
   expect(JSON.stringify(answer.body)).not.toContain('10.0.0.1')
 })
 
-test('GET …/{id}/logs of a failed engine: its last lines, even after its instance is released', async () => {
+test('GET …/{id}/logs of a lost engine: its last lines, even after its instance is released', async () => {
   const { id: failing } = await deploy(client)
   const engineId = await findEngineId(failing)
   const folder = join(server.dataDirectory, 'engines', engineId)
   const line = 'last words'
-  // The next crash is the last one.
+  // After the next crash, the pause is so long that the hardware is given back.
+  const recovery = { since: new Date(), attempts: 7, next_at: null, served_at: new Date(), cause: {} }
   await server.application.db
-    .updateTable('instances')
-    .set({ engine_restarts: 3, engine_restarted_at: new Date() })
-    .where('id', '=', engineId)
+    .updateTable('deployments')
+    .set({ recovery: JSON.stringify(recovery) })
+    .where('id', '=', failing)
     .execute()
-  const killed = new Set<number>()
-  await expect
-    .poll(
-      async () => {
-        const { pid } = JSON.parse(await readFile(join(folder, 'engine.json'), 'utf8').catch(() => '{}'))
-        if (pid && !killed.has(pid)) {
-          killed.add(pid)
-          await appendFile(join(folder, 'engine.log'), `2026-01-02T03:04:05.678Z ${line}\n`)
-          process.kill(pid, 'SIGKILL')
-        }
-        return (await client.get(`${path}/${failing}`)).body.status
-      },
-      { timeout: 60_000, interval: 100 },
-    )
-    .toBe('failed')
+  await appendFile(join(folder, 'engine.log'), `2026-01-02T03:04:05.678Z ${line}\n`)
+  process.kill(JSON.parse(await readFile(join(folder, 'engine.json'), 'utf8')).pid, 'SIGKILL')
+  await waitForStatus(client, failing, 'deploying')
   await expect.poll(() => server.application.runtime.listEngineIds()).not.toContain(engineId)
   const { items } = (await client.get(`${path}/${failing}/logs`)).body
   expect(items).toContainEqual({ at: '2026-01-02T03:04:05.678Z', line, instance: engineId })

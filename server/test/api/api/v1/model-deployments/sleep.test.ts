@@ -266,13 +266,14 @@ test('a request begins to wait while the requests of another deployment go on: i
   expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200])
 })
 
-test('an engine that fails to start after a wake fails the deployment', async () => {
+test('an engine that fails to start after a wake: the request gets the cause, and the engine starts again', async () => {
   const id = await fallAsleep()
   runtime.answer({
     ensureEngine: () => ({ phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' }),
   })
-  expect(await chat(id)).toMatchObject({ status: 400, body: { error: { code: 'deployment_failed' } } })
-  expect((await read(id)).status).toBe('failed')
+  expect(await chat(id)).toMatchObject({ status: 503, body: { error: { code: 'deployment_not_ready' } } })
+  serve()
+  await waitForStatus(client, id, 'running')
 })
 
 test('a request in flight is finished before the instance is released', async () => {
@@ -402,12 +403,12 @@ test('a stream that waits for ten seconds gets comments or thoughts, and then th
     responses.map((response) => response.text()),
   )
   expect(whole).toMatch(/^(: waiting .*\n\n)+data: .*Hello.*\n\ndata: \[DONE\]\n\n$/s)
-  expect(broken).toMatch(/^(: waiting .*\n\n)+data: \{"error":.*"code":"deployment_failed".*\}\n\n$/s)
+  expect(broken).toMatch(/^(: waiting .*\n\n)+data: \{"error":.*"code":"deployment_not_ready".*\}\n\n$/s)
   expect(message).toMatch(
     /^(event: ping\ndata: \{"type":"ping"\}\n\n)+event: error\ndata: \{"type":"error","error":\{.*\}\n\n$/,
   )
   expect(response).toMatch(
-    /^(: waiting .*\n\n)+event: error\ndata: \{"type":"error".*"code":"deployment_failed".*"error":\{.*\}\n\n$/,
+    /^(: waiting .*\n\n)+event: error\ndata: \{"type":"error".*"code":"deployment_not_ready".*"error":\{.*\}\n\n$/,
   )
   const [thought, ...later] = thoughts!.split('\n\n').map((event) => event.replace('data: ', ''))
   expect(JSON.parse(thought!)).toEqual({
