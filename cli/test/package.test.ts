@@ -1,22 +1,22 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestServer } from '../../server/test/support/server.ts'
 import { node, program } from './support/command.ts'
 
 const workspace = join(import.meta.dirname, '..')
+const archive = join(workspace, 'berth-cli.tgz')
 const mebibyte = 2 ** 20
 
 let folder: string
-let archive: string
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'berth-package-'))
-  // The build of this run exists; prepack would replace it while other tests use it.
-  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
-  const [{ filename }] = JSON.parse(execFileSync('npm', args, { cwd: workspace, encoding: 'utf8' }))
-  archive = join(folder, filename)
 })
 
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -29,6 +29,37 @@ test('the package has at most 2 MiB, and runs without its dependencies', async (
   expect(run('--version')).toMatch(/^\d+\.\d+\.\d+\n$/)
   for (const command of ['login', 'deploy', 'connect', 'mcp'])
     expect(run(command, '--help')).toContain('Examples:')
+})
+
+test('npm installs the command line from a server, and asks no registry', async () => {
+  const server = await startTestServer({ worker: false })
+  const registry = createServer()
+  const asked: (string | undefined)[] = []
+  registry.on('request', ({ url }, response) => {
+    asked.push(url)
+    response.writeHead(404).end()
+  })
+  await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
+  try {
+    const { port } = registry.address() as AddressInfo
+    const options = [
+      '--prefix',
+      folder,
+      '--cache',
+      join(folder, 'cache'),
+      '--registry',
+      `http://127.0.0.1:${port}`,
+    ]
+    const url = `${server.url}/downloads/berth-cli.tgz`
+    // npm looks for a newer npm otherwise.
+    await promisify(execFile)('npm', ['install', '--global', '--no-update-notifier', ...options, url])
+    expect(asked).toEqual([])
+    const installed = join(folder, 'bin/berth')
+    expect(execFileSync(node, [installed, '--version'], { encoding: 'utf8' })).toMatch(/^\d+\.\d+\.\d+\n$/)
+  } finally {
+    registry.close()
+    await server.close()
+  }
 })
 
 test('a start reads little code: the rest loads with the command that needs it', async () => {

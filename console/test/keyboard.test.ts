@@ -94,6 +94,13 @@ test('the command palette finds pages, settings, people, actions and models', as
   await expect.poll(() => isInWindow(heading(page, 'Second factor'))).toBe(true)
 
   await openPalette(page)
+  await page.keyboard.type('berth connect')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/profile#command-line')
+  const { origin } = new URL(page.url())
+  await see(page.getByText(`npm install --global ${origin}/downloads/berth-cli.tgz`))
+
+  await openPalette(page)
   await page.keyboard.type(person.email)
   await see(palette.getByRole('option', { name: person.name }))
   await page.keyboard.press('Enter')

@@ -1,15 +1,26 @@
 import { execFileSync } from 'node:child_process'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { existsSync, globSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 
 const workspace = join(import.meta.dirname, '../..')
+/** The last file of a build */
+const built = join(workspace, 'berth-cli.tgz')
+const sources = [
+  'src/**/*',
+  '../console/src/schedules.ts',
+  'bin/*',
+  'package.json',
+  'rolldown.config.ts',
+  '../package-lock.json',
+]
 
-/** Builds the command line once for all test files of a run. */
+/** Builds the command line and its package once for all test files, unless a build is newer than its sources. */
 export default function build(): void {
-  const manifest = createRequire(join(workspace, 'package.json')).resolve('rolldown/package.json')
-  const program = join(dirname(manifest), 'bin/cli.mjs')
-  execFileSync(process.execPath, [program, '--config'], {
-    cwd: workspace,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
+  // A build removes the files that tests of another run in this checkout may use.
+  if (existsSync(built) && !isNewerThan(statSync(built).mtimeMs)) return
+  execFileSync('npm', ['run', 'build'], { cwd: workspace, stdio: ['ignore', 'ignore', 'inherit'] })
+}
+
+function isNewerThan(time: number): boolean {
+  return globSync(sources, { cwd: workspace }).some((path) => statSync(join(workspace, path)).mtimeMs > time)
 }

@@ -60,6 +60,11 @@ export const profile = {
   endOthers: 'End all others',
   endOthersAndScripts: 'End all others and scripts',
 
+  commandLine: 'Command line',
+  commandLineDescription:
+    'berth works from a terminal. berth connect serves your models to programs that only know a key.',
+  commandLineCommands: 'Commands that install berth and sign in',
+
   data: 'Your data',
   dataDescription: 'Take your data with you, or delete your account.',
   export: 'Export data',

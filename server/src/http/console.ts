@@ -12,7 +12,7 @@ import { varyBy } from './response-headers.ts'
 const dist = fileURLToPath(new URL('../../../console/dist/', import.meta.url))
 
 /** Prefixes that never lead to a page of the console. */
-const otherPrefixes = ['/v1/', '/api/', '/assets/', '/docs/', '/redoc/', '/sandbox/']
+const otherPrefixes = ['/v1/', '/api/', '/assets/', '/docs/', '/downloads/', '/redoc/', '/sandbox/']
 
 /** The pages that emails link to. Scanners of mail ask for them without naming HTML. */
 const mailedPages = /^\/(?:reset-password|verify-email|invitations|deployments|billing|usage)(?:[/?]|$)/

@@ -7,6 +7,7 @@ import type { Permission } from '../base/roles.ts'
 import { judgeStanding, toRefusalError } from '../base/standing.ts'
 import type { StandingRefusal } from '../base/standing.ts'
 import type { Actor, Viewer } from '../base/viewer.ts'
+import { describeInstallation } from './downloads.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -87,12 +88,13 @@ export function toVisitor(request: FastifyRequest): Actor {
 }
 
 /** An onRequest hook: 401 without a session, 403 without the permission. Sends a renewed session's cookie. */
-export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSource) {
+export function requireViewer(config: Pick<Config, 'sessionCookie' | 'publicUrl'>, source: ViewerSource) {
+  const cookie = config.sessionCookie
   async function findAndAdmit(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
     const { cachesViewer } = request.routeOptions.config
     const origin = originOf(request)
     const found = await (cachesViewer ? source.findAndCache(token, origin) : source.find(token, origin))
-    if (found === null) throw notAuthenticated(request.headers)
+    if (found === null) throw sessionEnded()
     const { viewer, renewed } = found
     if (renewed) {
       // Set directly: routes that write raw responses only copy these headers.
@@ -113,7 +115,7 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
 
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     const token = readSessionToken(request, cookie)
-    if (token === null) return done(notAuthenticated(request.headers))
+    if (token === null) return done(notAuthenticated(request.headers, config.publicUrl))
     const cached = request.routeOptions.config.cachesViewer ? source.findCached(token) : null
     if (cached === null) {
       // oxlint-disable-next-line promise/no-callback-in-promise -- callbacks are faster than promises on the hot routes
@@ -170,11 +172,17 @@ export function requireAccess(viewer: Viewer, { method, ip, routeOptions }: Acce
   }
 }
 
+/** A 401 for a session that has ended, or that never was. */
+export function sessionEnded(): ApplicationError {
+  return new ApplicationError('not_authenticated', 'Your session has ended. Sign in again.')
+}
+
 /** A 401 that explains to callers with a key why it is of no use. */
-export function notAuthenticated(headers: IncomingHttpHeaders): ApplicationError {
+function notAuthenticated(headers: IncomingHttpHeaders, publicUrl: URL): ApplicationError {
   const hasKey = headers.authorization !== undefined || headers['x-api-key'] !== undefined
   const message =
     'Berth has no API keys. Requests carry a session cookie; `berth connect` adds it for programs that only know a key. ' +
+    `Install it with \`${describeInstallation(publicUrl)}\`. ` +
     'The documentation at /docs has the route that creates a session for a script, POST /v1/auth/sessions.'
   return new ApplicationError('not_authenticated', hasKey ? message : 'Sign in first.')
 }

@@ -51,6 +51,7 @@ import { serveConsole } from '../http/console.ts'
 import { allowOrigins } from '../http/cross-origin.ts'
 import { readSessionToken, requireViewer } from '../http/current-viewer.ts'
 import { forbidCaching, httpsOnly, requireHttps } from '../http/response-headers.ts'
+import { serveDownloads } from '../http/downloads.ts'
 import { sendEntityTag } from '../http/entity-tag.ts'
 import { sendProblem } from '../http/errors.ts'
 import { openFastPath } from '../http/fast-path.ts'
@@ -130,6 +131,7 @@ export async function buildServer(application: Application): Promise<App> {
   const { paymentSandbox } = application
   if (paymentSandbox) await app.register(paymentSandbox.pages)
   await app.register(serveApiDocs)
+  await serveDownloads(app)
   return app
 }
 
@@ -228,7 +230,7 @@ async function addPublicRoutes(open: App, application: Application): Promise<voi
 async function addProtectedRoutes(signedIn: App, application: Application): Promise<void> {
   signedIn.addHook(
     'onRequest',
-    requireViewer(application.config.sessionCookie, {
+    requireViewer(application.config, {
       find: (token, origin) => findViewer(application, token, origin),
       findCached: (token) => findCachedViewer(application, token),
       findAndCache: (token, origin) => findAndCacheViewer(application, token, origin),

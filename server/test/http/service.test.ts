@@ -56,8 +56,14 @@ test.each([
   for (const path of ['/v1/models', '/api/v1/model-deployments']) {
     const answer = await client.request('GET', path, undefined, { [name]: value })
     expect(answer.status).toBe(401)
-    expect(JSON.stringify(answer.body)).toMatch(/Berth has no API keys\. .+`berth connect` adds it/)
+    expect(JSON.stringify(answer.body)).toMatch(
+      /Berth has no API keys\. .+`berth connect` adds it .+`npm install --global http:\/\/\S+\/downloads\/berth-cli\.tgz`/,
+    )
     expect(JSON.stringify((await client.get(path)).body)).toContain('Sign in first.')
+    const cookie = `${server.application.config.sessionCookie.name}=ended`
+    const ended = await client.request('GET', path, undefined, { [name]: value, cookie })
+    expect(ended.status).toBe(401)
+    expect(JSON.stringify(ended.body)).toContain('Your session has ended. Sign in again.')
   }
 })
 

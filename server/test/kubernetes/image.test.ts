@@ -59,8 +59,7 @@ async function buildStages(): Promise<void> {
     }
     if (line === 'RUN npm run build --workspace=cli') {
       linkPackages(stage)
-      const bundler = join(stage, 'node_modules/rolldown/bin/cli.mjs')
-      await run(process.execPath, [bundler, '--config'], { cwd: join(stage, 'cli') })
+      await run('npm', ['run', 'build', '--workspace=cli'], { cwd: stage })
     }
   }
 }
@@ -112,6 +111,7 @@ describe.each(['server', 'all', 'cuda'])('the target %s', (target) => {
       'server/src/adapters/model-runtime/kubernetes/runtime.ts',
       'console/dist/index.html',
       'console/dist/visitor.html',
+      'cli/berth-cli.tgz',
     ]) {
       expect(existsSync(join(stage, path)), path).toBe(true)
     }

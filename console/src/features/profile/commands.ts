@@ -1,5 +1,13 @@
 import { useNavigate } from '@tanstack/react-router'
-import { Database, KeyRound, Mail, MonitorSmartphone, ShieldCheck, SquareTerminal } from 'lucide-react'
+import {
+  Database,
+  KeyRound,
+  Mail,
+  MonitorSmartphone,
+  ShieldCheck,
+  SquareTerminal,
+  Terminal,
+} from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
 import type { Command } from '../../components/command.ts'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
@@ -22,6 +30,7 @@ export function useProfileCommands(): Command[] {
   return [
     show('sessions', text.profile.sessions, MonitorSmartphone),
     show('scriptSessions', text.scriptSessions.listTitle, SquareTerminal, 'API key token BERTH_COOKIE'),
+    show('commandLine', text.profile.commandLine, Terminal, 'berth connect CLI API key'),
     ...(passwords
       ? [
           show('secondFactor', text.secondFactors.title, ShieldCheck, '2FA passkey authenticator'),

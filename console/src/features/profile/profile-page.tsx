@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { toUrl } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
@@ -42,6 +43,7 @@ export function ProfilePage() {
             <IdentitiesSection hasPassword={profile.data.has_password} />
             <SessionsSection />
             <ScriptSessionsSection />
+            <CommandLineSection />
           </>
         ) : profile.error ? (
           <Section>
@@ -96,6 +98,20 @@ function describeUse({ address, user_agent, last_seen_at, expires_at }: OwnSessi
   const until = formatRelative(expires_at)
   if (address === null) return words.unused(until)
   return words.used(describeUserAgent(user_agent), address, formatRelative(last_seen_at), until)
+}
+
+/** How to install the command line from this server. */
+function CommandLineSection() {
+  const { commandLine, commandLineDescription, commandLineCommands } = text.profile
+  return (
+    <Section id={sections.commandLine} title={commandLine} description={commandLineDescription}>
+      <CodeBlock
+        wrap
+        label={commandLineCommands}
+        code={`npm install --global ${location.origin}/downloads/berth-cli.tgz\nberth login ${location.origin}`}
+      />
+    </Section>
+  )
 }
 
 /** Downloads the person's data, or deletes the account. */

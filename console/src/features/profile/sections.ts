@@ -4,6 +4,7 @@ export const sections = {
   secondFactor: 'second-factor',
   sessions: 'sessions',
   scriptSessions: 'sessions-for-scripts',
+  commandLine: 'command-line',
   invitations: 'invitations',
   data: 'data',
 } as const

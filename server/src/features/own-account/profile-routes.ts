@@ -1,5 +1,5 @@
 import type { App } from '../../http/app.ts'
-import { notAuthenticated, readSessionToken } from '../../http/current-viewer.ts'
+import { readSessionToken, sessionEnded } from '../../http/current-viewer.ts'
 import type { Services } from '../../services.ts'
 import { getProfile } from '../accounts/get-profile.ts'
 import { profileBody, updateProfileBody } from '../accounts/schemas.ts'
@@ -54,7 +54,7 @@ export function profileRoutes(app: App, deps: Deps): void {
       })
       const token = readSessionToken(request, deps.config.sessionCookie)
       const found = token === null ? null : await findViewer(deps, token)
-      if (found === null) throw notAuthenticated(request.headers)
+      if (found === null) throw sessionEnded()
       return toSessionBody(found.viewer)
     },
   )

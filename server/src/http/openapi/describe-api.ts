@@ -22,6 +22,9 @@ const description = `Berth deploys models from a catalog on your own compute and
 Sign up or sign in to get the session cookie and send it with every other request. Deploy a model, wait until its status is
 \`running\`, then send OpenAI-style requests to \`/v1\`. Set \`model\` to the deployment's id or the model's name.
 
+Programs that only know a key use \`berth connect\`, which adds the session.
+\`npm install --global URL/downloads/berth-cli.tgz\` installs the command line from the server at URL.
+
 In a body that creates something, null counts as not given, and a body whose fields are all optional may be missing.
 
 To poll a GET route cheaply, send the last \`ETag\` as \`If-None-Match\`: the response is a 304 until something changes.
