@@ -286,10 +286,11 @@ test('an engine that shares its host gets the context that leaves half of the me
   }
   const qwen = { ...variant, architecture, weightBytes: GiB / 2, contextLength: 40_960 }
   const shared = { contextTokens: 32_768, parallelSequences: 4 }
-  const sizeOn = (gibibytes: number, contextTokens: number | null = null) => {
+  const sizeOn = (gibibytes: number, contextTokens: number | null = null, most: number | null = null) => {
     const minimums = { contextTokens, parallelSequences: null }
     const host = offer('cpu', gibibytes, { gpuCount: 0 })
-    const result = selectInstance(qwen, [host], { ...rules, shared, minimums }, [])
+    const ceilings = { contextTokens: most, parallelSequences: 4 }
+    const result = selectInstance(qwen, [host], { ...rules, ceilings, shared, minimums }, [])
     return result.outcome === 'selected' ? result.selection.sizing : result.reason
   }
   expect(sizeOn(64)).toMatchObject({
@@ -303,5 +304,7 @@ test('an engine that shares its host gets the context that leaves half of the me
   })
   expect(sizeOn(8)).toMatchObject({ capacity: { contextTokens: 4096, parallelSequences: 4 } })
   expect(sizeOn(8, 32_768)).toMatchObject({ capacity: { contextTokens: 32_768 } })
-  expect(sizeOn(8, 40_960)).toMatch(/A context of 40960 tokens is more than the 32768 tokens/)
+  expect(sizeOn(8, 40_960)).toMatchObject({ capacity: { contextTokens: 40_960, parallelSequences: 1 } })
+  expect(sizeOn(4, 40_960)).toMatch(/No instance type can run this model/)
+  expect(sizeOn(8, 40_960, 32_768)).toMatch(/A context of 40960 tokens is more than the 32768 tokens/)
 })

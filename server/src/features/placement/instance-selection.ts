@@ -128,13 +128,15 @@ function findBounds(model: ServedModel, offer: InstanceOffer, rules: SelectionRu
   const { ceilings, shared, minimums } = rules
   if (!isSharedOffer(offer)) return { ceilings, least: findLeastCapacity(model, ceilings, minimums) }
   const capacity = reduceShared(model, offer, shared)
-  const least = findLeastCapacity(model, shared, minimums, capacity)
+  // An owner may ask for more than the default.
+  const allowed = { ...shared, contextTokens: ceilings.contextTokens }
+  const least = findLeastCapacity(model, allowed, minimums, capacity)
   return {
     // The engine takes no more of the shared memory than it needs.
     ceilings: {
       contextTokens: least.contextTokens,
       parallelSequences: shared.parallelSequences,
-      leavesMemory: least.contextTokens < shared.contextTokens,
+      leavesMemory: least.contextTokens !== shared.contextTokens,
     },
     least,
   }
