@@ -14,7 +14,7 @@ export async function findRequestedModel(
   if (model === undefined) {
     throw new ApplicationError(
       'model_not_deployable',
-      `The catalog has no model called ${JSON.stringify(modelName.slice(0, 200))}. List the models with GET /api/v1/deployable-models.`,
+      `The catalog has no model called ${JSON.stringify(modelName.slice(0, 200))}.`,
     )
   }
   const { lora } = model.entry
@@ -27,10 +27,20 @@ export async function findRequestedModel(
   if (listMatchingVariants(model.entry, choice).length === 0) {
     throw new ApplicationError(
       'model_not_deployable',
-      `The catalog does not offer ${model.model_name} in the requested format, size and quantization. Choose one of its variants.`,
+      `The catalog does not offer ${model.model_name} in the requested format, size and quantization. It offers ${describeVariants(model.entry)}.`,
     )
   }
   return model.entry
+}
+
+/** The variants of a model by size and format, such as `0.5B ggufv2 (q4_0, q8_0)`. */
+function describeVariants({ variants }: CatalogModel): string {
+  const groups = Map.groupBy(variants, ({ sizeInBillions, format }) => `${sizeInBillions}B ${format}`)
+  const described = Array.from(
+    groups,
+    ([name, group]) => `${name} (${group.map(({ quantization }) => quantization).join(', ')})`,
+  )
+  return new Intl.ListFormat('en').format(described)
 }
 
 /** Resolves to the enabled model with this id, if the organization sees it; otherwise to null. */

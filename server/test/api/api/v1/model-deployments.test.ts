@@ -138,7 +138,9 @@ test('POST /api/v1/model-deployments: an unknown model and an unknown variant ha
     create({ model_name: 'berth-tiny', model_format: 'awq' }),
   ])
   expect(model.body.detail).toMatch(/^The catalog has no model called "no-such-model"/)
-  expect(variant.body.detail).toMatch(/does not offer berth-tiny in the requested format/)
+  expect(variant.body.detail).toMatch(
+    /does not offer berth-tiny in the requested format, size and quantization\. It offers \d\S*B ggufv2 \(.+\)/,
+  )
 })
 
 test('POST /api/v1/model-deployments: omitted fields are chosen to match the quantization', async () => {
