@@ -235,6 +235,58 @@ test('--no-key needs no key; --for prints settings; a used port is named', async
   expect(await shell.berth(['connect', '--for', 'emacs'])).toMatchObject({ code: 2 })
 })
 
+test('a model that is not running ends connect before it serves anybody', async () => {
+  const refused = await shell.berth(['connect', '--port', '0', '--for', 'codex', '--model', 'nope'])
+  expect(refused).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('nope is not running'),
+  })
+  const program = await shell.start(['connect', '--port', '0', '--json', '--for', 'codex'])
+  const { settings } = await vi.waitFor(() => JSON.parse(program.output.stdout), { timeout: 20_000 })
+  expect(settings).toContain('wire_api = "responses"')
+  await stop(program)
+})
+
+test('a container reaches loopback by the name of its host, but only with the key', async () => {
+  answerAtOnce()
+  for (const name of ['host.docker.internal', 'host.containers.internal']) {
+    const host = `${name}:11435`
+    expect((await send(chatPath, { host, 'x-api-key': key })).status).toBe(200)
+    expect((await send(chatPath, { host })).status).toBe(401)
+  }
+  const open = await connected('--no-key')
+  const at = open.base_url.replace('/v1', '')
+  const refused = await send(chatPath, { host: 'host.docker.internal' }, 'POST', at)
+  expect(refused).toMatchObject({ status: 403, body: expect.stringContaining('--host') })
+  await stop(open.running)
+})
+
+test('--host listens beyond loopback, and then needs a key that nobody guesses', async () => {
+  answerAtOnce()
+  const open = await connected('--host', '0.0.0.0')
+  const at = open.base_url.replace('/v1', '')
+  expect(new URL(at).hostname).toBe('127.0.0.1')
+  await vi.waitFor(() => expect(open.running.output.stderr).toContain('not encrypted'), { timeout: 20_000 })
+  // Any name of a network of containers may lead there.
+  expect((await send(chatPath, { host: 'berth:11435', 'x-api-key': open.key }, 'POST', at)).status).toBe(200)
+  expect((await send(chatPath, { host: 'berth:11435' }, 'POST', at)).status).toBe(401)
+  const page = { host: 'berth:11435', origin: 'http://berth:11435', 'x-api-key': open.key }
+  expect((await send(chatPath, page, 'POST', at)).status).toBe(403)
+  await stop(open.running)
+  for (const wrong of [
+    ['--host', '0.0.0.0', '--no-key'],
+    ['--host', '0.0.0.0', '--key', 'guessable'],
+    ['--host', 'docker0'],
+  ]) {
+    expect(await shell.berth(['connect', '--port', '0', ...wrong])).toMatchObject({ code: 2, stdout: '' })
+  }
+  expect(await shell.berth(['connect', '--port', '0', '--host', '192.0.2.1'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('has no address 192.0.2.1'),
+  })
+})
+
 test('run passes the connection, the output, the exit code and signals', async () => {
   answerAtOnce()
   const script =
@@ -243,7 +295,13 @@ test('run passes the connection, the output, the exit code and signals', async (
     "console.log(answer.status, session, url === other + '/v1'); process.exit(7)})"
   const result = await shell.berth(['run', '--', node, '-e', script])
   expect(result).toMatchObject({ code: 7, stdout: '200 undefined true\n' })
-  expect(await shell.berth(['run', '--', 'no-such-program'])).toMatchObject({ code: 1 })
+  for (const missing of ['no-such-program', './no-such-program']) {
+    expect(await shell.berth(['run', '--', missing])).toMatchObject({
+      code: 127,
+      stderr: `${missing} is not installed, or its folder is not in PATH.\n`,
+    })
+  }
+  expect(await shell.berth(['run', '--', '/dev/null'])).toMatchObject({ code: 126 })
   const waiting = shell.start([
     'run',
     '--',

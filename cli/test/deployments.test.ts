@@ -4,7 +4,7 @@ import type { Client } from '../../server/test/support/client.ts'
 import { waitForStatus } from '../../server/test/support/deployments.ts'
 import { openShell } from './support/command.ts'
 import type { Shell } from './support/command.ts'
-import { startServerWithEngine } from './support/engine.ts'
+import { chunk, startServerWithEngine, streamed } from './support/engine.ts'
 import type { ServerWithEngine } from './support/engine.ts'
 import { startRelay } from './support/relay.ts'
 import type { Relay } from './support/relay.ts'
@@ -38,7 +38,22 @@ test('models searches the catalog; plan shows the instance', async () => {
   expect((await shell.berth(['models'])).stdout).toMatch(/^MODEL +TYPE[^]+\nberth-tiny-embedding +embedding/)
   expect(await shell.json(['plan', 'berth-tiny'])).toMatchObject({ feasible: true, quantization: 'Q8_0' })
   expect((await shell.berth(['plan', 'berth-tiny'])).stdout).toMatch(/^Variant +\S+B ggufv2 /)
-  expect(await shell.berth(['plan', 'berth-tiny', '--size', '7B'])).toMatchObject({ code: 1 })
+})
+
+test('models NAME lists the variants of a model; refusals name commands, not routes', async () => {
+  expect((await shell.berth(['models', 'berth-tiny'])).stdout).toMatch(
+    /\nSIZE +FORMAT +QUANTIZATIONS\n0\.002B \(default\) +ggufv2 +Q8_0\n$/,
+  )
+  for (const command of ['plan', 'deploy']) {
+    const unknown = await shell.berth([command, 'nothing'])
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('`berth models`') })
+    expect(unknown.stderr).not.toMatch(/(GET|POST) \//)
+    const variant = await shell.berth([command, 'berth-tiny', '--size', '7B'])
+    expect(variant).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('It offers 0.002B ggufv2 (Q8_0).'),
+    })
+  }
 })
 
 test('deploy --wait shows progress on stderr, and prints the id when the model serves', async () => {
@@ -152,10 +167,22 @@ test('sleep --wait and wake --wait; the states say that sleep is free, and reque
 test('sleep --wait ends when a request wakes the deployment', async () => {
   const id = await deployed()
   await waitForStatus(client, id, 'running')
+  // An answer in flight keeps the deployment awake until it is woken, however long that takes.
+  let end = () => {}
+  served.engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(chunk('Once'))
+    end = () => response.end(streamed(' upon a time.'))
+  })
+  const answer = shell.start(['chat', id, 'Tell a story.'])
+  await vi.waitFor(async () => expect((await shell.json(['show', id])).instances[0].in_flight).toBe(1), {
+    timeout: 30_000,
+  })
   const { output, result } = shell.start(['sleep', id, '--wait'])
   await vi.waitFor(() => expect(output.stderr).toContain('being finished'), { timeout: 30_000 })
   expect((await shell.berth(['wake', id])).code).toBe(0)
   expect(await result).toMatchObject({ code: 1, stderr: expect.stringContaining('does not sleep') })
+  end()
+  expect(await answer.result).toMatchObject({ code: 0, stdout: 'Once upon a time.\n' })
   expect((await shell.berth(['rm', id])).code).toBe(0)
   await waitForStatus(client, id, 'terminated')
 })
@@ -223,4 +250,39 @@ test('scale changes the policy; deploy --idle-minutes sets it at once', async ()
   }
   expect((await shell.berth(['rm', id])).code).toBe(0)
   await waitForStatus(client, id, 'terminated')
+})
+
+test('on a terminal, ls shows beginnings of ids that name one deployment each', async () => {
+  const ids = [await deployed('--alias', 'one'), await deployed('--alias', 'two')]
+  const terminal = openTerminal(shell, ['ls'], 80)
+  expect(await terminal.exited).toBe(0)
+  const lines = terminal.output().split('\r\n')
+  for (const [id, alias] of [
+    [ids[0]!, 'one'],
+    [ids[1]!, 'two'],
+  ] as const) {
+    const [beginning = ''] = lines.find((line) => line.includes(alias))!.split(' ')
+    expect(id.startsWith(beginning)).toBe(true)
+    expect(await shell.json(['show', beginning])).toMatchObject({ id })
+  }
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80)
+  expect(await shell.berth(['rm', ...ids])).toMatchObject({ code: 0 })
+  await Promise.all(ids.map((id) => waitForStatus(client, id, 'terminated')))
+})
+
+test('deploy --wait says how to use a model that does not chat, and why another failed', async () => {
+  const embedding = await shell.berth(['deploy', 'berth-tiny-embedding', '--wait'])
+  expect(embedding).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('Try `berth embed berth-tiny-embedding TEXT`.'),
+  })
+  const failure = { code: 'out_of_memory' as const, message: 'The engine needs 12 GiB.' }
+  served.runtime.answer({
+    ensureEngine: () => ({ phase: 'failed', stage: 'model_launch', ...failure }) as never,
+  })
+  const failed = await shell.berth(['deploy', 'berth-tiny', '--wait'])
+  served.runtime.reset()
+  expect(failed).toMatchObject({ code: 1, stderr: expect.stringMatching(/12 GiB\. `berth logs/) })
+  await shell.berth(['rm', 'berth-tiny-embedding'])
+  await waitForStatus(client, embedding.stdout.trim(), 'terminated')
 })

@@ -46,6 +46,22 @@ test('chat streams the answer to stdout, and adds what is piped in to the prompt
   expect(await shell.berth(['chat', 'berth-tiny'])).toMatchObject({ code: 2 })
 })
 
+test('chat and embed name the command for a model of another type', async () => {
+  const words: [string[], string][] = [
+    [
+      ['chat', 'berth-tiny-embedding', 'Hello!'],
+      'an embedding model. Try `berth embed berth-tiny-embedding TEXT`.',
+    ],
+    [['chat', 'berth-tiny-embedding', 'Hello!', '--json'], 'Try `berth embed berth-tiny-embedding TEXT`.'],
+    [['embed', 'berth-tiny', 'Hello!'], 'berth-tiny is a chat model. Try `berth chat berth-tiny`.'],
+  ]
+  for (const [command, message] of words) {
+    const refused = await shell.berth(command)
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) })
+    expect(refused.stderr).not.toContain('/v1/')
+  }
+})
+
 test('chat --json prints the completion', async () => {
   const completion = { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [] }
   served.engine.answer((response) => answerJson(response, JSON.stringify(completion)))

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { registerClient } from '../../server/test/support/client.ts'
+import { makeOffer } from '../../server/test/support/scripted-runtime.ts'
 import { openShell } from './support/command.ts'
 import type { Shell } from './support/command.ts'
 import { startServerWithEngine } from './support/engine.ts'
@@ -65,6 +66,55 @@ test('launch deploys a model, or wakes it, starts a program on it, and refuses o
   expect(await shell.berth(['launch', 'emacs'])).toMatchObject({ code: 2 })
 })
 
+test('an agent gets a context of 65,536 tokens, or a refusal that says how to get it', async () => {
+  served.runtime.answer({ listOffers: () => [makeOffer('large', { memoryBytes: 2 ** 40 })] })
+  const claude = ['launch', 'claude', '--model', 'qwen3.5']
+  expect((await shell.berth(['deploy', 'qwen3.5', '--wait'])).code).toBe(0)
+  expect(await shell.berth(claude)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /serves 4096 tokens, and agents need 65536\. Deploy it again with --min-context 65536/,
+    ),
+  })
+  expect((await shell.berth(['rm', 'qwen3.5'])).code).toBe(0)
+  const started = await shell.berth(claude)
+  expect(started, started.stderr).toMatchObject({ code: 3 })
+  expect(started.stdout).toContain('CLAUDE_CODE_MAX_CONTEXT_TOKENS=65536\n')
+  expect((await shell.berth(['rm', 'qwen3.5'])).code).toBe(0)
+  served.runtime.reset()
+})
+
+test('a model that no option can help is refused before it is deployed', async () => {
+  const refusals = {
+    'berth-tiny': "berth-tiny serves 2048 tokens, and agents need 65536. It can't serve more here.",
+    'berth-tiny-embedding':
+      "berth-tiny-embedding is an embedding model and can't chat. Choose another model.",
+    qwen3: 'Agents need a context of 65536 tokens.',
+    'bge-reranker-base': "is a reranking model and can't chat",
+    'gemma-9': 'the catalog has no such model. `berth models` lists the models.',
+  }
+  for (const [model, stderr] of Object.entries(refusals)) {
+    const refused = await shell.berth(['launch', 'codex', '--model', model])
+    expect(refused, model).toMatchObject({ code: 1, stderr: expect.stringContaining(stderr) })
+    expect(refused.stderr).not.toMatch(/with --min-context|(GET|POST) \//)
+  }
+  const deployed = (await shell.json(['ls', '--all'])).map(({ model_name: name }: any) => name)
+  expect(deployed).not.toContain('berth-tiny-embedding')
+  expect(deployed).not.toContain('qwen3')
+})
+
+test('a program that is not installed ends launch with 127, before a model is deployed', async () => {
+  const path = shell.env['PATH']
+  shell.env['PATH'] = folder
+  const missing = await shell.berth(['launch', 'open-webui', '--model', 'berth-tiny-embedding'])
+  shell.env['PATH'] = path!
+  expect(missing).toMatchObject({
+    code: 127,
+    stderr:
+      'open-webui is not installed, or its folder is not in PATH. Install it with `pipx install open-webui`.\n',
+  })
+})
+
 test('agents get the connection and the length of the context, and keep no settings', async () => {
   const forced = await shell.berth(['launch', 'codex', '--force'])
   expect(forced).toMatchObject({ code: 3, stdout: expect.stringContaining('-c model_provider="berth"') })
@@ -94,7 +144,7 @@ test('a settings file is replaced while its program runs, and put back also afte
   child.kill('SIGKILL')
   // A launch after the kill keeps the first backup.
   shell.env['DURING'] = 'false'
-  await vi.waitFor(async () => expect(await readFile(path, 'utf8')).toEqual(written))
+  await vi.waitFor(async () => expect(await readFile(path, 'utf8')).toEqual(written), { timeout: 20_000 })
   expect(await shell.berth(['launch', 'continue', '--restore'])).toMatchObject({
     code: 0,
     stderr: `${path} is as it was before the launch.\n`,

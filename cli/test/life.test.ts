@@ -86,11 +86,51 @@ test('a session that ends is a 4, and within a connection a 401', async () => {
   await own.post('/v1/user/logout')
   const refused = await ask()
   expect(refused.status).toBe(401)
-  expect(await refused.json()).toMatchObject({ error: { message: expect.stringMatching(/sign in/i) } })
+  const ended = 'The session of `berth connect` has ended. Start it again with another BERTH_SESSION.'
+  expect(await refused.json()).toMatchObject({ error: { message: ended } })
+  expect((await ask()).status).toBe(401)
+  expect(output.stderr.split('\n').filter((line) => line === ended)).toHaveLength(1)
   expect(await desk.berth(['whoami'])).toMatchObject({
     code: 4,
     stderr: expect.stringMatching(/sign in|berth login/i),
   })
+  child.kill('SIGINT')
+  await result
+  await desk.close()
+})
+
+test('a connection says once that its session has ended, and goes on after the next sign-in', async () => {
+  const own = await registerClient(served.server.url)
+  await deploy(own)
+  const desk = await openShell({ BERTH_URL: relay.url })
+  const signIn = ['login', relay.url, '--email', own.email, '--password-stdin']
+  expect(await desk.berth(signIn, own.password)).toMatchObject({ code: 0 })
+  const { child, output, result } = desk.start(['connect', '--port', '0', '--json'])
+  const { base_url: url, key } = await vi.waitFor(() => JSON.parse(output.stdout), { timeout: 20_000 })
+  const ask = () => fetch(`${url}/models`, { headers: { authorization: `Bearer ${key}` } })
+  const ended = 'The session of `berth connect` has ended. Run `berth login`.'
+  const tellings = () => output.stderr.split('\n').filter((line) => line === ended)
+
+  // Ends all sessions but the one of the registration.
+  await own.delete('/v1/auth/sessions')
+  // The server remembers a session for a second.
+  const refused = await vi.waitFor(
+    async () => {
+      const response = await ask()
+      expect(response.status).toBe(401)
+      return response
+    },
+    { timeout: 20_000 },
+  )
+  expect(await refused.json()).toMatchObject({ error: { message: ended } })
+  expect((await ask()).status).toBe(401)
+  expect(tellings()).toHaveLength(1)
+
+  expect(await desk.berth(signIn, own.password)).toMatchObject({ code: 0 })
+  expect((await ask()).status).toBe(200)
+  await desk.berth(['logout'])
+  expect(await (await ask()).json()).toMatchObject({ error: { message: ended } })
+  await vi.waitFor(() => expect(tellings()).toHaveLength(2), { timeout: 20_000 })
   child.kill('SIGINT')
   await result
   await desk.close()

@@ -63,6 +63,27 @@ test('an agent plans, deploys, explains a failure and reads the bill', async () 
   await agent.close()
 })
 
+test('lists fit a small context: they have what an agent decides by', async () => {
+  const agent = await openAgent()
+  const models = await call(agent, 'list_models')
+  expect(models.length).toBeGreaterThan(50)
+  expect(JSON.stringify(models).length).toBeLessThan(10_000)
+  expect(models).toContainEqual({ model_name: 'berth-tiny', model_type: 'LLM', sizes: '0.002B' })
+  const [found] = await call(agent, 'list_models', { search: 'berth-tiny chat' })
+  expect(found).toMatchObject({ model_name: 'berth-tiny', variants: ['0.002B ggufv2: Q8_0'] })
+  const plan = await call(agent, 'plan_deployment', { model: 'berth-tiny' })
+  expect(JSON.stringify(plan).length).toBeLessThan(2000)
+  const deployed = await call(agent, 'deploy_model', { model: 'berth-tiny' })
+  const [listed] = await call(agent, 'list_deployments')
+  for (const deployment of [deployed, listed]) {
+    expect(deployment).toMatchObject({ id: deployed.id, model_name: 'berth-tiny' })
+    expect(JSON.stringify(deployment).length).toBeLessThan(600)
+  }
+  await client.delete(`/api/v1/model-deployments/${deployed.id}`)
+  await waitForStatus(client, deployed.id, 'terminated')
+  await agent.close()
+})
+
 test('an agent puts a deployment to sleep and wakes it', async () => {
   runtime.reset()
   const agent = await openAgent()
@@ -81,17 +102,4 @@ test('--read-only has no tool that changes something', async () => {
   expect(tools.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true)
   expect(tools.map(({ name }) => name)).not.toContain('deploy_model')
   await agent.close()
-})
-
-test('completion prints a script, which asks for commands and options', async () => {
-  for (const name of ['bash', 'zsh', 'fish']) {
-    expect(await shell.berth(['completion', name])).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('berth complete --'),
-    })
-  }
-  expect((await shell.berth(['complete', '--', 'dep'])).stdout).toMatch(/^deploy\t/)
-  expect((await shell.berth(['complete', '--', 'deploy', '--qua'])).stdout).toMatch(/^--quantization\t/)
-  expect((await shell.berth(['help'])).stdout).toContain('completion <shell>')
-  expect(await shell.berth(['completion', 'emacs'])).toMatchObject({ code: 2 })
 })

@@ -40,6 +40,36 @@ test('usage shows the period, or groups', async () => {
   expect(await shell.berth(['usage', '--by', 'moon'])).toMatchObject({ code: 2 })
 })
 
+test('days and times are checked before the server is asked; without rows there is no header', async () => {
+  const wrong = [
+    ['usage', '--from', 'yesterday'],
+    ['usage', '--from', '2026-13-01'],
+    ['audit', '--to', '2026'],
+    ['bill', 'proof', '--from', '2026-01-01', '--to', 'now'],
+  ]
+  for (const command of wrong) {
+    expect(await shell.berth(command)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('a UTC day, such as 2026-01-02'),
+    })
+  }
+  for (const command of ['usage', 'audit']) {
+    const empty = await shell.berth([command, '--from', '2020-01-01', '--to', '2020-01-01'])
+    expect(empty).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringMatching(/^No (usage|entries)\.\n$/),
+    })
+  }
+  const today = new Date().toISOString().slice(0, 10)
+  expect((await shell.json(['audit', '--from', today, '--to', today])).length).toBeGreaterThan(0)
+  const proof = await shell.berth(['bill', 'proof', '--from', '2026-01-01', '--to', '2026-01-01'])
+  expect(JSON.parse(proof.stdout)).toMatchObject({
+    from: expect.stringMatching(/^2026-01-01T00:00/),
+    to: expect.stringMatching(/^2026-01-02T00:00/),
+  })
+})
+
 test('bill shows the plan; bill verify recomputes a proof and finds a changed byte', async () => {
   expect(await shell.json(['bill'])).toMatchObject({ account: { billing_mode: 'trial' }, invoices: [] })
   expect((await shell.berth(['bill'])).stdout).toMatch(/^Plan +trial\n/)
@@ -60,7 +90,10 @@ test('bill shows the plan; bill verify recomputes a proof and finds a changed by
     code: 1,
     stderr: expect.stringContaining('document_hash'),
   })
-  expect(await offline.berth(['bill', 'verify', 'nothing.json'])).toMatchObject({ code: 1 })
+  expect(await offline.berth(['bill', 'verify', 'nothing.json'])).toMatchObject({
+    code: 1,
+    stderr: "nothing.json can't be read as JSON: no such file or directory.\n",
+  })
   await offline.close()
 })
 

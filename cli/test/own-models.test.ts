@@ -122,7 +122,11 @@ test('what is no model, and a person who may not add one, are refused', async ()
     code: 1,
     stderr: expect.stringMatching(/GGUF/),
   })
-  expect(await shell.berth(['upload', join(folder, 'missing.gguf')])).toMatchObject({ code: 2 })
+  const missing = join(folder, 'missing.gguf')
+  expect(await shell.berth(['upload', missing])).toMatchObject({
+    code: 2,
+    stderr: `${missing} can't be read: no such file or directory.\n`,
+  })
   expect(await shell.berth(['upload', folder])).toMatchObject({ code: 2 })
   const member = await openShell({ BERTH_URL: relay.url }, await joinClient(server, client, 'member'))
   expect(await member.berth(['upload', weights])).toMatchObject({ code: 1 })

@@ -104,9 +104,28 @@ test('errors say what to do; --debug adds the request id', async () => {
     code: 2,
     stderr: expect.stringContaining('--email'),
   })
-  expect(await berth(['login', 'ftp://x y'])).toMatchObject({ code: 2 })
+  for (const address of ['ftp://x y', 'ftp://x', 'file:///etc']) {
+    expect(await berth(['login', address])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('is not the address of a server'),
+    })
+  }
+  const elsewhere = await shell({ BERTH_URL: 'ftp://x', BERTH_SESSION: 'session=abc' })
+  expect(await elsewhere.berth(['whoami'])).toMatchObject({ code: 2 })
   const gone = await berth(['login', 'localhost:2', '-e', 'a@example.com', '--password-stdin'], 'x\n')
   expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('does not respond: ECONNREFUSED') })
+})
+
+test('help shows a command, also one of a group, and fails for an unknown one', async () => {
+  const { berth } = await shell()
+  expect((await berth(['help'])).stdout).toMatch(/\n {2}deploy /)
+  expect((await berth(['help', 'bill', 'proof'])).stdout).toContain('Usage: berth bill proof')
+  for (const unknown of [['lgoin'], ['bill', 'prof']]) {
+    const failed = await berth(['help', ...unknown])
+    expect(failed).toMatchObject({ code: 2, stdout: '' })
+    expect(failed.stderr).toMatch(/^error: /)
+  }
+  expect((await berth(['help', 'lgoin'])).stderr).toContain('Did you mean login?')
 })
 
 test('a home that cannot be written stops a login before it begins, but not BERTH_SESSION', async () => {

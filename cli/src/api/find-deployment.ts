@@ -12,11 +12,16 @@ export const toInput = (id: string) =>
 const wholeId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 
 /** Lists all deployments of a scope, newest first. */
-export async function listDeployments(client: Client, scope: Scope, active: boolean): Promise<Deployment[]> {
+export async function listDeployments(
+  client: Client,
+  scope: Scope,
+  active: boolean,
+  signal?: AbortSignal,
+): Promise<Deployment[]> {
   const deployments: Deployment[] = []
   for (;;) {
     const query = { scope, active, limit: pageSize, offset: deployments.length }
-    const { items } = await client.call('GET', '/api/v1/model-deployments', { query })
+    const { items } = await client.call('GET', '/api/v1/model-deployments', { query, signal })
     deployments.push(...items)
     if (items.length < pageSize) return deployments
   }

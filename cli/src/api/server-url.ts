@@ -2,10 +2,10 @@ import { usageError } from '../base/errors.ts'
 
 /** Reads the address of a server, such as `berth.example.com`. Without a scheme, only loopback gets http. */
 export function parseServerUrl(text: string): string {
-  const hasScheme = /^https?:\/\//i.test(text)
+  const hasScheme = /^[a-z][a-z\d+.-]*:\/\//i.test(text)
   const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/i.test(text)
   const url = parse(hasScheme ? text : `${isLoopback ? 'http' : 'https'}://${text}`)
-  if (!url || url.username !== '' || url.hostname === '') {
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.hostname === '') {
     throw usageError(`${text} is not the address of a server. Write one such as https://berth.example.com.`)
   }
   return url.origin

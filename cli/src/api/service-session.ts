@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { CommandError, messageOf, notSignedIn, usageError } from '../base/errors.ts'
+import { CommandError, describeFileError, notSignedIn, usageError } from '../base/errors.ts'
 import { ApiError, Client } from './client.ts'
 import { Patience } from './patience.ts'
 
@@ -96,6 +96,6 @@ async function readPasswordFile(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim()
   } catch (error) {
-    throw new CommandError(`BERTH_PASSWORD_FILE can't be read: ${messageOf(error)}`)
+    throw new CommandError(`BERTH_PASSWORD_FILE can't be read: ${file}: ${describeFileError(error)}.`)
   }
 }

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { CommandError, messageOf } from '../base/errors.ts'
+import { CommandError, describeFileError } from '../base/errors.ts'
 
 /** A session at a server. */
 export interface StoredSession {
@@ -41,7 +41,7 @@ export async function readSessions(env: NodeJS.ProcessEnv): Promise<SessionFile>
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return { current: null, servers: {} }
-    throw new CommandError(`Your session can't be read: ${messageOf(error)}`)
+    throw new CommandError(`Your session can't be read: ${describeFileError(error)}.`)
   }
   try {
     const { current, servers } = JSON.parse(text) as SessionFile
@@ -79,7 +79,7 @@ async function writeSessions(env: NodeJS.ProcessEnv, content: SessionFile): Prom
   } catch (error) {
     await rm(fresh, { force: true }).catch(() => {})
     throw new CommandError(
-      `Your session can't be stored: ${messageOf(error)}. Set BERTH_CONFIG_DIR to a folder where you can write.`,
+      `Your session can't be stored: ${describeFileError(error)}. Set BERTH_CONFIG_DIR to a folder where you can write.`,
     )
   }
 }

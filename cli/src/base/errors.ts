@@ -1,5 +1,12 @@
-/** How `berth` ends, other than with 0. */
-export const exitCodes = { failure: 1, usage: 2, notSignedIn: 4, interrupted: 130 } as const
+/** How `berth` ends, other than with 0. The codes of programs that can't run are those of shells. */
+export const exitCodes = {
+  failure: 1,
+  usage: 2,
+  notSignedIn: 4,
+  notExecutable: 126,
+  noProgram: 127,
+  interrupted: 130,
+} as const
 
 type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
@@ -22,6 +29,11 @@ export function usageError(message: string): CommandError {
 /** A failure that `berth login` repairs. */
 export function notSignedIn(message: string): CommandError {
   return new CommandError(message, exitCodes.notSignedIn)
+}
+
+/** Why a file can't be used, without the names of the error and of the system call. */
+export function describeFileError(error: unknown): string {
+  return messageOf(error).replace(/^[A-Z]+: (.*), \w+(?: '.*')?$/s, '$1')
 }
 
 /** The text of any thrown value. */

@@ -40,12 +40,12 @@ export class Output {
     process.stderr.write(`${text}\n`)
   }
 
-  table(header: readonly string[], rows: readonly string[][]): void {
-    const [first = '', ...others] = layOutTable(
-      header,
-      rows,
-      process.stdout.isTTY ? process.stdout.columns : undefined,
-    )
+  /** Prints rows in columns, or notes `none`. On a terminal, the first column has unique beginnings of ids. */
+  table(header: readonly string[], rows: readonly string[][], none = 'None.'): void {
+    if (rows.length === 0) return this.note(none)
+    const width = process.stdout.isTTY ? process.stdout.columns : undefined
+    const shown = width === undefined ? rows : shortenIds(rows)
+    const [first = '', ...others] = layOutTable(header, shown, width)
     this.line(this.colors.dim(first))
     for (const line of others) this.line(line)
   }
@@ -63,11 +63,25 @@ const narrowestColumn = 8
 /** Splits text into the characters that a person sees */
 const segments = new Intl.Segmenter()
 
+const id = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}$/
+const beginning = /^[\da-f]{8}-[\da-f]{4}(-|$)/
+/** The digits with the millisecond of a UUIDv7 (RFC 9562), which few ids share */
+const timeLength = 13
+
+/** Shortens the UUIDs of the first column to beginnings that no other row has. */
+function shortenIds(rows: readonly string[][]): string[][] {
+  const ids = rows.map(([first = '']) => first)
+  if (!ids.every((each) => id.test(each))) return [...rows]
+  let length = timeLength
+  while (new Set(ids.map((each) => each.slice(0, length))).size < new Set(ids).size) length += 1
+  return rows.map(([first = '', ...others]) => [first.slice(0, length), ...others])
+}
+
 /** Lays out rows in columns. With a width, the widest columns are shortened until the lines fit. */
 function layOutTable(header: readonly string[], rows: readonly string[][], width?: number): string[] {
   const cells = [[...header], ...rows.map((row) => row.map(cleanLine))]
   const widths = header.map((_, column) => Math.max(...cells.map((row) => stringWidth(row[column] ?? ''))))
-  if (width !== undefined) shrink(widths, width)
+  if (width !== undefined) shrink(widths, width, rows.every(([first = '']) => beginning.test(first)) ? 1 : 0)
   return cells.map((row) =>
     widths
       .map((size, column) => fit(row[column] ?? '', size))
@@ -76,12 +90,13 @@ function layOutTable(header: readonly string[], rows: readonly string[][], width
   )
 }
 
-function shrink(widths: number[], width: number): void {
+/** Shortens the widest columns from the one with this index on, until all fit. */
+function shrink(widths: number[], width: number, from: number): void {
   const total = () => widths.reduce((sum, size) => sum + size, gap.length * (widths.length - 1))
   for (let excess = total() - width; excess > 0; excess = total() - width) {
-    const widest = Math.max(...widths)
+    const widest = Math.max(...widths.slice(from))
     if (widest <= narrowestColumn) return
-    widths[widths.indexOf(widest)] = Math.max(narrowestColumn, widest - excess)
+    widths[widths.indexOf(widest, from)] = Math.max(narrowestColumn, widest - excess)
   }
 }
 

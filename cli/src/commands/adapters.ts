@@ -16,12 +16,8 @@ export async function adapters(
   const found = await findDeployment(client, wanted)
   const deployment = names.length === 0 ? found : await setLoras(client, found, names)
   output.result(deployment.adapters, () => {
-    if (deployment.adapters.length === 0) {
-      return output.note(
-        `${deployment.model_name} serves no LoRAs. \`berth import\` and \`berth upload\` add some.`,
-      )
-    }
-    output.table(['LORA', 'RANK', 'SIZE', 'STATE'], deployment.adapters.map(describe))
+    const none = `${deployment.model_name} serves no LoRAs. \`berth import\` and \`berth upload\` add some.`
+    output.table(['LORA', 'RANK', 'SIZE', 'STATE'], deployment.adapters.map(describe), none)
   })
 }
 

@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises'
 import type { Invoice } from '../../../console/src/contract.ts'
 import { connectClient } from '../api/connect.ts'
 import type { Context } from '../base/context.ts'
-import { CommandError, messageOf, usageError } from '../base/errors.ts'
+import { CommandError, describeFileError, usageError } from '../base/errors.ts'
 import type { Output } from '../base/output.ts'
+import { asSentence } from '../base/text.ts'
 import { describeTotal } from './usage.ts'
 
 /** Shows the billing account, the usage so far, and the invoices. */
@@ -109,6 +110,6 @@ async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(path, 'utf8'))
   } catch (error) {
-    throw new CommandError(`${path} can't be read as JSON: ${messageOf(error)}`)
+    throw new CommandError(`${path} can't be read as JSON: ${asSentence(describeFileError(error))}`)
   }
 }

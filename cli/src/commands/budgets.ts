@@ -12,7 +12,6 @@ export async function listBudgets({ env, output }: Context): Promise<void> {
     throw error
   })
   output.result(budgets, () => {
-    if (budgets.length === 0) return output.note('No budgets.')
     output.table(
       ['ID', 'FOR', 'LIMIT', 'SPENT', 'FORECAST', 'AT LIMIT', 'EXHAUSTED'],
       budgets.map((budget) => [
@@ -24,6 +23,7 @@ export async function listBudgets({ env, output }: Context): Promise<void> {
         budget.at_limit,
         budget.exhausted ? 'yes' : 'no',
       ]),
+      'No budgets.',
     )
   })
 }

@@ -5,6 +5,7 @@ import { usageError } from '../base/errors.ts'
 import { readPipe } from '../base/pipe.ts'
 import { answer, toRequest } from './chat/answer.ts'
 import type { ChatSettings } from './chat/answer.ts'
+import { explainType } from './model-type.ts'
 
 /** Sends one prompt, from the command line or a pipe, or converses on a terminal. */
 export async function chat(
@@ -35,5 +36,8 @@ async function answerOnce(
   const messages = [{ role: 'user', content }]
   if (!output.json) return void (await answer(client, settings, messages, output))
   const body = toRequest(settings, messages)
-  output.result(await client.call('POST', '/v1/chat/completions', { body }), () => {})
+  const completion = await client
+    .call('POST', '/v1/chat/completions', { body })
+    .catch((error: unknown) => explainType(client, settings.model, 'chat', error))
+  output.result(completion, () => {})
 }

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
+import { isIP } from 'node:net'
 import type { Model } from '../../../console/src/contract.ts'
-import { ConnectionError } from '../api/client.ts'
 import type { Client } from '../api/client.ts'
-import { connectClient, findOwnServer } from '../api/connect.ts'
-import { isReadable } from '../api/server-url.ts'
-import { ServiceSession } from '../api/service-session.ts'
 import type { Context } from '../base/context.ts'
-import { CommandError } from '../base/errors.ts'
+import { CommandError, usageError } from '../base/errors.ts'
+import { isLoopbackAddress } from '../proxy/guard.ts'
 import { startProxy } from '../proxy/proxy.ts'
 import type { Proxy } from '../proxy/proxy.ts'
-import { Refusal } from '../proxy/refuse.ts'
 import { describeProgram } from './programs.ts'
+import { openPersonSession, openServiceSession } from './proxy-session.ts'
 
 interface ConnectOptions {
   port: number
+  /** The address to listen on; omitted for loopback */
+  host?: string
   /** false with --no-key */
   key?: string | boolean
   for?: string
@@ -24,29 +24,48 @@ interface ConnectOptions {
 
 /** How long requests may finish after SIGTERM. Kubernetes kills a container after 30 seconds. */
 const drainMilliseconds = 25_000
+/** The least length of a key that others on the network may guess */
+const leastKeyLength = 20
 
-/** Serves inference on loopback with the session of a person or a service member, until it is interrupted. */
+/** Serves inference, by default on loopback, with the session of a person or a service member, until Ctrl-C. */
 export async function connect(context: Context, options: ConnectOptions): Promise<void> {
   const { output } = context
-  const key = readKey(options.key)
-  const open = options.service ? openServiceConnection : openConnection
-  const { proxy, client } = await open(context, key, options.port, () =>
-    output.note('The server does not respond. Requests wait for it…'),
-  )
-  const baseUrl = `${proxy.url}/v1`
-  output.result({ base_url: baseUrl, key }, () => {
-    output.facts([
-      ['OpenAI base URL', baseUrl],
-      ['Anthropic base URL', proxy.url],
-      ['Key', key ?? 'none: every program and local page can use the session'],
-    ])
-  })
-  if (options.for !== undefined) {
-    const model = await chooseModel(client, options.model)
-    output.line('')
-    output.line(describeProgram(options.for, { url: proxy.url, key: key ?? 'none', model }))
+  const { port, host, service: isService } = options
+  const key = readKey(options)
+  const tell = (text: string) => output.note(text)
+  const session = await (isService ? openServiceSession(context) : openPersonSession(context, tell))
+  const { client, readCookie, replaceCookie } = session
+  const onOutage = () => output.note('The server does not respond. Requests wait for it…')
+  try {
+    const model = options.for === undefined ? null : await chooseModel(client, options.model)
+    const proxy = await startProxy({ url: client.url, readCookie, replaceCookie, key, host, port, onOutage })
+    if (isService) endAtSignal(proxy, session.end)
+    const baseUrl = `${proxy.url}/v1`
+    const settings = model && describeProgram(options.for!, { url: proxy.url, key: key ?? 'none', model })
+    output.result({ base_url: baseUrl, key, ...(settings !== null && { settings }) }, () => {
+      output.facts([
+        ['OpenAI base URL', baseUrl],
+        ['Anthropic base URL', proxy.url],
+        ['Key', key ?? 'none: every program and local page can use the session'],
+      ])
+      if (settings !== null) output.line(`\n${settings}`)
+    })
+  } catch (error) {
+    await session.end()
+    throw error
   }
+  if (isOpen(host)) output.note(`Who reaches ${host} can read what passes: it is not encrypted.`)
   output.note(`Connected to ${client.url}. Ctrl-C ends the connection.`)
+}
+
+/** The first process of a container ignores the signal otherwise. */
+function endAtSignal(proxy: Proxy, end: () => Promise<void>): void {
+  process.once('SIGTERM', () => {
+    void proxy
+      .drain(drainMilliseconds)
+      .then(end)
+      .finally(() => process.exit(0))
+  })
 }
 
 /** The model that a program gets: the one with a name or a deployment's id, or the first that chats. */
@@ -63,9 +82,24 @@ export async function chooseModel(client: Client, name: string | undefined): Pro
   throw new CommandError(`${name} is not running. Running models: ${names === '' ? 'none' : names}.`)
 }
 
-function readKey(key: string | boolean | undefined): string | null {
+/** The key of the options, or a new one. Beyond loopback, others could use the session without a good one. */
+function readKey({ key, host }: ConnectOptions): string | null {
+  if (host !== undefined && isIP(host) === 0)
+    throw usageError('--host takes an address of this machine, such as 172.17.0.1.')
+  if (key === false && isOpen(host))
+    throw usageError('--host needs a key: others on its network could use your session.')
   if (key === false) return null
-  return typeof key === 'string' ? key : createKey()
+  if (typeof key !== 'string') return createKey()
+  if (isOpen(host) && key.length < leastKeyLength)
+    throw usageError(
+      `With --host, a key has at least ${leastKeyLength} characters. Without --key, it is random.`,
+    )
+  return key
+}
+
+/** Whether other machines or containers may reach the address. */
+function isOpen(host: string | undefined): boolean {
+  return host !== undefined && !isLoopbackAddress(host)
 }
 
 /** A key in the form that programs expect of OpenAI's. */
@@ -73,52 +107,8 @@ export function createKey(): string {
   return `sk-berth-${randomBytes(24).toString('base64url')}`
 }
 
-/** Starts a proxy with the person's session. Throws without one. */
-export async function openConnection(
-  { env }: Context,
-  key: string | null,
-  port: number,
-  onOutage?: () => void,
-) {
-  const client = await connectClient(env)
-  await client.call('GET', '/v1/auth/session')
-  // A sign-in to another server does not redirect the programs.
-  const own = { ...env, BERTH_URL: client.url }
-  const readCookie = async () => (await connectClient(own)).cookie!
-  const proxy: Proxy = await startProxy({ url: client.url, readCookie, key, port, onOutage })
-  return { proxy, client }
-}
-
-/** Starts a proxy with a service member's session, which the proxy ends at SIGTERM. Stores no files. */
-async function openServiceConnection(
-  { env, output }: Context,
-  key: string | null,
-  port: number,
-  onOutage: () => void,
-) {
-  const url = findOwnServer(env)
-  if (isReadable(url)) output.note(`${url} is not encrypted: others on the network can read the password.`)
-  const session = new ServiceSession(url, env, (text) => output.note(text))
-  const client = await session.connect()
-  const proxy = await startProxy({
-    url,
-    readCookie: () => session.readCookie().catch(refuseOutage),
-    replaceCookie: (ended) => session.replaceCookie(ended).catch(refuseOutage),
-    key,
-    port,
-    onOutage,
-  })
-  // The first process of a container ignores the signal otherwise.
-  process.once('SIGTERM', () => {
-    void proxy
-      .drain(drainMilliseconds)
-      .then(() => session.end())
-      .finally(() => process.exit(0))
-  })
-  return { proxy, client }
-}
-
-/** A server that doesn't respond is no reason to sign in again. */
-function refuseOutage(error: unknown): never {
-  throw error instanceof ConnectionError ? new Refusal(502, 'server_unreachable', error.message) : error
+/** Starts a proxy on loopback with the person's session, for one program. Throws without a session. */
+export async function openConnection({ env }: Context, key: string): Promise<Proxy> {
+  const { client, ...session } = await openPersonSession({ env })
+  return startProxy({ ...session, url: client.url, key, port: 0 })
 }

@@ -7,9 +7,11 @@ import { Patience } from '../api/patience.ts'
 import type { Context } from '../base/context.ts'
 import { CommandError, messageOf } from '../base/errors.ts'
 import { Progress } from '../base/progress.ts'
+import { asSentence } from '../base/text.ts'
+import { describeUse } from './model-type.ts'
 import { toPolicyChange } from './policy.ts'
 import type { IdleMinutes } from './policy.ts'
-import { toDeploymentRequest } from './variant.ts'
+import { adviseOnRefusal, toDeploymentRequest } from './variant.ts'
 import type { VariantOptions } from './variant.ts'
 
 interface DeployOptions extends VariantOptions {
@@ -25,9 +27,8 @@ const pollInterval = 500
 /** Deploys a model. With --wait, follows it until it serves requests. */
 export async function deploy({ env, output }: Context, model: string, options: DeployOptions): Promise<void> {
   const client = await connectClient(env)
-  let deployment = await client.call('POST', '/api/v1/model-deployments', {
-    body: toDeploymentRequest(model, options),
-  })
+  const body = toDeploymentRequest(model, options)
+  let deployment = await client.call('POST', '/api/v1/model-deployments', { body }).catch(adviseOnRefusal)
   deployment = await setUp(client, deployment, options)
   if (options.wait) {
     output.note(`Waiting for deployment ${deployment.id}. Ctrl-C ends the wait, not the deployment.`)
@@ -35,7 +36,8 @@ export async function deploy({ env, output }: Context, model: string, options: D
   }
   output.result(deployment, () => {
     output.line(deployment.id)
-    if (options.wait) output.note(`${model} is running. Try \`berth chat ${options.alias ?? model}\`.`)
+    if (options.wait)
+      output.note(`${model} is running. ${describeUse(options.alias ?? model, deployment.model_type)}`)
     else output.note(`${model} is starting. \`berth events -f ${deployment.id}\` follows it.`)
   })
 }
@@ -100,7 +102,9 @@ function rejectStopped({ id, status, status_message: message, failure_reason: re
     throw new CommandError(`Deployment ${id} sleeps. ${message ?? `\`berth wake ${id}\` wakes it.`}`)
   }
   if (status === 'failed') {
-    throw new CommandError(`Deployment ${id} failed: ${reason}. \`berth logs ${id}\` may show why.`)
+    throw new CommandError(
+      `Deployment ${id} failed: ${asSentence(reason ?? 'no reason is known')} \`berth logs ${id}\` may show why.`,
+    )
   }
   if (status === 'terminating' || status === 'terminated') {
     throw new CommandError(`Deployment ${id} was terminated before it served requests.`)

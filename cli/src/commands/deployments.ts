@@ -21,8 +21,9 @@ export async function list({ env, output }: Context, { all, organization }: List
   const scope = organization ? 'organization' : 'own'
   const deployments = await listDeployments(client, scope, !all)
   output.result(deployments, () => {
-    if (deployments.length === 0) return output.note('No deployments. `berth deploy berth-tiny` starts one.')
-    output.table(['ID', 'MODEL', 'SIZE', 'STATUS', 'ALIAS', 'INSTANCE', 'AGE'], deployments.map(describe))
+    const header = ['ID', 'MODEL', 'SIZE', 'STATUS', 'ALIAS', 'INSTANCE', 'AGE']
+    const none = 'No deployments. `berth deploy berth-tiny` starts one.'
+    output.table(header, deployments.map(describe), none)
   })
 }
 

@@ -2,6 +2,7 @@ import { connectClient } from '../api/connect.ts'
 import type { Context } from '../base/context.ts'
 import { usageError } from '../base/errors.ts'
 import { readPipe } from '../base/pipe.ts'
+import { explainType } from './model-type.ts'
 
 /** Texts of one request */
 const batchSize = 64
@@ -21,7 +22,9 @@ export async function embed(
   while (embeddings.length < texts.length) {
     const start = embeddings.length
     const body = { model, input: texts.slice(start, start + batchSize) }
-    const { data } = await client.call('POST', '/v1/embeddings', { body })
+    const { data } = await client
+      .call('POST', '/v1/embeddings', { body })
+      .catch((error: unknown) => explainType(client, model, 'embedding', error))
     for (const { embedding } of data) {
       if (!output.json) output.line(JSON.stringify(embedding))
       embeddings.push({ index: embeddings.length, embedding })

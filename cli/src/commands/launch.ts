@@ -1,16 +1,19 @@
 import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Deployment, Model } from '../../../console/src/contract.ts'
+import type { Deployment } from '../../../console/src/contract.ts'
 import { ApiError } from '../api/client.ts'
 import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
 import { listDeployments, toInput } from '../api/find-deployment.ts'
+import { listCatalog } from '../api/list-catalog.ts'
 import type { Context } from '../base/context.ts'
 import { CommandError } from '../base/errors.ts'
-import { runProgram } from '../base/run-program.ts'
+import { requireProgram, runProgram } from '../base/run-program.ts'
 import { chooseModel, createKey, openConnection } from './connect.ts'
 import { deployAndWait, waitUntilRunning } from './deploy.ts'
+import { agentContext, explainRefusal, requireContext, requireTools } from './launch/agent-model.ts'
+import { requireChat } from './model-type.ts'
 import { programs } from './programs.ts'
 import type { Connection, Program } from './programs.ts'
 import { withoutSession } from './run.ts'
@@ -21,9 +24,6 @@ interface LaunchOptions {
   restore?: boolean
 }
 
-/** The first prompts of agents have up to 20,000 tokens. */
-const agentContext = 32_768
-
 /** Starts a program on a model of the person's, and the model first if it is not running. */
 export async function launch(
   context: Context,
@@ -33,12 +33,18 @@ export async function launch(
 ): Promise<void> {
   const program = programs[name]!
   if (restore) return restoreProgram(context, name)
+  requireProgram(program.command!, context.env, `Install it with \`${program.installation}\`.`)
   const client = await connectClient(context.env)
-  if (wanted !== undefined) await ensureRunning(context, client, program, wanted)
+  const isAgent = program.isAgent === true && !force
+  if (wanted !== undefined) await ensureRunning(context, client, wanted, isAgent)
   const model = await chooseModel(client, wanted)
-  if (program.isAgent && !force) requireAgentModel(model)
+  requireChat(model.id, model.type)
+  if (isAgent) {
+    requireTools(model.id, model.capabilities)
+    await requireContext(client, model)
+  }
   const key = createKey()
-  const { proxy } = await openConnection(context, key, 0)
+  const proxy = await openConnection(context, key)
   const folder = await mkdtemp(join(tmpdir(), 'berth-launch-'))
   try {
     process.exitCode = await start(context, program, folder, { url: proxy.url, key, model }, args)
@@ -88,18 +94,38 @@ const homeOf = (env: NodeJS.ProcessEnv) => env['HOME'] ?? homedir()
 async function ensureRunning(
   context: Context,
   client: Client,
-  program: Program,
   wanted: string,
+  isAgent: boolean,
 ): Promise<void> {
   const named = (await listDeployments(client, 'callable', true)).filter(
-    ({ alias, id, model_name: name, status }) => [alias, id, name].includes(wanted) && status !== 'failed',
+    ({ alias, id, model_name: name, status }) =>
+      [alias, id, name].includes(wanted) && status !== 'failed' && status !== 'terminating',
   )
   if (named.some(({ status }) => status === 'running')) return
   const starting = named.find(({ status }) => status !== 'sleeping')
   const [asleep] = named
   if (starting) await waitUntilRunning(client, starting)
   else if (asleep) await wakeAndWait(context, client, asleep)
-  else await deployAndWait(context, client, wanted, program.isAgent ? { minContext: agentContext } : {})
+  else {
+    await checkModel(client, wanted, isAgent)
+    const options = isAgent ? { minContext: agentContext } : {}
+    await deployAndWait(context, client, wanted, options).catch((error: unknown) => {
+      throw isAgent ? explainRefusal(error) : error
+    })
+  }
+}
+
+/** Throws, before anything is deployed, if there is no such model or it doesn't suit the program. */
+async function checkModel(client: Client, wanted: string, isAgent: boolean): Promise<void> {
+  const model = (await listCatalog(client)).find(
+    ({ id, model_name: name }) => name === wanted || id === wanted,
+  )
+  if (model === undefined) {
+    const message = `You have no deployment called ${wanted}, and the catalog has no such model.`
+    throw new CommandError(`${message} \`berth models\` lists the models.`)
+  }
+  requireChat(wanted, model.model_type)
+  if (isAgent) requireTools(wanted, model.tags)
 }
 
 /** Wakes a deployment. One that this person may only call is woken by the program's first request. */
@@ -110,19 +136,6 @@ async function wakeAndWait({ output }: Context, client: Client, { id }: Deployme
     await waitUntilRunning(client, woken)
   } catch (error) {
     if (!(error instanceof ApiError && [403, 404].includes(error.status))) throw error
-  }
-}
-
-/** Throws if an agent would fail with the model, in ways that are hard to understand. */
-function requireAgentModel({ id, max_model_len: context, capabilities }: Model): void {
-  const anyway = 'Use --force to start anyway.'
-  if (context !== null && context < agentContext) {
-    throw new CommandError(
-      `${id} serves ${context} tokens, and agents need ${agentContext}. Deploy it with --min-context ${agentContext}, or choose another model. ${anyway}`,
-    )
-  }
-  if (!capabilities.includes('tools')) {
-    throw new CommandError(`${id} can't call tools, which agents need. Choose another model. ${anyway}`)
   }
 }
 

@@ -1,9 +1,10 @@
 import type { DeployableModel } from '../../../console/src/contract.ts'
 import { connectClient } from '../api/connect.ts'
+import { listCatalog } from '../api/list-catalog.ts'
 import type { Context } from '../base/context.ts'
 import { formatSize } from '../base/format.ts'
-
-const types = ['LLM', 'embedding', 'rerank']
+import type { Output } from '../base/output.ts'
+import { cleanText } from '../base/text.ts'
 
 /** Lists the models of the catalog. */
 export async function listModels(
@@ -12,16 +13,29 @@ export async function listModels(
   { type }: { type?: string },
 ): Promise<void> {
   const client = await connectClient(env)
-  const lists = await Promise.all(
-    (type === undefined ? types : [type]).map((model_type) =>
-      client.call('GET', '/api/v1/deployable-models', { query: { model_type, q: search } }),
+  const models = await listCatalog(client, { type, search })
+  const named = models.find(({ model_name: name }) => name === search)
+  output.result(models, () => {
+    const header = ['MODEL', 'TYPE', 'SIZES', 'FORMATS', 'PROVIDER']
+    if (named) printVariants(output, named)
+    else output.table(header, models.map(describeModel), 'No model matches.')
+  })
+}
+
+/** Prints what chooses each variant of a model with `plan` and `deploy`. */
+function printVariants(output: Output, model: DeployableModel): void {
+  const { model_name: name, description, variants } = model
+  output.line(`${name}: ${cleanText(description)}\n`)
+  output.table(
+    ['SIZE', 'FORMAT', 'QUANTIZATIONS'],
+    variants.map(
+      ({ model_size_in_billions: size, model_format: format, quantizations, default: isDefault }) => [
+        `${formatSize(size)}${isDefault ? ' (default)' : ''}`,
+        format,
+        quantizations.join(' '),
+      ],
     ),
   )
-  const models = lists.flatMap(({ items }) => items)
-  output.result(models, () => {
-    if (models.length === 0) output.note('No model matches.')
-    else output.table(['MODEL', 'TYPE', 'SIZES', 'FORMATS', 'PROVIDER'], models.map(describeModel))
-  })
 }
 
 function describeModel({

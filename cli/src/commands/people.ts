@@ -49,7 +49,7 @@ export async function audit({ env, output }: Context, query: AuditOptions): Prom
   const client = await connectClient(env)
   const { items } = await client.call('GET', '/v1/organization/audit-log', { query })
   output.result(items, () =>
-    output.table(['TIME', 'WHO', 'ACTION', 'WHAT', 'RESULT'], items.map(describeAction)),
+    output.table(['TIME', 'WHO', 'ACTION', 'WHAT', 'RESULT'], items.map(describeAction), 'No entries.'),
   )
 }
 

@@ -4,7 +4,7 @@ import type { Context } from '../base/context.ts'
 import { formatBytes, formatSize } from '../base/format.ts'
 import type { Output } from '../base/output.ts'
 import { cleanText } from '../base/text.ts'
-import { toDeploymentRequest } from './variant.ts'
+import { adviseOnRefusal, toDeploymentRequest } from './variant.ts'
 import type { VariantOptions } from './variant.ts'
 
 /** Shows the instance that a deployment would get, and its price. */
@@ -15,7 +15,7 @@ export async function planDeployment(
 ): Promise<void> {
   const client = await connectClient(env)
   const body = toDeploymentRequest(model, options)
-  const plan = await client.call('POST', '/api/v1/model-deployments/plan', { body })
+  const plan = await client.call('POST', '/api/v1/model-deployments/plan', { body }).catch(adviseOnRefusal)
   output.result(plan, () => printPlan(output, plan))
 }
 

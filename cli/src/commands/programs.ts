@@ -12,6 +12,8 @@ export interface Connection {
 export interface Program {
   /** Missing if the program can't be launched */
   command?: string
+  /** The command that installs it */
+  installation?: string
   /** Agents need a long context and tools. */
   isAgent?: boolean
   env?: (connection: Connection) => Record<string, string>
@@ -29,6 +31,7 @@ export interface Program {
 export const programs: Readonly<Record<string, Program>> = {
   claude: {
     command: 'claude',
+    installation: 'npm install --global @anthropic-ai/claude-code',
     isAgent: true,
     env: claudeEnv,
     args: ({ model }) => ['--model', model.id],
@@ -41,6 +44,7 @@ export const programs: Readonly<Record<string, Program>> = {
   },
   codex: {
     command: 'codex',
+    installation: 'npm install --global @openai/codex',
     isAgent: true,
     env: ({ key }) => ({ BERTH_KEY: key }),
     args: (connection) => codexSettings(connection).flatMap((pair) => ['-c', pair.join('=')]),
@@ -52,6 +56,7 @@ export const programs: Readonly<Record<string, Program>> = {
   },
   opencode: {
     command: 'opencode',
+    installation: 'npm install --global opencode-ai',
     isAgent: true,
     env: (connection) => ({
       OPENCODE_CONFIG_CONTENT: JSON.stringify(opencodeSettings(connection)),
@@ -62,6 +67,7 @@ ${JSON.stringify(opencodeSettings(connection), null, 2)}`,
   },
   continue: {
     command: 'cn',
+    installation: 'npm install --global @continuedev/cli',
     isAgent: true,
     env: () => ({ CONTINUE_TELEMETRY_ENABLED: '0' }),
     settingsPath: '.continue/config.yaml',
@@ -78,6 +84,7 @@ models:
   },
   aider: {
     command: 'aider',
+    installation: 'pipx install aider-chat',
     env: ({ url, key }) => ({
       OPENAI_API_BASE: `${url}/v1`,
       OPENAI_API_KEY: key,
@@ -96,6 +103,7 @@ models:
   },
   'open-webui': {
     command: 'open-webui',
+    installation: 'pipx install open-webui',
     env: ({ url, key }) => ({
       OPENAI_API_BASE_URL: `${url}/v1`,
       OPENAI_API_BASE_URLS: `${url}/v1`,

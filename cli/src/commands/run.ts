@@ -5,7 +5,7 @@ import { createKey, openConnection } from './connect.ts'
 /** Runs a program whose OpenAI and Anthropic clients use a separate connection. */
 export async function run(context: Context, command: [string, ...string[]]): Promise<void> {
   const key = createKey()
-  const { proxy } = await openConnection(context, key, 0)
+  const proxy = await openConnection(context, key)
   try {
     process.exitCode = await runProgram(command, {
       ...withoutSession(context.env),

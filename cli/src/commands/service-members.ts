@@ -1,5 +1,6 @@
-import type { IssuedServiceMember } from '../../../console/src/contract.ts'
+import type { IssuedServiceMember, ServiceMember } from '../../../console/src/contract.ts'
 import { ApiError } from '../api/client.ts'
+import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
 import type { Context } from '../base/context.ts'
 import { CommandError } from '../base/errors.ts'
@@ -9,7 +10,6 @@ export async function listServiceMembers({ env, output }: Context): Promise<void
   const client = await connectClient(env)
   const members = await client.call('GET', '/v1/organization/service-members')
   output.result(members, () => {
-    if (members.length === 0) return output.note('No programs. `berth service-members add` adds one.')
     output.table(
       ['ID', 'EMAIL', 'NAME', 'ROLE', 'NETWORKS'],
       members.map(({ id, email, name, role, allowed_networks: networks }) => [
@@ -19,6 +19,7 @@ export async function listServiceMembers({ env, output }: Context): Promise<void
         role,
         networks.join(', '),
       ]),
+      'No programs. `berth service-members add` adds one.',
     )
   })
 }
@@ -45,6 +46,7 @@ export async function rotatePassword(
   { now }: { now?: boolean },
 ): Promise<void> {
   const client = await connectClient(context.env)
+  await findServiceMember(client, id)
   const issued = await client.call('POST', '/v1/organization/service-members/{member_id}/rotate', {
     path: { member_id: id },
     query: { now: now ?? false },
@@ -60,9 +62,7 @@ export async function removeServiceMember(
   { endDeployments }: { endDeployments?: boolean },
 ): Promise<void> {
   const client = await connectClient(env)
-  const member = (await client.call('GET', '/v1/organization/service-members')).find((each) => each.id === id)
-  if (!member)
-    throw new CommandError(`There is no service member ${id}. \`berth service-members\` lists them.`)
+  const member = await findServiceMember(client, id)
   try {
     await client.call('DELETE', '/v1/organization/members/{member_id}', {
       path: { member_id: id },
@@ -73,6 +73,12 @@ export async function removeServiceMember(
     throw new CommandError(`${member.name} has deployments. --end-deployments terminates them too.`)
   }
   output.result(member, () => output.note(`Removed ${member.name}.`))
+}
+
+async function findServiceMember(client: Client, id: number): Promise<ServiceMember> {
+  const member = (await client.call('GET', '/v1/organization/service-members')).find((each) => each.id === id)
+  if (member) return member
+  throw new CommandError(`There is no service member ${id}. \`berth service-members\` lists them.`)
 }
 
 function printCredentials({ output }: Context, url: string, issued: IssuedServiceMember): void {

@@ -6,7 +6,7 @@ import type { Client } from '../api/client.ts'
 import { connectClient } from '../api/connect.ts'
 import { sendFile } from '../api/send-file.ts'
 import type { Context } from '../base/context.ts'
-import { CommandError, messageOf, usageError } from '../base/errors.ts'
+import { CommandError, describeFileError, messageOf, usageError } from '../base/errors.ts'
 import { formatBytes } from '../base/format.ts'
 import { Progress } from '../base/progress.ts'
 import { reportModel } from './import.ts'
@@ -39,7 +39,7 @@ export async function upload(
 
 async function readSize(path: string): Promise<number> {
   const found = await stat(path).catch((error: unknown) => {
-    throw usageError(messageOf(error))
+    throw usageError(`${path} can't be read: ${describeFileError(error)}.`)
   })
   if (!found.isFile() || found.size === 0) throw usageError(`${path} is not a file with content.`)
   return found.size

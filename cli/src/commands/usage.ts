@@ -29,7 +29,11 @@ export async function usage({ env, output }: Context, { by, from, to }: UsageOpt
         ['Active deployments', `${summary.active_resources} of ${summary.max_active_resources}`],
       ])
       output.line('')
-      output.table(['USAGE', 'OF', 'QUANTITY', 'AMOUNT'], summary.usage_totals.map(describeTotal))
+      output.table(
+        ['USAGE', 'OF', 'QUANTITY', 'AMOUNT'],
+        summary.usage_totals.map(describeTotal),
+        'No usage.',
+      )
     })
   }
   const usage = await client.call('GET', '/v1/billing/usage', { query: { group_by: by, from, to } })
@@ -37,6 +41,7 @@ export async function usage({ env, output }: Context, { by, from, to }: UsageOpt
     output.table(
       [(by ?? 'day').toUpperCase(), 'USAGE', 'OF', 'QUANTITY', 'AMOUNT'],
       (usage.items as Item[]).map((item) => describeItem(item, usage.currency)),
+      'No usage.',
     ),
   )
 }

@@ -1,3 +1,5 @@
+import { ApiError } from '../api/client.ts'
+
 /** The options that choose a variant of a model. */
 export interface VariantOptions {
   format?: string | undefined
@@ -17,4 +19,11 @@ export function toDeploymentRequest(model: string, options: VariantOptions) {
     min_context_tokens: options.minContext,
     min_parallel_sequences: options.minParallel,
   }
+}
+
+/** Adds to the refusal of a model or variant which command lists them. Throws other errors as they are. */
+export function adviseOnRefusal(error: unknown): never {
+  if (error instanceof ApiError && error.code === 'model_not_deployable')
+    error.message += ' `berth models` lists models, and `berth models NAME` the variants of one.'
+  throw error
 }

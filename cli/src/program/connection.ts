@@ -11,7 +11,8 @@ export function defineConnectionCommands(program: Command): void {
   program
     .command('connect')
     .description('Serve your models on this machine to programs that only know a key')
-    .option('-p, --port <port>', 'port on loopback, 0 for any', port, 11435)
+    .option('-p, --port <port>', 'port, 0 for any', port, 11435)
+    .option('--host <address>', 'address to listen on, for containers; by default loopback')
     .option('--key <key>', 'what programs must send as their API key; random by default')
     .option('--no-key', 'accept programs without a key')
     .option(
@@ -25,6 +26,7 @@ export function defineConnectionCommands(program: Command): void {
       examples(
         'berth connect',
         'berth connect --for opencode --model assistant',
+        'berth connect --host 172.17.0.1',
         'berth connect --service --no-key',
       ),
     )

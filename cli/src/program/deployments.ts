@@ -53,12 +53,17 @@ export function defineDeploymentCommands(program: Command): void {
 function defineCatalogCommands(program: Command): void {
   program
     .command('models')
-    .description('List the models that you can deploy')
-    .argument('[search]', 'words in the name, family, description or tags')
+    .description('List the models that you can deploy, or the variants of one')
+    .argument('[search]', 'words in the name, family, description or tags, or the name of one model')
     .option('-t, --type <type>', 'LLM, embedding or rerank')
     .addHelpText(
       'after',
-      examples('berth models', 'berth models "qwen coder"', 'berth models --type embedding'),
+      examples(
+        'berth models',
+        'berth models "qwen coder"',
+        'berth models qwen2.5-instruct',
+        'berth models --type embedding',
+      ),
     )
     .action(lazily(async () => (await import('../commands/models.ts')).listModels))
   withVariant(program.command('plan'))

@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import type { Command } from 'commander'
-import { examples, lazily, wholeNumber } from './define.ts'
+import { day, examples, lazily, timeFrom, timeTo, wholeNumber } from './define.ts'
 
 /** Defines `usage`, `bill`, `budgets`, `members`, `service-members`, `invite` and `audit`. */
 export function defineOrganizationCommands(program: Command): void {
@@ -27,8 +27,8 @@ export function defineOrganizationCommands(program: Command): void {
     .description('Show who did what in your organization, newest first')
     .option('-n, --limit <number>', 'number of entries, up to 500', wholeNumber, 50)
     .option('--action <action>', 'only this action, such as deployment.created')
-    .option('--from <time>', 'only from this time on, such as 2026-01-02T03:04:05Z')
-    .option('--to <time>', 'only before this time')
+    .option('--from <time>', 'only from this UTC day or time on, such as 2026-01-02T03:04:05Z', timeFrom)
+    .option('--to <time>', 'only up to this day, or before this time', timeTo)
     .addHelpText('after', examples('berth audit', 'berth audit --action deployment.created --json'))
     .action(lazily(async () => (await import('../commands/people.ts')).audit))
 }
@@ -78,8 +78,8 @@ function defineMoneyCommands(program: Command): void {
         'model',
       ]),
     )
-    .option('--from <day>', 'first UTC day, such as 2026-01-02')
-    .option('--to <day>', 'last UTC day')
+    .option('--from <day>', 'first UTC day, such as 2026-01-02', day)
+    .option('--to <day>', 'last UTC day', day)
     .addHelpText('after', examples('berth usage', 'berth usage --by member --from 2026-01-01'))
     .action(lazily(async () => (await import('../commands/usage.ts')).usage))
   const bill = program
@@ -91,8 +91,8 @@ function defineMoneyCommands(program: Command): void {
     .command('proof')
     .description('Print the document from which anybody can recompute a bill')
     .option('--invoice <id>', 'the proof of this invoice')
-    .option('--from <time>', 'the usage from this hour on, such as 2026-01-01T00:00:00Z')
-    .option('--to <time>', 'the usage before this hour')
+    .option('--from <time>', 'the usage from this UTC day or hour on, such as 2026-01-01', timeFrom)
+    .option('--to <time>', 'the usage up to this day, or before this hour', timeTo)
     .addHelpText('after', examples('berth bill proof --invoice in_1 > proof.json'))
     .action(lazily(async () => (await import('../commands/bill.ts')).printProof))
   bill

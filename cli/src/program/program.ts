@@ -27,6 +27,7 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
         '  NO_COLOR          any value: no colors',
     )
   program.exitOverride()
+  defineHelp(program)
   defineSessionCommands(program)
   defineDeploymentCommands(program)
   defineOwnModelCommands(program)
@@ -38,11 +39,31 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
   return program
 }
 
+/** Defines `help`. Commander's own prints everything for an unknown command. */
+function defineHelp(program: Command): void {
+  program
+    .helpCommand(false)
+    .command('help')
+    .description('Show the commands, or the help of one')
+    .argument('[command...]', 'the command')
+    .action(async (names: string[]) => {
+      let command = program
+      for (const [index, name] of names.entries()) {
+        const found = command.commands.find((each) => each.name() === name)
+        // Fails with a suggestion.
+        if (!found) return void (await program.parseAsync(names.slice(0, index + 1), { from: 'user' }))
+        command = found
+      }
+      command.outputHelp()
+    })
+}
+
 /** Defines `completion`, a script for a shell, and `complete`, which it calls. Their code loads on demand. */
-async function defineCompletion(program: Command, [name = '']: readonly string[]): Promise<void> {
+async function defineCompletion(program: Command, args: readonly string[]): Promise<void> {
+  const [name = ''] = args
   if (['completion', 'complete'].includes(name)) {
-    const { default: tab } = await import('@bomb.sh/tab/commander')
-    tab(program, { completionCommandName: 'completion' })
+    const { addCompletion } = await import('../commands/completion.ts')
+    await addCompletion(program, args, process.env)
   } else {
     program
       .command('completion <shell>')

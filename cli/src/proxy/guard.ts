@@ -15,11 +15,19 @@ const inferencePaths = new Set([
 ])
 const modelPath = /^\/v1\/models(\/.+)?$/
 const probes = new Set(['/health', '/version'])
-const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i
+const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
+const loopbackAddress = /^(127\.|::1$)/
+/** The names under which containers reach the loopback of their host. Nobody else can resolve them. */
+const containerHost = /^host\.(docker|containers)\.internal(:\d+)?$/i
+
+/** Whether only this machine reaches an IP address. */
+export function isLoopbackAddress(address: string): boolean {
+  return loopbackAddress.test(address)
+}
 
 /** Whether a request names this machine, unlike a page of a site that resolves its own name to loopback. */
-export function isLocalHost(host: string | undefined): boolean {
-  return host !== undefined && loopback.test(host)
+export function isLocalHost(host: string | undefined, admitsContainers: boolean): boolean {
+  return host !== undefined && (loopback.test(host) || (admitsContainers && containerHost.test(host)))
 }
 
 /** Whether a browser sends the request for a page of this machine. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { CommandError } from '../base/errors.ts'
 import { passOn, send } from './forward.ts'
-import { hasKey, isLocalHost, isLocalOrigin, isProbe, methodsOf } from './guard.ts'
+import { hasKey, isLocalHost, isLocalOrigin, isLoopbackAddress, isProbe, methodsOf } from './guard.ts'
 import { Refusal, refuse } from './refuse.ts'
 
 export interface ProxyOptions {
@@ -12,17 +12,19 @@ export interface ProxyOptions {
   url: string
   /** The `Cookie` header, read for each request, because the person may sign in again */
   readCookie: () => Promise<string>
-  /** Signs in after the session of a cookie has ended. Without it, the program gets the server's 401. */
-  replaceCookie?: (ended: string) => Promise<string>
+  /** Another cookie after the session of one has ended. Its error is the program's 401. */
+  replaceCookie: (ended: string) => Promise<string>
   /** The key that programs must send; null for none */
   key: string | null
+  /** The address to listen on; omitted for loopback. Others need a key, because every name may lead there. */
+  host?: string | undefined
   /** 0 for any free port */
   port: number
   /** Called when a request begins to wait for a server that does not respond */
   onOutage?: (() => void) | undefined
 }
 
-/** A server on loopback that adds the person's session to inference requests. */
+/** A server, by default on loopback, that adds the person's session to inference requests. */
 export interface Proxy {
   /** Its origin */
   url: string
@@ -31,22 +33,27 @@ export interface Proxy {
   drain(milliseconds: number): Promise<void>
 }
 
+const loopbackAddress = '127.0.0.1'
+
 /** Starts a proxy. Throws if the port is in use. */
 export async function startProxy(options: ProxyOptions): Promise<Proxy> {
+  const { host = loopbackAddress } = options
   const server = createServer((request, response) => void respond(options, request, response))
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const isTaken = error.code === 'EADDRINUSE'
       const advice = isTaken
         ? `Port ${options.port} is in use. Choose another with --port, or 0 for any.`
-        : error.message
+        : error.code === 'EADDRNOTAVAIL'
+          ? `This machine has no address ${host}. Choose another with --host.`
+          : error.message
       reject(new CommandError(advice))
     })
-    server.listen(options.port, '127.0.0.1', resolve)
+    server.listen(options.port, host, resolve)
   })
   const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: writeOrigin(host, port),
     close() {
       server.close()
       server.closeAllConnections()
@@ -64,6 +71,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   }
 }
 
+/** The origin at which this machine reaches an address that a server listens on. */
+function writeOrigin(host: string, port: number): string {
+  if (host === '0.0.0.0') return `http://${loopbackAddress}:${port}`
+  if (host === '::') return `http://[::1]:${port}`
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
 async function respond(
   options: ProxyOptions,
   request: IncomingMessage,
@@ -75,14 +89,14 @@ async function respond(
     if (!response.writableFinished) left.abort()
   })
   try {
-    admit(options.key, request, response, pathname)
+    admit(options, request, response, pathname)
     if (response.writableEnded) return
     const body = await buffer(request)
     const forward = async (cookie: string) =>
       send(options, { request, body, target: pathname + search, cookie }, left.signal)
     const cookie = await options.readCookie().catch(refuseSession)
     let incoming = await forward(cookie)
-    if (incoming.statusCode === 401 && options.replaceCookie) {
+    if (incoming.statusCode === 401) {
       incoming.resume()
       incoming = await forward(await options.replaceCookie(cookie).catch(refuseSession))
     }
@@ -106,10 +120,20 @@ function parseTarget(target = '/'): URL {
 }
 
 /** Responds without the server if it can. Throws a Refusal for a request that the proxy does not forward. */
-function admit(key: string | null, request: IncomingMessage, response: ServerResponse, path: string): void {
+function admit(
+  { key, host = loopbackAddress }: ProxyOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+): void {
   const { method = '', headers } = request
-  if (!isLocalHost(headers.host))
-    throw new Refusal(403, 'permission_error', 'Use the address http://127.0.0.1.')
+  if (isLoopbackAddress(host) && !isLocalHost(headers.host, key !== null)) {
+    throw new Refusal(
+      403,
+      'permission_error',
+      'Use the address http://127.0.0.1. For programs in containers, `berth connect` has --host.',
+    )
+  }
   allowOrigin(request, response)
   if (method === 'OPTIONS') return void response.writeHead(204).end()
   // Anthropic's clients ask whether the address responds.

@@ -4,6 +4,7 @@ import { readEvents } from '../../api/follow.ts'
 import { CommandError } from '../../base/errors.ts'
 import type { Output } from '../../base/output.ts'
 import { cleanText } from '../../base/text.ts'
+import { explainType } from '../model-type.ts'
 
 export type Message = { role: string; content: string }
 
@@ -36,7 +37,9 @@ export async function answer(
   signal?: AbortSignal,
 ): Promise<string> {
   const body = { ...toRequest(settings, messages), stream: true }
-  const response = await client.openStream('POST', '/v1/chat/completions', { body, signal })
+  const response = await client
+    .openStream('POST', '/v1/chat/completions', { body, signal })
+    .catch((error: unknown) => explainType(client, settings.model, 'chat', error))
   const printer = new AnswerPrinter(output)
   let isTold = false
   const tell = () => {

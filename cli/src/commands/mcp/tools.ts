@@ -2,7 +2,16 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { z } from 'zod'
 import type { Client } from '../../api/client.ts'
 import { findDeployment, listDeployments, toInput } from '../../api/find-deployment.ts'
+import { listCatalog } from '../../api/list-catalog.ts'
 import { toDeploymentRequest } from '../variant.ts'
+import {
+  explainDeployment,
+  summarizeDeployment,
+  summarizeInvoices,
+  summarizeModels,
+  summarizePlan,
+  summarizeUsage,
+} from './summaries.ts'
 
 const model = z.string().describe('Name of a model of the catalog, such as qwen2.5-instruct')
 const deployment = z
@@ -36,21 +45,21 @@ export function addReadingTools(server: McpServer, client: Client): void {
   }
   add(
     'list_models',
-    'List the models that can be deployed',
-    z.object({ search: z.string().optional() }),
-    ({ search }) => client.call('GET', '/api/v1/deployable-models', { query: { q: search } }),
+    'List the models that can be deployed. A search that few models match also lists their variants.',
+    z.object({ search: z.string().optional().describe('Words in the name, family, description or tags') }),
+    async ({ search }) => summarizeModels(await listCatalog(client, { search })),
   )
   add(
     'plan_deployment',
     'Show the instance that a deployment would get, and its price',
     z.object(variant),
-    (input) =>
-      client.call('POST', '/api/v1/model-deployments/plan', {
-        body: toDeploymentRequest(input.model, input),
-      }),
+    async (input) => {
+      const body = toDeploymentRequest(input.model, input)
+      return summarizePlan(await client.call('POST', '/api/v1/model-deployments/plan', { body }))
+    },
   )
-  add('list_deployments', 'List the deployments that have not ended', noInput, () =>
-    listDeployments(client, 'own', true),
+  add('list_deployments', 'List the deployments that have not ended', noInput, async () =>
+    (await listDeployments(client, 'own', true)).map(summarizeDeployment),
   )
   add(
     'explain_deployment',
@@ -58,12 +67,12 @@ export function addReadingTools(server: McpServer, client: Client): void {
     z.object({ deployment }),
     (input) => explain(client, input.deployment),
   )
-  add('show_usage', 'Show the usage of the organization in the billing period', noInput, () =>
-    client.call('GET', '/v1/billing/usage-summary'),
+  add('show_usage', 'Show the usage of the organization in the billing period', noInput, async () =>
+    summarizeUsage(await client.call('GET', '/v1/billing/usage-summary')),
   )
   add('show_bill', 'Show the billing account and the invoices, for admins', noInput, async () => ({
     account: await client.call('GET', '/v1/billing/account'),
-    invoices: await client.call('GET', '/v1/billing/invoices'),
+    invoices: summarizeInvoices(await client.call('GET', '/v1/billing/invoices')),
   }))
 }
 
@@ -77,12 +86,11 @@ export function addChangingTools(server: McpServer, client: Client): void {
       inputSchema: z.object(variant),
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
     },
-    async (input) =>
-      toResult(
-        await client.call('POST', '/api/v1/model-deployments', {
-          body: toDeploymentRequest(input.model, input),
-        }),
-      ),
+    async (input) => {
+      const body = toDeploymentRequest(input.model, input)
+      const deployment = await client.call('POST', '/api/v1/model-deployments', { body })
+      return toResult(summarizeDeployment(deployment))
+    },
   )
   const addSwitch = (act: 'sleep' | 'wake', description: string) =>
     server.registerTool(
@@ -94,9 +102,8 @@ export function addChangingTools(server: McpServer, client: Client): void {
       },
       async (input) => {
         const { id } = await findDeployment(client, input.deployment)
-        return toResult(
-          await client.call('POST', `/api/v1/model-deployments/{deployment_id}/${act}`, toInput(id)),
-        )
+        const path = `/api/v1/model-deployments/{deployment_id}/${act}` as const
+        return toResult(summarizeDeployment(await client.call('POST', path, toInput(id))))
       },
     )
   addSwitch('sleep', 'Put a deployment to sleep. It costs nothing then, and the next request wakes it.')
@@ -114,7 +121,11 @@ async function explain(client: Client, wanted: string) {
     })
     // Not everybody who sees a deployment may read its log.
     .catch(() => ({ items: [] }))
-  return { deployment: found, events: events.items, log: log.items.map(({ line }) => line) }
+  return explainDeployment(
+    found,
+    events.items,
+    log.items.map(({ line }) => line),
+  )
 }
 
 function toResult(value: unknown) {
