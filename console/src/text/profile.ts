@@ -61,9 +61,8 @@ export const profile = {
   endOthersAndScripts: 'End all others and scripts',
 
   commandLine: 'Command line',
-  commandLineDescription:
-    'berth works from a terminal. berth connect serves your models to programs that only know a key.',
-  commandLineCommands: 'Commands that install berth and sign in',
+  commandLineDescription: 'berth connect serves your models to programs that only know a key.',
+  commandLineCommands: 'Commands that install it',
 
   data: 'Your data',
   dataDescription: 'Take your data with you, or delete your account.',

@@ -27,7 +27,7 @@ export const serviceMembers = {
   copyTitle: 'Copy the credentials',
   copyDescription: 'The password is not shown again. Keep it where the program reads its secrets.',
   credentials: 'Credentials',
-  run: 'With these variables, berth connect --service serves models to a program that only knows a key. Your account page has the command that installs berth.',
+  run: 'With these variables, berth connect --service serves models to a program that only knows a key.',
   done: 'I have copied them',
 
   removeDescription: 'Its account, its password and its sessions end at once and for good.',
