@@ -40,7 +40,7 @@ export class Output {
     process.stderr.write(`${text}\n`)
   }
 
-  /** Prints rows in columns, or notes `none`. On a terminal, the first column has unique beginnings of ids. */
+  /** Prints rows in columns, or notes `none`. On a terminal, ids in the first column are shortened. */
   table(header: readonly string[], rows: readonly string[][], none = 'None.'): void {
     if (rows.length === 0) return this.note(none)
     const width = process.stdout.isTTY ? process.stdout.columns : undefined

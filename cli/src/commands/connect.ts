@@ -27,7 +27,7 @@ const drainMilliseconds = 25_000
 /** The least length of a key that others on the network may guess */
 const leastKeyLength = 20
 
-/** Serves inference, by default on loopback, with the session of a person or a service member, until Ctrl-C. */
+/** Serves inference with the session of a person or a service member until it is interrupted. */
 export async function connect(context: Context, options: ConnectOptions): Promise<void> {
   const { output } = context
   const { port, host, service: isService } = options

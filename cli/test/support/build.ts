@@ -14,7 +14,7 @@ const sources = [
   '../package-lock.json',
 ]
 
-/** Builds the command line and its package once for all test files, unless a build is newer than its sources. */
+/** Builds the command line and its package for all test files, if it is older than its sources. */
 export default function build(): void {
   // A build removes the files that tests of another run in this checkout may use.
   if (existsSync(built) && !isNewerThan(statSync(built).mtimeMs)) return

@@ -14,7 +14,7 @@ export function describeInstallation(publicUrl: URL): string {
   return `npm install --global ${publicUrl.origin}${commandLinePath}`
 }
 
-/** Serves the package of the command line at /downloads/berth-cli.tgz. Responds with a 404 if it isn't built. */
+/** Serves the package of the command line, with a 404 if it isn't built. */
 export async function serveDownloads(app: App, file = builtPackage): Promise<void> {
   await app.register(async (downloads: App) => {
     await downloads.register(fastifyStatic, { root: dirname(file), serve: false })
