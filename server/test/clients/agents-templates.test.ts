@@ -12,7 +12,8 @@ import {
   writeScriptedModel,
 } from '../../../engine/test/support/scripted-model.ts'
 import { registerClient } from '../support/client.ts'
-import { deploy } from '../support/deployments.ts'
+import type { Client } from '../support/client.ts'
+import { waitForStatus } from '../support/deployments.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import { longContext, writeCatalog } from './support/long-model.ts'
@@ -56,6 +57,7 @@ const agents = Object.keys(shells) as Agent[]
 
 let folder: string
 let server: TestServer
+let client: Client
 let shell: Shell
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'berth-agents-'))
@@ -63,8 +65,7 @@ beforeAll(async () => {
   for (const family of Object.keys(families))
     for (const agent of agents) files[`${family}-${agent}`] = await writeFamily(family, agent)
   server = await startTestServer({ settings: { CATALOG_FILE: await writeCatalog(folder, files) } })
-  const client = await registerClient(server.url)
-  for (const name of Object.keys(files)) await deploy(client, name)
+  client = await registerClient(server.url)
   shell = await openShell({ BERTH_URL: server.url }, client)
   shell.env['PATH'] = `${process.env['TEST_CLIENTS_AGENTS']}:${shell.env['PATH']}`
 })
@@ -95,6 +96,11 @@ async function writeFamily(name: string, agent: Agent): Promise<string> {
 }
 
 describe.each(Object.keys(families))('a model with the template of %s', (family) => {
+  async function deploy(agent: Agent): Promise<void> {
+    const body = { model_name: `${family}-${agent}` }
+    const created = await client.post('/api/v1/model-deployments', body)
+    await waitForStatus(client, created.body.id, 'running', 300_000)
+  }
   async function launch(agent: Agent, args: string[]): Promise<string> {
     const command = ['launch', agent, '--model', `${family}-${agent}`, '--', ...args]
     const { code, stdout, stderr } = await shell.berth(command, '')
@@ -104,8 +110,11 @@ describe.each(Object.keys(families))('a model with the template of %s', (family)
   const readNote = (agent: Agent) => readFile(noteOf(family, agent), 'utf8')
 
   test('Claude Code calls its tool, gets an answer after the result, and goes on', async () => {
+    await deploy('claude')
+    // With all of its tools, Claude Code would shorten the conversation, and its calls would be lost.
+    const short = ['--tools', 'Bash', '--system-prompt', 'You are a helpful assistant.', '--max-turns', '3']
     const ask = async (...args: string[]) =>
-      JSON.parse(await launch('claude', ['-p', ...args, '--max-turns', '3', '--output-format', 'json']))
+      JSON.parse(await launch('claude', ['-p', ...args, ...short, '--output-format', 'json']))
     const first = await ask('Run the command.', '--allowedTools', 'Bash')
     expect(first).toMatchObject({ is_error: false, num_turns: 2, result: reply })
     expect(await readNote('claude')).toBe('42-berths\n')
@@ -115,6 +124,7 @@ describe.each(Object.keys(families))('a model with the template of %s', (family)
   })
 
   test('Codex calls its tool, gets an answer after the result, and goes on', async () => {
+    await deploy('codex')
     const codex = ['-c', 'features.plugins=false', 'exec']
     const sandbox = ['--skip-git-repo-check', '--sandbox', 'danger-full-access']
     expect(await launch('codex', [...codex, ...sandbox, 'Run the command.'])).toContain(reply)
