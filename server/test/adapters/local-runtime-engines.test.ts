@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, appendFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { access, appendFile, chmod, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { ObservedTime } from '../../src/base/observed-time.ts'
 import type { EngineSpec, LogLine, ModelRuntime } from '../../src/ports/model-runtime.ts'
@@ -11,6 +11,7 @@ import {
   patient,
   tinyModel,
   folders,
+  locateCache,
   makeFolder,
   makeModelBytes,
   makeSettings,
@@ -404,6 +405,7 @@ test.each([undefined, 'own'])(
   'compiled code of engines is in DATA_DIR, or where NODE_COMPILE_CACHE says: %s',
   async (own) => {
     const folder = await makeFolder()
+    if (own !== undefined) await mkdir(join(folder, own)).then(() => chmod(join(folder, own), 0o1777))
     const source = `${engineDouble} console.log('cache ' + process.env.NODE_COMPILE_CACHE); writeRecord({ phase: 'loading' })`
     const runtime = await openRuntime(
       makeSettings(folder, {
@@ -416,7 +418,7 @@ test.each([undefined, 'own'])(
     // Logs name files below DATA_DIR.
     await expect
       .poll(async () => (await runtime.logs.read(spec.engineId, 10)).map(({ line }) => line))
-      .toContain(`cache ${own ?? 'compile-cache/node'}`)
+      .toContain(`cache ${own ?? relative(folder, join(locateCache(folder), 'node'))}`)
   },
 )
 

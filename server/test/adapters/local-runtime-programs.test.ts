@@ -11,6 +11,7 @@ import {
   patient,
   tinyModel,
   folders,
+  locateCache,
   makeFolder,
   makeSettings,
   makeSpec,
@@ -240,7 +241,7 @@ describe('vLLM', () => {
     await reach(runtime, specs[1], 'ready')
     expect(hub.requests).toHaveLength(1 + files.size)
     expect(await readLines(runtime, specs[1])).toContain('Directly load the compiled graph')
-    expect(await readdir(join(folder, 'compile-cache', 'vllm-unknown'))).toEqual(['cpu'])
+    expect(await readdir(join(locateCache(folder), 'vllm-unknown'))).toEqual(['cpu'])
   }, 90_000)
 
   test('verifies the files of a repository, and reports one without weights', async () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished, vi } from 'vitest'
+import { runningAsRoot } from '../../src/base/account.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import type { ModelVariant, WeightSource } from '../../src/ports/model-variant.ts'
@@ -26,6 +27,11 @@ export async function makeFolder(): Promise<string> {
   folders.push(folder)
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** The folder of code that engines compile: if the tests run as root, engines have one of their own. */
+export function locateCache(folder: string): string {
+  return join(folder, runningAsRoot() ? 'engine-cache' : 'compile-cache')
 }
 
 /** Settings that retry immediately and disable GPUs. */

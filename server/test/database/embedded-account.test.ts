@@ -1,7 +1,7 @@
 import { chmod, chown, cp, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { canReach } from '../../src/database/embedded/account.ts'
+import { canReach } from '../../src/base/account.ts'
 import {
   copyPackageWithoutLinks,
   createScratch,

@@ -1,18 +1,8 @@
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
-import { dirname } from 'node:path'
+import type { Account } from '../../base/account.ts'
+import { runningAsRoot } from '../../base/account.ts'
 import { EmbeddedDatabaseError, useOwnDatabase } from './error.ts'
-
-/** The user and group that PostgreSQL runs as, if they differ from those of this process. */
-export interface Account {
-  uid: number
-  gid: number
-}
-
-/** True if this process runs as root. PostgreSQL refuses to run as root. */
-export function runningAsRoot(): boolean {
-  return process.getuid?.() === 0
-}
 
 /** Picks the account for PostgreSQL if Berth runs as root: `postgres`, else `nobody`; else undefined. */
 export async function chooseAccount(): Promise<Account | undefined> {
@@ -41,24 +31,4 @@ export function requireNamedUser(): void {
       { cause },
     )
   }
-}
-
-const read = 4
-const traverse = 1
-
-/** True if the account may open a file or directory, by its mode and the modes of all parent directories. */
-export async function canReach(path: string, account: Account): Promise<boolean> {
-  const real = await realpath(path)
-  const own = await stat(real)
-  if (!permits(own, account, own.isDirectory() ? traverse : read)) return false
-  for (let folder = dirname(real); ; folder = dirname(folder)) {
-    if (!permits(await stat(folder), account, traverse)) return false
-    if (folder === dirname(folder)) return true
-  }
-}
-
-function permits(entry: { mode: number; uid: number; gid: number }, account: Account, bit: number): boolean {
-  if (entry.uid === account.uid) return (entry.mode & (bit << 6)) !== 0
-  if (entry.gid === account.gid) return (entry.mode & (bit << 3)) !== 0
-  return (entry.mode & bit) !== 0
 }

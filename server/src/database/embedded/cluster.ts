@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { chown, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { requireNamedUser } from './account.ts'
-import type { Account } from './account.ts'
+import type { Account } from '../../base/account.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedDatabaseError, messageOf, systemErrorCode, useOwnDatabase } from './error.ts'
 

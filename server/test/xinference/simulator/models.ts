@@ -74,7 +74,8 @@ export async function openEngineProcesses(): Promise<EngineProcesses> {
     const options = { model, alias: engineAlias, type, context: 2048, parallel: 4 }
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
     const variables = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' }
-    await control.launch(directory, { args, apiKey: engineKey, variables })
+    const rights = { account: null, prefix: [], cacheDirectory: root }
+    await control.launch(directory, { args, apiKey: engineKey, variables, rights })
     for (;;) {
       const state = await control.observe(directory)
       if (state.phase === 'ready') return state.endpoint.baseUrl

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { chmod, chown, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { FileHandle } from 'node:fs/promises'
+import type { Account } from '../../../base/account.ts'
 
 /** True for a Node system error with one of these codes, such as `ENOENT`. */
 export function hasErrorCode(error: unknown, ...codes: string[]): boolean {
@@ -15,6 +18,12 @@ export async function syncDirectory(path: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+/** Lets the group of an account read a file of this process. */
+export async function shareFile(path: string, { gid }: Account): Promise<void> {
+  await chown(path, -1, gid)
+  await chmod(path, 0o640)
 }
 
 /** Replaces a JSON file atomically and durably. */
@@ -36,13 +45,35 @@ export async function writeJson(path: string, value: unknown): Promise<void> {
   await syncDirectory(dirname(path))
 }
 
+/** More than any of the files that an engine writes about itself */
+const maxJsonBytes = 2 ** 20
+
+/** Opens a file that an engine may have replaced: no link, and no pipe that would block. */
+export async function openRegular(path: string): Promise<FileHandle> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  if ((await handle.stat()).isFile()) return handle
+  await handle.close()
+  throw Object.assign(new Error(`${path} is no file`), { code: 'ENOENT' })
+}
+
+async function readText(path: string): Promise<string> {
+  const handle = await openRegular(path)
+  try {
+    const length = Math.min((await handle.stat()).size, maxJsonBytes)
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, 0)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
+
 /** Reads a JSON object. Returns null if the file is missing or contains anything else. */
 export async function readJson(path: string): Promise<Record<string, unknown> | null> {
   let text: string
   try {
-    text = await readFile(path, 'utf8')
+    text = await readText(path)
   } catch (error) {
-    if (hasErrorCode(error, 'ENOENT', 'ENOTDIR')) return null
+    if (hasErrorCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return null
     throw error
   }
   try {

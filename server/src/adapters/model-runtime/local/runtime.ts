@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../../ports/model-runtime.ts'
 import { readEngineError } from '../engine-errors.ts'
 import { createSerialQueue } from '../serial-queue.ts'
+import { openContainment } from './engine/containment.ts'
+import type { Containment } from './engine/containment.ts'
 import { openEngines } from './engine/engine-choice.ts'
 import type { LocalEngines } from './engine/engine-choice.ts'
 import { createEngineControl } from './engine/engine-control.ts'
@@ -36,6 +38,7 @@ interface LocalContext {
   engines: EngineControl
   reservations: Reservations
   weights: WeightStore
+  containment: Containment
 }
 
 /**
@@ -103,7 +106,19 @@ async function openContext(given: LocalRuntimeSettings): Promise<LocalContext> {
   const engines = createEngineControl(settings, settings.engineProgram ?? engineProgram)
   const reservations = createReservations(settings, offers, folders)
   const weights = createWeightStore(settings, () => reservations.listNeededWeights())
-  return { settings, folders, programs, offers, engines, reservations, weights }
+  const containment = await openContainment(settings, listPrograms(settings))
+  return { settings, folders, programs, offers, engines, reservations, weights, containment }
+}
+
+/** The programs that engines of this host run, with Node itself. */
+function listPrograms(settings: LocalRuntimeSettings): string[] {
+  const { engineProgram: program = engineProgram, llamaServerCommand, vllmCommand } = settings
+  const ofOperator = [...(llamaServerCommand ?? []), ...(vllmCommand ?? [])]
+  return [
+    process.execPath,
+    program,
+    ...ofOperator.filter((word, index) => index === 0 || word.startsWith('/')),
+  ]
 }
 
 function openFolders(root: string): DeploymentFolders {
@@ -154,7 +169,7 @@ async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<En
   const model = await ensureWeights(context, spec)
   if (model !== null) {
     try {
-      await engines.launch(directory, await buildStart(context, spec, model))
+      await engines.launch(directory, await buildStart(context, directory, spec, model))
     } catch (error) {
       if (!hasErrorCode(error, 'ENOSPC', 'EDQUOT')) throw error
       const message =
@@ -184,7 +199,8 @@ async function ensureWeights(
 }
 
 async function buildStart(
-  { programs, offers, reservations }: LocalContext,
+  { programs, offers, reservations, containment }: LocalContext,
+  directory: string,
   spec: EngineSpec,
   weights: LocalWeights,
 ): Promise<EngineStart> {
@@ -194,6 +210,7 @@ async function buildStart(
     gpus: reservation?.gpus ?? null,
     gpuModel: found?.offer.gpuModel ?? null,
     computeCapability: found?.offer.computeCapability ?? null,
+    rights: await containment.prepare(directory, reservation?.weights ?? []),
   }
   return programs.build(spec, weights, place)
 }

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
 import { engineRoutes } from '../../engines/engine-routes.ts'
@@ -6,6 +5,7 @@ import { listModelNames } from '../../engines/model-names.ts'
 import { llamaCpp } from '../../engines/llama-cpp.ts'
 import { defaultStateCacheBytes } from '../settings.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
+import { chooseCache } from './containment.ts'
 import { mebibyte } from './local-engine.ts'
 import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
 
@@ -38,16 +38,16 @@ const typeNames = { LLM: 'chat', embedding: 'embedding', rerank: 'rerank' } as c
 export function openEmbedded(settings: LocalRuntimeSettings): LocalEngine {
   return {
     facts: embedded,
-    build: async (spec, weights, place) => buildEmbedded(settings, spec, weights, place),
+    build: (spec, weights, place) => buildEmbedded(settings, spec, weights, place),
   }
 }
 
-function buildEmbedded(
+async function buildEmbedded(
   settings: LocalRuntimeSettings,
   spec: EngineSpec,
   { model }: LocalWeights,
-  { gpus }: EnginePlace,
-): EngineCommand {
+  { gpus, rights }: EnginePlace,
+): Promise<EngineCommand> {
   const options = {
     model,
     alias: listModelNames(spec).join(','),
@@ -66,8 +66,7 @@ function buildEmbedded(
       MALLOC_ARENA_MAX: '1',
       MALLOC_MMAP_THRESHOLD_: '131072',
       // Saves later engines the compilation and the compiler's memory. Node's own variable has precedence.
-      NODE_COMPILE_CACHE:
-        settings.environment['NODE_COMPILE_CACHE'] || join(settings.dataDirectory, 'compile-cache', 'node'),
+      NODE_COMPILE_CACHE: await chooseCache(rights, 'node', settings.environment['NODE_COMPILE_CACHE']),
     },
   }
 }

@@ -37,7 +37,12 @@ const spec: EngineSpec = {
   parallelSequences: 2,
 }
 const weights = { model: '/m.gguf', projector: null, loras: [] }
-const host = { gpus: null, gpuModel: null, computeCapability: null }
+const host = {
+  gpus: null,
+  gpuModel: null,
+  computeCapability: null,
+  rights: { account: null, prefix: [], cacheDirectory: '/data/compile-cache' },
+}
 
 test.each([
   ['the embedded engine', {}, '--state-cache-mib'],

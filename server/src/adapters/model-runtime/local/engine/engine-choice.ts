@@ -1,7 +1,8 @@
-import { join } from 'node:path'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
+import { chooseCache } from './containment.ts'
+import type { EngineRights } from './containment.ts'
 import { openEmbedded } from './embedded.ts'
 import type { EngineStart } from './engine-control.ts'
 import { openLlamaServer } from './llama-server.ts'
@@ -30,21 +31,22 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
       const engine = engines.find(({ facts }) => facts.formats.includes(format))
       if (engine === undefined) throw new Error(`no engine of this host loads ${format}`)
       const start = await engine.build(spec, weights, place)
-      const { gpus } = place
-      const onGpus = gpus === null ? {} : describeGpus(settings, gpus)
-      return { ...start, apiKey: spec.apiKey, variables: { ...start.variables, ...onGpus } }
+      const { gpus, rights } = place
+      const onGpus = gpus === null ? {} : await describeGpus(settings, gpus, rights)
+      return { ...start, apiKey: spec.apiKey, rights, variables: { ...start.variables, ...onGpus } }
     },
   }
 }
 
 /** Variables of an engine that has GPUs */
-function describeGpus(
-  { dataDirectory, environment }: LocalRuntimeSettings,
+async function describeGpus(
+  { environment }: LocalRuntimeSettings,
   gpus: readonly string[],
-): Record<string, string> {
+  rights: EngineRights,
+): Promise<Record<string, string>> {
   return {
     CUDA_VISIBLE_DEVICES: gpus.join(','),
     // The driver compiles for GPUs such as the H100. Its default folder, in the home, is lost in containers.
-    CUDA_CACHE_PATH: environment['CUDA_CACHE_PATH'] || join(dataDirectory, 'compile-cache', 'cuda'),
+    CUDA_CACHE_PATH: await chooseCache(rights, 'cuda', environment['CUDA_CACHE_PATH']),
   }
 }

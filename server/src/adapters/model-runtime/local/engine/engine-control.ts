@@ -4,9 +4,10 @@ import { rm } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineObservation } from '../../../../ports/model-runtime.ts'
-import { hasErrorCode, syncDirectory, writeJson } from '../files.ts'
+import { hasErrorCode, shareFile, syncDirectory, writeJson } from '../files.ts'
 import { countOutOfMemoryKills, readBootId } from '../host.ts'
 import type { LocalRuntimeSettings } from '../settings.ts'
+import type { EngineRights } from './containment.ts'
 import { rotateLog } from './engine-log.ts'
 import { observeEngine } from './engine-observation.ts'
 import type { EngineMemory } from './engine-observation.ts'
@@ -23,6 +24,7 @@ export interface EngineStart {
   apiKey: string
   /** Environment variables besides those inherited from the server */
   variables?: Record<string, string>
+  rights: EngineRights
 }
 
 /** Controls the engine of a state folder. Calls for one folder must not overlap, except `observe`. */
@@ -93,6 +95,8 @@ async function launchEngine(context: ControlContext, directory: string, start: E
       memory_kills: await countOutOfMemoryKills(),
       title: start.title ?? 'The engine',
     })
+    // The server's file, which the engine reads
+    if (start.rights.account !== null) await shareFile(files.launch, start.rights.account)
     const started = watchStart(directory, nonce, (engineId) => {
       context.starts.delete(directory)
       context.onStarted(engineId)
@@ -108,6 +112,7 @@ async function launchEngine(context: ControlContext, directory: string, start: E
       environment: settings.environment,
       variables: start.variables ?? {},
       logPath: files.log,
+      rights: start.rights,
     })
     children.set(directory, { nonce, child })
     unhealthy.delete(directory)

@@ -1,8 +1,9 @@
-import { copyFile, open, rename, rm, stat, truncate } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { copyFile, lstat, rename, rm, truncate } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import type { LogLine } from '../../../../ports/model-runtime.ts'
-import { hasErrorCode } from '../files.ts'
+import { hasErrorCode, openRegular } from '../files.ts'
 
 /** Maximum bytes read from the end of a log */
 const tailBytes = 2 ** 20
@@ -21,13 +22,14 @@ export async function rotateLog(path: string): Promise<void> {
 
 /** Copies and truncates a long log, because the engine has it open. A line written in between is lost. */
 export async function limitLog(path: string): Promise<void> {
-  const size = await stat(path).then(
+  const size = await lstat(path).then(
     (found) => found.size,
     () => 0,
   )
   if (size <= maxLogBytes) return
   await rm(`${path}.1`, { force: true })
-  await copyFile(path, `${path}.1`)
+  // Fails if an engine has made a link of this name since.
+  await copyFile(path, `${path}.1`, constants.COPYFILE_EXCL)
   await truncate(path)
 }
 
@@ -107,7 +109,7 @@ function toLines(bytes: Buffer, fallback: Date): LogLine[] {
 
 async function identify(path: string): Promise<{ inode: number; size: number; changedAt: Date }> {
   try {
-    const { ino, size, mtime } = await stat(path)
+    const { ino, size, mtime } = await lstat(path)
     return { inode: ino, size, changedAt: mtime }
   } catch (error) {
     if (hasErrorCode(error, 'ENOENT')) return { inode: 0, size: 0, changedAt: new Date(0) }
@@ -118,7 +120,7 @@ async function identify(path: string): Promise<{ inode: number; size: number; ch
 async function readRange(path: string, start: number, end: number): Promise<Buffer> {
   if (end <= start) return Buffer.alloc(0)
   try {
-    const handle = await open(path, 'r')
+    const handle = await openRegular(path)
     try {
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(end - start), 0, end - start, start)
       return buffer.subarray(0, bytesRead)
@@ -126,7 +128,7 @@ async function readRange(path: string, start: number, end: number): Promise<Buff
       await handle.close()
     }
   } catch (error) {
-    if (hasErrorCode(error, 'ENOENT')) return Buffer.alloc(0)
+    if (hasErrorCode(error, 'ENOENT', 'ELOOP')) return Buffer.alloc(0)
     throw error
   }
 }

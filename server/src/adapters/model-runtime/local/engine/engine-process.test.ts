@@ -19,10 +19,11 @@ test('the heap of an engine stays close to what is in use', async () => {
       environment: {},
       variables: {},
       logPath,
+      rights: { account: null, prefix: [], cacheDirectory: folder },
     })
     await once(child, 'exit')
     expect(await readFile(logPath, 'utf8')).toMatch(
-      /^--heap-growing-percent=\d+,--max-semi-space-size=\d+\n$/,
+      /^--heap-growing-percent=\d+,--max-semi-space-size=\d+,--max-old-space-size=\d+\n$/,
     )
   } finally {
     await rm(folder, { recursive: true, force: true })

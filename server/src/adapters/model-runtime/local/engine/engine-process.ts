@@ -1,11 +1,17 @@
 import { execFile, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { open, readFile, readdir, readlink, realpath, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open, readFile, readdir, readlink, realpath, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { engineFiles } from './engine-record.ts'
+import { getHeapStatistics } from 'node:v8'
 import { hasErrorCode, readJson } from '../files.ts'
+import { engineAccount } from './containment.ts'
+import type { EngineRights } from './containment.ts'
+import { engineFiles } from './engine-record.ts'
 
 const run = promisify(execFile)
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
 
 /** The parameters for starting an engine process. */
 export interface EngineLaunch {
@@ -19,6 +25,7 @@ export interface EngineLaunch {
   /** Further variables of the engine */
   variables: Record<string, string>
   logPath: string
+  rights: EngineRights
 }
 
 /** A running engine process. */
@@ -32,18 +39,28 @@ const inheritedGpuVariables = /^(CUDA|NVIDIA|NCCL|GGML|VK|HIP|HSA|ROCR|VLLM|OMP|
 /** Marks the processes that an engine starts, because their command lines don't name its folder. */
 const folderVariable = 'BERTH_STATE_DIR'
 
+/** More than the largest requests that the gateway lets through at once need */
+const maxHeapMebibytes = 2048
+
 /**
  * Keeps V8's heap close to what is in use, as the memory estimate assumes: by default it grows by 60 MB under
- * load. A limit would end the engine when many large requests arrive at once.
+ * load. The limit is what a chat template can take before the engine ends.
  */
-const smallHeap = ['--heap-growing-percent=10', '--max-semi-space-size=2']
+function heapLimits(): string[] {
+  const limit = Math.min(maxHeapMebibytes, Math.floor(getHeapStatistics().heap_size_limit / 2 ** 20))
+  return ['--heap-growing-percent=10', '--max-semi-space-size=2', `--max-old-space-size=${limit}`]
+}
 
 /** Starts an engine as a detached process that outlives the server. Its output goes only to its log. */
 export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
-  const log = await open(launch.logPath, 'a', 0o600)
+  const { account, prefix, cacheDirectory } = launch.rights
+  // Not through a link, which an earlier engine may have left.
+  const log = await open(launch.logPath, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
   try {
-    const args = [
-      ...smallHeap,
+    const [program, ...args] = [
+      ...prefix,
+      process.execPath,
+      ...heapLimits(),
       launch.program,
       '--state-dir',
       launch.stateDirectory,
@@ -51,11 +68,15 @@ export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
       launch.nonce,
       ...launch.args,
     ]
-    const child = spawn(process.execPath, args, {
+    const child = spawn(program!, args, {
       cwd: launch.stateDirectory,
       detached: true,
+      // Through `prefix` if there is one, because Node drops the groups of the GPUs.
+      ...(prefix.length === 0 ? account : null),
       env: {
         ...pickEnvironment(launch.environment),
+        // The server's home and its temporary folder may be closed to the account.
+        ...(account === null ? {} : { HOME: join(cacheDirectory, 'home'), TMPDIR: undefined }),
         ...launch.variables,
         [folderVariable]: launch.stateDirectory,
         BERTH_ENGINE_KEY: launch.apiKey,
@@ -152,9 +173,23 @@ async function openSession(stateDirectory: string): Promise<(pid: number) => Pro
   const folder = await realpath(stateDirectory).catch(() => null)
   return async (pid) => {
     const [, , , session] = await readStatus(pid)
-    // The kernel may have given the leader's id to another program since.
-    return Number(session) === leader && (await readlink(`/proc/${pid}/cwd`).catch(() => '')) === folder
+    if (Number(session) !== leader) return false
+    // The kernel may have given the leader's id to another program since. In many containers, root may not
+    // read this of another account, and no program has that of engines but engines.
+    const working = await readlink(`/proc/${pid}/cwd`).catch((error: unknown) =>
+      hasErrorCode(error, 'EACCES', 'EPERM')
+        ? isEngineOwned(pid).then((isOwned) => (isOwned ? folder : ''))
+        : '',
+    )
+    return working === folder
   }
+}
+
+async function isEngineOwned(pid: number): Promise<boolean> {
+  return stat(`/proc/${pid}`).then(
+    ({ uid }) => uid === engineAccount.uid,
+    () => false,
+  )
 }
 
 async function readFolder(pid: number): Promise<string | null> {

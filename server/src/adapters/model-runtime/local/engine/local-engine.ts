@@ -1,12 +1,13 @@
 import { fileURLToPath } from 'node:url'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../../ports/runtime-engine.ts'
+import type { EngineRights } from './containment.ts'
 import type { EngineStart } from './engine-control.ts'
 
-/** How to start an engine, without its key. */
-export type EngineCommand = Omit<EngineStart, 'apiKey'>
+/** How to start an engine, without its key and rights. */
+export type EngineCommand = Omit<EngineStart, 'apiKey' | 'rights'>
 
-/** The GPUs of an engine. */
+/** Where and with which rights an engine runs. */
 export interface EnginePlace {
   /** UUIDs; null if the engine shares the memory of the host */
   gpus: readonly string[] | null
@@ -14,6 +15,7 @@ export interface EnginePlace {
   gpuModel: string | null
   /** Such as 8.9; null when unknown or without NVIDIA GPUs */
   computeCapability: number | null
+  rights: EngineRights
 }
 
 /** The weights of a model on this host. */

@@ -34,7 +34,7 @@ async function buildVllm(
   { command, version }: Installation,
   spec: EngineSpec,
   { model, loras }: LocalWeights,
-  { gpus, gpuModel, computeCapability }: EnginePlace,
+  { gpus, gpuModel, computeCapability, rights }: EnginePlace,
 ): Promise<EngineCommand> {
   const port = await findFreePort()
   const args = buildVllmArguments({
@@ -49,7 +49,7 @@ async function buildVllm(
     mediaDomains: settings.mediaDomains ?? [],
   })
   const device = (gpuModel ?? 'cpu').toLowerCase().replace(/[^a-z0-9]+/g, '-')
-  const cache = join(settings.dataDirectory, 'compile-cache', `vllm-${version ?? 'unknown'}`, device)
+  const cache = join(rights.cacheDirectory, `vllm-${version ?? 'unknown'}`, device)
   const variables = {
     // Compiled kernels outlive the engine, so that its next start doesn't compile.
     VLLM_CACHE_ROOT: join(cache, 'vllm'),
