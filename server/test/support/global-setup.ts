@@ -1,8 +1,9 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { buildConsole } from '../../../scripts/build-console.ts'
+import { runningAsRoot } from '../../src/base/account.ts'
 import { createLog } from '../../src/base/log.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
@@ -45,7 +46,11 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-tests-'))
   // The processes that tests start compile the same code, most of them with an empty DATA_DIR. Vitest's
   // workers inherit this. Kept, because workers write to it until they end.
-  process.env['NODE_COMPILE_CACHE'] = join(root, 'node_modules/.cache/tests')
+  const compiled = join(root, 'node_modules/.cache/tests')
+  await mkdir(compiled, { recursive: true })
+  // As root, engines run under another account, and Node keeps the code of each account apart.
+  if (runningAsRoot()) await chmod(compiled, 0o1777)
+  process.env['NODE_COMPILE_CACHE'] = compiled
   // As root, PostgreSQL runs under another account, which must be able to enter this folder.
   await chmod(dataDirectory, 0o755)
   const database = await startEmbeddedDatabase({
