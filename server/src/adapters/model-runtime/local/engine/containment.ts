@@ -176,8 +176,8 @@ async function createCache(path: string): Promise<void> {
 }
 
 /**
- * Lets the engine write files in its folder, but neither replace nor read the server's there. Engines see when
- * others are busy, so they may list the folder of all folders.
+ * Lets the engine write files in its folder, but neither replace nor read the server's there. Engines see
+ * when others are busy, so they may list the folder of all folders.
  */
 async function openFolder(directory: string): Promise<void> {
   for (const folder of [dirname(dirname(directory)), dirname(directory)])
