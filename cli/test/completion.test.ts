@@ -2,26 +2,27 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../../server/test/support/client.ts'
-import { startTestServer } from '../../server/test/support/server.ts'
-import type { TestServer } from '../../server/test/support/server.ts'
+import { deploy } from '../../server/test/support/deployments.ts'
 import { node, openShell, program } from './support/command.ts'
 import type { Shell } from './support/command.ts'
+import { startServerWithEngine } from './support/engine.ts'
+import type { ServerWithEngine } from './support/engine.ts'
 
-let server: TestServer
+let served: ServerWithEngine
 let shell: Shell
 
 beforeAll(async () => {
-  server = await startTestServer({ worker: false })
-  const client = await registerClient(server.url)
-  shell = await openShell({ BERTH_URL: server.url }, client)
-  const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
+  served = await startServerWithEngine()
+  const client = await registerClient(served.server.url)
+  shell = await openShell({ BERTH_URL: served.server.url }, client)
+  const { id } = await deploy(client)
   await client.patch(`/api/v1/model-deployments/${id}`, { alias: 'assistant' })
-  await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny-embedding' })
+  await deploy(client, 'berth-tiny-embedding')
 })
 
 afterAll(async () => {
   await shell.close()
-  await server.close()
+  await served.close()
 })
 
 async function complete(...words: string[]): Promise<string[]> {

@@ -90,7 +90,6 @@ test('a model that no option can help is refused before it is deployed', async (
     'berth-tiny-embedding':
       "berth-tiny-embedding is an embedding model and can't chat. Choose another model.",
     qwen3: 'Agents need a context of 65536 tokens.',
-    'bge-reranker-base': "is a reranking model and can't chat",
     'gemma-9': 'the catalog has no such model. `berth models` lists the models.',
   }
   for (const [model, stderr] of Object.entries(refusals)) {
