@@ -105,7 +105,7 @@ test('every operation has a summary, a known tag, a unique id and a described su
   for (const operation of operations) {
     const { summary, tags: own, operationId, responses } = operation.description
     expect(summary, name(operation)).toMatch(/^[A-Z].*[^.]$/)
-    expect(operationId, name(operation)).toMatch(/^[a-z][A-Za-z]+$/)
+    expect(operationId, name(operation)).toMatch(/^[a-z][A-Za-z0-9]+$/)
     expect(own, name(operation)).toHaveLength(1)
     expect(tags).toContain(own[0])
     const successes = Object.keys(responses).filter((status) => /^[23]/.test(status))
@@ -219,8 +219,9 @@ test('every route is described, except HEAD, OPTIONS, pages of the console, the 
   const routes = listRoutes(server.app.printRoutes({ commonPrefix: false }))
   expect(routes).toContain('DELETE /api/v1/model-deployments/{deployment_id}')
   const undescribed = routes.filter((route) => !/^(HEAD|OPTIONS) /.test(route) && !described.has(route))
+  // A model's name with slashes is another spelling of a described path.
   const pages =
-    /^(GET \/(docs|redoc|openapi\.json|favicon\.svg|downloads\/berth-cli\.tgz|\*|$)|(GET|POST) \/sandbox\/billing\/)/
+    /^(GET \/(docs|redoc|openapi\.json|favicon\.svg|downloads\/berth-cli\.tgz|v1\/models\/|\*|$)|(GET|POST) \/sandbox\/billing\/)/
   expect(undescribed.filter((route) => !pages.test(route))).toEqual([])
 })
 
