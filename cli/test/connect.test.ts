@@ -242,7 +242,7 @@ test('a model that is not running ends connect before it serves anybody', async 
     stdout: '',
     stderr: expect.stringContaining('nope is not running'),
   })
-  const program = await shell.start(['connect', '--port', '0', '--json', '--for', 'codex'])
+  const program = shell.start(['connect', '--port', '0', '--json', '--for', 'codex'])
   const { settings } = await vi.waitFor(() => JSON.parse(program.output.stdout), { timeout: 20_000 })
   expect(settings).toContain('wire_api = "responses"')
   await stop(program)

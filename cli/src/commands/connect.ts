@@ -39,7 +39,7 @@ export async function connect(context: Context, options: ConnectOptions): Promis
   try {
     const model = options.for === undefined ? null : await chooseModel(client, options.model)
     const proxy = await startProxy({ url: client.url, readCookie, replaceCookie, key, host, port, onOutage })
-    if (isService) endAtSignal(proxy, session.end)
+    if (isService) endAtSignal(proxy, () => session.end())
     const baseUrl = `${proxy.url}/v1`
     const settings = model && describeProgram(options.for!, { url: proxy.url, key: key ?? 'none', model })
     output.result({ base_url: baseUrl, key, ...(settings !== null && { settings }) }, () => {
