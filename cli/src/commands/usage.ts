@@ -26,7 +26,7 @@ export async function usage({ env, output }: Context, { by, from, to }: UsageOpt
       output.facts([
         ['From', summary.period_start],
         ['To', summary.period_end],
-        ['Active deployments', `${summary.active_resources} of ${summary.max_active_resources}`],
+        ['Most instances', `${summary.active_resources} of ${summary.max_active_resources}`],
       ])
       output.line('')
       output.table(

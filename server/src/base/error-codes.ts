@@ -242,7 +242,7 @@ export const errorCodes = {
   // Billing
   resource_limit_reached: {
     kind: 'conflict',
-    meaning: 'The organization has as many deployments as it can.',
+    meaning: 'The organization’s deployments may have as many instances as its limit.',
   },
   trial_credit_exhausted: { kind: 'conflict', meaning: 'The trial credit is used up.' },
   payment_past_due: { kind: 'conflict', meaning: 'A payment is past due.' },

@@ -12,5 +12,5 @@ export async function assertMayAssign(
   role: InvitationRole,
 ): Promise<void> {
   if (managedRoles(await holdRole(transaction, viewer)).includes(role)) return
-  throw new ApplicationError('forbidden', 'Only a super_admin can invite admins.')
+  throw new ApplicationError('forbidden', 'Only an owner can invite admins.')
 }

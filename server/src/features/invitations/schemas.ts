@@ -64,6 +64,7 @@ export const invitationsBody = z.array(invitationBody).describe('The invitations
 export const invitationPreviewBody = z
   .object({
     organization_name: z.string().describe('The inviting organization'),
+    inviter_name: z.string().describe('Name of the person who sent it; empty if unknown'),
     invitee_email: email.describe('The invited email'),
     role: invitationRole.describe('The role that the invitee gets'),
     status: z.enum(invitationStatuses).describe('Only a `pending` invitation can be answered'),
@@ -107,6 +108,7 @@ function toMailFields(invitation: Invitation) {
 export function toInvitationPreview(invitation: Invitation, at: Date): z.infer<typeof invitationPreviewBody> {
   return {
     organization_name: invitation.organization_name,
+    inviter_name: invitation.inviter_name,
     invitee_email: invitation.invitee_email,
     role: invitation.role,
     status: getInvitationStatus(invitation, at),

@@ -64,7 +64,7 @@ export async function lockManagedMember(
   if (member === undefined || own === undefined) throw memberNotFound()
   for (const role of [member.role, newRole ?? member.role]) {
     if (managedRoles(own.role).includes(role)) continue
-    const message = 'Only a super_admin can manage admins and super_admins.'
+    const message = 'Only an owner can manage admins and owners.'
     throw new ApplicationError('forbidden', message)
   }
   return member

@@ -31,7 +31,7 @@ export function changeOrganization(
 /** Only a viewer with a second factor may require them: the change would shut out its author otherwise. */
 function assertMayRequire(viewer: Viewer, requiresSecondFactor: boolean): void {
   if (!roleCan(viewer.role, 'manageSignIn')) {
-    const message = 'Only a super_admin can change whether members need a second factor.'
+    const message = 'Only an owner can change whether members need a second factor.'
     throw new ApplicationError('forbidden', message)
   }
   if (requiresSecondFactor && !viewer.hasSecondFactor) {

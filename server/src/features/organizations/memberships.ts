@@ -115,7 +115,7 @@ export async function assertOtherSuperAdmin(
     .where('id', '<>', id)
     .executeTakeFirst()
   if (other !== undefined) return
-  const message = 'The organization needs a super_admin. Make another member super_admin first.'
+  const message = 'The organization needs an owner. Make another member an owner first.'
   throw new ApplicationError('last_super_admin', message)
 }
 

@@ -46,6 +46,11 @@ export const ownOrganizationBody = z
     role: roleName.describe('Your role in this organization'),
     permissions: z.array(permissionName).describe('Your permissions in this organization'),
     current: z.boolean().describe('Whether this is your current organization'),
+    on_account_deletion: z
+      .enum(['leave', 'close', 'refuse'])
+      .describe(
+        'What deleting your account does: you leave it; it closes, as no other person is in it; or 409 `last_super_admin`',
+      ),
   })
   .meta({ id: 'OwnOrganization', description: 'An organization that you are a member of' })
 
@@ -84,10 +89,18 @@ export function toOrganizationBody(
 }
 
 export function toOwnOrganizationBody(
-  { id, name, slug, role }: OwnOrganization,
+  { id, name, slug, role, onAccountDeletion }: OwnOrganization,
   currentId: number,
 ): z.infer<typeof ownOrganizationBody> {
-  return { id, name, slug, role, permissions: permissionsOf(role), current: id === currentId }
+  return {
+    id,
+    name,
+    slug,
+    role,
+    permissions: permissionsOf(role),
+    current: id === currentId,
+    on_account_deletion: onAccountDeletion,
+  }
 }
 
 export function toMemberBody(member: Member): z.infer<typeof memberBody> {

@@ -47,6 +47,8 @@ export interface OwnOrganization {
   name: string
   slug: string
   role: RoleName
+  /** What happens if the user deletes their account: `refuse` for the last super_admin of others */
+  onAccountDeletion: 'leave' | 'close' | 'refuse'
 }
 
 /** The organizations that a user is a member of, sorted by name, ignoring case. */
@@ -55,6 +57,16 @@ export function listOwnOrganizations(db: Database, userId: number): Promise<OwnO
     .selectFrom('memberships')
     .innerJoin('organizations', 'organizations.id', 'memberships.organization_id')
     .select(['organizations.id', 'organizations.name', 'organizations.slug', 'memberships.role'])
+    .select(
+      sql<OwnOrganization['onAccountDeletion']>`CASE
+        WHEN NOT EXISTS (SELECT FROM memberships AS others JOIN users ON users.id = others.user_id
+          WHERE others.organization_id = organizations.id AND others.id <> memberships.id AND users.allowed_networks IS NULL)
+          THEN 'close'
+        WHEN memberships.role = 'super_admin' AND NOT EXISTS (SELECT FROM memberships AS others
+          WHERE others.organization_id = organizations.id AND others.id <> memberships.id AND others.role = 'super_admin')
+          THEN 'refuse'
+        ELSE 'leave' END`.as('onAccountDeletion'),
+    )
     .where('memberships.user_id', '=', userId)
     .orderBy(sql`lower(organizations.name)`)
     .orderBy('organizations.id')

@@ -5,7 +5,7 @@ import type { BillingAccount } from './store.ts'
 /** The reasons that block a new deployment; each is a 409 with its key as the code. */
 const blocks = {
   resource_limit_reached:
-    'The organization has reached its limit of deployments. Delete a deployment or activate billing.',
+    'The organization’s deployments may have as many instances as its limit. Delete a deployment, lower its most instances, or activate billing.',
   trial_credit_exhausted: 'The trial credit is used up. Activate billing to deploy more.',
   payment_past_due: 'A payment is past due. Pay the open invoice or change the card to deploy more.',
   account_suspended: 'The billing account is suspended or closed.',

@@ -39,10 +39,12 @@ async function letExpire() {
 test('GET …/by-token/{token}: a preview without a session', async () => {
   const email = `new-${guest.email}`
   const { token, invitation } = await invite(server, owner, { email, role: 'viewer' })
+  const ownerName = (await owner.get('/v1/auth/session')).body.user.name
   const answer = await preview(token)
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
     organization_name: 'Engines',
+    inviter_name: ownerName,
     invitee_email: email,
     role: 'viewer',
     status: 'pending',

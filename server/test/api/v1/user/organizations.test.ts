@@ -21,7 +21,15 @@ test('GET /v1/user/organizations: lists all memberships by name, with role and c
   const { body: own } = await client.get('/v1/organization')
   const { id, slug, permissions } = own
   expect((await client.get(path)).body).toEqual([
-    { id, name: 'engines', slug, role: 'super_admin', permissions, current: true },
+    {
+      id,
+      name: 'engines',
+      slug,
+      role: 'super_admin',
+      permissions,
+      current: true,
+      on_account_deletion: 'close',
+    },
   ])
   for (const [organization, role] of [
     ['Looms', 'viewer'],
@@ -50,4 +58,28 @@ test('GET /v1/user/organizations: lists all memberships by name, with role and c
     ['engines', 'super_admin', true],
     ['Looms', 'viewer', false],
   ])
+})
+
+test('GET /v1/user/organizations: on_account_deletion tells what DELETE /v1/user does', async () => {
+  const owner = await registerClient(server.url, { organization: 'engines' })
+  const member = await registerClient(server.url, { organization: 'looms' })
+  const { token } = await invite(server, owner, { email: member.email, role: 'admin' })
+  expect((await member.post(`/v1/invitations/by-token/${token}/accept`)).status).toBe(200)
+  const list = async (client: typeof owner) =>
+    (await client.get(path)).body.map((item: { name: string; on_account_deletion: string }) => [
+      item.name,
+      item.on_account_deletion,
+    ])
+  expect(await list(owner)).toEqual([['engines', 'refuse']])
+  expect(await list(member)).toEqual([
+    ['engines', 'leave'],
+    ['looms', 'close'],
+  ])
+  const refused = await owner.delete('/v1/user', { password: owner.password })
+  expect(refused.body).toMatchObject({
+    code: 'last_super_admin',
+    detail: 'The organization needs an owner. Make another member an owner first.',
+  })
+  expect((await member.delete('/v1/user', { password: member.password })).status).toBe(204)
+  expect(await list(owner)).toEqual([['engines', 'close']])
 })
