@@ -1,3 +1,4 @@
+import { useBillingCommands } from './features/billing/commands.ts'
 import { useCatalogCommands } from './features/catalog/commands.ts'
 import { useDeploymentCommands } from './features/deployments/commands.ts'
 import { useOrganizationCommands } from './features/organization/commands.ts'
@@ -8,6 +9,7 @@ import { CommandDialog } from './shell/command-dialog.tsx'
 export function Commands({ onClose }: { onClose: () => void }) {
   const commands = [
     ...useOrganizationCommands(),
+    ...useBillingCommands(),
     ...useProfileCommands(),
     ...useDeploymentCommands(),
     ...useCatalogCommands(),

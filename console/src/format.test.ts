@@ -18,10 +18,12 @@ test.each([
   expect(plain(formatDuration(milliseconds))).toBe(written)
 })
 
-test('hours keep three significant digits below ten, one decimal above', () => {
-  expect([0, 0.01251, 3.254, 163.44].map((hours) => plain(formatHours(hours)))).toEqual([
+test('hours keep three significant digits below ten, one decimal above; less than one is minutes or seconds', () => {
+  expect([0, 0.0125, 0.0807, 0.5, 3.254, 163.44].map((hours) => plain(formatHours(hours)))).toEqual([
     '0 h',
-    '0.0125 h',
+    '45 s',
+    '4.8 min',
+    '30 min',
     '3.25 h',
     '163.4 h',
   ])

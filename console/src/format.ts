@@ -132,8 +132,10 @@ export function formatDuration(milliseconds: number): string {
   return `${withSign(Math.floor(hours / 24), 'd')} ${withSign(hours % 24, 'h')}`
 }
 
-/** Formats hours: 0.0125 h, 3.25 h, 1,234.5 h */
+/** Formats hours: 45 s, 4.8 min, 3.25 h, 1,234.5 h */
 export function formatHours(hours: number): string {
+  if (hours > 0 && hours < 1 / 60) return withSign(hours * 3_600, 's')
+  if (hours > 0 && hours < 1) return withSign(hours * 60, 'min', 1)
   const number = new Intl.NumberFormat(
     locale,
     hours < 10 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 1 },

@@ -1,3 +1,4 @@
+import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleTestServer } from './support/test-server.ts'
@@ -56,7 +57,7 @@ test('an owner shares a deployment; a member finds it under Team, calls it, and 
   const choice = page.getByLabel('Deployment')
   await expect
     .poll(() => choice.getByRole('option').allInnerTexts())
-    .toEqual([expect.stringMatching(/· Ada Lovelace$/)])
+    .toEqual([expect.stringMatching(/· shared by Ada Lovelace$/)])
   const message = page.getByRole('textbox', { name: 'Message' })
   await message.fill('Who are you?')
   await message.press('Enter')
@@ -88,6 +89,125 @@ test('an owner shares a deployment; a member finds it under Team, calls it, and 
   await see(owner.getByRole('button', { name: 'Share', exact: true }))
   await page.goto('/deployments?team=yes')
   await see(heading(page, 'No shared deployments'))
+})
+
+test('an invited colleague first sees what the team shares, by its alias, and reaches an answer in two steps', async () => {
+  const { page: owner } = await site.visit()
+  await registerByApi(owner, createPerson())
+  const { page } = await site.visit()
+  await joinByApi(owner, page, 'viewer')
+  await page.goto('/deployments')
+  await see(heading(page, 'Nothing is shared with you yet'))
+
+  await owner.goto('/catalog/berth-tiny')
+  await owner.getByRole('button', { name: 'Deploy', exact: true }).first().click()
+  const dialog = owner.getByRole('dialog')
+  await dialog.getByLabel('Alias (optional)').fill('two words')
+  await see(dialog.getByText(/^Use up to 128 letters/))
+  await dialog.getByLabel('Alias (optional)').fill('assistant')
+  await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
+  await see(heading(owner, 'assistant'))
+  await see(owner.getByText(/berth-tiny · /))
+  const id = new URL(owner.url()).pathname.split('/').at(-1)!
+  await waitForStatus(owner.request, id, 'running')
+  await callByApi(owner.request, 'PATCH', `/api/v1/model-deployments/${id}`, { shared_with: 'organization' })
+  const other = await deployByApi(owner)
+  await deployByApi(owner)
+
+  await page.reload()
+  await see(heading(page, 'Your team shares 1 model'))
+  await see(page.getByText(/ · Owner: Ada Lovelace/))
+  expect(await page.getByRole('button', { name: 'Deploy' }).count()).toBe(0)
+  await page.getByRole('link', { name: 'Open assistant in the playground' }).click()
+  const message = page.getByRole('textbox', { name: 'Message' })
+  await message.fill('Who are you?')
+  await message.press('Enter')
+  await see(page.getByText(/\d+ tokens in · \d+ out/))
+  await see(heading(page, /^assistant · berth-tiny · .+ · shared by Ada Lovelace$/))
+  await page.getByRole('button', { name: 'View code' }).click()
+  await see(page.getByText('"model": "assistant"'))
+
+  // Everywhere else too; two that are alike have different names.
+  await owner.goto('/deployments')
+  const actions = owner.getByRole('button', { name: /^Actions for/ })
+  await see(owner.getByRole('link', { name: 'assistant', exact: true }))
+  const names = await actions.evaluateAll((buttons) => buttons.map((one) => one.getAttribute('aria-label')))
+  expect(names).toEqual([
+    expect.stringMatching(/^Actions for berth-tiny …/),
+    `Actions for berth-tiny …${other.slice(-6)}`,
+    'Actions for assistant',
+  ])
+  expect(new Set(names).size).toBe(3)
+  await owner.goto(`/deployments/${id}?tab=use`)
+  await see(owner.getByText('"model": "assistant"'))
+  expect(await owner.title()).toMatch(/^assistant \(/)
+  await owner.getByRole('button', { name: 'Terminate' }).click()
+  await see(heading(owner, 'Terminate assistant?'))
+  await owner.keyboard.press('Escape')
+  await owner.keyboard.press('Control+k')
+  await owner.keyboard.type('assis')
+  await see(owner.getByRole('option', { name: /^assistant / }))
+  await see(owner.getByRole('option', { name: 'assistant: Sleep' }))
+  await owner.keyboard.type('tant stop')
+  await owner.getByRole('option', { name: 'assistant: Stop sharing' }).click()
+  await see(heading(owner, 'Stop sharing assistant?'))
+  await owner.goto('/usage?group=deployment')
+  await see(owner.getByRole('rowheader', { name: /^assistant/ }))
+})
+
+test('a page whose deployment is no longer shared says so; a removed member learns it once, also after a reload', async () => {
+  const { page: owner } = await site.visit()
+  await registerByApi(owner, createPerson())
+  const id = await deployByApi(owner)
+  const path = `/api/v1/model-deployments/${id}`
+  await callByApi(owner.request, 'PATCH', path, { shared_with: 'organization' })
+  const notice = /^You are no longer a member of Analytical Engines\./
+  const members: Page[] = []
+  for (const name of ['Mary Somerville', 'Grace Hopper']) {
+    const { page, allowPageErrors } = await site.visit()
+    allowPageErrors(/status of 404/)
+    await page.clock.install()
+    await joinByApi(owner, page, 'member', name)
+    await page.goto(`/deployments/${id}`)
+    await see(page.getByText('Shared with Analytical Engines'))
+    members.push(page)
+  }
+  const [first, second] = members as [Page, Page]
+
+  await callByApi(owner.request, 'PATCH', path, { shared_with: null })
+  const pollUntil = (target: Locator, page: Page) =>
+    expect
+      .poll(async () => {
+        await page.clock.fastForward('00:16')
+        return target.count()
+      })
+      .toBeGreaterThan(0)
+  await pollUntil(heading(first, 'You can no longer see this deployment'), first)
+  expect(await first.getByRole('button', { name: 'Open in playground' }).count()).toBe(0)
+  expect(await first.getByText(notice).count()).toBe(0)
+
+  // The second member is removed while their page is open, and the first before they reload.
+  await callByApi(owner.request, 'PATCH', path, { shared_with: 'organization' })
+  await second.reload()
+  await see(second.getByText('Shared with Analytical Engines'))
+  const list = await callByApi<{ id: number; role: string }[]>(
+    owner.request,
+    'GET',
+    '/v1/organization/members',
+  )
+  for (const member of list.filter(({ role }) => role === 'member')) {
+    await callByApi(owner.request, 'DELETE', `/v1/organization/members/${member.id}`)
+  }
+  await pollUntil(second.getByText(notice), second)
+  await second.waitForURL('**/deployments')
+  await see(heading(second, 'Deploy your first model'))
+  await first.reload()
+  await see(first.getByText(notice))
+  await first.getByRole('button', { name: 'Close' }).click()
+  await first.goto('/catalog')
+  await see(heading(first, 'Catalog'))
+  await first.waitForLoadState('networkidle')
+  expect(await first.getByText(notice).count()).toBe(0)
 })
 
 test('an admin sees all deployments of the organization under Team, and shares and terminates them', async () => {

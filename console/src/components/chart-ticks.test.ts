@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { listTicks } from './chart-ticks.ts'
+import { findFirstLabel, listTicks } from './chart-ticks.ts'
 
 test('ticks are round numbers from 0 to the maximum or the next round number', () => {
   expect(listTicks(4)).toEqual([0, 1, 2, 3, 4])
@@ -24,4 +24,15 @@ test('any maximum: two to five ticks, the last one not below the maximum', () =>
       expect(ticks.at(-1)).toBeGreaterThanOrEqual(max * (1 - 1e-6))
     }),
   )
+})
+
+test('labels of times begin at a round one', () => {
+  const list = (count: number, minutes: number) =>
+    Array.from({ length: count }, (_, index) => new Date(2026, 0, 31, 5, 27 + index * minutes).toISOString())
+  // 5:30, 5:40, …
+  expect(findFirstLabel(list(60, 1), 10)).toBe(3)
+  // 5:27, 5:30, …
+  expect(findFirstLabel(list(15, 1), 3)).toBe(0)
+  expect(findFirstLabel(list(96, 15), 16)).toBe(0)
+  expect(findFirstLabel([], 1)).toBe(0)
 })

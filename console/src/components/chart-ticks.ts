@@ -9,3 +9,18 @@ export function listTicks(max: number, whole = false): number[] {
   // Multiplying a power of ten leaves digits such as 0.30000000000000004.
   return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)))
 }
+
+/**
+ * The first of the places that has a label, if every `step`th has one: so that the labels are round times such
+ * as 5:30 and 5:40. 0 if none is round, or without times.
+ */
+export function findFirstLabel(times: readonly string[], step: number): number {
+  const [first, second] = times.map((time) => Date.parse(time))
+  if (first === undefined || second === undefined) return 0
+  const distance = (step * (second - first)) / 60_000
+  const isRound = (time: string) => {
+    const date = new Date(time)
+    return (date.getHours() * 60 + date.getMinutes()) % distance === 0
+  }
+  return Math.max(0, times.slice(0, step).findIndex(isRound))
+}

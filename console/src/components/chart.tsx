@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import type { KeyboardEvent, PointerEvent, ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
-import { listTicks } from './chart-ticks.ts'
+import { findFirstLabel, listTicks } from './chart-ticks.ts'
 
 export interface ChartSeries {
   name: string
@@ -18,6 +18,8 @@ interface ChartProps {
   label: string
   /** The labels below the chart, one per value of each series */
   places: readonly string[]
+  /** The times of the places, which then have labels at round times */
+  times?: readonly string[]
   series: readonly ChartSeries[]
   format: (value: number) => string
   /** Whether the values are counts, so that the axis has only whole numbers */
@@ -28,7 +30,17 @@ interface ChartProps {
 }
 
 /** Bars or lines over time. Pointing or the arrow keys show the numbers of one place. */
-export function Chart({ kind, label, places, series, format, whole, renderCard, className }: ChartProps) {
+export function Chart({
+  kind,
+  label,
+  places,
+  times = [],
+  series,
+  format,
+  whole,
+  renderCard,
+  className,
+}: ChartProps) {
   const { place, applicationProps, plotProps } = usePlace(places.length)
   const values = places.map((_, index) => series.map((one) => one.values[index] ?? 0))
   const highest = values.map((own) => (kind === 'bars' ? own.reduce((a, b) => a + b, 0) : Math.max(...own)))
@@ -75,7 +87,7 @@ export function Chart({ kind, label, places, series, format, whole, renderCard, 
           </Card>
         )}
       </div>
-      <PlaceLabels places={places} />
+      <PlaceLabels places={places} times={times} />
     </div>
   )
 }
@@ -194,18 +206,19 @@ function fitLabel(order: number): string {
 }
 
 /** At most six labels below the chart. */
-function PlaceLabels({ places }: { places: readonly string[] }) {
+function PlaceLabels({ places, times }: { places: readonly string[]; times: readonly string[] }) {
   const step = Math.ceil(places.length / 6)
+  const first = findFirstLabel(times, step)
   return (
     <div aria-hidden className="@container relative col-start-2 h-6 text-xs text-muted">
       {places.map(
         (label, index) =>
-          index % step === 0 && (
+          index % step === first && (
             <span
               key={index}
               className={classNames(
                 'absolute top-1.5 -translate-x-1/2 whitespace-nowrap',
-                fitLabel(index / step),
+                fitLabel((index - first) / step),
               )}
               style={{ left: `${((index + 0.5) / places.length) * 100}%` }}
             >

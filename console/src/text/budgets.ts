@@ -30,7 +30,7 @@ export const budgets = {
   add: 'Add budget',
   none: 'No budgets yet',
   noneHint:
-    'A budget tells you by email when spending reaches 50, 80 and 100% of a limit, and can stop new deployments or put running ones to sleep.',
+    'A budget tells you when spending reaches 50, 80 and 100% of a limit, and can stop new deployments or put running ones to sleep.',
   ownHint: 'Limits of what your deployments may cost in this period.',
   manage: 'Manage budgets',
   names: {
@@ -62,6 +62,7 @@ export const budgets = {
   createTitle: 'Add a budget',
   editTitle: (name: string) => `Edit budget: ${name}`,
   emails: 'Emails go out at 50, 80 and 100% of the limit.',
+  noEmails: 'This server sends no email. Pages say when 50, 80 and 100% of the limit are spent.',
   scope: 'For',
   scopes: { organization: 'Organization', member: 'Member', deployment: 'Deployment' },
   member: 'Member',
@@ -74,6 +75,13 @@ export const budgets = {
     block: 'Send emails and stop new deployments',
     sleep: 'Send emails, stop new deployments, put running ones to sleep',
   },
+  /** On a server without mail */
+  quietActions: {
+    notify: 'Only say so',
+    block: 'Stop new deployments',
+    sleep: 'Stop new deployments, put running ones to sleep',
+  },
+  quietNotify: 'At the limit, nothing stops. Pages say that it is reached.',
   create: 'Add budget',
   save: 'Save',
   created: 'Added the budget.',

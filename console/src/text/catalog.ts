@@ -118,8 +118,10 @@ export const catalog = {
   wouldFit: 'These variants fit:',
   noneFits: 'No variant of this model fits. Other models do.',
   seeFitting: 'Show models that fit',
-  limit: (active: string, max: string) => `Your organization uses ${active} of ${max} deployments.`,
-  limitReached: (max: string) => `Your organization uses ${max} of ${max} deployments.`,
+  limit: (active: string, max: string) =>
+    `Your organization’s deployments may have ${active} of ${max} instances at a time.`,
+  limitReached: (active: string, max: string) =>
+    `Your organization’s deployments may have ${active} of ${max} instances at a time already.`,
   limitRemedy: 'Terminate one, or get a higher limit with billing.',
   limitRemedyMember: 'Terminate one of yours, or ask an admin.',
   toBilling: 'Go to billing',

@@ -5,6 +5,8 @@ export const deployment = {
   titleWithStatus: (model: string, status: string) => `${model} (${status})`,
   notFoundTitle: 'Deployment not found',
   notFound: 'It may belong to another organization, or the address is wrong.',
+  goneTitle: 'You can no longer see this deployment',
+  gone: 'It is no longer shared with you, or you are no longer a member of its organization.',
   tabs: 'Sections of this deployment',
   overview: 'Overview',
   metrics: 'Metrics',
@@ -250,6 +252,8 @@ export const deployment = {
   targetModelWords:
     'Requests go to the least busy of your running deployments of this model, or of those shared with you if you have none.',
   targetThisWords: 'Requests go to this deployment only.',
+  targetAliasWords:
+    'Requests go to this deployment by its alias. If you give the alias to another one, these samples keep working.',
   baseUrl: 'Base URL',
   modelName: 'Model',
   installs: { python: 'pip install openai', javascript: 'npm install openai' },

@@ -39,9 +39,10 @@ export const deployments = {
   firstRunTitle: 'Deploy your first model',
   firstRun:
     'A deployment runs a model from the catalog, and any OpenAI client can call it. Start with a small model: it is ready within seconds.',
-  firstRunViewerTitle: 'You have no deployments',
+  firstRunViewerTitle: 'Nothing is shared with you yet',
   firstRunViewer:
-    'Your role can view deployments but not create them. See Team for models that others share, or ask an admin for another role.',
+    'Your role can call models that others share, but not deploy any. Ask a colleague to share one, or an admin for another role.',
+  deployOwn: 'Or deploy a model of your own.',
   deployAny: 'Deploy',
   deployStarter: (model: string) => `Deploy ${model}`,
   browseCatalog: 'Browse the catalog',

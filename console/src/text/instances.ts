@@ -68,6 +68,7 @@ export const instances = {
     'Otherwise the time to the first token may tell members that a colleague sent the same beginning. It makes shared instructions slower.',
   hasSeparateCaches: 'Members share no cached prompts.',
   alias: 'Alias (optional)',
+  newAliasHint: 'A name of your own, such as “assistant”. Pages show it, and requests use it as “model”.',
   aliasHint: 'A further value for “model” in requests. Several deployments may share an alias.',
   shadows: (deployments: readonly string[]) =>
     `Requests by this name would not reach ${deployments.join(', ')} anymore.`,

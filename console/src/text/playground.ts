@@ -17,6 +17,7 @@ export const playground = {
 
   deployment: 'Deployment',
   nthDeployment: (n: number) => `Deployment ${n}`,
+  ofOwner: (name: string, owner: string) => `${name} · shared by ${owner}`,
   deploymentName: (model: string, variant: string) => `${model} · ${variant}`,
   withStatus: (name: string, status: string) => `${name} (${status})`,
   gone: 'No longer available',

@@ -1,6 +1,7 @@
 import { useCan, useSession } from '../../api/session.ts'
 import type { Budget } from '../../contract.ts'
 import { text } from '../../text/index.ts'
+import { useMailIsFile } from '../installation.ts'
 
 export interface BudgetWords {
   /** What the budget is for */
@@ -15,6 +16,7 @@ export interface BudgetWords {
 export function useBudgetWords(): (budget: Budget) => BudgetWords {
   const { user } = useSession()
   const canRaise = useCan()('manageBilling')
+  const isQuiet = useMailIsFile()
   return ({ scope, scope_id: scopeId, scope_name: scopeName, at_limit: atLimit, exhausted }) => {
     const whose = scope === 'member' && scopeId === user.id ? 'own' : scope
     const name = scopeName ?? ''
@@ -22,7 +24,9 @@ export function useBudgetWords(): (budget: Budget) => BudgetWords {
       name: text.budgets.names[whose](name),
       consequence: exhausted
         ? text.budgets.afterLimit[atLimit](whose, canRaise)
-        : text.budgets.atLimit[atLimit](whose),
+        : isQuiet && atLimit === 'notify'
+          ? text.budgets.quietNotify
+          : text.budgets.atLimit[atLimit](whose),
       noticeTitle: (percent) => text.budgets.noticeTitles[whose](percent, name),
     }
   }

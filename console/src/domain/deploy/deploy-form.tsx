@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate, Link } from '@tanstack/react-router'
 import { useState, Suspense } from 'react'
 import { useCan } from '../../api/session.ts'
-import { SelectField } from '../../components/field.tsx'
+import { SelectField, TextField } from '../../components/field.tsx'
 import type { DeployableModel, Placement, DeploymentPlan, Budget } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
@@ -13,6 +13,7 @@ import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { usageSummaryQuery } from '../billing/queries.ts'
 import { ownBudgetsQuery } from '../budgets/queries.ts'
+import { findAliasError } from '../deployments/alias.ts'
 import { nameVariant } from '../models/variant-names.ts'
 import { listContextChoices } from './context-choices.ts'
 import { DeployError } from './deploy-error.tsx'
@@ -49,6 +50,8 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
   const [preferred, setPreferred] = useState(initial)
   const [minimums, setMinimums] = useState<Minimums>({})
   const [sleeps, setSleeps] = useState(false)
+  const [alias, setAlias] = useState('')
+  const aliasError = findAliasError(alias)
   const placements = useQuery(placementsQuery)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
   // The first choice depends on what fits.
@@ -58,6 +61,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
     placeholderData: keepPreviousData,
   })
   const isSettled = plan.data !== undefined && !plan.isPlaceholderData && !plan.isError
+  const isStopped = useStoppingBudgets().length > 0
   const isFull = useLimitReached()
   const deploy = useDeploy()
   const navigate = useNavigate()
@@ -72,11 +76,14 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
     deploy.mutate(
       {
         request: { model_name: model.model_name, ...choice, ...minimums },
-        idleMinutes: sleeps ? offeredIdleMinutes : undefined,
+        changes: {
+          ...(sleeps && { idle_minutes: offeredIdleMinutes }),
+          ...(alias.trim() !== '' && { alias: alias.trim() }),
+        },
       },
       {
-        onSuccess({ deployment: { id }, policyError }) {
-          if (policyError !== null) toasts.error(policyError)
+        onSuccess({ deployment: { id }, changeError }) {
+          if (changeError !== null) toasts.error(changeError)
           // Keeps the dialog open until the deployment's page has loaded and can receive the focus.
           void navigate({ to: '/deployments/$deploymentId', params: { deploymentId: id } }).then(() =>
             onOpenChange(false),
@@ -98,7 +105,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
           <Button
             variant="primary"
             busy={deploy.isPending || deploy.isSuccess}
-            disabled={!isSettled || !plan.data.feasible || isFull}
+            disabled={!isSettled || !plan.data.feasible || isFull || isStopped || aliasError !== undefined}
             onClick={submit}
           >
             {words.deploy}
@@ -127,6 +134,15 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         ) : (
           <PlanSkeleton />
         )}
+        <TextField
+          label={text.instances.alias}
+          hint={text.instances.newAliasHint}
+          error={aliasError}
+          autoComplete="off"
+          spellCheck={false}
+          value={alias}
+          onChange={({ target }) => setAlias(target.value)}
+        />
         <SleepField plan={plan.data} checked={sleeps} onChange={setSleeps} />
         {isSettled && !plan.data.feasible && choice && (
           <Alternatives placements={own} choice={choice} onChoose={choose} />
@@ -137,13 +153,13 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
   )
 }
 
-/** Whether the organization has as many active deployments as its plan allows; false until that is known. */
+/** Whether the organization's deployments have as many instances as its plan allows; false until known. */
 function useLimitReached(): boolean {
   const { data } = useQuery(usageSummaryQuery)
   return data !== undefined && data.active_resources >= data.max_active_resources
 }
 
-/** How many deployments the organization may add, or what to do if none. The links call `onLeave`. */
+/** How many instances the organization may add, or what to do if none. The links call `onLeave`. */
 function LimitNotice({ onLeave }: { onLeave: () => void }) {
   const { data } = useQuery(usageSummaryQuery)
   const isFull = useLimitReached()
@@ -171,15 +187,20 @@ function LimitNotice({ onLeave }: { onLeave: () => void }) {
         </div>
       }
     >
-      {words.limitReached(max)} {can('manageBilling') ? words.limitRemedy : words.limitRemedyMember}
+      {words.limitReached(active, max)} {can('manageBilling') ? words.limitRemedy : words.limitRemedyMember}
     </Notice>
   )
 }
 
 /** The budgets that stop new deployments of the person. */
-function ExhaustedBudgets() {
+function useStoppingBudgets(): Budget[] {
   const { data: budgets = [] } = useQuery(ownBudgetsQuery)
-  const stopping = budgets.filter(stopsNewDeployments)
+  return budgets.filter(stopsNewDeployments)
+}
+
+/** Says why the person can't deploy. */
+function ExhaustedBudgets() {
+  const stopping = useStoppingBudgets()
   if (stopping.length === 0) return null
   return (
     <Suspense>

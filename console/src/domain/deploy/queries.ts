@@ -24,23 +24,23 @@ export const planQuery = (modelName: string, choice: Variant | undefined, minimu
 
 interface DeployInput {
   request: DeploymentRequestInput
-  /** After so many minutes without requests it sleeps; undefined: as the operator has set it */
-  idleMinutes: number | undefined
+  /** Set once the deployment exists: when it sleeps, if not as the operator has set it, and its alias */
+  changes: Pick<DeploymentUpdateInput, 'idle_minutes' | 'alias'>
 }
 
-/** Creates a deployment. Don't repeat it after a `policyError`, why it won't sleep: it exists then. */
+/** Creates a deployment. Don't repeat it after a `changeError`, which refuses `changes`: it exists then. */
 export function useDeploy() {
   const queryClient = useQueryClient()
   return useMutation({
-    async mutationFn({ request, idleMinutes }: DeployInput) {
+    async mutationFn({ request, changes }: DeployInput) {
       const deployment = await callApi('POST', '/api/v1/model-deployments', { body: request })
-      if (idleMinutes === undefined) return { deployment, policyError: null }
+      if (Object.keys(changes).length === 0) return { deployment, changeError: null }
       return callApi('PATCH', '/api/v1/model-deployments/{deployment_id}', {
         path: { deployment_id: deployment.id },
-        body: { idle_minutes: idleMinutes },
+        body: changes,
       }).then(
-        (changed) => ({ deployment: changed, policyError: null }),
-        (error: unknown) => ({ deployment, policyError: error }),
+        (changed) => ({ deployment: changed, changeError: null }),
+        (error: unknown) => ({ deployment, changeError: error }),
       )
     },
     onSuccess: ({ deployment }) => {

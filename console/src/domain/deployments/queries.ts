@@ -1,5 +1,5 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import { callApi } from '../../api/client.ts'
+import { callApi, isNotFound } from '../../api/client.ts'
 import type { Deployment } from '../../contract.ts'
 import { toInput } from './reference.ts'
 import { isChanging } from './status.ts'
@@ -62,6 +62,10 @@ export const deploymentQuery = (id: string) =>
     queryKey: ['deployments', 'one', id],
     queryFn: ({ signal }) =>
       callApi('GET', '/api/v1/model-deployments/{deployment_id}', { ...toInput(id), signal }),
-    refetchInterval: ({ state: { data } }) =>
-      data?.status === 'terminated' ? false : data && isUnsettled(data) ? changingInterval : steadyInterval,
+    refetchInterval: ({ state: { data, error } }) =>
+      data?.status === 'terminated' || isNotFound(error)
+        ? false
+        : data && isUnsettled(data)
+          ? changingInterval
+          : steadyInterval,
   })

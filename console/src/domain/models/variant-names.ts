@@ -18,17 +18,3 @@ export function nameVariantParts({ model_size_in_billions, model_format, quantiz
 /** Names a variant, such as "7B GGUF Q4_K_M". A suffix can identify one deployment of it. */
 export const nameVariant = (choice: Variant, suffix = '') =>
   nameVariantParts(choice).join(' ') + (suffix && ` · ${suffix}`)
-
-type Named = Variant & { id: string; model_name: string }
-
-export const shortenId = (id: string) => `…${id.slice(-6)}`
-
-/** A short id for deployments with the model and variant of another in the list, else an empty text. */
-export function findIdSuffixes(deployments: readonly Named[]): ReadonlyMap<string, string> {
-  const kinds = Map.groupBy(deployments, (one) => `${one.model_name} ${nameVariant(one)}`)
-  return new Map(
-    [...kinds.values()].flatMap((alike) =>
-      alike.map(({ id }) => [id, alike.length > 1 ? shortenId(id) : ''] as const),
-    ),
-  )
-}

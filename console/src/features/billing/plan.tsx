@@ -65,14 +65,14 @@ function LoadedPlan({
       <div className="grid gap-6">
         <dl className="grid grid-cols-2 gap-x-6 gap-y-5 sm:grid-cols-3">
           <Figure
-            label={text.billing.activeDeployments}
+            label={text.billing.instances}
             value={text.billing.activeOf(formatNumber(active), formatNumber(most))}
             hint={
-              isFull
-                ? mode === 'trial' && features.postpaid
+              !isFull
+                ? text.billing.instancesHint
+                : mode === 'trial' && features.postpaid
                   ? text.billing.moreAfterActivation
                   : text.billing.limitReached
-                : undefined
             }
           />
           <PeriodFigures />

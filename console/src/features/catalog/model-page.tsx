@@ -14,7 +14,8 @@ import { Page, Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState } from '../../components/states.tsx'
 import { deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
-import { findIdSuffixes, nameVariant } from '../../domain/models/variant-names.ts'
+import { findIdSuffixes } from '../../domain/deployments/names.ts'
+import { nameVariant } from '../../domain/models/variant-names.ts'
 import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { formatRelative } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
@@ -173,6 +174,7 @@ function ModelDeployments({ modelName }: { modelName: string }) {
               params={{ deploymentId: deployment.id }}
               className="font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
             >
+              {deployment.alias === null ? '' : `${deployment.alias} · `}
               {nameVariant(deployment, idSuffixes.get(deployment.id))}
             </Link>
             <StatusBadge deployment={deployment} />

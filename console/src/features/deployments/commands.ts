@@ -1,6 +1,17 @@
 import { queryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { Boxes, ChartLine, CodeXml, Copy, MessagesSquare, ScrollText, Trash2, Users } from 'lucide-react'
+import {
+  Boxes,
+  ChartLine,
+  CodeXml,
+  Copy,
+  MessagesSquare,
+  Moon,
+  ScrollText,
+  Sun,
+  Trash2,
+  Users,
+} from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, useSession } from '../../api/session.ts'
@@ -9,11 +20,13 @@ import { copyText } from '../../components/copy-text.ts'
 import { useToasts } from '../../components/toast.tsx'
 import type { Deployment } from '../../contract.ts'
 import { judgeAccess } from '../../domain/deployments/access.ts'
-import { isPlayable } from '../../domain/deployments/status.ts'
+import { isFinished, isPlayable } from '../../domain/deployments/status.ts'
 import type { DeploymentAccess } from '../../domain/deployments/access.ts'
-import { findIdSuffixes } from '../../domain/models/variant-names.ts'
+import { findIdSuffixes, nameDeployment } from '../../domain/deployments/names.ts'
 import { text } from '../../text/index.ts'
 import type { DeploymentSearch } from './pages.ts'
+import { findSleepAction } from './sleep-action.ts'
+import { useSleepOrWake } from './use-sleep-or-wake.ts'
 
 const newestDeploymentsQuery = queryOptions({
   queryKey: ['commands', 'deployments'],
@@ -27,7 +40,7 @@ const newestDeploymentsQuery = queryOptions({
 /** What a person may do with a deployment of the palette. */
 interface Choice {
   deployment: Deployment
-  /** The shortened id if other deployments have the same model and variant, otherwise empty */
+  /** The shortened id if other deployments have the same name and variant, otherwise empty */
   suffix: string
   access: DeploymentAccess
 }
@@ -47,10 +60,12 @@ export function useDeploymentCommands(): Command[] {
     const suffix = suffixes.get(deployment.id) ?? ''
     return { deployment, suffix, access: judgeAccess(deployment, person) }
   })
+  const sleepOrWake = useSleepOrWake()
   const act: Actions = {
     open: (deploymentId, search = {}) =>
       navigate({ to: '/deployments/$deploymentId', params: { deploymentId }, search }),
     chat: (deployment) => navigate({ to: '/playground', search: { deployment } }),
+    sleepOrWake: (id, action) => sleepOrWake.mutate({ id, act: action }),
     copy: (id) => copyText(id).catch(toasts.error),
   }
   return choices
@@ -62,13 +77,15 @@ interface Actions {
   open: (id: string, search?: DeploymentSearch) => unknown
   chat: (id: string) => unknown
   copy: (id: string) => unknown
+  sleepOrWake: (id: string, action: 'sleep' | 'wake') => unknown
 }
 
 function listCommands({ deployment, suffix, access }: Choice, act: Actions): Command[] {
-  const { id, model_name: model, status, owner } = deployment
+  const { id, status, owner } = deployment
   const ownerName = access.isOwner ? '' : owner.name || owner.email
-  const name = [model, suffix, ownerName && `· ${ownerName}`].filter(Boolean).join(' ')
-  const keywords = access.isOwner ? id : `${id} ${owner.email} ${text.team.team} ${text.team.shared}`
+  const name = [nameDeployment(deployment), suffix, ownerName && `· ${ownerName}`].filter(Boolean).join(' ')
+  const known = `${id} ${deployment.model_name}`
+  const keywords = access.isOwner ? known : `${known} ${owner.email} ${text.team.team} ${text.team.shared}`
   const part = (action: string, icon: LucideIcon, run: Command['run']): Command => ({
     group: 'deployments',
     id: `${id} ${action}`,
@@ -79,6 +96,8 @@ function listCommands({ deployment, suffix, access }: Choice, act: Actions): Com
     run,
   })
   const state = text.deployments.statuses[status]
+  const sleepAction = findSleepAction(deployment)
+  const { sharing } = text.deployment
   return [
     {
       group: 'deployments',
@@ -95,6 +114,20 @@ function listCommands({ deployment, suffix, access }: Choice, act: Actions): Com
     part(text.common.copy('ID'), Copy, () => act.copy(id)),
     ...(access.call && isPlayable(deployment)
       ? [part(text.deployments.openInPlayground, MessagesSquare, () => act.chat(id))]
+      : []),
+    ...(access.change && sleepAction !== null
+      ? [
+          part(text.deployments[sleepAction], sleepAction === 'sleep' ? Moon : Sun, () =>
+            act.sleepOrWake(id, sleepAction),
+          ),
+        ]
+      : []),
+    ...(access.change && !isFinished(deployment)
+      ? [
+          part(sharing[deployment.shared_with === null ? 'share' : 'stop'], Users, () =>
+            act.open(id, { share: 'yes' }),
+          ),
+        ]
       : []),
     ...(access.terminate && status !== 'terminating'
       ? [

@@ -48,11 +48,11 @@ export function DeploymentActions({ deployment }: { deployment: Deployment }) {
 
 /** Puts a running deployment to sleep, or wakes a sleeping one. */
 function SleepButton({ deployment }: { deployment: Deployment }) {
-  const change = useSleepOrWake(deployment.id)
+  const change = useSleepOrWake()
   const action = findSleepAction(deployment)
   if (action === null) return null
   return (
-    <Button busy={change.isPending} onClick={() => change.mutate(action)}>
+    <Button busy={change.isPending} onClick={() => change.mutate({ id: deployment.id, act: action })}>
       {action === 'sleep' ? <Moon aria-hidden /> : <Sun aria-hidden />}
       {text.deployments[action]}
     </Button>
@@ -60,10 +60,13 @@ function SleepButton({ deployment }: { deployment: Deployment }) {
 }
 
 function TerminateButton({ deployment }: { deployment: Deployment }) {
-  const { tab, terminate } = route.useSearch()
+  const { terminate } = route.useSearch()
   const navigate = route.useNavigate()
   const ask = (open: boolean) =>
-    void navigate({ search: { tab, terminate: open ? 'yes' : undefined }, replace: true })
+    void navigate({
+      search: (previous) => ({ ...previous, terminate: open ? 'yes' : undefined }),
+      replace: true,
+    })
   return (
     <>
       <Button onClick={() => ask(true)}>{nameTermination(deployment)}</Button>

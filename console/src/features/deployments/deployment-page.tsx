@@ -1,6 +1,6 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, FileQuestion } from 'lucide-react'
-import { ApiError } from '../../api/client.ts'
+import { isNotFound } from '../../api/client.ts'
 import type { Deployment } from '../../contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
@@ -17,7 +17,7 @@ import { useDeployment } from './queries.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { UseTab } from './use-tab.tsx'
-import { nameVariant } from '../../domain/models/variant-names.ts'
+import { describeDeployment, nameDeployment } from '../../domain/deployments/names.ts'
 
 const words = text.deployment
 const route = getRouteApi('/app/deployments/$deploymentId')
@@ -30,21 +30,22 @@ const contents = { overview: OverviewTab, metrics: MetricsTab, logs: LogsTab, us
 export function DeploymentPage() {
   const { deploymentId } = route.useParams()
   const { data, error, refetch } = useDeployment(deploymentId)
-  if (data) return <LoadedPage key={data.id} deployment={data} />
+  const isGone = isNotFound(error)
+  if (data && !isGone) return <LoadedPage key={data.id} deployment={data} />
   if (!error) return <LoadingDeployment />
   return (
     <Page title={words.deployment} before={<BackLink />}>
-      {error instanceof ApiError && error.status === 404 ? (
+      {isGone ? (
         <EmptyState
           icon={<FileQuestion />}
-          title={words.notFoundTitle}
+          title={data ? words.goneTitle : words.notFoundTitle}
           action={
             <Button asChild>
               <Link to="/deployments">{text.errors.toDeployments}</Link>
             </Button>
           }
         >
-          {words.notFound}
+          {data ? words.gone : words.notFound}
         </EmptyState>
       ) : (
         <ErrorState error={error} onRetry={() => void refetch()} />
@@ -80,21 +81,22 @@ function LoadingDeployment() {
 function LoadedPage({ deployment }: { deployment: Deployment }) {
   const { tab } = route.useSearch()
   const navigate = route.useNavigate()
-  const { model_name, shared_with: sharedWith } = deployment
+  const { shared_with: sharedWith } = deployment
+  const name = nameDeployment(deployment)
   const access = useAccess(deployment)
   const payer = usePayer(deployment)
   const shown = tabs.filter((one) => (one !== 'logs' || access.inspect) && (one !== 'use' || access.call))
   return (
     <Page
-      title={words.titleWithStatus(model_name, text.deployments.statuses[deployment.status])}
-      heading={model_name}
+      title={words.titleWithStatus(name, text.deployments.statuses[deployment.status])}
+      heading={name}
       before={<BackLink />}
       description={
         <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <span role="status">
             <StatusBadge deployment={deployment} />
           </span>
-          {nameVariant(deployment)}
+          {describeDeployment(deployment)}
           {sharedWith !== null && payer.name !== null && (
             <Badge tone="accent">{words.sharing.sharedWith(payer.name)}</Badge>
           )}
@@ -108,9 +110,7 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
       <Tabs
         label={words.tabs}
         value={shown.find((one) => one === tab) ?? 'overview'}
-        onValueChange={(next) =>
-          void navigate({ search: { tab: next === 'overview' ? undefined : next }, replace: true })
-        }
+        onValueChange={(next) => void navigate({ search: { tab: next === 'overview' ? undefined : next } })}
         tabs={shown.map((value) => ({
           value,
           label: labels[value],

@@ -60,23 +60,21 @@ export function DeploymentsPage() {
               { value: 'team', label: text.team.team },
             ]}
           />
-          {!isFirstRun && (
-            <SegmentedControl
-              label={words.filter}
-              value={all ? 'all' : 'active'}
-              onValueChange={(show) =>
-                void navigate({
-                  search: { team: search.team, show: show === 'all' ? 'all' : undefined },
-                  replace: true,
-                })
-              }
-              options={[
-                { value: 'active', label: words.active },
-                { value: 'all', label: words.all },
-              ]}
-            />
-          )}
-          {can('createDeployments') && !isFirstRun && (
+          <SegmentedControl
+            label={words.filter}
+            value={all ? 'all' : 'active'}
+            onValueChange={(show) =>
+              void navigate({
+                search: { team: search.team, show: show === 'all' ? 'all' : undefined },
+                replace: true,
+              })
+            }
+            options={[
+              { value: 'active', label: words.active },
+              { value: 'all', label: words.all },
+            ]}
+          />
+          {can('createDeployments') && (
             <Button asChild variant="primary">
               <Link to="/catalog">{words.deploy}</Link>
             </Button>

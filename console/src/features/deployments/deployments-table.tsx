@@ -14,7 +14,7 @@ import { RowMenu } from './row-menu.tsx'
 import { usePrices } from './use-prices.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { isChanging, isMoving } from '../../domain/deployments/status.ts'
-import { findIdSuffixes, nameVariant } from '../../domain/models/variant-names.ts'
+import { describeDeployment, findIdSuffixes, nameDeployment } from '../../domain/deployments/names.ts'
 
 const words = text.deployments
 
@@ -63,7 +63,7 @@ export function DeploymentsTable({ deployments, stale, team }: DeploymentsTableP
 
 interface RowProps {
   deployment: Deployment
-  /** The shortened id if other deployments have the same model and variant, otherwise empty. */
+  /** The shortened id if other deployments have the same name and variant, otherwise empty. */
   idSuffix: string
   price: string | null
   team: boolean
@@ -79,10 +79,10 @@ function Row({ deployment, idSuffix, price, team }: RowProps) {
           // Stretches the link over the whole row.
           className="font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
         >
-          {deployment.model_name}
+          {nameDeployment(deployment)}
         </Link>
         <p className="truncate text-[0.8125rem] text-muted" title={idSuffix && deployment.id}>
-          {nameVariant(deployment, idSuffix)}
+          {describeDeployment(deployment, idSuffix)}
         </p>
         <Payer deployment={deployment} />
         <Owner deployment={deployment} team={team} />
@@ -105,7 +105,7 @@ function Row({ deployment, idSuffix, price, team }: RowProps) {
         </time>
       </Cell>
       <Cell className="py-2! pr-3 pl-0">
-        <RowMenu deployment={deployment} />
+        <RowMenu deployment={deployment} idSuffix={idSuffix} />
       </Cell>
     </tr>
   )

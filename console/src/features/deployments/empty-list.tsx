@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Boxes, FileQuestion, Users } from 'lucide-react'
 import { useCan } from '../../api/session.ts'
@@ -5,6 +6,7 @@ import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import type { ListSearch } from './list-search.ts'
+import { SharedModels, sharedModelsQuery } from './shared-models.tsx'
 
 const words = text.deployments
 
@@ -14,20 +16,29 @@ export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyon
   if (team && !isBeyondEnd) return <EmptyTeam />
   const isPage = show === 'all' || isBeyondEnd
   return (
-    <EmptyState
-      icon={isPage ? <FileQuestion /> : <Boxes />}
-      title={isPage ? words.emptyPageTitle : words.noneActiveTitle}
-      action={
-        <Button asChild>
-          <Link to="/deployments" search={{ team, show: 'all' }}>
-            {isPage ? words.firstPage : words.showAll}
-          </Link>
-        </Button>
-      }
-    >
-      {isPage ? words.emptyPage : words.noneActive}
-    </EmptyState>
+    <>
+      {!isPage && <Shared />}
+      <EmptyState
+        icon={isPage ? <FileQuestion /> : <Boxes />}
+        title={isPage ? words.emptyPageTitle : words.noneActiveTitle}
+        action={
+          <Button asChild>
+            <Link to="/deployments" search={{ team, show: 'all' }}>
+              {isPage ? words.firstPage : words.showAll}
+            </Link>
+          </Button>
+        }
+      >
+        {isPage ? words.emptyPage : words.noneActive}
+      </EmptyState>
+    </>
   )
+}
+
+/** What the team shares, if anything. */
+function Shared() {
+  const { data: shared = [] } = useQuery(sharedModelsQuery)
+  return shared.length > 0 && <SharedModels deployments={shared} />
 }
 
 function EmptyTeam() {

@@ -4,17 +4,47 @@ import { Boxes, Rocket } from 'lucide-react'
 import { useState } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { EmptyState } from '../../components/states.tsx'
+import { EmptyState, SkeletonRows } from '../../components/states.tsx'
 import type { DeployableModel, Placement } from '../../contract.ts'
 import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
 import type { Variant } from '../../domain/models/variants.ts'
 import { text } from '../../text/index.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
+import { SharedModels, sharedModelsQuery } from './shared-models.tsx'
 
 const words = text.deployments
 
-/** Replaces the list before the first deployment: suggests a small model and links to the catalog. */
+/**
+ * Replaces the list before the first deployment: what the team shares, else a suggestion of a small model and
+ * a link to the catalog.
+ */
 export function FirstRun() {
+  const shared = useQuery(sharedModelsQuery)
+  if (shared.isPending) return <SkeletonRows />
+  if (shared.data === undefined || shared.data.length === 0) return <Suggestion />
+  return (
+    <>
+      <SharedModels deployments={shared.data} />
+      <OwnModel />
+    </>
+  )
+}
+
+/** Offers a person whose team shares models to deploy one all the same. */
+function OwnModel() {
+  const can = useCan()
+  if (!can('createDeployments')) return null
+  return (
+    <p className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3 px-5 py-4 text-muted">
+      {words.deployOwn}
+      <Button asChild>
+        <Link to="/catalog">{words.browseCatalog}</Link>
+      </Button>
+    </p>
+  )
+}
+
+function Suggestion() {
   const can = useCan()
   const mayDeploy = can('createDeployments')
   const starter = useStarterModel()

@@ -1,7 +1,7 @@
 import type { DeploymentStatistics } from '../../contract.ts'
 import { Section } from '../../components/page.tsx'
 import { Skeleton } from '../../components/states.tsx'
-import { formatHourAndMinute, formatMean } from '../../format.ts'
+import { formatMean } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { SeriesTable } from './series-table.tsx'
 import { TimeChart } from './time-chart.tsx'
@@ -42,7 +42,7 @@ export function LoadCharts({ statistics }: { statistics: DeploymentStatistics | 
 }
 
 function Charts({ points }: { points: readonly Point[] }) {
-  const places = points.map(({ at }) => formatHourAndMinute(at))
+  const times = points.map(({ at }) => at)
   const highest = (read: (point: Point) => number) => formatMean(Math.max(0, ...points.map(read)))
   const toSeries = (name: string, color: number, read: (point: Point) => number) => ({
     name,
@@ -55,7 +55,7 @@ function Charts({ points }: { points: readonly Point[] }) {
         kind="bars"
         title={words.chartInstances}
         label={words.chartInstancesLabel(highest(({ instances }) => instances))}
-        places={places}
+        times={times}
         series={[toSeries(words.chartInstances, 1, ({ instances }) => instances)]}
         formatTick={formatMean}
         format={formatMean}
@@ -67,7 +67,7 @@ function Charts({ points }: { points: readonly Point[] }) {
           highest((point) => point.in_flight),
           highest((point) => point.waiting),
         )}
-        places={places}
+        times={times}
         series={[
           toSeries(words.inFlight, 2, (point) => point.in_flight),
           toSeries(words.waiting, 3, (point) => point.waiting),

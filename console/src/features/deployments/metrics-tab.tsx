@@ -1,35 +1,31 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { getRouteApi } from '@tanstack/react-router'
 import { classNames } from '../../class-names.ts'
 import type { ChartSeries } from '../../components/chart.tsx'
-import type { Deployment, DeploymentStatistics, StatisticsWindow } from '../../contract.ts'
+import type { Deployment, DeploymentStatistics } from '../../contract.ts'
 import { Figure, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
-import {
-  formatCompact,
-  formatDuration,
-  formatNumber,
-  formatPercent,
-  formatHourAndMinute,
-} from '../../format.ts'
+import { formatCompact, formatDuration, formatNumber, formatPercent } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { UsageFigures } from './details.tsx'
 import { LoadCharts } from './load-charts.tsx'
 import { MemberStatistics } from './member-statistics.tsx'
 import { statisticsQuery } from './queries.ts'
+import { statisticsWindows } from './statistics-windows.ts'
 import { SeriesTable } from './series-table.tsx'
 import { TimeChart } from './time-chart.tsx'
 
 const words = text.deployment
-const windows = ['15m', '1h', '24h'] as const satisfies readonly StatisticsWindow[]
+const route = getRouteApi('/app/deployments/$deploymentId')
 
 /** Requests, errors, tokens and latencies within a time window, and usage since the creation. */
 export function MetricsTab({ deployment }: { deployment: Deployment }) {
   const { inspect } = useAccess(deployment)
-  const [window, setWindow] = useState<StatisticsWindow>('1h')
+  const { window = '1h' } = route.useSearch()
+  const navigate = route.useNavigate()
   const { data, error, refetch, isPlaceholderData } = useQuery(
     statisticsQuery(deployment.id, window, deployment.status === 'terminated'),
   )
@@ -39,8 +35,14 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
         <SegmentedControl
           label={words.window}
           value={window}
-          onValueChange={setWindow}
-          options={windows.map((value) => ({ value, label: words.windows[value] }))}
+          onValueChange={(next) =>
+            void navigate({
+              search: (previous) => ({ ...previous, window: next }),
+              replace: true,
+              resetScroll: false,
+            })
+          }
+          options={statisticsWindows.map((value) => ({ value, label: words.windows[value] }))}
         />
       </div>
       {data === undefined && error ? (
@@ -92,7 +94,7 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
 /** Charts of requests, durations and tokens over time. SeriesTable has the same numbers. */
 function Charts({ statistics }: { statistics: DeploymentStatistics }) {
   const { series: points, requests, errors, output_tokens } = statistics
-  const places = points.map(({ at }) => formatHourAndMinute(at))
+  const times = points.map(({ at }) => at)
   const toSeries = (name: string, color: number, read: (point: Point) => number | null): ChartSeries => ({
     name,
     color: `var(--series-${color})`,
@@ -104,7 +106,7 @@ function Charts({ statistics }: { statistics: DeploymentStatistics }) {
         kind="bars"
         title={words.chartRequests}
         label={words.chartRequestsLabel(formatNumber(requests), formatNumber(errors))}
-        places={places}
+        times={times}
         series={[
           toSeries(words.succeeded, 1, (point) => point.requests - point.errors),
           toSeries(words.errors, 6, (point) => point.errors),
@@ -116,7 +118,7 @@ function Charts({ statistics }: { statistics: DeploymentStatistics }) {
         kind="lines"
         title={words.chartDuration}
         label={words.chartDurationLabel}
-        places={places}
+        times={times}
         series={[
           toSeries(words.p50, 1, (point) => point.duration_p50_ms),
           toSeries(words.p95, 3, (point) => point.duration_p95_ms),
@@ -128,7 +130,7 @@ function Charts({ statistics }: { statistics: DeploymentStatistics }) {
         kind="bars"
         title={words.chartTokens}
         label={words.chartTokensLabel(formatNumber(output_tokens))}
-        places={places}
+        times={times}
         series={[toSeries(words.outputTokens, 2, (point) => point.output_tokens)]}
         formatTick={formatCompact}
         format={formatNumber}

@@ -1,9 +1,11 @@
 import { Boxes } from 'lucide-react'
+import type { StatisticsWindow } from '../../contract.ts'
 import { deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { page } from '../../routing/page.ts'
 import { readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
 import { text } from '../../text/index.ts'
+import { statisticsWindows } from './statistics-windows.ts'
 import { toFilter } from './list-search.ts'
 import type { ListSearch } from './list-search.ts'
 
@@ -24,15 +26,21 @@ export const deploymentsPage = page({
 
 export interface DeploymentSearch {
   tab?: string | undefined
+  /** The time range of the metrics */
+  window?: StatisticsWindow | undefined
   /** `yes` opens the dialog to terminate the deployment. */
   terminate?: 'yes' | undefined
+  /** `yes` opens the dialog to share it, or to stop that. */
+  share?: 'yes' | undefined
 }
 
 export const deploymentPage = page({
   path: '/deployments/$deploymentId',
-  readSearch: ({ tab, terminate }: RawSearch): DeploymentSearch => ({
+  readSearch: ({ tab, window, terminate, share }: RawSearch): DeploymentSearch => ({
     tab: readText(tab),
+    window: statisticsWindows.find((one) => one === window),
     terminate: terminate === 'yes' ? 'yes' : undefined,
+    share: share === 'yes' ? 'yes' : undefined,
   }),
   load: () => import('./deployment-page.tsx'),
   component: 'DeploymentPage',

@@ -5,6 +5,7 @@ import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
+import { nameDeployment } from '../../domain/deployments/names.ts'
 import { text } from '../../text/index.ts'
 import { findErrors, findShadowed, isValid, toChange, toDraft } from './policy-draft.ts'
 import type { PolicyDraft, PolicyField } from './policy-draft.ts'
@@ -34,7 +35,7 @@ export function PolicyDialog({ deployment, onClose }: { deployment: Deployment; 
   return (
     <Dialog
       onClose={onClose}
-      title={words.policyTitle(deployment.model_name)}
+      title={words.policyTitle(nameDeployment(deployment))}
       description={words.policyNote}
       wide
       actions={

@@ -1,4 +1,5 @@
 import type { Deployment, DeploymentUpdateInput } from '../../contract.ts'
+import { findAliasError } from '../../domain/deployments/alias.ts'
 import { text } from '../../text/index.ts'
 import { findRuleError, toDraftedSchedules, toRuleDrafts } from './schedule-draft.ts'
 import type { RuleDraft } from './schedule-draft.ts'
@@ -43,7 +44,7 @@ export function findErrors({ idleMinutes, least, most, concurrency, alias }: Pol
         : undefined,
     concurrency:
       isEmpty(concurrency) || isBetween(concurrency, 1, 4_096) ? undefined : words.targetConcurrencyRange,
-    alias: /^\s*[A-Za-z0-9._:/-]{0,128}\s*$/.test(alias) ? undefined : words.aliasRange,
+    alias: findAliasError(alias),
   }
 }
 

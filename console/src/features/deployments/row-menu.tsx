@@ -6,6 +6,7 @@ import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
+import { nameDeployment } from '../../domain/deployments/names.ts'
 import { isEnding, isPlayable } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { nameTermination } from './name-termination.ts'
@@ -18,13 +19,13 @@ const TerminateDialog = lazyPart(() =>
 )
 
 /** The actions of a deployment in the list. */
-export function RowMenu({ deployment }: { deployment: Deployment }) {
+export function RowMenu({ deployment, idSuffix }: { deployment: Deployment; idSuffix: string }) {
   const access = useAccess(deployment)
   const button = useRef<HTMLButtonElement>(null)
   const wantsDialog = useRef(false)
   // Null until the dialog first opens, so that its code is loaded only then.
   const [asking, setAsking] = useState<boolean | null>(null)
-  const { id, model_name } = deployment
+  const { id } = deployment
   // Move the focus to the main content if this row is removed while its button is focused.
   useLayoutEffect(() => {
     const held = button.current
@@ -41,7 +42,7 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
             variant="quiet"
             size="tiny"
             className="relative"
-            aria-label={words.actionsFor(model_name)}
+            aria-label={words.actionsFor(`${nameDeployment(deployment)} ${idSuffix}`.trim())}
             // The closing menu focuses this button. Open the dialog later, so it returns the focus here.
             onFocus={() => {
               if (wantsDialog.current) setAsking(true)

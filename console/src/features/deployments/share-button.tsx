@@ -1,23 +1,32 @@
+import { getRouteApi } from '@tanstack/react-router'
 import { Users } from 'lucide-react'
-import { useState } from 'react'
 import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { nameDeployment } from '../../domain/deployments/names.ts'
 import { text } from '../../text/index.ts'
 import { usePayer } from './payer.ts'
 import { useUpdateDeployment } from './queries.ts'
 
 const words = text.deployment.sharing
+const route = getRouteApi('/app/deployments/$deploymentId')
 
 /** Shares a deployment with its organization or stops that. A dialog first names the callers and payer. */
 export function ShareButton({ deployment }: { deployment: Deployment }) {
-  const [open, setOpen] = useState(false)
+  const open = route.useSearch().share === 'yes'
+  const navigate = route.useNavigate()
+  const setOpen = (opened: boolean) =>
+    void navigate({
+      search: (previous) => ({ ...previous, share: opened ? 'yes' : undefined }),
+      replace: true,
+    })
   const change = useUpdateDeployment(deployment.id)
   const toasts = useToasts()
   const organization = usePayer(deployment).name ?? ''
-  const { model_name: model, shared_with: sharedWith, policy } = deployment
+  const { shared_with: sharedWith, policy } = deployment
   const isShared = sharedWith !== null
+  const name = nameDeployment(deployment)
   const close = () => {
     change.reset()
     setOpen(false)
@@ -41,7 +50,7 @@ export function ShareButton({ deployment }: { deployment: Deployment }) {
       <ConfirmDialog
         open={open}
         onClose={close}
-        title={isShared ? words.stopTitle(model) : words.title(model, organization)}
+        title={isShared ? words.stopTitle(name) : words.title(name, organization)}
         confirmLabel={isShared ? words.stop : words.share}
         busy={change.isPending}
         error={change.error}

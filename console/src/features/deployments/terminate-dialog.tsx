@@ -3,7 +3,7 @@ import { ConfirmDialog } from '../../components/dialog.tsx'
 import { text } from '../../text/index.ts'
 import { nameTermination } from './name-termination.ts'
 import { useTerminate } from './queries.ts'
-import { nameVariant } from '../../domain/models/variant-names.ts'
+import { describeDeployment, nameDeployment } from '../../domain/deployments/names.ts'
 
 const words = text.deployments
 
@@ -17,7 +17,7 @@ interface TerminateDialogProps {
 export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDialogProps) {
   const terminate = useTerminate(deployment.id)
   const failed = deployment.status === 'failed'
-  const { model_name } = deployment
+  const name = nameDeployment(deployment)
   return (
     <ConfirmDialog
       open={open}
@@ -25,7 +25,7 @@ export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDia
         terminate.reset()
         onOpenChange(false)
       }}
-      title={failed ? words.removeTitle(model_name) : words.terminateTitle(model_name)}
+      title={failed ? words.removeTitle(name) : words.terminateTitle(name)}
       description={failed ? words.removeWords : words.terminateWords}
       confirmLabel={nameTermination(deployment)}
       dangerous
@@ -35,7 +35,7 @@ export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDia
     >
       <div>
         <p className="font-mono text-[0.8125rem] break-all text-muted">{deployment.id}</p>
-        <p className="text-[0.8125rem] text-muted">{nameVariant(deployment)}</p>
+        <p className="text-[0.8125rem] text-muted">{describeDeployment(deployment)}</p>
       </div>
     </ConfirmDialog>
   )

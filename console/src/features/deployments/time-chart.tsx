@@ -1,5 +1,6 @@
 import { Chart } from '../../components/chart.tsx'
 import type { ChartSeries } from '../../components/chart.tsx'
+import { formatHourAndMinute } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
 const words = text.deployment
@@ -9,14 +10,16 @@ interface TimeChartProps {
   title: string
   /** Describes the chart to screen readers. */
   label: string
-  places: string[]
+  /** Of the values of each series */
+  times: string[]
   series: ChartSeries[]
   formatTick: (value: number) => string
   format: (value: number) => string
 }
 
 /** A chart of values over time with a legend. */
-export function TimeChart({ kind, title, label, places, series, formatTick, format }: TimeChartProps) {
+export function TimeChart({ kind, title, label, times, series, formatTick, format }: TimeChartProps) {
+  const places = times.map(formatHourAndMinute)
   return (
     <figure className="grid min-w-0 gap-4">
       <figcaption className="flex h-5 items-center justify-between gap-4 text-[0.8125rem]">
@@ -34,6 +37,7 @@ export function TimeChart({ kind, title, label, places, series, formatTick, form
         kind={kind}
         label={label}
         places={places}
+        times={times}
         series={series}
         format={formatTick}
         whole={kind === 'bars'}

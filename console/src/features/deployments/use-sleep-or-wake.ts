@@ -4,12 +4,12 @@ import { useToasts } from '../../components/toast.tsx'
 import { toInput } from '../../domain/deployments/reference.ts'
 import { showChange } from './queries.ts'
 
-/** Puts a deployment to sleep, or wakes it. Shows an error even if the control, as in a menu, has closed. */
-export function useSleepOrWake(id: string) {
+/** Puts a deployment with an id to sleep, or wakes it. Shows an error even if the control, as in a menu, has closed. */
+export function useSleepOrWake() {
   const queryClient = useQueryClient()
   const toasts = useToasts()
   return useMutation({
-    mutationFn: (act: 'sleep' | 'wake') =>
+    mutationFn: ({ id, act }: { id: string; act: 'sleep' | 'wake' }) =>
       callApi('POST', `/api/v1/model-deployments/{deployment_id}/${act}`, toInput(id)),
     onSuccess: (deployment) => showChange(queryClient, deployment),
     onError(error) {

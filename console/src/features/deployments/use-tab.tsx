@@ -10,6 +10,7 @@ import { text } from '../../text/index.ts'
 import { sampleLanguages, writeSample } from '../../domain/models/code-samples.ts'
 import type { SampleLanguage } from '../../domain/models/code-samples.ts'
 import { sampleKinds, writeFirstBody } from '../../domain/models/curl-sample.ts'
+import { toRequestModel } from '../../domain/deployments/names.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment
@@ -18,7 +19,7 @@ const words = text.deployment
 export function UseTab({ deployment }: { deployment: Deployment }) {
   const [language, setLanguage] = useState<SampleLanguage>('curl')
   const [target, setTarget] = useState<'this' | 'model'>('this')
-  const name = target === 'this' ? deployment.inference_model_uid : deployment.model_name
+  const name = target === 'this' ? toRequestModel(deployment) : deployment.model_name
   const kind = sampleKinds[deployment.model_type]
   const code = writeSample(language, {
     kind,
@@ -66,7 +67,11 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
             <Value label={words.modelName} value={name} />
           </dl>
           <p className="text-[0.8125rem] text-muted">
-            {target === 'this' ? words.targetThisWords : words.targetModelWords}{' '}
+            {target === 'model'
+              ? words.targetModelWords
+              : deployment.alias === null
+                ? words.targetThisWords
+                : words.targetAliasWords}{' '}
             {language !== 'curl' && words.installFirst(words.installs[language])}
           </p>
           <CodeBlock code={code} label={words.code(words.languages[language])} />

@@ -29,7 +29,9 @@ export function PlaygroundPage() {
     void navigate({ search: { tab: search.tab, deployment: chosen.join(',') }, replace: true })
   const heading = (
     <>
-      <h1 className="text-xl font-semibold tracking-tight">{text.pages.playground.title}</h1>
+      <h1 id="heading" className="text-xl font-semibold tracking-tight">
+        {text.pages.playground.title}
+      </h1>
       <SegmentedControl
         label={text.playground.view}
         value={view}

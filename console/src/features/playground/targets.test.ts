@@ -6,6 +6,7 @@ const toDeployment = (fields: Partial<Deployment>) =>
   ({
     id: 'mdep-1',
     model_name: 'tiny',
+    alias: null,
     model_format: 'ggufv2',
     model_size_in_billions: 7,
     quantization: 'Q4_K_M',
@@ -38,6 +39,9 @@ it('names an adapter after its base, with the owner and a shortened id where the
   expect(nameTargets(listTargets([one]), 1).get('mdep-1:polite')).toBe('tiny:polite · 7B GGUF Q4_K_M')
   const other = toDeployment({ id: 'mdep-2' })
   expect(nameTargets(listTargets([one, other]), 2).get('mdep-1:polite')).toBe(
-    'tiny:polite · 7B GGUF Q4_K_M · Ada · …mdep-1',
+    'tiny:polite · 7B GGUF Q4_K_M · shared by Ada · …mdep-1',
   )
+  const named = listTargets([toDeployment({ alias: 'assistant' })])
+  expect(nameTargets(named, 1).get('mdep-1:polite')).toBe('assistant:polite · tiny · 7B GGUF Q4_K_M')
+  expect(named.slice(0, 2).map(toSampleModel)).toEqual(['assistant', 'assistant:polite'])
 })

@@ -1,7 +1,12 @@
 import type { Deployment, DeploymentStatus } from '../../contract.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
-import { shortenId, nameVariant } from '../../domain/models/variant-names.ts'
+import {
+  describeDeployment,
+  nameDeployment,
+  shortenId,
+  toRequestModel,
+} from '../../domain/deployments/names.ts'
 
 /** What a request names: a deployment, or a LoRA that it serves. */
 export interface Target {
@@ -32,7 +37,7 @@ export function listTargets(deployments: readonly Deployment[]): Target[] {
 
 /** The `model` of code samples. */
 export const toSampleModel = ({ deployment, adapter }: Target) =>
-  addAdapter(deployment.inference_model_uid, adapter)
+  addAdapter(toRequestModel(deployment), adapter)
 
 export const toDeploymentId = (targetId: string) => targetId.split(':', 1)[0]!
 
@@ -42,9 +47,12 @@ export const isUsable = (target: Pick<Target, 'status'>) => !isEnding(target) &&
 /** Unique target names by id: others' targets name their owner; usable namesakes get a shortened id. */
 export function nameTargets(targets: readonly Target[], userId: number): ReadonlyMap<string, string> {
   const plainName = ({ deployment, adapter }: Target) => {
-    const { model_name: model, owner } = deployment
-    const name = text.playground.deploymentName(addAdapter(model, adapter), nameVariant(deployment))
-    return owner.user_id === String(userId) ? name : `${name} · ${owner.name || owner.email}`
+    const { owner } = deployment
+    const name = text.playground.deploymentName(
+      addAdapter(nameDeployment(deployment), adapter),
+      describeDeployment(deployment),
+    )
+    return owner.user_id === String(userId) ? name : text.playground.ofOwner(name, owner.name || owner.email)
   }
   const sharing = Map.groupBy(targets.filter(isUsable), plainName)
   return new Map(

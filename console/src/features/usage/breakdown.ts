@@ -6,7 +6,9 @@ type Item = DailyUsage['items'][number]
 type Measured = Omit<Item, 'date'>
 type Amounts = Pick<Item, 'quantity' | 'estimated_amount'>
 
-export type Measure = 'cost' | 'hours' | 'tokens'
+export const measures = ['cost', 'hours', 'tokens'] as const
+
+export type Measure = (typeof measures)[number]
 
 /** A series: an instance type or a model. `values` has one number per day; time is in hours. */
 export interface Series {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { ChartColumn } from 'lucide-react'
-import { useState, Fragment } from 'react'
+import { Fragment } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
 import { classNames } from '../../class-names.ts'
@@ -13,7 +13,7 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import type { DailyUsage } from '../../contract.ts'
 import { formatMoney, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { sumByMeter } from './breakdown.ts'
+import { measures, sumByMeter } from './breakdown.ts'
 import type { Measure } from './breakdown.ts'
 import { DailyChart } from './daily-chart.tsx'
 import { formatQuantity } from './estimate.tsx'
@@ -22,12 +22,10 @@ import type { RequestedDays } from './range.ts'
 import { TotalRow } from './total-row.tsx'
 import { UsageHeader } from './usage-header.tsx'
 
-const measures: Measure[] = ['cost', 'hours', 'tokens']
-
 /** Usage of the selected days as a chart, and by meter as a table. */
-export function DailyUsageSection({ days }: { days: RequestedDays }) {
+export function DailyUsageSection({ days, measure }: { days: RequestedDays; measure: Measure }) {
+  const navigate = useNavigate()
   const { data: usage, error, isPlaceholderData, refetch } = useQuery(dailyUsageQuery(days))
-  const [measure, setMeasure] = useState<Measure>('cost')
   // Keep showing loaded data while the server is unreachable.
   const failure = usage === undefined ? error : null
   const isRefused = failure instanceof ApiError && failure.status === 422
@@ -57,7 +55,14 @@ export function DailyUsageSection({ days }: { days: RequestedDays }) {
                 <SegmentedControl
                   label={text.usage.measure}
                   value={measure}
-                  onValueChange={setMeasure}
+                  onValueChange={(next) =>
+                    void navigate({
+                      to: '/usage',
+                      search: (previous) => ({ ...previous, measure: next }),
+                      replace: true,
+                      resetScroll: false,
+                    })
+                  }
                   options={measures.map((value) => ({ value, label: text.usage.measures[value] }))}
                 />
               </div>

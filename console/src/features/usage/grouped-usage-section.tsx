@@ -7,6 +7,8 @@ import { classNames } from '../../class-names.ts'
 import { Section } from '../../components/page.tsx'
 import { EmptyState, ErrorMessage, ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { HeadCell, Cell, Table } from '../../components/table.tsx'
+import { nameDeployment } from '../../domain/deployments/names.ts'
+import { organizationDeploymentsQuery, ownDeploymentsQuery } from '../../domain/deployments/queries.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
 import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -51,6 +53,7 @@ export function GroupedUsageSection({ days, group }: { days: RequestedDays; grou
 }
 
 function GroupTable({ usage: { items, currency }, group }: { usage: GroupedUsage; group: UsageGroup }) {
+  const names = useDeploymentNames(group)
   return (
     <Table
       label={text.usage.by[group]}
@@ -63,21 +66,31 @@ function GroupTable({ usage: { items, currency }, group }: { usage: GroupedUsage
       }
     >
       {groupItems(items).map((rows) => (
-        <GroupRows key={rows.key} rows={rows} currency={currency} />
+        <GroupRows key={rows.key} rows={rows} name={names.get(rows.key) ?? rows.label} currency={currency} />
       ))}
       <TotalRow amounts={items.map((item) => item.estimated_amount)} currency={currency} columns={2} />
     </Table>
   )
 }
 
+/** What people call the deployments that are not terminated, by id. */
+function useDeploymentNames(group: UsageGroup): ReadonlyMap<string, string> {
+  const seesAll = useCan()('manageBilling')
+  const { data } = useQuery({
+    ...(seesAll ? organizationDeploymentsQuery : ownDeploymentsQuery),
+    enabled: group === 'deployment',
+  })
+  return new Map(data?.items.map((deployment) => [deployment.id, nameDeployment(deployment)]))
+}
+
 /** One group: its total, then its quantities by meter. */
-function GroupRows({ rows, currency }: { rows: UsageRows; currency: string }) {
+function GroupRows({ rows, name, currency }: { rows: UsageRows; name: string; currency: string }) {
   const sums = sumByMeter(rows.items)
   return (
     <Fragment>
       <tr className="border-b-0">
         <th scope="row" colSpan={2} className="px-5 py-3 font-medium wrap-anywhere">
-          {rows.label}
+          {name}
           {rows.deploymentId && (
             <Link
               to="/deployments/$deploymentId"

@@ -5,6 +5,8 @@ import { page } from '../../routing/page.ts'
 import { readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
 import { text } from '../../text/index.ts'
+import { measures } from './breakdown.ts'
+import type { Measure } from './breakdown.ts'
 import { readGroup } from './groups.ts'
 import type { UsageGroup } from './groups.ts'
 import { dailyUsageQuery, groupedUsageQuery } from './queries.ts'
@@ -12,19 +14,23 @@ import type { RequestedDays } from './range.ts'
 
 interface RequestedUsage extends RequestedDays {
   group?: UsageGroup | undefined
+  /** What the chart of days shows */
+  measure?: Measure | undefined
 }
 
 export const usagePage = page({
   path: '/usage',
-  readSearch: ({ from, to, group }: RawSearch): RequestedUsage => ({
+  readSearch: ({ from, to, group, measure }: RawSearch): RequestedUsage => ({
     from: readText(from),
     to: readText(to),
     group: readGroup(group),
+    measure: measures.find((one) => one === measure),
   }),
   heading: text.pages.usage,
   frame: 'member',
   navigation: { icon: ChartColumn },
-  prefetch: (queryClient, { group, ...days }) => {
+  prefetch: (queryClient, { group, from, to }) => {
+    const days = { from, to }
     void queryClient.prefetchQuery(usageSummaryQuery)
     void queryClient.prefetchQuery(ownBudgetsQuery)
     if (group === undefined) void queryClient.prefetchQuery(dailyUsageQuery(days))

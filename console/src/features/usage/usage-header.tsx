@@ -33,7 +33,10 @@ export function UsageHeader({ group, requested, shown, isUnused }: UsageHeaderPr
         aria-label={text.usage.groupBy}
         value={group ?? 'day'}
         onChange={({ target }) =>
-          void navigate({ to: '/usage', search: { ...requested, group: readGroup(target.value) } })
+          void navigate({
+            to: '/usage',
+            search: ({ measure }) => ({ ...requested, group: readGroup(target.value), measure }),
+          })
         }
       >
         {(['day', ...usageGroups] as const).map((value) => (
@@ -67,7 +70,7 @@ function RangeControls({ requested, shown }: { requested: RequestedDays; shown: 
   const draft = typed?.of === from + to ? typed.days : { from, to }
 
   const show = (days: RequestedDays, replace = false) =>
-    void navigate({ to: '/usage', search: ({ group }) => ({ ...days, group }), replace })
+    void navigate({ to: '/usage', search: ({ group, measure }) => ({ ...days, group, measure }), replace })
   const choose = (choice: RangePreset) => {
     if (choice === 'period') show({})
     else if (choice !== 'custom') show(lastDays(Number(choice)))

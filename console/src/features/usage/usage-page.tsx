@@ -30,7 +30,8 @@ const figures = 'grid grid-cols-2 gap-x-6 gap-y-5 lg:grid-cols-4'
 
 /** The organization's usage: the billing period's estimate, usage by day or group, and anomalies. */
 export function UsagePage() {
-  const { group, ...days } = route.useSearch()
+  const { group, measure, from, to } = route.useSearch()
+  const days = { from, to }
   const { data: summary, error, refetch } = useQuery(usageSummaryQuery)
   const { data: budgets = [] } = useQuery(ownBudgetsQuery)
   const canManageBilling = useCan()('manageBilling')
@@ -75,7 +76,7 @@ export function UsagePage() {
         </Suspense>
       )}
       {group === undefined ? (
-        <DailyUsageSection days={days} />
+        <DailyUsageSection days={days} measure={measure ?? 'cost'} />
       ) : (
         <GroupedUsageSection days={days} group={group} />
       )}

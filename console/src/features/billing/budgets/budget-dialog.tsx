@@ -9,9 +9,10 @@ import { fieldErrors, Form } from '../../../components/form.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import { billingAccountQuery } from '../../../domain/billing/queries.ts'
 import { useBudgetWords } from '../../../domain/budgets/use-budget-words.ts'
+import { findIdSuffixes, nameDeployment } from '../../../domain/deployments/names.ts'
 import { organizationDeploymentsQuery } from '../../../domain/deployments/queries.ts'
+import { useMailIsFile } from '../../../domain/installation.ts'
 import { membersQuery } from '../../../domain/members/queries.ts'
-import { findIdSuffixes } from '../../../domain/models/variant-names.ts'
 import { text } from '../../../text/index.ts'
 import { useUpdateBudget, useCreateBudget, budgetsQuery } from './queries.ts'
 
@@ -50,7 +51,7 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
     <Dialog
       onClose={onClose}
       title={budget ? text.budgets.editTitle(describe(budget).name) : text.budgets.createTitle}
-      description={text.budgets.emails}
+      description={useMailIsFile() ? text.budgets.noEmails : text.budgets.emails}
       actions={
         <>
           <Button onClick={onClose}>{text.common.cancel}</Button>
@@ -111,11 +112,11 @@ function useScopeChoices(): ScopeChoices {
       .map(({ user_id: id, name, email }) => ({ id, label: `${name} (${email})` }))
       .filter(isFree),
     deployment: items
-      .map(({ id, model_name: model, owner }) => ({
-        id,
+      .map((deployment) => ({
+        id: deployment.id,
         label: text.budgets.ofOwner(
-          [model, suffixes.get(id)].filter(Boolean).join(' '),
-          owner.name || owner.email,
+          [nameDeployment(deployment), suffixes.get(deployment.id)].filter(Boolean).join(' '),
+          deployment.owner.name || deployment.owner.email,
         ),
       }))
       .filter(isFree),
@@ -130,6 +131,7 @@ function useScopeChoices(): ScopeChoices {
 /** What happens at the limit, in words. */
 function LimitActionField({ budget, scope }: { budget: Budget | null; scope: BudgetScope }) {
   const { user } = useSession()
+  const isQuiet = useMailIsFile()
   const [action, setAction] = useState<LimitAction>(budget?.at_limit ?? 'notify')
   const whose = budget?.scope === 'member' && budget.scope_id === user.id ? 'own' : scope
   return (
@@ -138,11 +140,11 @@ function LimitActionField({ budget, scope }: { budget: Budget | null; scope: Bud
       name="at_limit"
       value={action}
       onChange={({ target }) => setAction(target.value as LimitAction)}
-      hint={text.budgets.atLimit[action](whose)}
+      hint={isQuiet && action === 'notify' ? text.budgets.quietNotify : text.budgets.atLimit[action](whose)}
     >
       {limitActions.map((each) => (
         <option key={each} value={each}>
-          {text.budgets.actions[each]}
+          {(isQuiet ? text.budgets.quietActions : text.budgets.actions)[each]}
         </option>
       ))}
     </SelectField>

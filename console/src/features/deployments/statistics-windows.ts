@@ -1,0 +1,3 @@
+import type { StatisticsWindow } from '../../contract.ts'
+
+export const statisticsWindows = ['15m', '1h', '24h'] as const satisfies readonly StatisticsWindow[]
