@@ -134,7 +134,7 @@ const appRoutes = [
 
 /** Creates the router. A page's code loads on the first visit, or when a pointer nears a link to the page. */
 export function createAppRouter(queryClient: QueryClient) {
-  return createRouter({
+  const router = createRouter({
     routeTree: root.addChildren([...openRoutes, app.addChildren(appRoutes)]),
     context: { queryClient },
     defaultPreload: 'intent',
@@ -147,6 +147,16 @@ export function createAppRouter(queryClient: QueryClient) {
     parseSearch: parseSearchWith((value) => value),
     stringifySearch: stringifySearchWith(String),
   })
+  router.subscribe('onRendered', ({ fromLocation, pathChanged }) => {
+    if (fromLocation !== undefined && pathChanged) focusPage()
+  })
+  return router
+}
+
+/** Moves the focus into a new page, so that a screen reader reads its heading, unless a field has it. */
+function focusPage() {
+  const content = document.getElementById('content')
+  if (!content?.contains(document.activeElement)) content?.focus({ preventScroll: true })
 }
 
 /** Starts the queries of the shell and of every page inside. */

@@ -157,6 +157,17 @@ test('the offline notice appears and disappears', async () => {
   await context.setOffline(false)
   await see(page.getByRole('region', { name: 'Members' }))
   await seeGone(page.getByText(away))
+
+  // What has failed for good comes back too, without a click.
+  const billing = '**/v1/billing/**'
+  await page.route(billing, (route) => route.abort('internetdisconnected'))
+  await page.getByRole('link', { name: 'Billing', exact: true }).click()
+  const failed = page.getByText(/^The server is not responding/)
+  await expect.poll(() => failed.count()).toBeGreaterThan(1)
+  await page.unroute(billing)
+  await expect.poll(() => failed.count()).toBe(0)
+  await see(page.getByRole('button', { name: 'Add a card' }))
+  await seeGone(page.getByText(away))
 })
 
 test('an ended session redirects to the sign-in page, and signing in returns to the page', async () => {
@@ -219,11 +230,12 @@ test('the deployment limit and what to do show before deploying', async () => {
   await page.getByRole('link', { name: /tiny/i }).first().click()
   await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
   const dialog = page.getByRole('dialog')
-  await see(dialog.getByText(/uses 1 of 1 deployments/))
+  await see(dialog.getByText(/may have 1 of 1 instances/))
   expect(await dialog.getByRole('button', { name: 'Deploy', exact: true }).isDisabled()).toBe(true)
   await see(dialog.getByRole('link', { name: 'Go to deployments' }))
   await dialog.getByRole('link', { name: 'Go to billing' }).click()
   await see(page.getByText('1 of 1'))
+  await see(page.getByRole('term').filter({ hasText: /^Instances$/ }))
   await see(page.getByRole('button', { name: 'Activate billing' }))
   await page.request.delete(`/api/v1/model-deployments/${id}`)
   await waitForStatus(page.request, id, 'terminated')

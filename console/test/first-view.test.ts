@@ -107,6 +107,17 @@ test('the catalog renders its first rows before the others, which are painted wh
   expect(await rows.last().evaluate((row) => getComputedStyle(row).contentVisibility)).toBe('auto')
   await rows.last().scrollIntoViewIfNeeded()
   await see(rows.last().getByRole('link'))
+
+  // Back from a model, the list is where it was.
+  await rows.nth(40).scrollIntoViewIfNeeded()
+  const position = () => page.evaluate(() => Math.round(window.scrollY))
+  const before = await position()
+  expect(before).toBeGreaterThan(2_000)
+  await rows.nth(40).getByRole('link').click()
+  await page.waitForURL('**/catalog/*')
+  await see(page.getByRole('table'))
+  await page.goBack()
+  await expect.poll(position).toBe(before)
 })
 
 test('the usage chart tells the cost of a day to the pointer and after an arrow key', async () => {

@@ -50,6 +50,13 @@ test('sign in, deploy, chat and terminate with the keyboard', async () => {
   await tabTo(page, list, 'Shift+Tab')
   await page.keyboard.press('Enter')
   await see(heading(page, 'Deployments'))
+  // A new page has the focus, and its heading is what a screen reader says then.
+  await expectFocus(page.getByRole('main', { name: 'Deployments' }))
+  await tabTo(page, page.getByRole('link', { name: 'berth-tiny' }))
+  await page.keyboard.press('Enter')
+  await expectFocus(page.getByRole('main', { name: 'berth-tiny' }))
+  await page.goBack()
+  await expectFocus(page.getByRole('main', { name: 'Deployments' }))
   const actions = page.getByRole('button', { name: /^Actions for/ })
   await see(actions)
   await tabTo(page, actions)
@@ -86,6 +93,16 @@ test('the command palette finds pages, settings, people, actions and models', as
   await page.keyboard.type('audit')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/organization?tab=audit')
+
+  for (const [typed, found] of [
+    ['log out', 'Sign out'],
+    ['budget', 'Budgets'],
+  ] as const) {
+    await openPalette(page)
+    await page.keyboard.type(typed)
+    await see(palette.getByRole('option', { name: found }))
+    await page.keyboard.press('Escape')
+  }
 
   await openPalette(page)
   await page.keyboard.type('second fac')

@@ -57,6 +57,14 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether there is nothing at the address, or nothing that the person may see. */
+export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.status === 404
+
+/** Whether no response came, or a proxy's own because the server behind it is down. */
+export const isUnreachable = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.code === 'offline' || (error.code === 'unknown' && [502, 503, 504].includes(error.status)))
+
 interface RequestOptions {
   signal?: AbortSignal | undefined
 }

@@ -1,6 +1,6 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 import { ApiError } from './client.ts'
-import { sessionQuery } from './session.ts'
+import { organizationQuery, sessionQuery } from './session.ts'
 
 /**
  * Creates the cache of API responses. Any 401 clears the session and calls `onSessionEnd` with the person's
@@ -25,7 +25,16 @@ export function createQueryClient(
     onFactorRequired()
   }
   const client = new QueryClient({
-    queryCache: new QueryCache({ onError: watch }),
+    queryCache: new QueryCache({
+      onError(error, { state }) {
+        watch(error)
+        // What the person saw is refused now: perhaps they lost their membership, or their role.
+        const isRefused = error instanceof ApiError && (error.status === 403 || error.status === 404)
+        if (isRefused && state.data !== undefined) {
+          void client.invalidateQueries({ queryKey: organizationQuery.queryKey })
+        }
+      },
+    }),
     mutationCache: new MutationCache({ onError: watch }),
     defaultOptions: {
       queries: {

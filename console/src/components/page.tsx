@@ -22,7 +22,9 @@ export function Page({ title, heading, before, description, actions, children }:
       <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="grid min-w-0 gap-1">
           {before}
-          <h1 className="text-xl font-semibold tracking-tight wrap-anywhere">{heading ?? title}</h1>
+          <h1 id="heading" className="text-xl font-semibold tracking-tight wrap-anywhere">
+            {heading ?? title}
+          </h1>
           {description && <div className="max-w-prose wrap-anywhere text-muted">{description}</div>}
         </div>
         {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}

@@ -27,7 +27,9 @@ export function EmptyState({
           {icon}
         </div>
       )}
-      <Heading className="text-base font-semibold">{title}</Heading>
+      <Heading {...(Heading === 'h1' && { id: 'heading' })} className="text-base font-semibold">
+        {title}
+      </Heading>
       {children && <div className="max-w-md text-muted">{children}</div>}
       {action}
     </div>

@@ -1,15 +1,16 @@
-import { useSuspenseQuery, useQueryClient, useMutation } from '@tanstack/react-query'
+import { useQuery, useSuspenseQuery, useQueryClient, useMutation } from '@tanstack/react-query'
 import { Outlet } from '@tanstack/react-router'
-import { Menu as MenuIcon, Search, CloudOff, MailWarning, Ban } from 'lucide-react'
+import { Menu as MenuIcon, Search, CloudOff, MailWarning, Ban, UserRoundX } from 'lucide-react'
 import { Suspense, useEffect, useRef, useState } from 'react'
 import type { ComponentType } from 'react'
-import { ApiError, callApi } from '../api/client.ts'
+import { callApi, isUnreachable } from '../api/client.ts'
 import { organizationQuery, useSession } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
 import { describeError } from '../components/states.tsx'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 import { unreachableEvent } from '../routing/retry-load.ts'
 import { text } from '../text/index.ts'
+import { useFormerOrganization } from './former-organization.ts'
 import { CommandPalette, openCommandPalette } from './command-palette.tsx'
 import { Shortcuts } from './shortcuts.tsx'
 import { Sidebar } from './sidebar.tsx'
@@ -63,9 +64,15 @@ export function AppShell({ commands }: AppShellProps) {
           </Button>
         </header>
         <ConnectionNotice />
+        <FormerOrganizationNotice />
         <EmailNotice />
         <SuspensionNotice />
-        <main id="content" tabIndex={-1} className="flex min-w-0 flex-1 flex-col focus:outline-none">
+        <main
+          id="content"
+          tabIndex={-1}
+          aria-labelledby="heading"
+          className="flex min-w-0 flex-1 flex-col focus:outline-none"
+        >
           <Outlet />
         </main>
       </div>
@@ -111,17 +118,45 @@ function EmailNotice() {
   )
 }
 
-/** Shown while the server is unreachable. */
+/** Says once that the person is no longer a member of the organization that they worked in. */
+function FormerOrganizationNotice() {
+  const [former, close] = useFormerOrganization()
+  if (former === null) return null
+  return (
+    <div className="flex items-center gap-x-3 bg-warn-soft px-4 py-2 text-warn sm:px-8">
+      <UserRoundX aria-hidden className="size-4 shrink-0" />
+      <p role="status" className="min-w-0 flex-1 wrap-anywhere">
+        {text.shell.formerMember(former.name, former.next)}
+      </p>
+      <Button size="small" onClick={close}>
+        {text.common.close}
+      </Button>
+    </div>
+  )
+}
+
+/** How often an unreachable server is asked again, in milliseconds. */
+const probeInterval = 3_000
+
+/** Shown while the server is unreachable. Once it responds, everything that has failed is fetched again. */
 function ConnectionNotice() {
   const queryClient = useQueryClient()
   const [away, setAway] = useState(false)
+  useQuery({ ...organizationQuery, refetchInterval: away && probeInterval })
+  useEffect(() => {
+    if (away) return
+    void queryClient.refetchQueries({
+      type: 'active',
+      predicate: ({ state }) => state.fetchStatus === 'idle' && isUnreachable(state.error),
+    })
+  }, [queryClient, away])
   useEffect(
     () =>
       queryClient.getQueryCache().subscribe(({ type, query }) => {
         if (type !== 'updated') return
         const { error, status, fetchFailureReason } = query.state
         const failure = fetchFailureReason ?? error
-        if (failure instanceof ApiError && failure.code === 'offline') setAway(true)
+        if (isUnreachable(failure)) setAway(true)
         else if (status === 'success' && !failure) setAway(false)
       }),
     [queryClient],

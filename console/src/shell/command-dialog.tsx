@@ -97,7 +97,7 @@ function useShellCommands(): Command[] {
       id: 'docs',
       icon: BookOpen,
       label: words.apiReference,
-      run: () => location.assign('/docs'),
+      run: () => window.open('/docs'),
     },
     ...organizations
       .filter(({ current }) => !current)
@@ -123,7 +123,14 @@ function useShellCommands(): Command[] {
       label: text.shortcuts.title,
       run: openShortcuts,
     },
-    { group: 'actions', id: 'sign-out', icon: LogOut, label: words.signOut, run: () => signOut.mutate() },
+    {
+      group: 'actions',
+      id: 'sign-out',
+      icon: LogOut,
+      label: words.signOut,
+      keywords: words.signOutWords,
+      run: () => signOut.mutate(),
+    },
   ]
 }
 

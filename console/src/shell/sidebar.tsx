@@ -37,7 +37,8 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
       >
         <Search aria-hidden className="size-4" />
         {text.shell.commands}
-        <kbd className="ml-auto font-sans text-xs">{paletteKeys.join(' ')}</kbd>
+        {/* The drawer is for phones, which have no such keys. */}
+        {!onNavigate && <kbd className="ml-auto font-sans text-xs">{paletteKeys.join(' ')}</kbd>}
       </button>
       <nav aria-label={text.shell.navigation} className="grid gap-0.5">
         {pages.map(({ to, label, icon: Icon }) => (
@@ -48,7 +49,7 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
         ))}
       </nav>
       <div className="mt-auto grid gap-0.5">
-        <a href="/docs" className={item}>
+        <a href="/docs" target="_blank" className={item}>
           <BookOpen aria-hidden />
           {text.shell.apiReference}
         </a>

@@ -21,7 +21,6 @@ export const organization = {
   leave: 'Leave',
   leaveTitle: (organization: string) => `Leave ${organization}?`,
   leaveDescription: 'You lose access at once. Its admins can invite you again.',
-  left: (organization: string) => `You left ${organization}.`,
   deploymentsActive: (count: number) =>
     count === 1
       ? 'This deployment is active. Choose what happens to it.'
@@ -51,7 +50,7 @@ export const organization = {
     super_admin: 'Like an admin, and manages admins.',
     admin: 'Like a member, and manages people, billing and the organization.',
     member: 'Deploys, uses and terminates models.',
-    viewer: 'Sees the catalog, members and usage, but cannot deploy.',
+    viewer: 'Calls models that others share, and sees the catalog, members and usage. Cannot deploy.',
   },
 
   noInvitations: 'No invitations',

@@ -4,6 +4,8 @@ export const shell = {
   openNavigation: 'Open navigation',
   apiReference: 'API reference',
   signOut: 'Sign out',
+  /** What else people type to find it */
+  signOutWords: 'log out logout',
   switchOrganization: 'Switch organization',
   switchTo: (name: string) => `Switch to ${name}`,
   switchedTo: (name: string) => `Switched to ${name}.`,
@@ -11,6 +13,8 @@ export const shell = {
   invitations: (count: number) => (count === 1 ? '1 pending invitation' : `${count} pending invitations`),
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
+  formerMember: (former: string, next: string) =>
+    `You are no longer a member of ${former}. You are now in ${next}.`,
   offline: 'No connection to the server. This page may be out of date.',
   verifyEmail: (email: string) =>
     `Verify your email to deploy models and invite people: open the link that we sent to ${email}.`,

@@ -41,8 +41,11 @@ export function useLeaveOrganization() {
   })
 }
 
-/** Almost all data belongs to an organization, so data of the previous one must not stay on screen. */
-function useOpenOrganization() {
+/**
+ * Opens the deployments of the current organization. Almost all data belongs to an organization, so data of
+ * the previous one must not stay on screen.
+ */
+export function useOpenOrganization() {
   const queryClient = useQueryClient()
   const navigate = useNavigate()
   return async () => {

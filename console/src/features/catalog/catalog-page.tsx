@@ -28,6 +28,7 @@ export function CatalogPage() {
   const navigate = route.useNavigate()
   const models = useQuery(modelsQuery)
   const placements = useQuery(placementsQuery)
+  const [isReturn] = useState(models.isSuccess)
   const mayAdd = useCan()('createDeployments')
   const [isAdding, setIsAdding] = useState(false)
 
@@ -90,6 +91,7 @@ export function CatalogPage() {
               entries={entries}
               currency={placements.data?.currency}
               arePlacementsLoading={placements.isPending}
+              isReturn={isReturn}
             />
           ) : (
             <NoModel isFiltered={known.length > 0} onClear={clear} />

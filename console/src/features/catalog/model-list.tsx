@@ -21,11 +21,13 @@ interface ModelListProps {
   /** The currency of the prices; undefined until they are known. */
   currency: string | undefined
   arePlacementsLoading: boolean
+  /** Whether the first render has all rows, because the page scrolls back to where it was */
+  isReturn: boolean
 }
 
 /** A list of models with links to their pages. */
-export function ModelList({ entries, currency, arePlacementsLoading }: ModelListProps) {
-  const shown = useDeferredValue(entries, entries.slice(0, firstRows))
+export function ModelList({ entries, currency, arePlacementsLoading, isReturn }: ModelListProps) {
+  const shown = useDeferredValue(entries, isReturn ? entries : entries.slice(0, firstRows))
   return (
     <ul className="divide-y">
       {shown.map((entry) => (
@@ -40,7 +42,7 @@ export function ModelList({ entries, currency, arePlacementsLoading }: ModelList
   )
 }
 
-interface ModelRowProps extends Omit<ModelListProps, 'entries'> {
+interface ModelRowProps extends Omit<ModelListProps, 'entries' | 'isReturn'> {
   entry: CatalogEntry
 }
 

@@ -43,8 +43,8 @@ export function OrganizationPage() {
     ...(can('readAuditLog') ? (['audit'] as const) : []),
   ]
   const tab = allowed.find((name) => name === wanted) ?? 'members'
-  const show = (tab: Tab, inviting = false) =>
-    void navigate({ search: { tab, invite: inviting ? 'yes' : undefined }, replace: true })
+  const show = (tab: Tab, inviting = false, replace = true) =>
+    void navigate({ search: { tab, invite: inviting ? 'yes' : undefined }, replace })
   const startInviting = () => show(tab, true)
 
   const contents: Record<Tab, ReactNode> = {
@@ -85,7 +85,7 @@ export function OrganizationPage() {
       <Tabs
         label={text.pages.organization.title}
         value={tab}
-        onValueChange={(next) => show(next)}
+        onValueChange={(next) => show(next, false, false)}
         tabs={allowed.map((value) => ({
           value,
           label: text.organization.tabs[value],

@@ -1,14 +1,15 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Member, Problem } from '../../contract.ts'
+import type { ComponentProps } from 'react'
+import type { Member } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { organizationQuery } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { SelectField } from '../../components/field.tsx'
-import { Notice, Skeleton } from '../../components/states.tsx'
+import { Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { useLeaveOrganization } from '../../domain/session/organizations.ts'
-import { formatRelative } from '../../format.ts'
+import { ActiveDeployments } from '../../domain/deployments/active-deployments.tsx'
 import { text } from '../../text/index.ts'
 import { organizationDeploymentsQuery, ownDeploymentsQuery } from '../../domain/deployments/queries.ts'
 import { isFinished } from '../../domain/deployments/status.ts'
@@ -22,10 +23,7 @@ interface RemoveMemberDialogProps {
   onClose: () => void
 }
 
-type ActiveDeployment = Pick<
-  NonNullable<Problem['active_deployments']>[number],
-  'id' | 'model_name' | 'selected_instance_type' | 'created_at'
->
+type ActiveDeployment = ComponentProps<typeof ActiveDeployments>['deployments'][number]
 
 const words = text.organization
 
@@ -60,8 +58,8 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
     : choice === 'end'
       ? { deployments: 'end' as const }
       : { deployments: 'transfer' as const, to: Number(choice) }
-  const onSuccess = () => {
-    toasts.success(isOwn ? words.left(organization.name) : words.removed(member.name))
+  const onRemoved = () => {
+    toasts.success(words.removed(member.name))
     onClose()
   }
   return (
@@ -81,34 +79,17 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
       error={isActive ? null : error}
       disabled={isLoading || (deployments !== null && choice === '')}
       onConfirm={() =>
-        isOwn
-          ? leave.mutate(handOver, { onSuccess })
-          : remove.mutate({ id: member.id, handOver }, { onSuccess })
+        isOwn ? leave.mutate(handOver) : remove.mutate({ id: member.id, handOver }, { onSuccess: onRemoved })
       }
     >
       {isLoading && <Skeleton className="h-16" />}
       {deployments && (
         <>
-          <ActiveDeployments deployments={deployments} />
+          <ActiveDeployments title={words.deploymentsActive(deployments.length)} deployments={deployments} />
           <DeploymentsChoice member={member} count={deployments.length} value={choice} onChange={setChoice} />
         </>
       )}
     </ConfirmDialog>
-  )
-}
-
-function ActiveDeployments({ deployments }: { deployments: ActiveDeployment[] }) {
-  return (
-    <Notice tone="warn">
-      <p>{words.deploymentsActive(deployments.length)}</p>
-      <ul className="mt-1 grid max-h-40 gap-0.5 overflow-y-auto">
-        {deployments.map(({ id, model_name, selected_instance_type, created_at }) => (
-          <li key={id}>
-            {[model_name, selected_instance_type, formatRelative(created_at)].filter(Boolean).join(' · ')}
-          </li>
-        ))}
-      </ul>
-    </Notice>
   )
 }
 
