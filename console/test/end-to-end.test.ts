@@ -18,8 +18,8 @@ const site = useConsole(() => startConsoleServer({ BILLING_TRIAL_MAX_ACTIVE: '2'
 test('an empty installation offers the first account, later ones a sign-in; each form focuses its first empty field', async () => {
   const { page } = await site.visit()
   await page.goto('/sign-in')
-  await expectFocus(page.getByLabel('Email'))
-  await see(page.getByText('Nobody has an account on this server yet.'))
+  await see(page.getByText(/^Berth runs open models .+ Nobody has an account on this server yet\.$/))
+  await expectFocus(page.getByRole('link', { name: 'Create the first account' }))
   expect(await page.getByRole('link', { name: 'Create an account' }).count()).toBe(0)
   await page.getByRole('link', { name: 'Create the first account' }).click()
   await expectFocus(page.getByLabel('Your name'))
@@ -155,7 +155,7 @@ async function acceptWithAccount(page: Page, link: string): Promise<void> {
 async function checkViewer(page: Page): Promise<void> {
   await page.waitForURL('**/deployments')
   await see(page.getByText('Viewer', { exact: true }))
-  await see(page.getByText(/Your role can view deployments/))
+  await see(page.getByText(/Your role can call models that others share/))
   expect(await page.getByRole('button', { name: /Deploy/ }).count()).toBe(0)
   expect(await page.getByRole('link', { name: 'Billing', exact: true }).count()).toBe(0)
   await page.getByRole('link', { name: 'Catalog', exact: true }).click()

@@ -8,6 +8,7 @@ import {
   deployByApi,
   enterCard,
   heading,
+  joinByApi,
   register,
   registerByApi,
   see,
@@ -93,7 +94,7 @@ test('before activating billing, a person sees what changes', async () => {
   await page.goto('/billing')
   await page.getByRole('button', { name: 'Activate billing' }).click()
   const rows = page.getByRole('dialog').getByRole('row')
-  await see(rows.filter({ hasText: /^Deployments at a time\s*1,000\s*20$/ }))
+  await see(rows.filter({ hasText: /^Instances at a time\s*1,000\s*20$/ }))
   await see(rows.filter({ hasText: 'At the end of each month' }))
 })
 
@@ -338,4 +339,65 @@ test('relative times update on open pages', async () => {
   await context.clock.fastForward('05:00')
   await see(page.getByText(/invited [5-9] min\.? ago/))
   await see(list.getByText(/^[5-9] min\.? ago$/))
+})
+
+test('before an account is deleted, a person reads what ends with it, or that they are the only owner', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  const { page: other } = await site.visit()
+  await joinByApi(page, other, 'member')
+  await page.goto('/profile')
+  await page.getByRole('button', { name: 'Delete account' }).click()
+  const dialog = page.getByRole('dialog')
+  const confirm = dialog.getByRole('button', { name: 'Delete account' })
+  await see(
+    dialog.getByText('You are the only owner of Analytical Engines. Make another member an owner first.'),
+  )
+  expect(await dialog.getByLabel('Password', { exact: true }).count()).toBe(0)
+  expect(await confirm.isDisabled()).toBe(true)
+  await dialog.getByRole('link', { name: 'See members' }).click()
+  await page.waitForURL('**/organization')
+
+  const { page: single } = await site.visit()
+  const barbara = createPerson('Barbara Liskov', 'Abstractions')
+  await registerByApi(single, barbara)
+  await deployByApi(single)
+  await single.goto('/profile')
+  await single.getByRole('button', { name: 'Delete account' }).click()
+  const asked = single.getByRole('dialog')
+  await see(asked.getByText('Closes with your account, because only you are in it: Abstractions.'))
+  await see(asked.getByText('Your deployment ends with your account.'))
+  await see(asked.getByRole('listitem').filter({ hasText: /^berth-tiny · local-cpu · / }))
+  await asked.getByLabel('Password', { exact: true }).fill(barbara.password)
+  await asked.getByRole('button', { name: 'Delete account' }).click()
+  await see(single.getByText('Your account is deleted.'))
+})
+
+test('the tabs of a page are steps back; what a chart shows is in the address', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  const id = await deployByApi(page)
+  await page.goto(`/deployments/${id}`)
+  const selected = () => page.getByRole('tab', { selected: true }).innerText()
+  await page.getByRole('tab', { name: 'Metrics' }).click()
+  await page.getByRole('radio', { name: '24 hours' }).click()
+  await page.waitForURL('**/deployments/*?tab=metrics&window=24h')
+  await page.reload()
+  await expect.poll(() => page.getByRole('radio', { name: '24 hours' }).isChecked()).toBe(true)
+  await page.getByRole('tab', { name: 'API' }).click()
+  await page.goBack()
+  await expect.poll(selected).toBe('Metrics')
+  await page.goBack()
+  await expect.poll(selected).toBe('Overview')
+  await page.goto('/usage')
+  await page.getByRole('radio', { name: 'Hours' }).click()
+  await page.waitForURL('**/usage?measure=hours')
+  await page.reload()
+  await see(page.getByRole('application', { name: /^Instance time from/ }))
+
+  await page.goto('/organization')
+  await page.getByRole('tab', { name: 'Settings' }).click()
+  await page.waitForURL('**/organization?tab=settings')
+  await page.goBack()
+  await expect.poll(selected).toBe('Members')
 })

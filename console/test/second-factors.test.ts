@@ -47,8 +47,11 @@ test('a person sets up an app, signs in with its code and with a recovery code, 
   const { page, allowPageErrors } = await site.visit()
   allowPageErrors(/401/)
   await registerByApi(page, person)
+  const script = { name: 'Nightly report', password: person.password }
+  await callByApi(page.request, 'POST', '/v1/auth/sessions', script)
   await page.goto('/profile')
   await page.getByRole('button', { name: 'Set up an authenticator app' }).click()
+  await see(page.getByRole('dialog').getByText('This ends 1 script session: Nightly report.'))
   const { codes, code } = await setUpApp(page, person)
   expect(codes).toHaveLength(10)
   const downloading = page.waitForEvent('download')

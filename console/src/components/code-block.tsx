@@ -15,18 +15,18 @@ interface CodeBlockProps {
 /** Code or a command with a copy button. */
 export function CodeBlock({ code, label, wrap, children }: CodeBlockProps) {
   return (
-    <div dir="ltr" className="relative min-w-0 rounded-lg border bg-subtle">
+    <div dir="ltr" className="flex min-w-0 items-start rounded-lg border bg-subtle">
       <pre
         tabIndex={0}
         aria-label={label}
         className={classNames(
-          'overflow-x-auto p-4 pr-12 font-mono text-[0.8125rem] leading-relaxed',
+          'min-w-0 flex-1 overflow-x-auto p-4 font-mono text-[0.8125rem] leading-relaxed',
           wrap && 'whitespace-pre-wrap wrap-anywhere',
         )}
       >
         <code>{children || code}</code>
       </pre>
-      <div className="absolute top-2 right-2 rounded-md bg-subtle">
+      <div className="p-2 pl-0">
         <CopyButton value={code} label={text.common.copy(label)} />
       </div>
     </div>

@@ -23,6 +23,13 @@ interface DialogProps {
 
 const fieldSelector = 'input:enabled:not([type=hidden]), select:enabled, textarea:enabled'
 
+/** The first field; of radio buttons, the chosen one. */
+function findFirstField(content: HTMLElement): HTMLElement | null {
+  const first = content.querySelector<HTMLElement>(fieldSelector)
+  const isChoice = first instanceof HTMLInputElement && first.type === 'radio'
+  return (isChoice ? content.querySelector<HTMLElement>('input[type=radio]:checked') : null) ?? first
+}
+
 /**
  * A modal dialog that traps the focus and closes on Escape unless locked. It focuses its first field when it
  * opens. When it closes, it focuses its opener, or the main content if the page has lost the opener.
@@ -41,7 +48,7 @@ export function Dialog({
   const focusFirstField = (event: Event) => {
     opener.current = document.activeElement === document.body ? null : document.activeElement
     const content = event.currentTarget
-    const field = content instanceof HTMLElement && content.querySelector<HTMLElement>(fieldSelector)
+    const field = content instanceof HTMLElement && findFirstField(content)
     if (!field) return
     event.preventDefault()
     field.focus()

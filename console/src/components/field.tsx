@@ -13,8 +13,8 @@ interface FieldProps {
   error?: string | undefined
 }
 
-/** A ref that focuses the first field of a page or step when it appears. */
-export const focusField = (field: HTMLInputElement | null) => field?.focus()
+/** A ref that focuses the first field of a page or step, or what is there instead, when it appears. */
+export const focusField = (field: HTMLElement | null) => field?.focus()
 
 /** Connects a control with its label, hint and error for screen readers. */
 function useField({ label, hint, error }: FieldProps) {

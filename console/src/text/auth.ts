@@ -23,9 +23,11 @@ export const auth = {
   forgotLink: 'Forgot your password?',
   noAccount: 'New here?',
   createAccount: 'Create an account',
-  noAccounts: 'Nobody has an account on this server yet.',
+  noAccounts:
+    'Berth runs open models for your team on your own hardware. Nobody has an account on this server yet.',
   createFirstAccount: 'Create the first account',
   sessionEnded: 'Your session has ended. Sign in again to continue where you left off.',
+  accountDeleted: 'Your account is deleted.',
   passwordSet: 'Your new password is set. Sign in to continue.',
   ssoFailure: (code: string) =>
     ssoFailures[code] ?? 'Sign-in failed. Try again, or use another way to sign in.',
@@ -77,7 +79,8 @@ export const auth = {
 
   invitation: 'Invitation',
   invitationTitle: (organization: string) => `Join ${organization}`,
-  invitationFor: (role: RoleName) => `You’re invited as ${roles[role]}.`,
+  invitationFor: (role: RoleName, inviter: string) =>
+    inviter === '' ? `You’re invited as ${roles[role]}.` : `${inviter} invites you as ${roles[role]}.`,
   addressedTo: 'For',
   validUntil: 'Valid until',
   accept: 'Accept',

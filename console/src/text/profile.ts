@@ -46,7 +46,7 @@ export const profile = {
   unlinkFrom: (provider: string) => `Remove the link to ${provider}`,
   unlinkTitle: (provider: string) => `Remove the link to ${provider}?`,
   unlinkDescription:
-    'You then sign in with your password only, and your other sessions end. If you sign in through the provider with the same email again, it is linked again.',
+    'You then sign in with your password only. If you sign in through the provider with the same email again, it is linked again.',
   unlinked: 'Link removed. Your other sessions ended.',
 
   sessions: 'Sessions',
@@ -69,8 +69,14 @@ export const profile = {
   export: 'Export data',
   deleteAccount: 'Delete account',
   deleteTitle: 'Delete your account?',
-  deleteDescription:
-    'Your deployments and sessions end, and organizations that only you belong to close. This cannot be undone.',
+  deleteDescription: 'Your sessions end at once. This cannot be undone.',
+  closing: (names: string) => `Closes with your account, because only you are in it: ${names}.`,
+  deploymentsEnd: (count: number) =>
+    count === 1
+      ? 'Your deployment ends with your account.'
+      : `Your ${count} deployments end with your account.`,
+  onlyOwner: (organization: string) =>
+    `You are the only owner of ${organization}. Make another member an owner first.`,
   deleteBySso: 'To confirm, you must have signed in through your provider within the last ten minutes.',
 
   appearance: 'Appearance',

@@ -20,5 +20,13 @@ export const scriptSessions = {
   unused: (until: string) => `Not used yet. Ends ${until} without use`,
   used: (client: string, address: string, when: string, until: string) =>
     `${client} at ${address}, used ${when}. Ends ${until} without use`,
+  ending: (others: number, scripts: string[]) => {
+    const parts = [
+      others > 0 && (others === 1 ? '1 other session' : `${others} other sessions`),
+      scripts.length > 0 &&
+        `${scripts.length === 1 ? '1 script session' : `${scripts.length} script sessions`}: ${scripts.join(', ')}`,
+    ]
+    return `This ends ${parts.filter(Boolean).join(' and ')}.`
+  },
   endOf: (name: string) => `End the session “${name}”`,
 }

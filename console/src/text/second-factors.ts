@@ -13,7 +13,7 @@ export const secondFactors = {
   removePasskey: (name: string) => `Remove the passkey ${name}`,
   removePasskeyTitle: (name: string) => `Remove the passkey ${name}?`,
   removeDescription:
-    'Your other sessions end. Without another second factor, sign-ins need your password only, and your recovery codes stop working.',
+    'Without another second factor, sign-ins need your password only, and your recovery codes stop working.',
   removed: 'The second factor was removed.',
 
   addPasskey: 'Add a passkey',

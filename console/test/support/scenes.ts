@@ -256,7 +256,7 @@ export const scenes: readonly Scene[] = [
     },
     'viewer-usage': async (page) => {
       await page.goto('/usage')
-      await see(page.getByText(/^At the limit, you and the admins get an email/))
+      await see(page.getByText(/^At the limit, nothing stops/))
     },
     'viewer-members': async (page) => {
       await page.goto('/organization')

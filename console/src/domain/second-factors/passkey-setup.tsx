@@ -1,6 +1,7 @@
 import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { text } from '../../text/index.ts'
+import { EndingSessions } from '../session/ending-sessions.tsx'
 import { PasswordField } from '../session/password-field.tsx'
 import { useAddPasskey } from './queries.ts'
 import type { SetupProps } from './totp-setup.tsx'
@@ -25,6 +26,7 @@ export function PasskeySetup({ onAdded, alternative }: SetupProps) {
           maxLength={100}
           error={errors.name}
         />
+        <EndingSessions />
         <PasswordField error={errors.password} />
       </Form>
       {alternative}

@@ -2,6 +2,7 @@ import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query
 import type { NewPasskeyInput, ReauthenticationInput, TotpVerificationInput } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { sessionQuery } from '../../api/session.ts'
+import { sessionsQuery } from '../session/sessions-query.ts'
 import { createPasskey } from './passkeys.ts'
 
 /** The person's second factors. */
@@ -15,7 +16,7 @@ export function useReloadFactors() {
   const queryClient = useQueryClient()
   return () =>
     Promise.all(
-      [secondFactorsQuery.queryKey, sessionQuery.queryKey, ['sessions']].map((queryKey) =>
+      [secondFactorsQuery.queryKey, sessionQuery.queryKey, sessionsQuery.queryKey].map((queryKey) =>
         queryClient.invalidateQueries({ queryKey }),
       ),
     )

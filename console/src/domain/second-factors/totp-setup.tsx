@@ -5,6 +5,7 @@ import { fieldErrors, Form } from '../../components/form.tsx'
 import { Skeleton } from '../../components/states.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
+import { EndingSessions } from '../session/ending-sessions.tsx'
 import { PasswordField } from '../session/password-field.tsx'
 import { CodeField } from './code-field.tsx'
 import { useVerifyTotp, useStartTotp } from './queries.ts'
@@ -32,6 +33,7 @@ export function TotpSetup({ onAdded, alternative }: SetupProps) {
           onSubmit={({ password }) => start.mutate({ password })}
         >
           <p className="text-muted">{text.secondFactors.passwordFirst}</p>
+          <EndingSessions />
           <PasswordField error={fieldErrors(start.error).password} />
         </Form>
         {alternative}

@@ -16,7 +16,11 @@ export function PasswordField({
     <TextField
       label={isNew ? text.auth.newPassword : text.auth.password}
       hint={
-        isNew && <span role="status">{isCommon ? text.auth.commonPassword : text.auth.passwordRule}</span>
+        isNew && (
+          <span role="status" className={isCommon ? 'text-warn' : ''}>
+            {isCommon ? text.auth.commonPassword : text.auth.passwordRule}
+          </span>
+        )
       }
       name="password"
       type={shown ? 'text' : 'password'}

@@ -14,6 +14,7 @@ import { text } from '../../text/index.ts'
 import { usePasswordsAllowed } from '../installation.ts'
 import { PasswordField } from './password-field.tsx'
 import { profileQuery } from './profile-query.ts'
+import { sessionsQuery } from './sessions-query.ts'
 
 const words = text.scriptSessions
 
@@ -69,7 +70,7 @@ function useCreateScriptSession(onCreated: (session: ScriptSession) => void) {
     mutationFn: (body: NewScriptSessionInput) => callApi('POST', '/v1/auth/sessions', { body }),
     onSuccess: (session) => {
       onCreated(session)
-      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+      void queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey })
     },
   })
 }

@@ -74,7 +74,7 @@ function KnownInvitation(props: KnownInvitationProps) {
   return (
     <AuthLayout
       title={text.auth.invitationTitle(organization)}
-      description={<p>{text.auth.invitationFor(preview.role)}</p>}
+      description={<p>{text.auth.invitationFor(preview.role, preview.inviter_name)}</p>}
     >
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1">
         <dt className="text-muted">{text.auth.addressedTo}</dt>

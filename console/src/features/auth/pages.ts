@@ -7,6 +7,8 @@ declare module '@tanstack/react-router' {
   interface HistoryState {
     email?: string | undefined
     passwordSet?: boolean | undefined
+    /** Whether the person has just deleted their account */
+    accountDeleted?: boolean | undefined
     /** The session ended while a page was open. */
     sessionEnded?: boolean | undefined
   }

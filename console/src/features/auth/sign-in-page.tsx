@@ -20,7 +20,12 @@ const methods = ['passkey', 'totp', 'recovery_code'] as const
 
 export function SignInPage() {
   const { return_to, error: ssoError } = useSearch({ from: '/sign-in' })
-  const { email: knownEmail = '', passwordSet, sessionEnded } = useLocation({ select: ({ state }) => state })
+  const {
+    email: knownEmail = '',
+    passwordSet,
+    sessionEnded,
+    accountDeleted,
+  } = useLocation({ select: ({ state }) => state })
   const [email, setEmail] = useState(knownEmail)
   const [demand, setDemand] = useState<FactorDemand | null>(null)
   const signIn = useSignIn()
@@ -35,8 +40,8 @@ export function SignInPage() {
       },
     })
   if (demand) return <SecondStep demand={demand} returnTo={return_to} onBack={() => setDemand(null)} />
-  const registerLink = (label: string) => (
-    <Link to="/register" search={{ return_to }} className={authLink}>
+  const registerLink = (label: string, isFirst = false) => (
+    <Link to="/register" search={{ return_to }} className={authLink} ref={isFirst ? focusField : undefined}>
       {label}
     </Link>
   )
@@ -57,10 +62,11 @@ export function SignInPage() {
       notice={
         <>
           {isEmpty && (
-            <Notice action={registerLink(text.auth.createFirstAccount)}>{text.auth.noAccounts}</Notice>
+            <Notice action={registerLink(text.auth.createFirstAccount, true)}>{text.auth.noAccounts}</Notice>
           )}
           {sessionEnded && <Notice tone="warn">{text.auth.sessionEnded}</Notice>}
           {passwordSet && <Notice tone="good">{text.auth.passwordSet}</Notice>}
+          {accountDeleted && <Notice tone="good">{text.auth.accountDeleted}</Notice>}
           {ssoError && <Notice tone="bad">{text.auth.ssoFailure(ssoError)}</Notice>}
         </>
       }

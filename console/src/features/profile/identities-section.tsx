@@ -7,6 +7,7 @@ import { fieldErrors, Form } from '../../components/form.tsx'
 import { Section } from '../../components/page.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
+import { EndingSessions } from '../../domain/session/ending-sessions.tsx'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { ssoProvidersQuery } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
@@ -76,6 +77,7 @@ function UnlinkDialog({ id, name, onClose }: { id: number; name: string; onClose
         error={removal.error}
         onSubmit={({ password }) => removal.mutate(password, { onSuccess })}
       >
+        <EndingSessions />
         <PasswordField error={fieldErrors(removal.error).password} />
       </Form>
     </Dialog>

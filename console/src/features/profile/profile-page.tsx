@@ -3,23 +3,22 @@ import { useState } from 'react'
 import { toUrl } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
-import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton, SkeletonRows } from '../../components/states.tsx'
 import type { Profile, OwnSession } from '../../contract.ts'
 import { usePasswordsAllowed } from '../../domain/installation.ts'
-import { PasswordField } from '../../domain/session/password-field.tsx'
 import { profileQuery } from '../../domain/session/profile-query.ts'
 import { ScriptSessionButton } from '../../domain/session/script-session-button.tsx'
 import { describeUserAgent } from '../../domain/session/user-agent.ts'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { chooseTheme, useTheme } from '../../theme.ts'
+import { DeleteAccountDialog } from './delete-account-dialog.tsx'
 import { IdentitiesSection } from './identities-section.tsx'
 import { OwnInvitations } from './own-invitations.tsx'
 import { ProfileForm } from './profile-form.tsx'
-import { useDeleteAccount, sessionsQuery } from './queries.ts'
+import { sessionsQuery } from '../../domain/session/sessions-query.ts'
 import { SecondFactorSection } from './second-factor-section.tsx'
 import { sections } from './sections.ts'
 import { SessionRow } from './session-row.tsx'
@@ -129,32 +128,8 @@ function DataSection({ profile }: { profile: Profile }) {
           {text.profile.deleteAccount}
         </Button>
       </div>
-      {deleting && <DeleteDialog profile={profile} onClose={() => setDeleting(false)} />}
+      {deleting && <DeleteAccountDialog profile={profile} onClose={() => setDeleting(false)} />}
     </Section>
-  )
-}
-
-function DeleteDialog({ profile, onClose }: { profile: Profile; onClose: () => void }) {
-  const [password, setPassword] = useState('')
-  const deletion = useDeleteAccount()
-  const asksPassword = usePasswordsAllowed() && profile.has_password
-  return (
-    <ConfirmDialog
-      onClose={onClose}
-      title={text.profile.deleteTitle}
-      description={text.profile.deleteDescription}
-      confirmLabel={text.profile.deleteAccount}
-      dangerous
-      busy={deletion.isPending}
-      error={deletion.error}
-      onConfirm={() => deletion.mutate(asksPassword ? { password } : {})}
-    >
-      {asksPassword ? (
-        <PasswordField value={password} onChange={({ target }) => setPassword(target.value)} />
-      ) : (
-        <p className="text-muted">{text.profile.deleteBySso}</p>
-      )}
-    </ConfirmDialog>
   )
 }
 

@@ -5,6 +5,7 @@ import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 import { profileQuery } from '../../domain/session/profile-query.ts'
 import { ownInvitationsQuery } from '../../domain/session/invitations-query.ts'
+import { sessionsQuery } from '../../domain/session/sessions-query.ts'
 import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 
 /** Updates the signed-in person's profile. */
@@ -62,12 +63,6 @@ export function useUnlinkIdentity(id: number) {
   })
 }
 
-/** The person's active sessions, latest use first. */
-export const sessionsQuery = queryOptions({
-  queryKey: ['sessions'],
-  queryFn: ({ signal }) => callApi('GET', '/v1/auth/sessions', { signal }),
-})
-
 /** Ends a session, or all except the current one when the id is null. */
 export function useEndSessions() {
   const queryClient = useQueryClient()
@@ -89,7 +84,7 @@ export function useDeleteAccount() {
     onSuccess: async () => {
       notifyOtherTabs('ended')
       queryClient.setQueryData(sessionQuery.queryKey, null)
-      await navigate({ to: '/sign-in' })
+      await navigate({ to: '/sign-in', state: { accountDeleted: true } })
       queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })
     },
   })

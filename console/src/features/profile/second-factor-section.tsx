@@ -17,6 +17,7 @@ import {
 } from '../../domain/second-factors/queries.ts'
 import { RecoveryCodesDialog } from '../../domain/second-factors/recovery-codes.tsx'
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
+import { EndingSessions } from '../../domain/session/ending-sessions.tsx'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { formatDay, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -137,6 +138,7 @@ function RemoveFactorDialog({
         error={removal.error}
         onSubmit={({ password }) => removal.mutate({ password }, { onSuccess })}
       >
+        <EndingSessions />
         <PasswordField error={fieldErrors(removal.error).password} />
       </Form>
     </Dialog>

@@ -8,6 +8,7 @@ import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { useMailIsFile, usePasswordsAllowed } from '../../domain/installation.ts'
+import { EndingSessions } from '../../domain/session/ending-sessions.tsx'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
@@ -73,6 +74,7 @@ function ChangePasswordForm() {
         />
         <PasswordField isNew name="new_password" error={errors.new_password} />
       </div>
+      <EndingSessions />
     </Form>
   )
 }
