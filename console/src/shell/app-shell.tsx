@@ -1,22 +1,22 @@
-import { useQuery, useSuspenseQuery, useQueryClient, useMutation } from '@tanstack/react-query'
+import { useQuery, useSuspenseQuery, useQueryClient } from '@tanstack/react-query'
 import { Outlet } from '@tanstack/react-router'
-import { Menu as MenuIcon, Search, CloudOff, MailWarning, Ban, UserRoundX } from 'lucide-react'
+import { Menu as MenuIcon, Search, CloudOff } from 'lucide-react'
 import { Suspense, useEffect, useRef, useState } from 'react'
 import type { ComponentType } from 'react'
-import { callApi, isUnreachable } from '../api/client.ts'
+import { isUnreachable } from '../api/client.ts'
 import { organizationQuery, useSession } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
-import { describeError } from '../components/states.tsx'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 import { unreachableEvent } from '../routing/retry-load.ts'
 import { text } from '../text/index.ts'
-import { useFormerOrganization } from './former-organization.ts'
 import { CommandPalette, openCommandPalette } from './command-palette.tsx'
 import { Shortcuts } from './shortcuts.tsx'
+import { useLastOrganization } from './use-last-organization.ts'
 import { Sidebar } from './sidebar.tsx'
 
 const loadDrawer = () => import('./drawer.tsx').then((module) => module.Drawer)
 const Drawer = lazyPart(loadDrawer)
+const Notices = lazyPart(() => import('./notices.tsx').then((module) => module.Notices))
 
 interface AppShellProps {
   /** The content of the command palette. */
@@ -64,9 +64,7 @@ export function AppShell({ commands }: AppShellProps) {
           </Button>
         </header>
         <ConnectionNotice />
-        <FormerOrganizationNotice />
-        <EmailNotice />
-        <SuspensionNotice />
+        <RareNotices />
         <main
           id="content"
           tabIndex={-1}
@@ -82,56 +80,16 @@ export function AppShell({ commands }: AppShellProps) {
   )
 }
 
-/** Shown while the operator has suspended the current organization, or after closing it. */
-function SuspensionNotice() {
+/** What few people see, whose code loads only for them. */
+function RareNotices() {
   const { data: organization } = useSuspenseQuery(organizationQuery)
-  if (organization.status === 'active') return null
-  return (
-    <div role="status" className="flex items-center gap-x-3 bg-bad-soft px-4 py-2 text-bad sm:px-8">
-      <Ban aria-hidden className="size-4 shrink-0" />
-      <p className="min-w-0 flex-1 wrap-anywhere">{text.shell[organization.status](organization.name)}</p>
-    </div>
-  )
-}
-
-/** Shown until the person has opened the link that verifies their address. */
-function EmailNotice() {
   const { user } = useSession()
-  const resend = useMutation({
-    mutationFn: () => callApi('POST', '/v1/user/email-verification/request'),
-  })
-  if (!user.requires_email_verification) return null
+  const last = useLastOrganization()
+  if (organization.status === 'active' && !user.requires_email_verification && last === null) return null
   return (
-    <div className="flex flex-wrap items-center gap-x-3 gap-y-2 bg-warn-soft px-4 py-2 text-warn sm:px-8">
-      <MailWarning aria-hidden className="size-4 shrink-0" />
-      <p className="min-w-0 flex-1 wrap-anywhere">{text.shell.verifyEmail(user.email)}</p>
-      <p role="status">
-        {resend.isSuccess && text.shell.emailSent}
-        {resend.error && describeError(resend.error)}
-      </p>
-      {!resend.isSuccess && (
-        <Button size="small" busy={resend.isPending} onClick={() => resend.mutate()}>
-          {text.shell.sendAgain}
-        </Button>
-      )}
-    </div>
-  )
-}
-
-/** Says once that the person is no longer a member of the organization that they worked in. */
-function FormerOrganizationNotice() {
-  const [former, close] = useFormerOrganization()
-  if (former === null) return null
-  return (
-    <div className="flex items-center gap-x-3 bg-warn-soft px-4 py-2 text-warn sm:px-8">
-      <UserRoundX aria-hidden className="size-4 shrink-0" />
-      <p role="status" className="min-w-0 flex-1 wrap-anywhere">
-        {text.shell.formerMember(former.name, former.next)}
-      </p>
-      <Button size="small" onClick={close}>
-        {text.common.close}
-      </Button>
-    </div>
+    <Suspense>
+      <Notices last={last} />
+    </Suspense>
   )
 }
 

@@ -36,23 +36,6 @@ export const deployments = {
   sleep: 'Sleep',
   wake: 'Wake',
 
-  firstRunTitle: 'Deploy your first model',
-  firstRun:
-    'A deployment runs a model from the catalog, and any OpenAI client can call it. Start with a small model: it is ready within seconds.',
-  firstRunViewerTitle: 'Nothing is shared with you yet',
-  firstRunViewer:
-    'Your role can call models that others share, but not deploy any. Ask a colleague to share one, or an admin for another role.',
-  deployOwn: 'Or deploy a model of your own.',
-  deployAny: 'Deploy',
-  deployStarter: (model: string) => `Deploy ${model}`,
-  browseCatalog: 'Browse the catalog',
-  noneActiveTitle: 'No current deployments',
-  noneActive: 'Terminated deployments are under All.',
-  showAll: 'Show all',
-  emptyPageTitle: 'This page is empty',
-  emptyPage: 'There are fewer deployments now.',
-  firstPage: 'Go to the first page',
-
   paidBy: (organization: string) => `Paid by ${organization}`,
   formerOrganization: 'an organization you left',
   terminate: 'Terminate',

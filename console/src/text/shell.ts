@@ -13,17 +13,7 @@ export const shell = {
   invitations: (count: number) => (count === 1 ? '1 pending invitation' : `${count} pending invitations`),
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
-  formerMember: (former: string, next: string) =>
-    `You are no longer a member of ${former}. You are now in ${next}.`,
   offline: 'No connection to the server. This page may be out of date.',
-  verifyEmail: (email: string) =>
-    `Verify your email to deploy models and invite people: open the link that we sent to ${email}.`,
-  suspended: (name: string) =>
-    `The operator of this server suspended ${name}. You can still look at everything, but not change anything or use models, and its deployments end soon. Ask the operator to resume it.`,
-  closed: (name: string) =>
-    `The operator of this server closed ${name}. You can still look at everything, but not change anything or use models.`,
-  sendAgain: 'Send it again',
-  emailSent: 'We sent a new link.',
   role: { super_admin: 'Owner', admin: 'Admin', member: 'Member', viewer: 'Viewer' },
   commands: 'Search or jump to…',
   searchCommands: 'Search pages, settings, people, deployments and models',

@@ -8,7 +8,7 @@ import { text } from '../../text/index.ts'
 import type { ListSearch } from './list-search.ts'
 import { SharedModels, sharedModelsQuery } from './shared-models.tsx'
 
-const words = text.deployments
+const words = text.emptyList
 
 /** Why a list is empty: the team has nothing, all are terminated, or the page is beyond the end. */
 export function EmptyList({ search, isBeyondEnd }: { search: ListSearch; isBeyondEnd: boolean }) {
@@ -44,8 +44,8 @@ function Shared() {
 function EmptyTeam() {
   const seesAll = useCan()('manageDeployments')
   return (
-    <EmptyState icon={<Users />} title={seesAll ? text.team.noneTeamTitle : text.team.noneSharedTitle}>
-      {seesAll ? text.team.noneTeam : text.team.noneShared}
+    <EmptyState icon={<Users />} title={seesAll ? words.noneTeamTitle : words.noneSharedTitle}>
+      {seesAll ? words.noneTeam : words.noneShared}
     </EmptyState>
   )
 }

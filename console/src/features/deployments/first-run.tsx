@@ -12,7 +12,7 @@ import { text } from '../../text/index.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
 import { SharedModels, sharedModelsQuery } from './shared-models.tsx'
 
-const words = text.deployments
+const words = text.emptyList
 
 /**
  * Replaces the list before the first deployment: what the team shares, else a suggestion of a small model and

@@ -10,7 +10,7 @@ import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { isFinished, isPlayable } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
 
-const words = text.team
+const words = text.emptyList
 
 /** The deployments that a person without own ones may call: those that colleagues share. */
 export const sharedModelsQuery = queryOptions({
@@ -51,7 +51,7 @@ export function SharedModels({ deployments }: { deployments: readonly Deployment
                 </Link>
                 <p className="text-[0.8125rem] wrap-anywhere text-muted">
                   {describeDeployment(deployment, idSuffixes.get(id))} ·{' '}
-                  {words.ownedBy(owner.name || owner.email)}
+                  {text.team.ownedBy(owner.name || owner.email)}
                 </p>
                 <div className="mt-1">
                   <StatusBadge deployment={deployment} />

@@ -1,14 +1,11 @@
 import type { DailyUsage } from '../../contract.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
+import type { Measure } from './measures.ts'
 
 type Item = DailyUsage['items'][number]
 /** An item of any grouping */
 type Measured = Omit<Item, 'date'>
 type Amounts = Pick<Item, 'quantity' | 'estimated_amount'>
-
-export const measures = ['cost', 'hours', 'tokens'] as const
-
-export type Measure = (typeof measures)[number]
 
 /** A series: an instance type or a model. `values` has one number per day; time is in hours. */
 export interface Series {

@@ -5,11 +5,11 @@ import { page } from '../../routing/page.ts'
 import { readText } from '../../routing/search.ts'
 import type { RawSearch } from '../../routing/search.ts'
 import { text } from '../../text/index.ts'
-import { measures } from './breakdown.ts'
-import type { Measure } from './breakdown.ts'
 import { readGroup } from './groups.ts'
 import type { UsageGroup } from './groups.ts'
 import { dailyUsageQuery, groupedUsageQuery } from './queries.ts'
+import { measures } from './measures.ts'
+import type { Measure } from './measures.ts'
 import type { RequestedDays } from './range.ts'
 
 interface RequestedUsage extends RequestedDays {
