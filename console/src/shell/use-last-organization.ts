@@ -14,15 +14,16 @@ export interface LastOrganization {
 export function useLastOrganization(): LastOrganization | null {
   const { user } = useSession()
   const { data: current } = useSuspenseQuery(organizationQuery)
-  const [last, setLast] = useState<LastOrganization | null>(null)
   const { id, name } = current
-  useEffect(() => {
-    // The id of the user, that of the organization, and its name, which may contain the separator
-    const [userId, lastId, ...lastName] = tabStorage.read(key)?.split('/') ?? []
-    tabStorage.write(key, [user.id, id, name].join('/'))
-    if (userId === String(user.id) && lastId !== String(id)) {
-      setLast({ id: Number(lastId), name: lastName.join('/') })
-    }
-  }, [user.id, id, name])
-  return last
+  const [shown, setShown] = useState(() => ({ id, last: readLast(user.id, id) }))
+  if (shown.id !== id) setShown({ id, last: readLast(user.id, id) })
+  useEffect(() => tabStorage.write(key, [user.id, id, name].join('/')), [user.id, id, name])
+  return shown.last
+}
+
+function readLast(userId: number, currentId: number): LastOrganization | null {
+  // The name may contain the separator.
+  const [lastUserId, id, ...name] = tabStorage.read(key)?.split('/') ?? []
+  const isOther = lastUserId === String(userId) && id !== String(currentId)
+  return isOther ? { id: Number(id), name: name.join('/') } : null
 }
