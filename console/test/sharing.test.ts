@@ -145,6 +145,7 @@ test('an invited colleague first sees what the team shares, by its alias, and re
   await see(heading(owner, 'Terminate assistant?'))
   await owner.keyboard.press('Escape')
   await owner.keyboard.press('Control+k')
+  await see(owner.getByRole('option', { name: 'Sign out' }))
   await owner.keyboard.type('assis')
   await see(owner.getByRole('option', { name: /^assistant / }))
   await see(owner.getByRole('option', { name: 'assistant: Sleep' }))

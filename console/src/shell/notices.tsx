@@ -66,9 +66,8 @@ function FormerOrganizationNotice({ last }: { last: LastOrganization }) {
   const queryClient = useQueryClient()
   const open = useOpenOrganization()
   useEffect(() => {
-    const { queryFn, queryKey } = organizationsQuery
     void queryClient
-      .fetchQuery({ queryFn, queryKey, staleTime: 0 })
+      .fetchQuery({ ...organizationsQuery, staleTime: 0 })
       .then((organizations) => {
         if (organizations.some(({ id }) => id === last.id)) return
         setFormer(true)

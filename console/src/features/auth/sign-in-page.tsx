@@ -75,7 +75,7 @@ export function SignInPage() {
         {(errors) => (
           <>
             <EmailField
-              ref={knownEmail === '' ? focusField : undefined}
+              ref={knownEmail === '' && !isEmpty ? focusField : undefined}
               value={email}
               onChange={(event) => setEmail(event.target.value)}
               error={errors.email}
