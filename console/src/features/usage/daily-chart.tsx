@@ -3,7 +3,8 @@ import { Chart } from '../../components/chart.tsx'
 import { formatCompact, formatHours, formatMoney, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { stackByDay } from './breakdown.ts'
-import type { Measure, Series } from './breakdown.ts'
+import type { Series } from './breakdown.ts'
+import type { Measure } from './measures.ts'
 import { listDays } from './range.ts'
 
 const colors = [1, 2, 3, 4, 5, 6].map((number) => `var(--series-${number})`)
