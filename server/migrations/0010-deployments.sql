@@ -172,7 +172,7 @@ CREATE TABLE instance_loads (
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE instance_loads IS 'What each server process has in flight at an instance. A process reports every second while there is something.';
 COMMENT ON COLUMN instance_loads.in_flight IS 'Requests at the engine, and those that wait in the process for it';
-COMMENT ON COLUMN instance_loads.used_at IS 'When the process last had a request for the instance';
+COMMENT ON COLUMN instance_loads.used_at IS 'When the instance last served a request of the process';
 
 -- Server processes cache inference targets. These triggers invalidate the cache of the owner, and of each
 -- member if the deployment is or was shared.

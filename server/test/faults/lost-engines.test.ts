@@ -64,7 +64,8 @@ async function deployAt(used: readonly RecordingEngine[], count = used.length): 
   return id
 }
 
-const chat = (model: string) => client.post('/v1/chat/completions', { model, messages: [] })
+const chat = (model: string) =>
+  client.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] })
 /** How many requests each engine got, the fewest first */
 const countRequests = () =>
   engines.map(({ requests }) => requests.length).toSorted((one, other) => one - other)

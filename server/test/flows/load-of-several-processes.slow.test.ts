@@ -92,7 +92,8 @@ function serve(isReady: (place: number) => boolean): void {
 }
 
 const read = async (id: string) => (await client.get(`${path}/${id}`)).body
-const chat = (caller: Client, model: string) => caller.post('/v1/chat/completions', { model, messages: [] })
+const chat = (caller: Client, model: string) =>
+  caller.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] })
 
 async function expectAnswers(asked: readonly ReturnType<typeof chat>[]): Promise<void> {
   const all = Promise.all(asked)

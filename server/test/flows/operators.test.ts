@@ -92,7 +92,8 @@ async function setUp(organization = 'Acme') {
   return { owner, id: String(id), userId: user.id as number }
 }
 
-const chat = (client: Client, model: string) => client.post('/v1/chat/completions', { model, messages: [] })
+const chat = (client: Client, model: string) =>
+  client.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] })
 const statusOf = (client: Client, id: string) =>
   client.get(`/api/v1/model-deployments/${id}`).then(({ body }) => body.status)
 const signIn = ({ email, password }: Account) =>

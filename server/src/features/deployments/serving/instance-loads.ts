@@ -5,6 +5,8 @@ import type { Database } from '../../../database/tables.ts'
 export interface ReportedLoad {
   instanceId: string
   inFlight: number
+  /** The engine has served a request since the last report. */
+  isUsed: boolean
 }
 
 /** Requests of one server process that wait until a deployment is awake. */
@@ -16,7 +18,7 @@ export interface HeldLoad {
 /** What all server processes have in flight at an instance. */
 export interface InstanceLoad {
   inFlight: number
-  /** Since the last request; null without one */
+  /** Since the end of the last request that was served; null without one */
   idleSeconds: number | null
 }
 
@@ -33,19 +35,20 @@ export async function reportLoads(
   if (loads.length === 0 && held.length === 0) return
   await sql`
     INSERT INTO instance_loads AS load (instance_id, process_id, in_flight, used_at, reported_at)
-    SELECT id, ${processId}::uuid, sum(requests), now(), now()
+    SELECT id, ${processId}::uuid, sum(requests), CASE WHEN bool_or(is_used) THEN now() ELSE status_changed_at END, now()
     FROM (
-      SELECT "instanceId" AS id, "inFlight" AS requests
-      FROM jsonb_to_recordset(${JSON.stringify(loads)}::jsonb) AS load ("instanceId" uuid, "inFlight" integer)
+      SELECT "instanceId" AS id, "inFlight" AS requests, "isUsed" AS is_used
+      FROM jsonb_to_recordset(${JSON.stringify(loads)}::jsonb)
+        AS load ("instanceId" uuid, "inFlight" integer, "isUsed" boolean)
       UNION ALL
       SELECT (SELECT id FROM instances WHERE deployment_id = "deploymentId" AND status NOT IN ('releasing', 'released')
-        ORDER BY id LIMIT 1), requests
+        ORDER BY id LIMIT 1), requests, true
       FROM jsonb_to_recordset(${JSON.stringify(held)}::jsonb) AS held ("deploymentId" uuid, requests integer)
     ) AS reported JOIN instances USING (id)
     WHERE status <> 'released'
-    GROUP BY id
+    GROUP BY id, status_changed_at
     ON CONFLICT (instance_id, process_id)
-      DO UPDATE SET in_flight = excluded.in_flight, used_at = excluded.used_at, reported_at = excluded.reported_at`.execute(
+      DO UPDATE SET in_flight = excluded.in_flight, used_at = greatest(load.used_at, excluded.used_at), reported_at = excluded.reported_at`.execute(
     db,
   )
 }

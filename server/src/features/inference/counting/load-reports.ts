@@ -12,7 +12,7 @@ import type { Waking } from '../waiting/waking.ts'
  */
 export function reportInFlight(
   { db, log, config }: Pick<Services, 'db' | 'config'> & { log: Pick<Logger, 'warn'> },
-  admission: Pick<Admission, 'takeUsed'>,
+  admission: Pick<Admission, 'takeLoads'>,
   waking: Pick<Waking, 'takeHeld'>,
 ): { close(): Promise<void> } {
   const processId = randomUUID()
@@ -20,9 +20,8 @@ export function reportInFlight(
   let isReporting = false
 
   async function report(): Promise<void> {
-    const loads = [...admission.takeUsed()].map(([instanceId, inFlight]) => ({ instanceId, inFlight }))
     const held = [...waking.takeHeld()].map(([deploymentId, requests]) => ({ deploymentId, requests }))
-    await reportLoads(db, processId, loads, held)
+    await reportLoads(db, processId, admission.takeLoads(), held)
   }
 
   const timer = setInterval(() => {

@@ -112,6 +112,7 @@ export const chatCompletions: MainProtocol = {
   members: streamMembers,
   unparsed: fittedMembers,
   messages: 'messages',
+  input: { member: 'messages', mayBeText: false },
   outputLimits: ['max_tokens', 'max_completion_tokens'],
   edit: (body) => [...askForUsage(body), ...foldSystemTexts(body)],
   fit: fitChat,

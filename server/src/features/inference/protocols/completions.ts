@@ -74,6 +74,7 @@ export const completions: Protocol = {
   modelTypes: ['LLM'],
   members: streamMembers,
   unparsed: ['prompt'],
+  input: { member: 'prompt', mayBeText: true },
   outputLimits: ['max_tokens'],
   edit: askForUsage,
   countedAt: '/tokenize',

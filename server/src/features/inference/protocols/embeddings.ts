@@ -66,6 +66,7 @@ export const embeddings: MainProtocol = {
   members: ['encoding_format'],
   meaningfulFields: readingFields,
   texts: 'input',
+  input: { member: 'input', mayBeText: true },
   edit: () => [],
   countedAt: null,
   bodies: {

@@ -34,6 +34,8 @@ export interface Protocol {
   readonly texts?: string
   /** The top-level member with a conversation's messages in order; absent without conversations */
   readonly messages?: string
+  /** The top-level member that must not be missing or an empty list; absent for none */
+  readonly input?: { readonly member: string; readonly mayBeText: boolean }
   /** Top-level members with an answer's most tokens, limited to the engine's context; absent for none */
   readonly outputLimits?: readonly string[]
   /** True for a request that engines with the route don't do in full; absent if they do all requests */

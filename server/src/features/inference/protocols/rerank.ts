@@ -86,6 +86,7 @@ const ofEngine: Protocol = {
   operation: 'rerank',
   modelTypes: ['rerank'],
   members: [],
+  input: { member: 'documents', mayBeText: false },
   meaningfulFields: readingFields,
   edit: () => [],
   countedAt: null,

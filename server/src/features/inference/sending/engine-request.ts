@@ -91,6 +91,11 @@ export class EngineRequest implements ResponseHandler {
     return this.#call !== null && (this.#status === 0 || this.#status === 200)
   }
 
+  /** The engine refused the request. */
+  get isRefusal(): boolean {
+    return this.#status >= 400 && this.#status < 500
+  }
+
   #send(): void {
     const target = this.#target
     const { breakers, client } = this.#deps.inference

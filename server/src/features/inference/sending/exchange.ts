@@ -159,6 +159,10 @@ export class Exchange
     return this.#arrival.protocol.bodies.usageAt !== null
   }
 
+  get isUse(): boolean {
+    return this.#isMetered && this.#engine?.isRefusal !== true
+  }
+
   hashPrefix(): number | null {
     if (this.#prefixHash === undefined) {
       const { body, messagesAt, model } = this.#arrival.request

@@ -68,12 +68,34 @@ function makeRequest(
     refusedBy: new Set(),
     promptTokens: 10,
     sequences: 1,
+    isUse: true,
     hashPrefix: () => null,
     generatedTokens: () => 0,
     admit,
     fail: () => {},
   }
 }
+
+test('only requests that were a use make an instance used', () => {
+  const admission = new Admission(limits, createCircuitBreakers())
+  const target = makeTarget(1)
+  const send = (isUse: boolean) => {
+    const request = { ...makeRequest(target, 1, () => {}), isUse }
+    admission.request(request)
+    return () => admission.release(request, target)
+  }
+  const load = (inFlight: number, isUsed: boolean) => [{ instanceId: 'a1', inFlight, isUsed }]
+  const end = send(true)
+  expect(admission.takeLoads()).toEqual(load(1, false))
+  send(false)()
+  expect(admission.takeLoads()).toEqual(load(1, false))
+  end()
+  send(false)()
+  expect(admission.takeLoads()).toEqual(load(0, true))
+  send(false)()
+  expect(admission.takeLoads()).toEqual(load(0, false))
+  expect(admission.takeLoads()).toEqual([])
+})
 
 function countAdmitted(parallelSequences: number | null, sharedWith: 'organization' | null = null): number {
   const admission = new Admission(limits, createCircuitBreakers())

@@ -2,6 +2,7 @@ import { RateLimitedError } from '../../../base/errors.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import type { Config } from '../../../config/config.ts'
 import type { CircuitBreakers } from '../../../gateway/circuit-breakers.ts'
+import type { ReportedLoad } from '../../deployments/serving/instance-loads.ts'
 import { Counts } from './counts.ts'
 import type { ReadonlyCounts } from './counts.ts'
 import { pickByHash } from './prefix-routing.ts'
@@ -22,6 +23,8 @@ export interface AdmissionRequest extends TargetedRequest, TurnRequest {
   readonly model: string
   /** How many of the engine's sequences it needs, which may be more than there are */
   readonly sequences: number
+  /** False if the engine refused the request or only counted its tokens, which keeps no deployment awake */
+  readonly isUse: boolean
   /** A hash that all requests of a conversation have; null for others. Called only if there is a choice. */
   hashPrefix(): number | null
   /** Called once, immediately or later. The request must call `release` when it ends. */
@@ -45,8 +48,8 @@ export class Admission {
   readonly #sequences = new Counts<string>()
   /** Estimated tokens of the prompts in flight by instance id */
   readonly #tokens = new Counts<string>()
-  /** Instances that had a request since `takeUsed` */
-  #used = new Set<string>()
+  /** Instances that had a request since `takeLoads`, and whether one of those that ended was a use */
+  #reached = new Map<string, boolean>()
   readonly #inFlightByUser = new Counts<number>()
   readonly #allCounts = [
     this.#inFlight,
@@ -76,16 +79,19 @@ export class Admission {
     return this.#inFlightByDeployment
   }
 
-  /** Requests in flight and waiting, by instance used since the last call, which forgets unused ones. */
-  takeUsed(): Map<string, number> {
+  /** The load of each instance that had a request since the last call. */
+  takeLoads(): ReportedLoad[] {
     const waiting = new Counts<string>()
     for (const { instanceId } of this.#waiting.firstTargets()) waiting.add(instanceId, 1)
-    const ids = new Set([...this.#used, ...waiting.keys()])
-    const used = new Map([...ids].map((id) => [id, this.#inFlight.get(id) + waiting.get(id)]))
-    // An instance with requests is in use until they end, which makes it used again.
-    this.#used = new Set(this.#inFlight.keys())
+    const ids = new Set([...this.#reached.keys(), ...waiting.keys()])
+    const loads = Array.from(ids, (instanceId) => ({
+      instanceId,
+      inFlight: this.#inFlight.get(instanceId) + waiting.get(instanceId),
+      isUsed: this.#reached.get(instanceId) === true,
+    }))
+    this.#reached = new Map([...this.#inFlight.keys()].map((id) => [id, false]))
     for (const counts of this.#allCounts) counts.sweep()
-    return used
+    return loads
   }
 
   /** Requests in the queue by the deployment that they would go to first */
@@ -217,7 +223,7 @@ export class Admission {
   #enter(request: AdmissionRequest, { instanceId, deploymentId, sharedWith }: EngineTarget): void {
     this.#inFlightByUser.add(request.userId, 1)
     this.#inFlight.add(instanceId, 1)
-    this.#used.add(instanceId)
+    if (!this.#reached.has(instanceId)) this.#reached.set(instanceId, false)
     this.#inFlightByDeployment.add(deploymentId, 1)
     this.#sequences.add(instanceId, request.sequences)
     this.#tokens.add(instanceId, request.promptTokens)
@@ -225,12 +231,12 @@ export class Admission {
   }
 
   #leave(
-    { userId, promptTokens, sequences }: AdmissionRequest,
+    { userId, promptTokens, sequences, isUse }: AdmissionRequest,
     { instanceId, deploymentId }: Pick<EngineTarget, 'instanceId' | 'deploymentId'>,
   ): void {
     this.#inFlightByUser.add(userId, -1)
     this.#inFlight.add(instanceId, -1)
-    this.#used.add(instanceId)
+    this.#reached.set(instanceId, isUse || this.#reached.get(instanceId) === true)
     this.#inFlightByDeployment.add(deploymentId, -1)
     this.#sequences.add(instanceId, -sequences)
     this.#tokens.add(instanceId, -promptTokens)

@@ -7,6 +7,7 @@ import type { ErrorFacts, Protocol } from '../protocols/protocol.ts'
 import { writeData, writeErrorEvent, writeEvent } from '../protocols/sse-events.ts'
 import { AsleepError } from '../targets/find-targets.ts'
 import type { EngineTarget } from '../targets/targets.ts'
+import { requireUse } from './require-use.ts'
 import type { HeldRequest, Waking } from './waking.ts'
 
 export interface HeldCallDeps extends Pick<Services, 'config'> {
@@ -31,7 +32,7 @@ export interface HeldCallSteps {
 export class HeldCall implements HeldRequest {
   readonly #deps: HeldCallDeps
   readonly #protocol: Protocol
-  readonly #request: Pick<InferenceRequest, 'model' | 'streams'>
+  readonly #request: Pick<InferenceRequest, 'model' | 'streams' | 'body'>
   readonly #steps: HeldCallSteps
   #caller: Caller
   #deploymentId = ''
@@ -40,7 +41,10 @@ export class HeldCall implements HeldRequest {
   constructor(
     deps: HeldCallDeps,
     caller: Caller,
-    { protocol, request }: { protocol: Protocol; request: Pick<InferenceRequest, 'model' | 'streams'> },
+    {
+      protocol,
+      request,
+    }: { protocol: Protocol; request: Pick<InferenceRequest, 'model' | 'streams' | 'body'> },
     steps: HeldCallSteps,
   ) {
     this.#deps = deps
@@ -87,6 +91,7 @@ export class HeldCall implements HeldRequest {
   /** Waits for this deployment. Throws the error for the caller if too many wait. */
   #waitFor(deployment: ServingDeployment): void {
     requireModelType(deployment, this.#protocol)
+    requireUse(this.#request, this.#protocol, deployment.modelName)
     this.#deploymentId = deployment.deploymentId
     // The caller may have left before.
     if (this.#caller.reply.raw.destroyed) return

@@ -236,7 +236,10 @@ test.each([
     await expect.poll(async () => (await read(id)).status_message).toMatch(/ It starts again\.$/)
     expect(await read(id)).toMatchObject({ status: 'deploying', waiting_for: 'engine' })
     expect(runtime.callsFor(id)).toContain('stopEngine')
-    const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
+    const answer = await client.post('/v1/chat/completions', {
+      model: id,
+      messages: [{ role: 'user', content: 'Hello' }],
+    })
     expect(answer.status).toBe(503)
     expect(answer.body.error.code).toBe('deployment_not_ready')
     runtime.reset()
@@ -258,7 +261,10 @@ test.each<EngineObservation>([
   runtime.answer({ observeEngine: () => seen, ensureEngine: () => seen })
   await makeDue(id)
   await expect.poll(async () => (await read(id)).status_message).toBe('Its node starts it again.')
-  const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
+  const answer = await client.post('/v1/chat/completions', {
+    model: id,
+    messages: [{ role: 'user', content: 'Hello' }],
+  })
   expect(answer.status).toBe(503)
   expect(answer.headers.get('retry-after')).toBe('5')
   expect(answer.body.error.code).toBe('deployment_not_ready')

@@ -65,6 +65,7 @@ export const messages: Protocol = {
   members: [],
   unparsed: ['tools', 'output_config', 'output_format'],
   messages: 'messages',
+  input: { member: 'messages', mayBeText: false },
   outputLimits: ['max_tokens'],
   prefersTranslation: (body) =>
     hasHostedTools(body) || hasFormat(body) || scattersSystemTexts(body, 'messages', true),

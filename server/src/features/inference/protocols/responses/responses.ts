@@ -97,6 +97,7 @@ export const responses: Protocol = {
   members: ['background', 'conversation', 'previous_response_id'],
   unparsed: ['instructions'],
   messages: 'input',
+  input: { member: 'input', mayBeText: true },
   prefersTranslation: (body) => scattersSystemTexts(body, 'input', body.values['instructions'] === 'text'),
   outputLimits: ['max_output_tokens'],
   edit: refuseState,

@@ -62,7 +62,8 @@ afterAll(async () => {
 
 const read = async (id: string) => (await client.get(`${path}/${id}`)).body
 const change = (id: string, policy: object) => client.patch(`${path}/${id}`, policy)
-const chat = (model: string) => client.post('/v1/chat/completions', { model, messages: [] })
+const chat = (model: string) =>
+  client.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] })
 const countRunning = async (id: string): Promise<number> =>
   (await read(id)).instances.filter(({ status }: { status: string }) => status === 'running').length
 const waitForRunning = (id: string, count: number) =>

@@ -49,7 +49,12 @@ const read = async (id: string) => (await client.get(`${path}/${id}`)).body
 const sleep = (id: string) => client.post(`${path}/${id}/sleep`)
 const wake = (id: string) => client.post(`${path}/${id}/wake`)
 const chat = (model: string, headers: Record<string, string> = {}) =>
-  client.request('POST', '/v1/chat/completions', { model, messages: [] }, headers)
+  client.request(
+    'POST',
+    '/v1/chat/completions',
+    { model, messages: [{ role: 'user', content: 'Hello' }] },
+    headers,
+  )
 const listEvents = async (id: string) => (await client.get(`${path}/${id}/events`)).body.items
 const listMessages = async (id: string): Promise<string[]> =>
   (await listEvents(id)).map(({ message }: { message: string }) => message)
@@ -320,6 +325,82 @@ test('people who wake a deployment at the same time while it falls asleep wake i
   expect((await listMessages(id)).filter((message) => message.startsWith('Woken by'))).toHaveLength(1)
 })
 
+/** Makes it look as if the deployment had no requests for so long. */
+async function makeIdle(id: string, minutes: number): Promise<void> {
+  const { db } = server.application
+  const at = new Date(Date.now() - minutes * 60_000)
+  await db.updateTable('instances').set({ status_changed_at: at }).where('deployment_id', '=', id).execute()
+  await sql`UPDATE instance_loads SET used_at = ${at} FROM instances
+    WHERE instances.id = instance_loads.instance_id AND deployment_id = ${id}`.execute(db)
+  await db
+    .updateTable('deployments')
+    .set({ reconcile_at: new Date(0) })
+    .where('id', '=', id)
+    .execute()
+}
+
+const user = { role: 'user', content: 'Hello' }
+
+test('counting tokens, and what every engine refuses, wakes nothing', async () => {
+  const id = await fallAsleep()
+  const counts = [
+    ['/tokenize', { prompt: 'Hello' }],
+    ['/v1/messages/count_tokens', { messages: [user] }],
+  ] as const
+  for (const [route, body] of counts) {
+    const answer = await client.post(route, { model: id, ...body })
+    expect([answer.status, JSON.stringify(answer.body)]).toEqual([
+      503,
+      expect.stringContaining('counting tokens does not wake it'),
+    ])
+  }
+  const refused: [string, object][] = [
+    ...[{}, { messages: 'x' }, { messages: [] }, { messages: null }, { messages: {} }].flatMap(
+      (body): [string, object][] => [
+        ['/v1/chat/completions', body],
+        ['/v1/messages', { ...body, max_tokens: 1 }],
+      ],
+    ),
+    ['/v1/completions', {}],
+    ['/v1/completions', { prompt: [] }],
+    ['/v1/responses', { input: [] }],
+    ['/v1/responses', { input: 7 }],
+    ['/v1/embeddings', { input: 'Hello' }],
+  ]
+  for (const [route, body] of refused) {
+    const { status } = await client.post(route, { model: id, ...body })
+    expect([route, body, status]).toEqual([route, body, 400])
+  }
+  expect(await read(id)).toMatchObject({ status: 'sleeping' })
+  expect(countStarts(id)).toBe(1)
+  expect((await client.post('/v1/completions', { model: id, prompt: '' })).status).toBe(200)
+})
+
+test('counting tokens, and what the engine refuses, keeps no deployment awake', async () => {
+  const { id } = await deploy(client)
+  await client.patch(`${path}/${id}`, { idle_minutes: 1 })
+  const before = engine.requests.length
+  engine.answer((response, { path: asked }) =>
+    asked === '/v1/chat/completions' ? answerJson(response, '{"error":{}}', 400) : answerJson(response, '{}'),
+  )
+  const ask = async () => {
+    await client.post('/tokenize', { model: id, prompt: 'Hello' })
+    await client.post('/v1/messages/count_tokens', { model: id, messages: [user] })
+    return client.post('/v1/chat/completions', { model: id, messages: 'x' })
+  }
+  expect((await ask()).status).toBe(400)
+  expect(engine.requests.slice(before).map((request) => request.path)).toEqual([
+    '/tokenize',
+    '/tokenize',
+    '/v1/chat/completions',
+  ])
+  await makeIdle(id, 2)
+  await vi.waitFor(async () => {
+    await ask()
+    expect((await read(id)).status).toBe('sleeping')
+  }, patience)
+})
+
 test('PATCH …/{id} idle_minutes: asleep after so many minutes without requests, unless one is in flight', async () => {
   const { id } = await deploy(client)
   const { body } = await client.patch(`${path}/${id}`, { idle_minutes: 1 })
@@ -334,24 +415,13 @@ test('PATCH …/{id} idle_minutes: asleep after so many minutes without requests
   })
   expect((await chat(id)).status).toBe(200)
   const { db } = server.application
-  const makeIdle = async (minutes: number) => {
-    const at = new Date(Date.now() - minutes * 60_000)
-    await db.updateTable('instances').set({ status_changed_at: at }).where('deployment_id', '=', id).execute()
-    await sql`UPDATE instance_loads SET used_at = ${at} FROM instances
-      WHERE instances.id = instance_loads.instance_id AND deployment_id = ${id}`.execute(db)
-    await db
-      .updateTable('deployments')
-      .set({ reconcile_at: new Date(0) })
-      .where('id', '=', id)
-      .execute()
-  }
   await vi.waitFor(async () => {
     const { rows } =
       await sql`SELECT FROM instance_loads AS load JOIN instances ON instances.id = load.instance_id
       WHERE deployment_id = ${id} AND in_flight = 0`.execute(db)
     expect(rows).toHaveLength(1)
   }, patience)
-  await makeIdle(2)
+  await makeIdle(id, 2)
   await waitForStatus(client, id, 'sleeping')
   expect(await listMessages(id)).toContainEqual('Falls asleep after 1 minute without requests.')
   expect((await listTransitions(id)).at(-1)).toMatchObject({ type: 'sleep', cause: 'idle', idle_minutes: 1 })
@@ -389,7 +459,13 @@ test('a stream that waits for ten seconds gets comments or thoughts, and then th
         cookie: client.cookie(),
         ...(model === thinking && { 'x-berth-progress': 'reasoning' }),
       },
-      body: JSON.stringify({ model, messages: [], input: 'q', stream: true }),
+      body: JSON.stringify({
+        model,
+        messages: [{ role: 'user', content: 'Hello' }],
+        input: 'q',
+        documents: ['d'],
+        stream: true,
+      }),
     })
   const responses = await Promise.all([
     ...[served, failing, thinking].map((model) => open(model)),

@@ -66,8 +66,8 @@ test('GET …/{id}/usage: sums non-streamed responses', async () => {
   engine.answer((response) =>
     answerJson(response, '{"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}'),
   )
-  await client.post('/v1/chat/completions', { model: id, messages: [] })
-  await client.post('/v1/chat/completions', { model: id, messages: [] })
+  await client.post('/v1/chat/completions', { model: id, messages: [{ role: 'user', content: 'Hello' }] })
+  await client.post('/v1/chat/completions', { model: id, messages: [{ role: 'user', content: 'Hello' }] })
   await expect.poll(() => readUsage(id)).toEqual({ requests: 2, input_tokens: 6, output_tokens: 8 })
 })
 
@@ -96,10 +96,19 @@ test('GET …/{id}/usage: a stream counts the usage of its last chunk, even if t
       ),
     )
   })
-  await client.post('/v1/chat/completions', { model: id, messages: [], stream: true })
+  await client.post('/v1/chat/completions', {
+    model: id,
+    messages: [{ role: 'user', content: 'Hello' }],
+    stream: true,
+  })
   await expect.poll(() => readUsage(id)).toEqual({ requests: 1, input_tokens: 11, output_tokens: 12 })
   const stream_options = { include_usage: true }
-  await client.post('/v1/chat/completions', { model: id, messages: [], stream: true, stream_options })
+  await client.post('/v1/chat/completions', {
+    model: id,
+    messages: [{ role: 'user', content: 'Hello' }],
+    stream: true,
+    stream_options,
+  })
   await expect.poll(() => readUsage(id)).toEqual({ requests: 2, input_tokens: 22, output_tokens: 24 })
 })
 
@@ -113,7 +122,7 @@ test('GET …/{id}/usage: a stream that the client left counts the chunks sent s
   const response = await fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { cookie: client.cookie(), 'content-type': 'application/json' },
-    body: JSON.stringify({ model: id, messages: [], stream: true }),
+    body: JSON.stringify({ model: id, messages: [{ role: 'user', content: 'Hello' }], stream: true }),
     signal: leaving.signal,
   })
   await response.body!.getReader().read()
@@ -141,7 +150,7 @@ test('GET …/{id}/usage: engine errors count nothing, and answers with invalid 
     if (body !== 'not JSON') expect(answer?.status).toBe(status)
   }
   engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":1}}'))
-  await client.post('/v1/chat/completions', { model: id, messages: [] })
+  await client.post('/v1/chat/completions', { model: id, messages: [{ role: 'user', content: 'Hello' }] })
   await expect.poll(() => readUsage(id)).toEqual({ requests: 6, input_tokens: 1, output_tokens: 1 })
 })
 
@@ -154,7 +163,7 @@ test('usage is stored per UTC hour and summed over hours', async () => {
     engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":2}}'))
     for (const minutes of [0, 1]) {
       now = new Date(now.getTime() + minutes * 60_000)
-      await person.post('/v1/chat/completions', { model: id, messages: [] })
+      await person.post('/v1/chat/completions', { model: id, messages: [{ role: 'user', content: 'Hello' }] })
     }
     const rows = () =>
       other.application.db

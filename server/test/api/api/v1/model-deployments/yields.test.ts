@@ -74,7 +74,8 @@ afterAll(async () => {
 })
 
 const read = async (client: Client, id: string) => (await client.get(`${path}/${id}`)).body
-const chat = (client: Client, model: string) => client.post('/v1/chat/completions', { model, messages: [] })
+const chat = (client: Client, model: string) =>
+  client.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] })
 
 /** Waits until the server has reported how many requests the deployment has in flight. */
 async function waitForReport(id: string, inFlight: number): Promise<void> {
