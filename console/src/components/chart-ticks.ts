@@ -11,8 +11,8 @@ export function listTicks(max: number, whole = false): number[] {
 }
 
 /**
- * The first of the places that has a label, if every `step`th has one: so that the labels are round times such
- * as 5:30 and 5:40. 0 if none is round, or without times.
+ * The first of the places that has a label, if every `step`th has one: so that the labels are round times,
+ * such as 5:30 and 5:40. 0 if none is round, or without times.
  */
 export function findFirstLabel(times: readonly string[], step: number): number {
   const [first, second] = times.map((time) => Date.parse(time))

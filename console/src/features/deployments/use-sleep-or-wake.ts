@@ -4,7 +4,7 @@ import { useToasts } from '../../components/toast.tsx'
 import { toInput } from '../../domain/deployments/reference.ts'
 import { showChange } from './queries.ts'
 
-/** Puts a deployment with an id to sleep, or wakes it. Shows an error even if the control, as in a menu, has closed. */
+/** Puts a deployment to sleep, or wakes it. Shows an error even if the control, as in a menu, has closed. */
 export function useSleepOrWake() {
   const queryClient = useQueryClient()
   const toasts = useToasts()

@@ -5,8 +5,8 @@ import { refuseField } from '../protocols/fields.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 
 /**
- * Throws the caller's error for a request that is no reason to wake a deployment: one that only counts tokens,
- * or that every engine refuses.
+ * Throws the caller's error for a request that is no reason to wake a deployment: one that only counts
+ * tokens, or that every engine refuses.
  */
 export function requireUse(
   { body }: Pick<InferenceRequest, 'body'>,
