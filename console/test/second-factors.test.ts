@@ -11,7 +11,7 @@ const site = useConsole(() => startConsoleTestServer())
 
 /** An authenticator app that takes the key as text, as a person without a camera does. */
 async function typeKey(page: Page) {
-  const key = (await page.locator('code').first().textContent()) ?? ''
+  const key = (await page.locator('code').last().textContent()) ?? ''
   return openApp(`otpauth://totp/Berth?issuer=Berth&secret=${key.replaceAll(' ', '')}`)
 }
 

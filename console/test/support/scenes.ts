@@ -236,7 +236,7 @@ export const scenes: readonly Scene[] = [
   ...scenesOf('viewer', {
     'viewer-deployments': async (page) => {
       await page.goto('/deployments')
-      await see(page.getByText(/Your role can view deployments/))
+      await see(heading(page, /^Your team shares/))
     },
     'viewer-team': async (page) => {
       await page.goto('/deployments?team=yes')
