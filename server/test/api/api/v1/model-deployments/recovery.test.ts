@@ -49,7 +49,8 @@ const fail = (code: FailureCode, stage: FailureStage = 'runtime'): EngineObserva
   message: 'It broke.',
 })
 const read = async (id: string) => (await client.get(`${path}/${id}`)).body
-const chat = (model: string) => client.post('/v1/chat/completions', { model, messages: [] })
+const chat = (model: string) =>
+  client.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] })
 const readMessages = async (id: string): Promise<string[]> =>
   (await client.get(`${path}/${id}/events`)).body.items.map(({ message }: { message: string }) => message)
 
