@@ -59,6 +59,8 @@ async function buildStages(): Promise<void> {
     }
     if (line === 'RUN npm run build --workspace=cli') {
       linkPackages(stage)
+      const own = join(root, 'cli/node_modules')
+      if (existsSync(own)) symlinkSync(own, join(stage, 'cli/node_modules'))
       await run('npm', ['run', 'build', '--workspace=cli'], { cwd: stage })
     }
   }
