@@ -63,10 +63,14 @@ test('days and times are checked before the server is asked; without rows there 
   }
   const today = new Date().toISOString().slice(0, 10)
   expect((await shell.json(['audit', '--from', today, '--to', today])).length).toBeGreaterThan(0)
-  const proof = await shell.berth(['bill', 'proof', '--from', '2026-01-01', '--to', '2026-01-01'])
-  expect(JSON.parse(proof.stdout)).toMatchObject({
-    from: expect.stringMatching(/^2026-01-01T00:00/),
-    to: expect.stringMatching(/^2026-01-02T00:00/),
+  // The day of --to is included, so that it ends when the next one begins.
+  const prove = (from: string, to: string) => shell.berth(['bill', 'proof', '--from', from, '--to', to])
+  expect(JSON.parse((await prove('2026-01-02', '2026-01-01')).stdout)).toMatchObject({
+    from: expect.stringMatching(/^2026-01-02T00:00/),
+  })
+  expect(await prove('2026-01-03', '2026-01-01')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('`from` is after `to`.'),
   })
 })
 
