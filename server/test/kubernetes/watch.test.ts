@@ -29,7 +29,7 @@ afterEach(async () => {
 const observeAll = () => Promise.all(specs.map(({ engineId }) => runtime.observeEngine(engineId)))
 
 /** Resolves when the checks of all engines take no request. */
-function waitForWatches(timeout = 20_000): Promise<void> {
+function waitForWatches(): Promise<void> {
   return vi.waitFor(
     async () => {
       const before = api.requests.length
@@ -37,7 +37,7 @@ function waitForWatches(timeout = 20_000): Promise<void> {
       expect(api.requests.slice(before)).toEqual([])
       for (const observation of seen) expect(observation).toMatchObject({ phase: 'ready' })
     },
-    { timeout, interval: 100 },
+    { timeout: 20_000, interval: 100 },
   )
 }
 
@@ -92,5 +92,5 @@ test('without permission to watch, each check asks the cluster', async () => {
   }, soon)
   api.failWith(null)
   expect(await runtime.observeEngine(spec.engineId)).toMatchObject({ phase: 'ready' })
-  await waitForWatches(10_000)
+  await waitForWatches()
 })
