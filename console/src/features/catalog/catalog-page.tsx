@@ -22,13 +22,19 @@ const AddModelDialog = lazyPart(() =>
 const words = text.catalog
 const route = getRouteApi('/app/catalog')
 
+/** The list has been on the page before, so that a person may come back to a place in it. */
+let wasShown = false
+
 /** The deployable models with search and filters. */
 export function CatalogPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
   const models = useQuery(modelsQuery)
   const placements = useQuery(placementsQuery)
-  const [isReturn] = useState(models.isSuccess)
+  const [isReturn] = useState(wasShown)
+  useEffect(() => {
+    wasShown = true
+  }, [])
   const mayAdd = useCan()('createDeployments')
   const [isAdding, setIsAdding] = useState(false)
 
