@@ -153,10 +153,12 @@ export function createAppRouter(queryClient: QueryClient) {
   return router
 }
 
-/** Moves the focus into a new page, so that a screen reader reads its heading, unless a field has it. */
+/** Moves the focus into a new page, so that a screen reader reads its heading, unless a field or a dialog has it. */
 function focusPage() {
   const content = document.getElementById('content')
-  if (!content?.contains(document.activeElement)) content?.focus({ preventScroll: true })
+  const { activeElement } = document
+  if (activeElement?.closest('[role="dialog"]')) return
+  if (!content?.contains(activeElement)) content?.focus({ preventScroll: true })
 }
 
 /** Starts the queries of the shell and of every page inside. */

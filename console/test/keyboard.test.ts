@@ -85,6 +85,7 @@ test('the command palette finds pages, settings, people, actions and models', as
   await page.keyboard.press('Enter')
   await page.waitForURL('**/billing')
   await seeGone(palette)
+  await see(heading(page, 'Billing'))
 
   await openPalette(page)
   await see(palette.getByRole('option', { name: 'Sign out' }))

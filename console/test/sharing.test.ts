@@ -118,7 +118,7 @@ test('an invited colleague first sees what the team shares, by its alias, and re
   await see(heading(page, 'Your team shares 1 model'))
   await see(page.getByText(/ · Owner: Ada Lovelace/))
   expect(await page.getByRole('button', { name: 'Deploy' }).count()).toBe(0)
-  await page.getByRole('link', { name: 'Open assistant in the playground' }).click()
+  await page.getByRole('link', { name: 'Chat with assistant' }).click()
   const message = page.getByRole('textbox', { name: 'Message' })
   await message.fill('Who are you?')
   await message.press('Enter')

@@ -71,7 +71,13 @@ export function SharedModels({ deployments }: { deployments: readonly Deployment
                 </Button>
                 {isPlayable(deployment) && (
                   <Button asChild variant="primary">
-                    <Link to="/playground" search={{ deployment: id }} aria-label={words.chatWith(name)}>
+                    <Link
+                      to="/playground"
+                      search={{ deployment: id }}
+                      aria-label={
+                        deployment.model_type === 'LLM' ? words.chatWith(name) : words.tryModel(name)
+                      }
+                    >
                       <MessagesSquare aria-hidden />
                       {deployment.model_type === 'LLM' ? words.chat : words.tryIt}
                     </Link>
