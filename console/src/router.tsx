@@ -153,7 +153,7 @@ export function createAppRouter(queryClient: QueryClient) {
   return router
 }
 
-/** Moves the focus into a new page, so that a screen reader reads its heading, unless a field or a dialog has it. */
+/** Moves the focus into a new page, whose heading is read then, unless a field or a dialog has the focus. */
 function focusPage() {
   const content = document.getElementById('content')
   const { activeElement } = document
