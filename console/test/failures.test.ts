@@ -4,6 +4,7 @@ import { useConsole } from './support/console.ts'
 import { waitTimeout } from './support/server.ts'
 import { startConsoleTestServer } from './support/test-server.ts'
 import {
+  callByApi,
   deployByApi,
   enterCard,
   heading,
@@ -34,6 +35,33 @@ test('a deployment whose engine keeps crashing says when it tries again, and rec
   }
   await waitUntil(kill, 2 * waitTimeout, 'the page to tell the next attempt')
   await see(page.getByText('Running', { exact: true }))
+})
+
+test('a deployment whose engine never starts shows the reason and what to do', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  const order = { model_name: 'berth-tiny' }
+  const { id } = await callByApi<{ id: string }>(page.request, 'POST', '/api/v1/model-deployments', order)
+  await page.goto(`/deployments/${id}`)
+
+  const failure = heading(page, /^Failed: /)
+  const kill = async () => {
+    await site.server.signalEngines('SIGKILL')
+    return (await failure.count()) > 0
+  }
+  await waitUntil(kill, 2 * waitTimeout, 'the page to show the failure')
+  await see(page.getByText('engine_crashed'))
+  await see(heading(page, 'What to do'))
+  await see(page.getByText(/The engine crashed several times in a row/))
+  expect(await page.getByRole('link', { name: 'Open in playground' }).count()).toBe(0)
+
+  await page.getByRole('link', { name: 'See logs' }).click()
+  await see(page.getByRole('log', { name: 'Engine log' }))
+  await page.getByRole('button', { name: 'Deploy again' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await see(page.getByText('Terminated', { exact: true }))
 })
 
 test('open pages report a server restart and recover', async () => {
