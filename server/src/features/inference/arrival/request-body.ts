@@ -315,9 +315,9 @@ function parseMembers(
 /** Replaces each `model`, duplicates included, and makes the changes of the protocol. */
 function toEdits(body: ReadBody, { edit, outputLimits = [] }: RequestFormat): readonly Edit[] {
   const edits: Edit[] = []
-  if (!body.members.some(({ name }) => name === 'cache_salt')) edits.push(addMember(body, writeSalt))
-  if (!body.members.some(({ name }) => name === 'cache_prompt')) edits.push(addMember(body, writeCacheOff))
-  if (!body.members.some(({ name }) => name === 'lora')) edits.push(addMember(body, writeNewLora))
+  for (const name of addedNames) {
+    if (!body.members.some((member) => member.name === name)) edits.push(addMember(body, addedMembers[name]))
+  }
   for (const { name, start, end } of body.members) {
     if (name === 'lora') edits.push({ start, end, text: writeLora })
     if (name === 'model') edits.push({ start, end, text: writeModel })
@@ -354,11 +354,15 @@ function addMember({ bytes }: ReadBody, text: Edit['text']): Edit {
 }
 
 const writeLora = ({ lora }: EditTarget) => lora
-const writeNewLora = ({ lora }: EditTarget) => (lora === null ? null : `"lora":${lora},`)
-/** The salt of the organization, or of the person, for a request without one */
-const writeSalt = ({ cacheSalt }: EditTarget) => (cacheSalt === null ? null : `"cache_salt":"${cacheSalt}",`)
 
-const writeCacheOff = ({ cacheOff }: EditTarget) => (cacheOff ? '"cache_prompt":false,' : null)
+/** Members that engines need, for requests without them */
+const addedMembers = {
+  /** Of the organization, or of the person */
+  cache_salt: ({ cacheSalt }: EditTarget) => (cacheSalt === null ? null : `"cache_salt":"${cacheSalt}",`),
+  cache_prompt: ({ cacheOff }: EditTarget) => (cacheOff ? '"cache_prompt":false,' : null),
+  lora: ({ lora }: EditTarget) => (lora === null ? null : `"lora":${lora},`),
+}
+const addedNames = ['cache_salt', 'cache_prompt', 'lora'] as const
 
 /** Agents ask for more tokens than a context has, which some engines refuse. */
 function limitTo(most: unknown): Edit['text'] {
