@@ -32,6 +32,12 @@ export class NotFoundError extends ApplicationError {
   }
 }
 
+/** The 422 for one member of a body that no schema can judge; `code` is that of the member. */
+export function invalidField(field: string, message: string, code: string): ApplicationError {
+  const errors = [{ location: 'body', field, message, code }]
+  return new ApplicationError('validation_failed', `${field}: ${message}`, { facts: { errors } })
+}
+
 export class RateLimitedError extends ApplicationError {
   constructor(retryAfterSeconds: number, message: string) {
     super('rate_limited', message, retryAfterSeconds)

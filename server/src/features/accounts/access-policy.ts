@@ -1,6 +1,6 @@
 import type { RegistrationPolicy } from '../../config/access.ts'
 import type { Config } from '../../config/config.ts'
-import { ApplicationError } from '../../base/errors.ts'
+import { ApplicationError, invalidField } from '../../base/errors.ts'
 import { passwordBytes } from './passwords.ts'
 
 /** OWASP ASVS 5.0, 6.2.4: at least the 3000 most common passwords that the other rules allow. */
@@ -35,8 +35,7 @@ export async function assertPasswordUncommon(
 ): Promise<void> {
   if (!passwordBlocklist || !(await isCommonPassword(password))) return
   const message = 'This password is one of the most common ones. Choose another, such as three random words.'
-  const errors = [{ location: 'body', field, message, code: 'common_password' }]
-  throw new ApplicationError('validation_failed', `${field}: ${message}`, { facts: { errors } })
+  throw invalidField(field, message, 'common_password')
 }
 
 /** True for a password that attackers try first, in any case. Loads the list on the first call. */

@@ -1,4 +1,5 @@
-import { ApplicationError, NotFoundError, RateLimitedError } from '../../base/errors.ts'
+import { NotFoundError, RateLimitedError, invalidField } from '../../base/errors.ts'
+import type { ApplicationError } from '../../base/errors.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
@@ -120,8 +121,7 @@ function assertAllowed(url: URL, networks: readonly string[]): void {
 }
 
 function invalidUrl(message: string): ApplicationError {
-  const errors = [{ location: 'body', field: 'url', message, code: 'invalid_value' }]
-  return new ApplicationError('validation_failed', `url: ${message}`, { facts: { errors } })
+  return invalidField('url', message, 'invalid_value')
 }
 
 function noWebhook(): NotFoundError {

@@ -1,4 +1,4 @@
-import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
+import { ApplicationError, NotFoundError, invalidField } from '../../../base/errors.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import type { Database } from '../../../database/tables.ts'
 import type { Services } from '../../../services.ts'
@@ -158,9 +158,7 @@ const scopeRules = {
 } as const
 
 function invalidScope(scope: BudgetScope): ApplicationError {
-  const message = scopeRules[scope]
-  const errors = [{ location: 'body', field: 'scope_id', message, code: 'invalid_value' }]
-  return new ApplicationError('validation_failed', `scope_id: ${message}`, { facts: { errors } })
+  return invalidField('scope_id', scopeRules[scope], 'invalid_value')
 }
 
 function toTarget({ id, scope }: Budget) {

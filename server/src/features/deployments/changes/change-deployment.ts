@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { assertWithinLimit } from '../../billing/limits/deployment-limits.ts'
 import { requireActive } from './sleep.ts'
-import { ApplicationError } from '../../../base/errors.ts'
+import { ApplicationError, invalidField } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import { recordAction } from '../../audit/record-action.ts'
@@ -222,11 +222,6 @@ function changePolicy(
     throw invalidField('max_instances', `Must be at least \`min_instances\`, which is ${least}.`, 'too_small')
   }
   return Object.keys(changed).length === 0 ? null : changed
-}
-
-function invalidField(field: string, message: string, code: string): ApplicationError {
-  const errors = [{ location: 'body', field, message, code }]
-  return new ApplicationError('validation_failed', `${field}: ${message}`, { facts: { errors } })
 }
 
 /** Throws a 422 if the engine can't keep the cached prompts of people apart. */
