@@ -5,7 +5,11 @@ import { findLiveInstances } from '../state/store.ts'
 export async function listOrphans({ db, runtime }: Pick<Services, 'db' | 'runtime'>): Promise<string[]> {
   const ids = await runtime.listEngineIds()
   const live = await findLiveInstances(db, ids)
-  return ids.filter((id) => !live.has(id))
+  const suspects = ids.filter((id) => !live.has(id))
+  if (suspects.length === 0) return []
+  // An engine that was released between the two reads is gone from the runtime by now.
+  const held = new Set(await runtime.listEngineIds())
+  return suspects.filter((id) => held.has(id))
 }
 
 /** Releases orphaned resources. Failures are logged and retried by the next sweep. */

@@ -207,3 +207,13 @@ test('sweepOrphans continues after an orphan that can’t be released', async ()
   expect(runtime.allocated).toContain(stuck)
   expect(runtime.allocated).not.toContain(loose)
 })
+
+test('an engine that is released while orphans are listed is none of them', async () => {
+  const gone = randomUUID()
+  let listings = 0
+  const releasing = Object.assign(Object.create(runtime), {
+    listEngineIds: async () => [...(await runtime.listEngineIds()), ...(listings++ === 0 ? [gone] : [])],
+  })
+  expect(await listOrphans({ db: server.application.db, runtime: releasing })).not.toContain(gone)
+  expect(listings).toBe(2)
+})
