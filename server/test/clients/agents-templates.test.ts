@@ -97,7 +97,7 @@ async function writeFamily(name: string, agent: Agent): Promise<string> {
 
 describe.each(Object.keys(families))('a model with the template of %s', (family) => {
   async function deploy(agent: Agent): Promise<void> {
-    const body = { model_name: `${family}-${agent}` }
+    const body = { model_name: `${family}-${agent}`, min_context_tokens: longContext }
     const created = await client.post('/api/v1/model-deployments', body)
     await waitForStatus(client, created.body.id, 'running', 300_000)
   }
