@@ -80,7 +80,8 @@ export interface Toleration {
   effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
 }
 
-export interface ProvisionedInstance {
+/** The hardware that a provider gave to an instance. */
+export interface Allocation {
   instanceId: string
   clusterId: string
   gpuAllocationId: string
@@ -89,8 +90,8 @@ export interface ProvisionedInstance {
   startedAt: Date
 }
 
-/** The instance that serves an engine now. It differs from the provisioned one after a loss or a restart. */
-export interface ServingInstance {
+/** The hardware that serves an engine now. It differs from the provisioned one after a loss or a restart. */
+export interface ServingAllocation {
   /** Absent if the engine was launched again in the place that `provision` reserved */
   instanceId?: string | undefined
   gpuAllocationId?: string | undefined
@@ -127,7 +128,7 @@ export type EngineObservation =
   /** With `lostAt` if the engine was lost and may come back by itself */
   | { phase: 'starting'; message: string; lostAt?: LossTime }
   /** From `ensureEngine`: the engine has also answered one inference request */
-  | { phase: 'ready'; endpoint: EngineEndpoint; instance?: ServingInstance | undefined }
+  | { phase: 'ready'; endpoint: EngineEndpoint; instance?: ServingAllocation | undefined }
   /** The machine or cluster is unreachable, so the state is unknown. The engine may still be serving. */
   | { phase: 'unreachable'; message: string }
   | ({ phase: 'failed'; lostAt?: LossTime } & EngineFailure)
@@ -183,7 +184,7 @@ export interface FetchOptions {
  * again. Billing starts with `provisioned`. `message` is one sentence for a person.
  */
 export type ProvisionResult =
-  | { outcome: 'provisioned'; instance: ProvisionedInstance }
+  | { outcome: 'provisioned'; instance: Allocation }
   | { outcome: 'pending'; message: string }
   | { outcome: 'refused'; code: FailureCode; message: string }
 

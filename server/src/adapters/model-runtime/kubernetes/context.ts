@@ -1,4 +1,4 @@
-import type { InstanceType, ServingInstance } from '../../../ports/model-runtime.ts'
+import type { InstanceType, ServingAllocation } from '../../../ports/model-runtime.ts'
 import type { Cluster, ObjectReference } from './cluster.ts'
 import { objectNameOf } from './names.ts'
 import { workloadKinds } from './objects.ts'
@@ -12,7 +12,7 @@ export interface KubernetesContext {
   /** Fingerprints of the objects that this process applied; only saves requests */
   applied: Map<string, string>
   /** The serving instances that this process has seen; only saves requests */
-  serving: Map<string, { availableSince: number | undefined; instance: ServingInstance }>
+  serving: Map<string, { availableSince: number | undefined; instance: ServingAllocation }>
 }
 
 export const { deployment: deploymentKind, leaderWorkerSet: setKind } = workloadKinds

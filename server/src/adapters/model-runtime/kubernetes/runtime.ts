@@ -5,7 +5,7 @@ import type {
   InstanceOffer,
   ModelRuntime,
   ProvisionResult,
-  ServingInstance,
+  ServingAllocation,
 } from '../../../ports/model-runtime.ts'
 import { readEngineError } from '../engine-errors.ts'
 import { mergeOffers } from '../merge-offers.ts'
@@ -141,15 +141,15 @@ async function observeEngine(
   const snapshot = known ?? (await readSnapshot(context.cluster, engineId))
   const observation = evaluateEngine(snapshot, endpointOf(settings, engineId), timeouts)
   if (observation.phase !== 'ready') return observation
-  return { ...observation, instance: await findServingInstance(context, engineId, snapshot) }
+  return { ...observation, instance: await findServingAllocation(context, engineId, snapshot) }
 }
 
 /** Reads the pods again only if the workload has become available again since the last time. */
-async function findServingInstance(
+async function findServingAllocation(
   { cluster, types, serving }: KubernetesContext,
   engineId: string,
   { workload, pods: known }: EngineSnapshot,
-): Promise<ServingInstance | undefined> {
+): Promise<ServingAllocation | undefined> {
   const availableSince = workload?.availableSince
   const seen = serving.get(engineId)
   if (seen !== undefined && known.length === 0 && seen.availableSince === availableSince) return seen.instance

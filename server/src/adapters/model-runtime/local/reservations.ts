@@ -37,7 +37,7 @@ export interface DeploymentFolders {
   list(): Promise<string[]>
 }
 
-type Allocation = { gpus: string[] | null } | { code: FailureCode; message: string }
+type Assignment = { gpus: string[] | null } | { code: FailureCode; message: string }
 
 export function createReservations(
   settings: LocalRuntimeSettings,
@@ -94,7 +94,7 @@ function allocate(
   { offer, gpus }: HostOffer,
   memoryBytes: number,
   others: readonly Reservation[],
-): Allocation {
+): Assignment {
   return gpus === null ? allocateMemory(offer, memoryBytes, others) : allocateGpus(offer, gpus, others)
 }
 
@@ -103,7 +103,7 @@ function allocateGpus(
   { instanceType, gpuCount }: InstanceOffer,
   gpus: readonly Gpu[],
   others: readonly Reservation[],
-): Allocation {
+): Assignment {
   const taken = others.flatMap((other) => other.gpus ?? [])
   const free = gpus.filter(({ uuid }) => !taken.includes(uuid))
   if (free.length >= gpuCount) return { gpus: free.slice(0, gpuCount).map(({ uuid }) => uuid) }
@@ -118,7 +118,7 @@ function allocateMemory(
   { memoryBytes: total }: InstanceOffer,
   needed: number,
   others: readonly Reservation[],
-): Allocation {
+): Assignment {
   const reserved = others.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
   if (reserved + needed <= total) return { gpus: null }
   const message =

@@ -23,7 +23,7 @@ export async function ensureModel(context: XinferenceContext, spec: EngineSpec):
     return { phase: 'failed', stage: 'engine_startup', code: 'instance_lost', message }
   }
   if (spec.variant.weights.kind === 'upload') return ensureUpload(context, supervisor, spec)
-  const observation = await observeDeployment(context, supervisor, engineId, { isLaunch: true })
+  const observation = await observeEngine(context, supervisor, engineId, { isLaunch: true })
   return observation.phase === 'absent' ? launchModel(context, supervisor, spec) : observation
 }
 
@@ -47,7 +47,7 @@ async function ensureUpload(
   const { claims, settings } = context
   if (settings.uploads === null) return { phase: 'failed', ...noServer }
   const spec = nameAsUpload(given)
-  const seen = await observeDeployment(context, supervisor, spec.engineId, { isLaunch: true })
+  const seen = await observeEngine(context, supervisor, spec.engineId, { isLaunch: true })
   if (seen.phase === 'ready') await claims.end(supervisor, spec.modelUid)
   if (seen.phase === 'failed') return explainUploadFailure(seen)
   if (seen.phase !== 'absent') return seen
@@ -149,11 +149,11 @@ async function adoptExisting(
     return { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message }
   }
   context.terminated.delete(spec.engineId)
-  return observeDeployment(context, supervisor, spec.engineId, { isLaunch: true })
+  return observeEngine(context, supervisor, spec.engineId, { isLaunch: true })
 }
 
 /** Observes the model of an engine. Failures from before Berth terminated it are ignored. */
-export function observeDeployment(
+export function observeEngine(
   { terminated }: XinferenceContext,
   supervisor: Supervisor,
   engineId: string,

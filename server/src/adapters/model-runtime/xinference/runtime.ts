@@ -14,7 +14,7 @@ import { createSerialQueue } from '../serial-queue.ts'
 import { listLaunched, readNodes } from './cluster.ts'
 import { locateModel, toUid } from './context.ts'
 import type { XinferenceContext } from './context.ts'
-import { ensureModel, observeDeployment, reserve } from './ensure-model.ts'
+import { ensureModel, observeEngine, reserve } from './ensure-model.ts'
 import { SupervisorError, readEngineError, hideCredentials } from './errors.ts'
 import { maxResponseBytes } from './http.ts'
 import { ListedModels } from './listed-models.ts'
@@ -216,7 +216,7 @@ function serializeOperations(context: XinferenceContext): Operations {
         const isTerminated = context.terminated.has(engineId)
         const model = isTerminated ? null : context.listed.get(supervisor)!.find(toUid(engineId))
         if (model !== null) return toReady(supervisor, model.launchedAt)
-        return observeDeployment(context, supervisor, engineId, { isLaunch: false })
+        return observeEngine(context, supervisor, engineId, { isLaunch: false })
       }),
     stopEngine: (engineId, clusterId) =>
       runSerially(engineId, () => stopEngine(context, engineId, clusterId)),

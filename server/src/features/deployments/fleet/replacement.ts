@@ -1,4 +1,4 @@
-import type { LossTime, ServingInstance } from '../../../ports/model-runtime.ts'
+import type { LossTime, ServingAllocation } from '../../../ports/model-runtime.ts'
 import type { SpanChange } from '../../metering/spans.ts'
 import { changeInstance, toMetered } from './step.ts'
 import type { StepContext } from './step.ts'
@@ -19,12 +19,12 @@ const maxLaunchDelay = 5_000
 /** Compares the hardware that serves the engine with the recorded one. Returns null if they are the same. */
 export function planReplacement(
   context: StepContext,
-  serving: ServingInstance | undefined,
+  serving: ServingAllocation | undefined,
   now: Date,
 ): Replacement | null {
   const { instance_id: oldId, gpu_allocation_id: oldAllocation, lost_at: lostAt } = context.instance
   if (serving === undefined && lostAt === null) return null
-  const found: ServingInstance = serving ?? { createdAt: now, startedAt: now, reason: null }
+  const found: ServingAllocation = serving ?? { createdAt: now, startedAt: now, reason: null }
   const { instanceId = oldId, gpuAllocationId = oldAllocation, createdAt, reason } = found
   const isSame = instanceId === oldId && gpuAllocationId === oldAllocation
   if (isSame && lostAt === null && !isRelaunched(context.instance, found)) return null
@@ -53,7 +53,7 @@ export function planReplacement(
 /** True if a reserved place was empty for some time before this engine was launched in it. */
 function isRelaunched(
   { started_at: heldSince }: Instance,
-  { instanceId, startedAt }: ServingInstance,
+  { instanceId, startedAt }: ServingAllocation,
 ): boolean {
   return (
     instanceId === undefined &&
