@@ -3,10 +3,11 @@ import { openLog } from '../base/log.ts'
 import { readConfig } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import { listWarnings } from '../config/warnings.ts'
-import { drainMilliseconds, isSupervisor, superviseProcesses, supervisedStop } from './processes.ts'
+import { isSupervisor, stopMilliseconds, superviseProcesses, supervisedStop } from './processes.ts'
 import { checkEnvironment } from './startup-checks.ts'
 
-const exitMilliseconds = 15_000
+/** Ctrl-C reaches npm too, which passes it on, and process managers signal every process: one request to stop. */
+const sameRequestMilliseconds = 1_000
 
 async function main(): Promise<void> {
   const config = readConfig(process.env)
@@ -19,18 +20,24 @@ async function main(): Promise<void> {
 }
 
 function supervise(config: Config, stopping: AbortSignal): Promise<void> {
-  const shutdownTimeout = config.drainDelayMilliseconds + drainMilliseconds + exitMilliseconds
   const log = openLog(config)
   for (const warning of listWarnings(config)) log.warn(warning)
-  return superviseProcesses({ count: config.apiProcesses, shutdownTimeout, stopping, log })
+  return superviseProcesses({
+    count: config.apiProcesses,
+    shutdownTimeout: config.drainDelayMilliseconds + stopMilliseconds,
+    stopping,
+    log,
+  })
 }
 
-/** Aborts on the first SIGTERM or SIGINT. The second one exits at once. */
+/** Aborts on the first SIGTERM or SIGINT. A later one exits at once. */
 function stopSignal(): AbortSignal {
   const stopping = new AbortController()
+  let at = Infinity
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      if (stopping.signal.aborted) process.exit(1)
+      at = Math.min(at, performance.now())
+      if (performance.now() - at > sameRequestMilliseconds) process.exit(1)
       stopping.abort()
     })
   }

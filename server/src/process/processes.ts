@@ -17,6 +17,8 @@ export interface Supervision {
 
 /** Time for the requests that are open at a shutdown */
 export const drainMilliseconds = 30_000
+/** Most time from the end of `DRAIN_DELAY` until a process has exited */
+export const stopMilliseconds = drainMilliseconds + 15_000
 
 const initialBackoff = 100
 const maxBackoff = 5_000

@@ -60,7 +60,7 @@ test('invalid settings: exit code 1, every error named, no secret printed', asyn
 test('settings from a file: the environment takes precedence, and a missing file is ignored', async () => {
   const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   expect(scripts.start).toBe(
-    'node --no-memory-reducer --max-semi-space-size=16 --heap-growing-percent=100 --no-async-context-frame server/bin/berth.mjs .env',
+    'exec node --no-memory-reducer --max-semi-space-size=16 --heap-growing-percent=100 --no-async-context-frame server/bin/berth.mjs .env',
   )
   const folder = await createDataDirectory()
   onTestFinished(() => removeDataDirectory(folder))

@@ -7,6 +7,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { readConfig, settingNames } from '../../src/config/config.ts'
 import { listWarnings } from '../../src/config/warnings.ts'
 import { readInstanceTypesFile } from '../../src/features/placement/instance-types-file.ts'
+import { stopMilliseconds } from '../../src/process/processes.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 const folder = join(root, 'deploy/kubernetes')
@@ -157,6 +158,15 @@ describe('manifests', () => {
     expect(find(scaleTargetRef.kind, scaleTargetRef.name)).toBeDefined()
     expect(minReplicas).toBeGreaterThan(1)
     expect(find('Deployment', 'berth-api').spec.replicas).toBeUndefined()
+  })
+
+  test('pods and containers have the time of a stop before SIGKILL', () => {
+    const { terminationGracePeriodSeconds: grace, containers } = find('Deployment', 'berth-api').spec.template
+      .spec
+    const [, delay] = containers[0].lifecycle.preStop.exec.command
+    expect(grace).toBeGreaterThanOrEqual(Number(delay) + stopMilliseconds / 1000)
+    const { services } = parse(readFileSync(join(root, 'deploy/compose.yaml'), 'utf8'))
+    expect(parseInt(services.berth.stop_grace_period, 10)).toBeGreaterThanOrEqual(stopMilliseconds / 1000)
   })
 
   test('the README states the number of database connections of all pods', () => {
