@@ -50,6 +50,10 @@ export const errorCodes = {
   // The server
   server_busy: { kind: 'unavailable', meaning: 'Too many callers wait for the server.' },
   server_draining: { kind: 'unavailable', meaning: 'The server is shutting down.' },
+  server_stopping: {
+    kind: 'unavailable',
+    meaning: 'The server stopped before it could answer; send the request again.',
+  },
   database_unavailable: { kind: 'unavailable', meaning: 'The database is unreachable.' },
   storage_full: { kind: 'unavailable', meaning: 'A disk of the server is full.' },
   internal_error: { kind: 'internal', meaning: 'The server failed to process the request.' },

@@ -38,6 +38,11 @@ export function invalidField(field: string, message: string, code: string): Appl
   return new ApplicationError('validation_failed', `${field}: ${message}`, { facts: { errors } })
 }
 
+/** The 503 for a request that a stopping server can't complete. */
+export function serverStopping(): ApplicationError {
+  return new ApplicationError('server_stopping', 'The server is stopping. Send the request again.', 1)
+}
+
 export class RateLimitedError extends ApplicationError {
   constructor(retryAfterSeconds: number, message: string) {
     super('rate_limited', message, retryAfterSeconds)

@@ -25,6 +25,7 @@ async function start(handle: (body: Buffer) => string = (body) => body.toString(
   const shuttingDown = new AbortController()
   const measureRequest = vi.fn()
   app.decorate('shuttingDown', shuttingDown)
+  app.decorate('ending', new AbortController())
   app.decorate('measureRequest', measureRequest)
   const watchRate = vi.fn()
   openFastPath(app, {

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger, FastifyContextConfig } from 'fastify'
+import { serverStopping } from '../base/errors.ts'
+import { OpenList } from '../base/open-list.ts'
 import type { Viewer } from '../base/viewer.ts'
 import type { App } from './app.ts'
 import { requireAccess } from './current-viewer.ts'
@@ -57,7 +59,11 @@ export interface FastPath {
  */
 export function openFastPath(app: App, options: FastPathOptions): void {
   const routes = new Map<string, FastRoute>()
+  const waiting = new OpenList<FastCall>()
   app.decorate('fastPath', { add: (route: FastRoute) => void routes.set(route.path, route) })
+  app.ending.signal.addEventListener('abort', () => {
+    for (const call of waiting.list()) if (!call.hasOwnAccessLog) call.send(serverStopping())
+  })
 
   /** Starts a plain request. False if Fastify must serve it. */
   function take(message: IncomingMessage, response: ServerResponse): boolean {
@@ -73,7 +79,7 @@ export function openFastPath(app: App, options: FastPathOptions): void {
     const ip = viewer.allowedNetworks === null ? null : options.findAddress(message)
     if (!hasAccess(viewer, { method: 'POST', ip, routeOptions })) return false
     options.watchRate(message)
-    run(route, new FastCall(app, options.headers, route, { response, viewer }), message)
+    run(route, new FastCall(app, options.headers, route, { response, viewer }), message, waiting)
     return true
   }
 
@@ -109,7 +115,8 @@ function hasAccess(...given: Parameters<typeof requireAccess>): boolean {
   }
 }
 
-function run(route: FastRoute, call: FastCall, message: IncomingMessage): void {
+/** Adds the call to `waiting` if the route neither answers nor takes it at once. */
+function run(route: FastRoute, call: FastCall, message: IncomingMessage, waiting: OpenList<FastCall>): void {
   route.parse(call, message, (error, body) => {
     // The rest of the body may still arrive, so the connection can't be used again.
     if (error !== null) return call.send(error, { connection: 'close' })
@@ -118,6 +125,9 @@ function run(route: FastRoute, call: FastCall, message: IncomingMessage): void {
     } catch (thrown) {
       call.send(thrown)
     }
+    if (call.hasOwnAccessLog || call.raw.headersSent) return
+    waiting.add(call)
+    call.raw.once('close', () => waiting.delete(call))
   })
 }
 
@@ -132,6 +142,7 @@ export class FastCall {
   readonly startedAt = performance.now()
   bodyHold: BodyHold | null = null
   hasOwnAccessLog = false
+  openIndex = -1
   #added: Readonly<Record<string, string>> = {}
 
   constructor(
@@ -172,7 +183,7 @@ export class FastCall {
   send(error: unknown, connection: Readonly<Record<string, string>> = {}): void {
     const { raw } = this
     if (!this.hasOwnAccessLog) raw.once('close', () => this.#measure())
-    if (raw.destroyed) return
+    if (raw.destroyed || raw.headersSent) return
     const { status, headers, body } = this.#route.composeError(error, this)
     raw.writeHead(status, {
       ...this.getHeaders(),

@@ -2,11 +2,17 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 const sweepMilliseconds = 100
+/** So long before the end, requests that are still open learn of it. */
+const noticeMilliseconds = 2_000
 
-/** Prepares a stop that waits for requests up to `milliseconds`. Call this before the server listens. */
+/**
+ * Prepares a stop that waits for requests up to `milliseconds`, and calls `onEnding` shortly before. Call
+ * this before the server listens.
+ */
 export function prepareClose(
   app: Pick<FastifyInstance, 'server' | 'close'>,
   milliseconds: number,
+  onEnding: () => void = () => {},
 ): () => Promise<void> {
   const { server } = app
   const sockets = new Set<Socket>()
@@ -26,9 +32,11 @@ export function prepareClose(
   return async () => {
     // Node reads requests that have arrived before it calls back.
     const sweeping = setInterval(() => setImmediate(closeWaiting), sweepMilliseconds)
+    const ending = setTimeout(onEnding, Math.max(0, milliseconds - noticeMilliseconds))
     const closingAll = setTimeout(() => server.closeAllConnections(), milliseconds)
     await app.close()
     clearInterval(sweeping)
+    clearTimeout(ending)
     clearTimeout(closingAll)
   }
 }

@@ -22,6 +22,8 @@ declare module 'fastify' {
     shuttingDown: AbortController
     /** Aborts when the server stops accepting requests: event streams end */
     draining: AbortSignal
+    /** Aborts shortly before the server closes all connections: open requests get their last response */
+    ending: AbortController
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { ApplicationError } from '../base/errors.ts'
+import { ApplicationError, serverStopping } from '../base/errors.ts'
 import type { App } from './app.ts'
 
 export interface MinimumRate {
@@ -93,15 +93,23 @@ export function requireMinimumRate(
     for (const connection of connections.values()) check(connection)
   }, tick)
   timer.unref()
+  app.ending.signal.addEventListener('abort', () => {
+    for (const { request } of connections.values()) {
+      if (request !== null && !request.complete) fail(request, serverStopping())
+    }
+  })
   app.addHook('onClose', async () => clearInterval(timer))
   return watch
 }
 
-/** Fails the body's parser, so that the caller gets a 408. Without a parser the response is sent already. */
 function refuse(request: IncomingMessage): void {
-  const detail = 'The request body arrived too slowly.'
+  fail(request, new ApplicationError('request_timeout', 'The request body arrived too slowly.'))
+}
+
+/** Fails the body's parser, which sends the error. Without a parser the response is sent already. */
+function fail(request: IncomingMessage, error: ApplicationError): void {
   if (request.listenerCount('error') === 0) request.socket.destroy()
-  else request.emit('error', new ApplicationError('request_timeout', detail))
+  else request.emit('error', error)
 }
 
 /**

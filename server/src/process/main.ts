@@ -6,7 +6,7 @@ import { listWarnings } from '../config/warnings.ts'
 import { isSupervisor, stopMilliseconds, superviseProcesses, supervisedStop } from './processes.ts'
 import { checkEnvironment } from './startup-checks.ts'
 
-/** Ctrl-C reaches npm too, which passes it on, and process managers signal every process: one request to stop. */
+/** npm passes Ctrl-C on, and process managers signal every process: that is one request to stop. */
 const sameRequestMilliseconds = 1_000
 
 async function main(): Promise<void> {

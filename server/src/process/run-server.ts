@@ -52,7 +52,7 @@ interface Part {
 async function listen(application: Application, config: Config): Promise<Part> {
   const { host, port, publicUrl, metricsPort } = config
   const app = await buildServer(application)
-  const closeApp = prepareClose(app, drainMilliseconds)
+  const closeApp = prepareClose(app, drainMilliseconds, () => app.ending.abort())
   const listenAddress = await app.listen({ host, port })
   const isSameServer = differOnlyInLoopbackName(new URL(listenAddress), publicUrl)
   const address = isSameServer ? publicUrl.origin : listenAddress

@@ -54,6 +54,7 @@ import { forbidCaching, httpsOnly, requireHttps } from '../http/response-headers
 import { serveDownloads } from '../http/downloads.ts'
 import { sendEntityTag } from '../http/entity-tag.ts'
 import { sendProblem } from '../http/errors.ts'
+import { answerAtEnd } from '../http/answer-at-end.ts'
 import { openFastPath } from '../http/fast-path.ts'
 import type { Guard } from '../http/guards.ts'
 import { refuseCrossSite, refuseDuplicateHost, refuseUnknownHosts, rejectRefused } from '../http/guards.ts'
@@ -178,6 +179,7 @@ function sendUnknownRoute(request: FastifyRequest, reply: FastifyReply, allowed:
 /** Adds the hooks of every route. They run in this order. Returns the watch of a connection's rate. */
 async function addHooks(app: App, config: Config, guards: readonly Guard[]) {
   announceShutdown(app)
+  answerAtEnd(app)
   // Before the hooks that refuse requests, so that pages of these origins can read the reason.
   await allowOrigins(app, config.csrfTrustedOrigins)
   watchStorage(app, config.dataDirectory)
@@ -198,8 +200,10 @@ const everyResponse = { 'x-content-type-options': 'nosniff' }
 export function announceShutdown(app: App): void {
   const shuttingDown = new AbortController()
   const draining = new AbortController()
+  const ending = new AbortController()
   app.decorate('shuttingDown', shuttingDown)
   app.decorate('draining', draining.signal)
+  app.decorate('ending', ending)
   app.addHook('preClose', async () => {
     shuttingDown.abort()
     draining.abort()

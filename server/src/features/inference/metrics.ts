@@ -17,7 +17,7 @@ export function measureExchanges(
   measureEngineTotals(register, inference)
   const requests = createFastCounter(register, {
     name: 'berth_inference_requests_total',
-    help: 'Requests that were sent to an engine or queued for one; outcome is complete, caller_left, engine_broke or access_revoked',
+    help: 'Requests that were sent to an engine or queued for one; outcome is complete, caller_left, engine_broke, access_revoked or server_stopped',
   })
   const firstByte = createFastHistogram(register, {
     name: 'berth_inference_first_byte_seconds',
@@ -48,6 +48,7 @@ export function measureExchanges(
         caller: requests({ route, model, status, outcome: 'caller_left' }),
         engine: requests({ route, model, status, outcome: 'engine_broke' }),
         gateway: requests({ route, model, status, outcome: 'access_revoked' }),
+        shutdown: requests({ route, model, status, outcome: 'server_stopped' }),
       })),
     })),
   }))

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { serverStopping } from '../../base/errors.ts'
 import type { App } from '../../http/app.ts'
 import { createBodyBudget } from '../../http/body-budget.ts'
 import { errorHeaders, logServerError, toPublicError } from '../../http/errors.ts'
@@ -67,6 +68,8 @@ export function inferenceRoutes(app: App, deps: Deps): void {
     toPublicError,
     sendAgain: (request, error) => sendAgain(callDeps, request, error),
   }
+  app.draining.addEventListener('abort', () => deps.inference.waking.stop())
+  app.ending.signal.addEventListener('abort', () => deps.inference.openRequests.stopAll(serverStopping()))
   for (const protocol of protocols) addProtocol(app, callDeps, protocol, parse)
   modelRoutes(app, deps)
 }

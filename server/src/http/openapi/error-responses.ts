@@ -24,6 +24,7 @@ export const codesOfAnyRoute = [
   'malformed_request',
   'unknown_host',
   'internal_error',
+  'server_stopping',
 ] as const satisfies readonly ErrorCode[]
 
 const bodyCodes = [

@@ -5,8 +5,8 @@ import type { ResponseRelay } from '../relay/response-relay.ts'
 import type { StatisticsRecorder } from '../../statistics/recorder.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 
-/** The caller left, the engine failed, or the gateway ended the exchange: its caller lost access */
-export type BrokenBy = 'caller' | 'engine' | 'gateway'
+/** The caller left, the engine failed, the caller lost access (`gateway`), or the server stopped */
+export type BrokenBy = 'caller' | 'engine' | 'gateway' | 'shutdown'
 
 /** An ended request, for logs, metrics, statistics and traces. Times are by `performance.now()`. */
 export interface FinishedExchange {

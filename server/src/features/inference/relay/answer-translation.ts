@@ -4,7 +4,13 @@ import type { TokenUsage } from '../../metering/token-usage.ts'
 import { writeJson } from '../protocols/json-source.ts'
 import { toLatin1 } from '../protocols/body-edits.ts'
 import { writeEvent } from '../protocols/sse-events.ts'
-import type { AnswerTranslation, BodyRewriter, CallerEvent, EventTranslation } from '../protocols/protocol.ts'
+import type {
+  AnswerTranslation,
+  BodyRewriter,
+  CallerEvent,
+  ErrorFacts,
+  EventTranslation,
+} from '../protocols/protocol.ts'
 import type { BodyMeter } from './response-relay.ts'
 import { InvalidResponse } from '../../../base/invalid-response.ts'
 
@@ -70,8 +76,8 @@ export class StreamTranslation implements BodyMeter {
     return data === null ? '' : writeEvents(this.#events.take(data, this.usage()))
   }
 
-  finish(): string {
-    const last = this.#rest + this.#meter.finish()
+  finish(error?: ErrorFacts): string {
+    const last = (error === undefined ? this.#rest : '') + this.#meter.finish(error)
     this.#rest = ''
     return this.#translateEvents(last) + writeEvents(this.#events.finish(this.usage()))
   }

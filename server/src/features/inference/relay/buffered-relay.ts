@@ -252,6 +252,10 @@ class BufferedRelay implements ResponseRelay, BatchedWrite {
     truncateResponse(this.#owner.arrival.caller.reply.raw)
   }
 
+  endWith(): void {
+    this.truncate()
+  }
+
   close(): void {
     this.#isClosed = true
     if (this.#owner.arrival.caller.reply.raw.writableFinished) return this.#releaseBuffer()

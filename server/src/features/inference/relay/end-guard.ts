@@ -2,11 +2,17 @@ import { copyText } from '../../../base/copy-text.ts'
 import { endOfEvent, parseEventData } from '../../../gateway/sse-framing.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import { toLatin1 } from '../protocols/body-edits.ts'
-import type { MemberValues, StreamEnd } from '../protocols/protocol.ts'
+import type { ErrorFacts, MemberValues, StreamEnd } from '../protocols/protocol.ts'
 import { writeData, writeErrorEvent } from '../protocols/sse-events.ts'
 import type { BodyMeter } from './response-relay.ts'
 
 const doneLine = 'data: [DONE]'
+
+const endedEarly: ErrorFacts = {
+  status: 502,
+  code: 'upstream_unavailable',
+  detail: 'The engine ended its response before the answer was complete.',
+}
 
 /**
  * Adds what a stream that ends tidily lacks: an error if the answer has no end, and the usage that the caller
@@ -50,16 +56,16 @@ export class EndGuard implements BodyMeter {
     if (!text.endsWith('\n')) text = this.#holdLine(text)
     const at = this.#findDone(text)
     this.#forward(at < 0 ? text : text.slice(0, at))
-    return at < 0 ? text : text.slice(0, at) + this.#addMissing() + text.slice(at)
+    return at < 0 ? text : text.slice(0, at) + this.#addMissing(endedEarly) + text.slice(at)
   }
 
-  finish(): string {
-    const last = this.#held + this.#meter.finish()
+  finish(error?: ErrorFacts): string {
+    const last = (error === undefined ? this.#held : '') + this.#meter.finish(error)
     this.#held = ''
     if (this.#hasAll) return last
     this.#forward(last)
     const isWhole = this.#last === '' || /(?:\n\r?\n|\r\r)$/.test(this.#last)
-    const missing = this.#addMissing()
+    const missing = this.#addMissing(error ?? endedEarly)
     return missing === '' || isWhole ? last + missing : `${last}\n\n${missing}`
   }
 
@@ -93,23 +99,22 @@ export class EndGuard implements BodyMeter {
     if (parseEventData(event) !== null) this.#first = copyText(event)
   }
 
-  #addMissing(): string {
+  #addMissing(error: ErrorFacts): string {
     this.#hasAll = true
     const { complete, lastComplete = [], failed, composeUsage } = this.#format
     if (hasOne(this.#last, failed)) return ''
     if (!hasOne(this.#last, complete) && !hasOne(this.#last, lastComplete)) {
       this.#isBroken = true
-      return toLatin1(this.#composeError())
+      return toLatin1(this.#composeError(error))
     }
     if (!this.#wantsUsage || this.#first === '' || hasOne(this.#last, usageMarks)) return ''
     const usage = this.usage()
     return usage === null ? '' : toLatin1(writeData(composeUsage!(parseEventData(this.#first), usage)))
   }
 
-  #composeError(): string {
+  #composeError(error: ErrorFacts): string {
     const { errors } = this.#format
-    const detail = 'The engine ended its response before the answer was complete.'
-    const { body } = errors.compose({ status: 502, code: 'upstream_unavailable', detail }, this.#requestId)
+    const { body } = errors.compose(error, this.#requestId)
     return writeErrorEvent(errors, body)
   }
 

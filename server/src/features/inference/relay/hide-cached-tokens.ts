@@ -1,3 +1,4 @@
+import type { ErrorFacts } from '../protocols/protocol.ts'
 import type { BodyMeter } from './response-relay.ts'
 
 /** Members that tell how much of a prompt was cached, in OpenAI's, Anthropic's and llama.cpp's answers */
@@ -37,8 +38,8 @@ export class HidingMeter implements BodyMeter {
     return hideLines(text.slice(0, end))
   }
 
-  finish(): string {
-    const text = this.#rest + this.#meter.finish()
+  finish(error?: ErrorFacts): string {
+    const text = this.#rest + this.#meter.finish(error)
     this.#rest = ''
     return hideLines(text)
   }

@@ -5,6 +5,7 @@ import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type { TokenJournal } from '../../metering/token-journal.ts'
 import type { Arrival } from '../arrival/caller.ts'
+import type { ErrorFacts } from '../protocols/protocol.ts'
 import type { EngineTarget } from '../targets/targets.ts'
 
 /** Forwards the response of an engine to the caller. */
@@ -23,6 +24,8 @@ export interface ResponseRelay {
   end(): void
   /** The engine broke off after the head. The caller gets what has arrived and sees the truncation. */
   truncate(): void
+  /** Ends a stream of events with this error. Truncates other responses. */
+  endWith(error: ErrorFacts): void
   /** The caller's connection or the response has ended. */
   close(): void
 }
@@ -31,8 +34,8 @@ export interface ResponseRelay {
 export interface BodyMeter {
   /** Takes bytes and returns those to forward. Throws if metering would need unbounded memory. */
   take(bytes: string): string
-  /** Returns the remaining bytes to forward at the end of the body. */
-  finish(): string
+  /** Returns the remaining bytes to forward at the end of the body, with `error` if that cuts the answer. */
+  finish(error?: ErrorFacts): string
   /** True if a stream ended before its answer was complete, and has an error for that; absent for others */
   readonly isBroken?: boolean
   /** Usage of a complete body; null when the engine reported none */

@@ -5,6 +5,7 @@ import type { TokenCounts } from '../../../ports/runtime-engine.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
 import type {
   ChoiceCounts,
+  ErrorFacts,
   EventFormat,
   EventRemoval,
   MemberCount,
@@ -67,10 +68,11 @@ export class StreamMeter implements BodyMeter {
     return first + this.#takeFrom(this.#rest + bytes.slice(end), this.#rest.length)
   }
 
-  finish(): string {
+  finish(error?: ErrorFacts): string {
     const last = this.#readEvents(this.#rest)
     this.#rest = ''
-    return this.#removal === null ? '' : last
+    // An incomplete event would hide the error that follows.
+    return this.#removal === null || error !== undefined ? '' : last
   }
 
   usage(): TokenUsage {

@@ -2,6 +2,7 @@ import { ResponseStream } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../../gateway/write-batch.ts'
 import { writeResponseHead } from '../arrival/caller.ts'
+import type { ErrorFacts } from '../protocols/protocol.ts'
 import type { BodyMeter, RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
 
 /** Forwards an event stream, or a JSON body that is too long to buffer, as it arrives. */
@@ -9,6 +10,7 @@ export class StreamRelay implements ResponseRelay, BatchedWrite {
   readonly #deps: RelayDeps
   readonly #owner: RelayOwner
   readonly #out: ResponseStream
+  readonly #streams: boolean
   #isScheduled = false
   #isClosed = false
   readonly meter: BodyMeter
@@ -21,6 +23,7 @@ export class StreamRelay implements ResponseRelay, BatchedWrite {
     this.#deps = deps
     this.#owner = owner
     this.meter = meter
+    this.#streams = streams
     const { reply } = owner.arrival.caller
     writeResponseHead(reply, head, streams ? null : head.length, streams)
     this.forwardedAt = performance.now()
@@ -65,6 +68,13 @@ export class StreamRelay implements ResponseRelay, BatchedWrite {
 
   truncate(): void {
     this.#out.truncate()
+  }
+
+  endWith(error: ErrorFacts): void {
+    if (!this.#streams) return this.truncate()
+    this.#out.push(this.meter.finish(error))
+    this.#out.end()
+    this.#schedule()
   }
 
   close(): void {

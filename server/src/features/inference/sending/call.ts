@@ -82,8 +82,8 @@ class Call implements HeldCallSteps {
     const { way, targets } = chooseWay(this.#route, request, findHonoring(request, callable))
     const sent = way.translate === null ? { request, answers: null } : way.translate(request, targets[0]!)
     fitRequest(sent.request, targets)
-    // The caller may have left meanwhile.
-    if (caller.reply.raw.destroyed) return
+    // The caller may have left meanwhile, or have an error.
+    if (caller.reply.raw.destroyed || caller.reply.raw.writableEnded) return
     const { protocol } = way
     const exchange = new Exchange(this.#deps, {
       ...sent,

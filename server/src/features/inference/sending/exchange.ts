@@ -1,5 +1,6 @@
 import { freeBuffer } from '../../../base/free-buffer.ts'
 import type { Viewer } from '../../../base/viewer.ts'
+import type { ApplicationError } from '../../../base/errors.ts'
 import type { FlowControl } from '../../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../../gateway/upstream-client/upstream.ts'
 import type { TokenUsage } from '../../metering/token-usage.ts'
@@ -9,6 +10,7 @@ import { describeExchange } from '../counting/finished-exchange.ts'
 import type { BrokenBy, FinishedExchange } from '../counting/finished-exchange.ts'
 import type { RequestSpan } from '../counting/traces.ts'
 import type { Edit } from '../protocols/body-edits.ts'
+import type { ErrorFacts } from '../protocols/protocol.ts'
 import { openRelay } from '../relay/buffered-relay.ts'
 import type { RelayOwner, ResponseRelay } from '../relay/response-relay.ts'
 import { openStreamMeter } from '../relay/stream-meter.ts'
@@ -27,6 +29,8 @@ export interface ExchangeDeps extends EngineRequestDeps {
   tokens: Pick<TokenJournal, 'record' | 'write'>
   /** Resumes the request at an engine that this process doesn't know, or ends it with the error. */
   sendAgain(request: UnansweredRequest, error: unknown): void
+  /** The caller's text for an error */
+  toPublicError(error: unknown): ErrorFacts
   /** Called once for each exchange, when it has ended and its tokens are known. */
   onFinished(exchange: FinishedExchange): void
 }
@@ -291,7 +295,12 @@ export class Exchange
     if (isLost) this.fail(error, 'gateway')
   }
 
-  /** Sends an error response, or truncates a response that has begun. */
+  /** Nothing but a slow reader keeps a complete response, and it may still arrive. */
+  stop(error: ApplicationError): void {
+    if (this.#state !== 'complete') this.fail(error, 'shutdown')
+  }
+
+  /** Sends an error response. A response that has begun is truncated, or has an error event at a shutdown. */
   fail(error: unknown, brokenBy: BrokenBy | null): void {
     const state = this.#state
     if (state === 'failed' || state === 'ended' || state === 'settled') return
@@ -305,7 +314,8 @@ export class Exchange
       return void reply.send(brokenBy === 'engine' ? toGatewayError(error) : error)
     }
     if (brokenBy === 'engine') this.#logBroken('broke off its response', error)
-    relay.truncate()
+    if (brokenBy === 'shutdown') relay.endWith(this.#deps.toPublicError(error))
+    else relay.truncate()
   }
 
   /** The caller's connection has closed: the response is complete or the caller left. */

@@ -48,6 +48,7 @@ test('an unreachable database ends requests only after five minutes, with its ow
     loseDeployments: () => {},
     silentTarget: null,
     leaveLostEngine: () => {},
+    stop: () => {},
   }
   requests.add(request)
   try {

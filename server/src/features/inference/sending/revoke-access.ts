@@ -3,6 +3,7 @@ import { isDatabaseUnavailable } from '../../../database/connect.ts'
 import type { Notifications } from '../../../database/notifications.ts'
 import type { Database } from '../../../database/tables.ts'
 import type { ApplicationError } from '../../../base/errors.ts'
+import { OpenList } from '../../../base/open-list.ts'
 import { findLostAccess } from '../../deployments/serving/lost-access.ts'
 import type { Access } from '../../deployments/serving/lost-access.ts'
 import { findLostEngines } from '../../deployments/serving/serving-deployments.ts'
@@ -21,12 +22,16 @@ export interface Revocable extends Access {
   /** Takes these deployments from the request, which fails with this error if it can't do without them. */
   loseDeployments(ids: ReadonlySet<string>, error: ApplicationError): void
   fail(error: unknown, brokenBy: 'gateway'): void
+  /** The server is about to close the connection. */
+  stop(error: ApplicationError): void
 }
 
 /** The requests in flight of this process. */
 export interface OpenRequests {
   add(request: Revocable): void
   delete(request: Revocable): void
+  /** Ends all requests with this error. */
+  stopAll(error: ApplicationError): void
   close(): void
 }
 
@@ -40,13 +45,11 @@ export function trackOpenRequests(
   notifications: Notifications,
   log: Pick<Logger, 'warn'>,
 ): OpenRequests {
-  // Not a Set: V8's outgrown hash tables refer to their successors. Once one is in old space, minor
-  // collections keep all later tables and their requests, which doubled the CPU time of a chat.
-  const open: Revocable[] = []
+  const open = new OpenList<Revocable>()
   const checks = new AccessChecks(db, log)
   let changedAt = -Infinity
   const listOf = (payload: string) =>
-    open.filter(({ userId }) => payload === '' || userId === Number(payload))
+    open.list().filter(({ userId }) => payload === '' || userId === Number(payload))
   function checkAccess(requests: readonly Revocable[]): void {
     changedAt = performance.now()
     checks.check(requests)
@@ -61,22 +64,17 @@ export function trackOpenRequests(
     notifications.subscribe('session_revoked', (payload) => checkAccess(listOf(payload))),
     // A deployment may not be shared anymore, or have another owner, or an engine less.
     notifications.subscribe('deployment_changed', (payload) => checkAll(listOf(payload))),
-    notifications.onReconnected(() => checkAll([...open])),
+    notifications.onReconnected(() => checkAll(open.list())),
   ]
   return {
     add(request) {
-      request.openIndex = open.push(request) - 1
+      open.add(request)
       // The caller may have lost access while the body arrived.
       if (request.arrivedAt <= changedAt) checks.check([request])
     },
-    delete(request) {
-      const index = request.openIndex
-      if (index < 0) return
-      request.openIndex = -1
-      const last = open.pop()!
-      if (last === request) return
-      open[index] = last
-      last.openIndex = index
+    delete: (request) => open.delete(request),
+    stopAll(error) {
+      for (const request of open.list()) request.stop(error)
     },
     close() {
       stops.forEach((stop) => stop())

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-import { ApplicationError, RateLimitedError } from '../../../base/errors.ts'
+import { ApplicationError, RateLimitedError, serverStopping } from '../../../base/errors.ts'
 import type { Services } from '../../../services.ts'
 import { findLostAccess } from '../../deployments/serving/lost-access.ts'
 import type { ServingDeployment } from '../../deployments/serving/serving-deployments.ts'
@@ -81,6 +81,7 @@ export class Waking {
   #awaited = new Set<string>()
   readonly #stops: readonly (() => void)[]
   #timer: NodeJS.Timeout | undefined
+  #isStopping = false
   #isChecking = false
   #isDue = false
 
@@ -114,6 +115,7 @@ export class Waking {
 
   /** Wakes the deployment, and holds the request until it may go on. Throws if too many of its user wait. */
   hold(deployment: ServingDeployment, request: HeldRequest): void {
+    if (this.#isStopping) throw serverStopping()
     const { deploymentId: id } = deployment
     const known = this.#waiting.get(id)
     const line = known ?? new Line(deployment)
@@ -135,12 +137,16 @@ export class Waking {
     return true
   }
 
+  /** Fails all requests, and those that would wait from now on: a start can take longer than a stop. */
+  stop(): void {
+    this.#isStopping = true
+    for (const id of this.#waiting.keys()) this.#failAll(id, serverStopping())
+  }
+
   close(): void {
     clearTimeout(this.#timer)
     this.#stops.forEach((stop) => stop())
-    for (const id of this.#waiting.keys()) {
-      this.#failAll(id, new ApplicationError('server_draining', 'The server is shutting down. Retry.', 1))
-    }
+    this.stop()
   }
 
   async #wake(line: Line, route: string): Promise<void> {
