@@ -25,6 +25,7 @@ CREATE TABLE deployments (
   planned_reason text,
   min_context_tokens     integer CHECK (min_context_tokens > 0),
   min_parallel_sequences integer CHECK (min_parallel_sequences > 0),
+  requested_instance_type text,
   min_instances          integer NOT NULL DEFAULT 1 CHECK (min_instances BETWEEN 1 AND 100),
   max_instances          integer NOT NULL DEFAULT 1 CHECK (max_instances BETWEEN min_instances AND 100),
   idle_minutes           integer CHECK (idle_minutes BETWEEN 1 AND 10080),
@@ -81,6 +82,7 @@ COMMENT ON COLUMN deployments.planned_price_per_hour IS
   'The price of the instance type that was planned at creation, which budgets count until one is selected; NULL if it is unknown';
 COMMENT ON COLUMN deployments.planned_instance_type IS 'What is shown until an instance type is selected, with planned_reason; NULL if it is unknown';
 COMMENT ON COLUMN deployments.min_context_tokens IS 'The least context_tokens that the owner asks for; null for no minimum';
+COMMENT ON COLUMN deployments.requested_instance_type IS 'The only instance type that the owner takes; null for any';
 COMMENT ON COLUMN deployments.min_parallel_sequences IS 'The least parallel_sequences that the owner asks for; null for no minimum';
 COMMENT ON COLUMN deployments.min_instances IS 'How many instances to keep while the deployment is awake';
 COMMENT ON COLUMN deployments.idle_minutes IS 'The deployment falls asleep after so many minutes without a request; NULL: never by itself';

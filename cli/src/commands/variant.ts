@@ -7,6 +7,7 @@ export interface VariantOptions {
   quantization?: string | undefined
   minContext?: number | undefined
   minParallel?: number | undefined
+  instanceType?: string | undefined
 }
 
 /** The body of a plan or a deployment. */
@@ -18,6 +19,7 @@ export function toDeploymentRequest(model: string, options: VariantOptions) {
     quantization: options.quantization,
     min_context_tokens: options.minContext,
     min_parallel_sequences: options.minParallel,
+    instance_type: options.instanceType,
   }
 }
 

@@ -95,4 +95,5 @@ function withVariant(command: Command): Command {
     .option('--quantization <quantization>', 'quantization of the weights')
     .option('--min-context <tokens>', 'the longest request that it must serve', wholeNumber)
     .option('--min-parallel <requests>', 'requests that it must serve at the same time', wholeNumber)
+    .option('--instance-type <name>', 'the only instance type that may serve it; `berth plan` lists them')
 }

@@ -94,6 +94,7 @@ export const catalog = {
   howCalculated: 'How this was calculated',
   plannedSummary: (instance: string, price: string) => `Runs on ${instance} for ${price}.`,
   instance: 'Instance',
+  cheapestInstance: 'The cheapest that fits',
   context: 'Longest request',
   tokens: (count: string) => `${count} tokens`,
   parallel: 'Requests at the same time',

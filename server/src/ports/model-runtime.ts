@@ -53,6 +53,8 @@ export interface InstanceOffer {
   /** Its part for states of conversations without a slot; absent if they have other memory or none */
   stateCacheBytes?: number | undefined
   formats: string[]
+  /** The largest model that it takes, in billions of parameters; omitted for any */
+  maxBillions?: number | undefined
 }
 
 /** One entry of the instance type file: a set of GPUs rented as a unit. */

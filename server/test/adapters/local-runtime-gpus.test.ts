@@ -55,6 +55,7 @@ test('each of two deployments gets its own GPU, and the third is refused with a 
   expect(await runtime.listOffers()).toMatchObject([
     { instanceType: 'local-gpu', gpuCount: 1, gpuModel: 'NVIDIA Test', vendor: 'nvidia' },
     { instanceType: 'local-gpu-x2', gpuCount: 2 },
+    { instanceType: 'local-cpu', gpuCount: 0, maxBillions: 1, formats: ['ggufv2'] },
   ])
   const specs = [1, 2, 3].map(() => makeSpec(tinyVariant, onGpu))
   const results = await Promise.all(specs.map((spec) => runtime.provision(spec)))
@@ -104,6 +105,24 @@ test('an engine sees only its own GPUs, which stay allocated until the engine ha
   expect(await runtime.provision(other)).toMatchObject({ code: 'no_capacity' })
   await vi.waitUntil(() => runtime.release(spec.engineId), patient)
   expect(await runtime.provision(other)).toMatchObject({ instance: { gpuAllocationId: 'GPU-a,GPU-b' } })
+})
+
+test('an engine on the CPU of a host with GPUs sees none of them, and leaves them free', async () => {
+  const { folder, settings } = await makeGpuHost(['GPU-a'])
+  const program = join(folder, 'engine.mjs')
+  await writeFile(
+    program,
+    `console.log(JSON.stringify([process.env.CUDA_VISIBLE_DEVICES, process.argv.slice(2).join(' ')]))
+     setInterval(() => {}, 1000)`,
+  )
+  const runtime = await openRuntime({ ...settings, engineProgram: program })
+  const spec = makeSpec(tinyVariant, { instanceType: 'local-cpu', gpuCount: 0 })
+  expect(await runtime.provision(spec)).toMatchObject({ instance: { gpuAllocationId: 'host' } })
+  await runtime.ensureEngine(spec)
+  const readStart = async () => (await runtime.logs.read(spec.engineId, 10)).map(({ line }) => line).join()
+  await expect.poll(readStart).toMatch(/^\["",".*--device any --gpu-layers 0/)
+  const onCard = await runtime.provision(makeSpec(tinyVariant, onGpu))
+  expect(onCard).toMatchObject({ instance: { gpuAllocationId: 'GPU-a' } })
 })
 
 const llamaDouble = fileURLToPath(new URL('llama-server-double.mjs', import.meta.url))

@@ -3,7 +3,7 @@ import { settleOrganization } from '../../src/features/metering/settle.ts'
 import { requestDeployment } from '../../src/features/deployments/changes/request.ts'
 import { ApplicationError } from '../../src/base/errors.ts'
 import type { Viewer } from '../../src/base/viewer.ts'
-import { noMinimums } from '../../src/features/placement/serving-capacity.ts'
+import { noRequirements } from '../../src/features/placement/choose-instance.ts'
 import type { BillingStep } from './billing-steps.ts'
 
 /** Steps around a budget that may be killed at any point. */
@@ -16,7 +16,7 @@ export const steps = {
   async start(application, organization) {
     const viewer = { ...organization, name: 'Ada' } as unknown as Viewer
     try {
-      await requestDeployment(application, viewer, { modelName: 'berth-tiny' }, noMinimums)
+      await requestDeployment(application, viewer, { modelName: 'berth-tiny' }, noRequirements)
     } catch (error) {
       if (!(error instanceof ApplicationError && error.code === 'budget_exhausted')) throw error
     }

@@ -1,4 +1,4 @@
-import { noMinimums } from '../../src/features/placement/serving-capacity.ts'
+import { noRequirements } from '../../src/features/placement/choose-instance.ts'
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { expect, vi } from 'vitest'
@@ -114,7 +114,7 @@ export async function openClient(server: TestServer, actor: Actor | null): Promi
 /** Creates a deployment of the actor, ignoring permissions. */
 export async function deployFor({ application }: TestServer, actor: Actor): Promise<string> {
   const request = { modelName: 'berth-tiny' }
-  const { id } = await requestDeployment(application, toViewer(actor), request, noMinimums)
+  const { id } = await requestDeployment(application, toViewer(actor), request, noRequirements)
   return id
 }
 

@@ -20,7 +20,7 @@ import { DeployError } from './deploy-error.tsx'
 import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
 import { placementsQuery } from '../models/queries.ts'
 import { planQuery, useDeploy } from './queries.ts'
-import type { Minimums } from './queries.ts'
+import type { Requirements } from './queries.ts'
 import { offeredIdleMinutes, SleepField } from './sleep-field.tsx'
 import { VariantFields } from './variant-fields.tsx'
 import { chooseVariant } from '../models/variants.ts'
@@ -48,7 +48,7 @@ const stopsNewDeployments = ({ scope, at_limit: atLimit, exhausted }: Budget) =>
 /** The lazily loaded content of DeployDialog. */
 export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProps) {
   const [preferred, setPreferred] = useState(initial)
-  const [minimums, setMinimums] = useState<Minimums>({})
+  const [requirements, setRequirements] = useState<Requirements>({})
   const [sleeps, setSleeps] = useState(false)
   const [alias, setAlias] = useState('')
   const aliasError = findAliasError(alias)
@@ -57,7 +57,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
   // The first choice depends on what fits.
   const choice = placements.isPending ? undefined : chooseVariant(model, preferred, own)
   const plan = useQuery({
-    ...planQuery(model.model_name, choice, minimums),
+    ...planQuery(model.model_name, choice, requirements),
     placeholderData: keepPreviousData,
   })
   const isSettled = plan.data !== undefined && !plan.isPlaceholderData && !plan.isError
@@ -71,11 +71,15 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
     deploy.reset()
     setPreferred({ ...choice, ...changes })
   }
+  const ask = (changes: Requirements) => {
+    deploy.reset()
+    setRequirements({ ...requirements, ...changes })
+  }
   const submit = () => {
     if (!choice) return
     deploy.mutate(
       {
-        request: { model_name: model.model_name, ...choice, ...minimums },
+        request: { model_name: model.model_name, ...choice, ...requirements },
         changes: {
           ...(sleeps && { idle_minutes: offeredIdleMinutes }),
           ...(alias.trim() !== '' && { alias: alias.trim() }),
@@ -120,13 +124,15 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         {model.model_type === 'LLM' && (
           <ContextField
             plan={plan.data}
-            minimum={minimums.min_context_tokens}
-            onChoose={(tokens) => {
-              deploy.reset()
-              setMinimums(tokens === undefined ? {} : { min_context_tokens: tokens })
-            }}
+            minimum={requirements.min_context_tokens}
+            onChoose={(tokens) => ask({ min_context_tokens: tokens })}
           />
         )}
+        <InstanceField
+          plan={plan.data}
+          chosen={requirements.instance_type ?? null}
+          onChoose={(name) => ask({ instance_type: name })}
+        />
         {plan.isError ? (
           <ErrorState error={plan.error} onRetry={() => void plan.refetch()} />
         ) : plan.data ? (
@@ -209,7 +215,7 @@ function ExhaustedBudgets() {
   )
 }
 
-/** Selects the least context that each request must get; undefined for as much as fits. */
+/** Selects the least context that each request must get; null for as much as fits. */
 function ContextField({
   plan,
   minimum,
@@ -218,20 +224,48 @@ function ContextField({
   /** Undefined until the first plan is known. */
   plan: DeploymentPlan | undefined
   minimum: number | null | undefined
-  onChoose: (tokens: number | undefined) => void
+  onChoose: (tokens: number | null) => void
 }) {
   return (
     <SelectField
       label={words.contextField}
       hint={words.contextFieldHint}
       value={minimum ?? ''}
-      onChange={({ target }) => onChoose(target.value === '' ? undefined : Number(target.value))}
+      onChange={({ target }) => onChoose(target.value === '' ? null : Number(target.value))}
     >
       <option value="">{words.contextFits}</option>
       {listContextChoices(plan).map((tokens) => (
         <option key={tokens} value={tokens}>
           {words.contextAtLeast(formatNumber(tokens))}
         </option>
+      ))}
+    </SelectField>
+  )
+}
+
+/** Selects an instance type that fits; null for the cheapest. Hidden where there is no choice. */
+function InstanceField({
+  plan,
+  chosen,
+  onChoose,
+}: {
+  /** Undefined until the first plan is known. */
+  plan: DeploymentPlan | undefined
+  chosen: string | null
+  onChoose: (name: string | null) => void
+}) {
+  const fitting = plan?.considered.filter(({ fits }) => fits) ?? []
+  const names = new Set([...fitting.map((one) => one.instance_type), ...(chosen === null ? [] : [chosen])])
+  if (names.size < 2 && chosen === null) return null
+  return (
+    <SelectField
+      label={words.instance}
+      value={chosen ?? ''}
+      onChange={({ target }) => onChoose(target.value === '' ? null : target.value)}
+    >
+      <option value="">{words.cheapestInstance}</option>
+      {[...names].map((name) => (
+        <option key={name}>{name}</option>
       ))}
     </SelectField>
   )

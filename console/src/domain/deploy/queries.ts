@@ -5,17 +5,20 @@ import { usageSummaryQuery } from '../billing/queries.ts'
 import { deploymentQuery } from '../deployments/queries.ts'
 import type { Variant } from '../models/variants.ts'
 
-/** The least context and number of requests that a deployment must serve. */
-export type Minimums = Pick<DeploymentUpdateInput, 'min_context_tokens' | 'min_parallel_sequences'>
+/** What a deployment must be able to serve, and where. */
+export type Requirements = Pick<
+  DeploymentRequestInput,
+  'min_context_tokens' | 'min_parallel_sequences' | 'instance_type'
+>
 
 /** The instance type and price of one variant, with the reasons; disabled without a choice. */
-export const planQuery = (modelName: string, choice: Variant | undefined, minimums: Minimums = {}) =>
+export const planQuery = (modelName: string, choice: Variant | undefined, requirements: Requirements = {}) =>
   queryOptions({
-    queryKey: ['catalog', 'plan', modelName, choice, minimums],
+    queryKey: ['catalog', 'plan', modelName, choice, requirements],
     queryFn: choice
       ? ({ signal }) =>
           callApi('POST', '/api/v1/model-deployments/plan', {
-            body: { model_name: modelName, ...choice, ...minimums } satisfies DeploymentRequestInput,
+            body: { model_name: modelName, ...choice, ...requirements } satisfies DeploymentRequestInput,
             signal,
           })
       : skipToken,

@@ -9,7 +9,7 @@ import { ErrorMessage } from '../../components/states.tsx'
 import { isFinished } from '../../domain/deployments/status.ts'
 import { useAccess } from '../../domain/deployments/use-access.ts'
 import { planQuery } from '../../domain/deploy/queries.ts'
-import type { Minimums } from '../../domain/deploy/queries.ts'
+import type { Requirements } from '../../domain/deploy/queries.ts'
 import { formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { useUpdateDeployment } from './queries.ts'
@@ -105,11 +105,13 @@ function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClo
 }
 
 /** The instance type that the minimums need, and its price. */
-function Preview({ deployment, minimums }: { deployment: Deployment; minimums: Minimums | undefined }) {
-  const { model_name, model_format, model_size_in_billions, quantization } = deployment
+function Preview({ deployment, minimums }: { deployment: Deployment; minimums: Requirements | undefined }) {
+  const { model_name, model_format, model_size_in_billions, quantization, requested_instance_type } =
+    deployment
+  const requirements = minimums && { ...minimums, instance_type: requested_instance_type }
   const choice = { model_format, model_size_in_billions, quantization }
   const { data: plan } = useQuery({
-    ...planQuery(model_name, minimums && choice, minimums),
+    ...planQuery(model_name, minimums && choice, requirements),
     placeholderData: keepPreviousData,
   })
   if (!plan || !minimums) return null

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { optionalField, text, unicodeText } from '../../http/schemas.ts'
-import type { CapacityMinimums } from '../placement/serving-capacity.ts'
+import type { Requirements } from '../placement/choose-instance.ts'
 import type { DeploymentUpdate } from './changes/change-deployment.ts'
 import { cacheScopes } from './state/tables.ts'
 import { findScheduleError } from './scaling/schedules.ts'
@@ -39,6 +39,7 @@ export const createDeploymentBody = z
     model_size_in_billions: optionalField(sizeInBillions).describe('Parameters in billions'),
     quantization: choiceText.describe('Quantization of the weights, such as `q4_k_m`'),
     ...minimums,
+    instance_type: choiceText.describe('The only instance type that may serve, such as `local-cpu`'),
   })
   .meta({
     id: 'DeploymentRequest',
@@ -56,10 +57,11 @@ export const createDeploymentBody = z
     ],
   })
 
-export function toMinimums(body: z.infer<typeof createDeploymentBody>): CapacityMinimums {
+export function toRequirements(body: z.infer<typeof createDeploymentBody>): Requirements {
   return {
     contextTokens: body.min_context_tokens ?? null,
     parallelSequences: body.min_parallel_sequences ?? null,
+    instanceType: body.instance_type ?? null,
   }
 }
 

@@ -8,7 +8,7 @@ import { readAsleepTime } from './changes/asleep-time.ts'
 import { changeDeployment } from './changes/change-deployment.ts'
 import {
   createDeploymentBody,
-  toMinimums,
+  toRequirements,
   toVariantChoice,
   toUpdate,
   updateDeploymentBody,
@@ -84,7 +84,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ body, viewer }, reply) => {
-      const deployment = await requestDeployment(deps, viewer, toVariantChoice(body), toMinimums(body))
+      const deployment = await requestDeployment(deps, viewer, toVariantChoice(body), toRequirements(body))
       return reply.code(201).send(await presentDeployment(deps.db, deployment))
     },
   )
@@ -106,7 +106,12 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ body, viewer }) => {
-      const plan = await planDeployment(deps, viewer.organizationId, toVariantChoice(body), toMinimums(body))
+      const plan = await planDeployment(
+        deps,
+        viewer.organizationId,
+        toVariantChoice(body),
+        toRequirements(body),
+      )
       return toPlanBody(plan, deps.config.billing.currency)
     },
   )

@@ -167,6 +167,10 @@ export const deploymentBody = z
     instances: z.array(instanceBody).describe('Those that are not released, oldest first'),
     min_context_tokens: z.int().nullable().describe('The minimum that the owner has set'),
     min_parallel_sequences: z.int().nullable().describe('The minimum that the owner has set'),
+    requested_instance_type: z
+      .string()
+      .nullable()
+      .describe('The only instance type that the owner takes; null for any'),
     failure_stage: z.string().nullable().describe('The step that failed; null if none did'),
     failure_reason: z.string().nullable().describe('`<code>: <sentence>`'),
     created_at: timestamp.describe('The request of the deployment'),

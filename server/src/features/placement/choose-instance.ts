@@ -14,15 +14,23 @@ const defaultSharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSe
 
 const settings = { context: 'ENGINE_MAX_CONTEXT', sequences: 'ENGINE_MAX_SEQUENCES' }
 
+/** What the owner of a deployment asks of its instances. */
+export interface Requirements extends CapacityMinimums {
+  /** The only instance type that may serve; null for any */
+  instanceType: string | null
+}
+
+export const noRequirements: Requirements = { ...noMinimums, instanceType: null }
+
 /** Chooses a variant's type from current offers without `refused` ones. Throws if the runtime throws. */
 export async function chooseInstance(
   deps: Deps,
   variant: ModelVariant,
-  minimums: CapacityMinimums,
+  requirements: Requirements,
   refused: readonly string[],
   adapters: readonly ModelLora[],
 ): Promise<SelectionResult> {
-  const rules = { ...(await readRules(deps, minimums)), adapters }
+  const rules = { ...(await readRules(deps, requirements)), adapters }
   return selectInstance(variant, await listPricedOffers(deps), rules, refused)
 }
 
@@ -40,7 +48,7 @@ export async function listPricedOffers({
 /** This runtime's rules to choose and size engines. Throws if the runtime throws. */
 export async function readRules(
   { runtime, config }: Pick<Deps, 'runtime' | 'config'>,
-  minimums: CapacityMinimums = noMinimums,
+  { instanceType, ...minimums }: Requirements = noRequirements,
 ): Promise<SelectionRules> {
   const { maxContextTokens, maxSequences } = config.engines
   return {
@@ -52,6 +60,7 @@ export async function readRules(
     },
     shared: runtime.sharedCapacity === null ? defaultSharedCapacity : { ...runtime.sharedCapacity, settings },
     minimums,
+    instanceType: instanceType ?? undefined,
     availability: await runtime.readAvailability?.(),
   }
 }

@@ -43,9 +43,10 @@ export function chooseVariant(
   if (usual === null) throw new RangeError(`${model.id} has no such variant`)
   const isOpen = matching.length > 1 && offers.some((offer) => !isSharedOffer(offer))
   const best = isOpen ? findBest(matching, offers, rules) : undefined
-  return best === undefined
-    ? { variant: usual, reason: null }
-    : { variant: best.variant, reason: explainChoice(best, matching, rules) }
+  if (best !== undefined) return { variant: best.variant, reason: explainChoice(best, matching, rules) }
+  const fits = (variant: CatalogVariant) => selectInstance(variant, offers, rules, []).outcome === 'selected'
+  const isElsewhere = rules.instanceType !== undefined && !fits(usual)
+  return { variant: (isElsewhere ? matching.find(fits) : undefined) ?? usual, reason: null }
 }
 
 /** The best variant for the first kind of engine with one that fits. */

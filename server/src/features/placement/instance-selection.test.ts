@@ -43,10 +43,42 @@ function offer(instanceType: string, gibibytes: number, changes: Partial<PricedO
   }
 }
 
-function choose(offers: PricedOffer[], refused: string[] = []): string | null {
-  const result = selectInstance(variant, offers, rules, refused)
+function choose(offers: PricedOffer[], refused: string[] = [], instanceType?: string): string | null {
+  const result = selectInstance(variant, offers, { ...rules, instanceType }, refused)
   return result.outcome === 'selected' ? result.selection.offer.instanceType : null
 }
+
+test('the instance type that the owner asks for is chosen, or none', () => {
+  const offers = [
+    offer('cheap', 16, { pricePerHour: '1' }),
+    offer('wanted', 16, { pricePerHour: '2' }),
+    offer('too small', 13, { pricePerHour: '0.5' }),
+  ]
+  expect(choose(offers, [], 'wanted')).toBe('wanted')
+  expect(choose(offers, ['wanted'], 'wanted')).toBeNull()
+  expect(choose(offers, [], 'too small')).toBeNull()
+  const reasonOf = (instanceType: string) => selectInstance(variant, offers, { ...rules, instanceType }, [])
+  expect(reasonOf('wanted').considered.map(({ offer, fits }) => [offer.instanceType, fits])).toEqual([
+    ['wanted', true],
+    ['cheap', true],
+    ['too small', false],
+  ])
+  expect(reasonOf('too small')).toMatchObject({
+    reason: expect.stringMatching(/^too small can’t run this model\. .* Ruled out: too small \(13\.0 GiB\)/),
+  })
+  expect(reasonOf('other')).toMatchObject({
+    reason: 'This server has no instance type other, but cheap, wanted, too small.',
+  })
+})
+
+test('an offer with a limit of size takes no larger model', () => {
+  const cpu = (maxBillions: number) => [offer('cpu', 16, { maxBillions })]
+  expect(choose(cpu(5))).toBe('cpu')
+  expect(selectInstance(variant, cpu(1), rules, [])).toMatchObject({
+    outcome: 'infeasible',
+    reason: expect.stringContaining('takes models of up to 1B, not 5B'),
+  })
+})
 
 test('the cheapest offer that fits is chosen, regardless of order', () => {
   const offers = [

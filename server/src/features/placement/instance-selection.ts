@@ -29,6 +29,8 @@ export interface SelectionRules {
   /** The capacity of engines that share the memory of a host with others */
   shared: SharedCapacity
   minimums: CapacityMinimums
+  /** The only instance type that the owner takes; omitted for any */
+  instanceType?: string | undefined
   /** The LoRAs that the engine serves; omitted for none */
   loras?: readonly ModelLora[] | undefined
   /** Why the runtime can't load a variant; omitted where it loads every variant of its formats */
@@ -64,8 +66,8 @@ export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: numb
 )
 
 /**
- * Sizes an engine to the cheapest offer that can run a variant, except `refused` types. Ties go to fewer
- * GPUs, the higher compute capability, less memory, the name. Offers without a known price come last.
+ * Sizes an engine to the wanted offer, or the cheapest that can run a variant, except `refused` types. Ties go
+ * to fewer GPUs, the higher compute capability, less memory, the name. Offers without a known price come last.
  */
 export function selectInstance(
   variant: ModelVariant,
@@ -73,24 +75,34 @@ export function selectInstance(
   rules: SelectionRules,
   refused: readonly string[],
 ): SelectionResult {
+  const { instanceType: wanted } = rules
+  const isWanted = ({ offer }: Evaluation) => wanted === undefined || offer.instanceType === wanted
   const evaluations = offers
     .toSorted(compareOffers)
     .map((offer) => evaluateOffer(offer, variant, rules, refused))
-  const fitting = evaluations.filter(({ rejection }) => rejection === null)
-  const rejected = evaluations.filter(({ rejection }) => rejection !== null)
-  const considered = [...fitting, ...rejected].map(toConsideredOffer)
+    .toSorted((one, other) => Number(isWanted(other)) - Number(isWanted(one)))
+  const considered = [...evaluations.filter(isFitting), ...evaluations.filter(isRejected)]
+  const fitting = considered.filter((evaluation) => isFitting(evaluation) && isWanted(evaluation))
+  const rejected = considered.filter((evaluation) => isRejected(evaluation) && isWanted(evaluation))
   const [chosen] = fitting
   const sizing = chosen === undefined ? null : sizeOffer(variant, chosen.offer, rules)
   if (chosen === undefined || sizing === null) {
     const smallest = findSmallest(rejected)
-    const reason = `No instance type can run this model. ${explainInfeasible(rejected, smallest)}`
-    return { outcome: 'infeasible', reason, considered, memoryBytes: smallest?.estimate?.totalBytes ?? null }
+    const reason = explainInfeasible(rejected, smallest, offers, wanted)
+    return {
+      outcome: 'infeasible',
+      reason,
+      considered: considered.map(toConsideredOffer),
+      memoryBytes: smallest?.estimate?.totalBytes ?? null,
+    }
   }
   const { offer, caveat } = chosen
   const rank =
-    fitting.length === 1
-      ? 'the only instance type that fits'
-      : `the cheapest of ${fitting.length} instance types that fit`
+    wanted !== undefined
+      ? 'the instance type that the owner asked for'
+      : fitting.length === 1
+        ? 'the only instance type that fits'
+        : `the cheapest of ${fitting.length} instance types that fit`
   const sentences = [
     `Needs at least ${describeNeed(chosen)}.`,
     `${offer.instanceType} provides ${formatMemory(offer.memoryBytes)} and is ${rank}.`,
@@ -101,7 +113,7 @@ export function selectInstance(
   return {
     outcome: 'selected',
     selection: { offer, sizing, memoryBytes: sizing.estimate.totalBytes, reason: sentences.join(' ') },
-    considered,
+    considered: considered.map(toConsideredOffer),
     memoryBytes: chosen.estimate?.totalBytes ?? null,
   }
 }
@@ -184,6 +196,8 @@ function toNumber(price: string | null): number {
   return price === null ? Infinity : Number(price)
 }
 
+const noneFits = 'No instance type can run this model.'
+
 interface Evaluation {
   offer: PricedOffer
   /** The least capacity and its memory; null when a minimum exceeds a ceiling */
@@ -246,7 +260,18 @@ function findIncompatibility(
   if (absence !== null) return absence
   const engine = findEngine(variant, engines)
   const outdated = engine === undefined ? null : findEngineIncompatibility(variant, engine)
-  return outdated ?? findGpuIncompatibility(model, offer)
+  return outdated ?? findExcess(variant, offer) ?? findGpuIncompatibility(model, offer)
+}
+
+const isFitting = ({ rejection }: Evaluation) => rejection === null
+const isRejected = (evaluation: Evaluation) => !isFitting(evaluation)
+
+/** Why a model is too large for an offer with a limit of size; null if it isn't. */
+function findExcess(
+  { sizeInBillions }: ModelVariant,
+  { maxBillions = Infinity }: InstanceOffer,
+): string | null {
+  return sizeInBillions > maxBillions ? `takes models of up to ${maxBillions}B, not ${sizeInBillions}B` : null
 }
 
 function toConsideredOffer({ offer, estimate, rejection, isTooSmall, caveat }: Evaluation): ConsideredOffer {
@@ -264,10 +289,19 @@ function findSmallest(evaluations: readonly Evaluation[]): Evaluation | null {
   return candidates.toSorted((one, other) => compareValues(bytesOf(one), bytesOf(other)))[0] ?? null
 }
 
-function explainInfeasible(rejected: readonly Evaluation[], smallest: Evaluation | null): string {
-  if (smallest === null) return 'The compute backend offers no instance types.'
+function explainInfeasible(
+  rejected: readonly Evaluation[],
+  smallest: Evaluation | null,
+  offers: readonly PricedOffer[],
+  wanted: string | undefined,
+): string {
+  if (offers.length === 0) return `${noneFits} The compute backend offers no instance types.`
+  if (smallest === null) {
+    return `This server has no instance type ${wanted}, but ${offers.map(({ instanceType }) => instanceType).join(', ')}.`
+  }
   const need = smallest.estimate === null ? '' : `It needs at least ${describeNeed(smallest)}. `
-  return `${need}Ruled out: ${listRejections(rejected)}.`
+  const verdict = wanted === undefined ? noneFits : `${wanted} can’t run this model.`
+  return `${verdict} ${need}Ruled out: ${listRejections(rejected)}.`
 }
 
 /** Groups ruled-out types by reason: `t4-x1 (13.5 GiB), l4-x1 (20.3 GiB): 34.9 GiB needed`. */

@@ -8,14 +8,13 @@ import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/mod
 import { findRequestedModel, listDeployableModels } from '../catalog/find-variant.ts'
 import { findAlternatives } from './alternatives.ts'
 import type { Alternatives } from './alternatives.ts'
-import { listPricedOffers, readRules } from './choose-instance.ts'
+import { listPricedOffers, noRequirements, readRules } from './choose-instance.ts'
+import type { Requirements } from './choose-instance.ts'
 import { chooseVariant } from './choose-variant.ts'
 import type { ChosenVariant } from './choose-variant.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, Selection, SelectionResult, SelectionRules } from './instance-selection.ts'
 import { queryRuntime } from './query-runtime.ts'
-import { noMinimums } from './serving-capacity.ts'
-import type { CapacityMinimums } from './serving-capacity.ts'
 
 type Deps = Pick<Services, 'db' | 'runtime' | 'clock' | 'config' | 'log' | 'prices'>
 
@@ -32,10 +31,10 @@ export async function planDeployment(
   deps: Deps,
   organizationId: number,
   input: { modelName: string } & VariantChoice,
-  minimums: CapacityMinimums,
+  requirements: Requirements,
 ): Promise<DeploymentPlan> {
   const model = await findRequestedModel(deps, organizationId, input)
-  const { offers, rules } = await readRuntime(deps, minimums)
+  const { offers, rules } = await readRuntime(deps, requirements)
   const choice = chooseVariant(model, input, offers, rules)
   const { variant } = choice
   const result = selectInstance(variant, offers, rules, [])
@@ -68,11 +67,11 @@ export async function chooseDeployable(
   deps: Deps,
   organizationId: number,
   input: { modelName: string } & VariantChoice,
-  minimums: CapacityMinimums,
+  requirements: Requirements,
 ): Promise<ChosenVariant & { selection: Selection | null }> {
   const model = await findRequestedModel(deps, organizationId, input)
   const [only, ...others] = listMatchingVariants(model, input)
-  const runtime = await readRuntime(deps, minimums).catch((error: unknown) => {
+  const runtime = await readRuntime(deps, requirements).catch((error: unknown) => {
     if (others.length > 0 || only === undefined) throw error
     return only
   })
@@ -126,10 +125,10 @@ export async function placeVariants(
 /** What a choice depends on. Throws `runtime_unavailable`. */
 async function readRuntime(
   deps: Omit<Deps, 'db'>,
-  minimums: CapacityMinimums = noMinimums,
+  requirements: Requirements = noRequirements,
 ): Promise<{ offers: PricedOffer[]; rules: SelectionRules }> {
   return queryRuntime(deps, 'instance types', async () => {
-    const [offers, rules] = await Promise.all([listPricedOffers(deps), readRules(deps, minimums)])
+    const [offers, rules] = await Promise.all([listPricedOffers(deps), readRules(deps, requirements)])
     return { offers, rules }
   })
 }

@@ -5,9 +5,12 @@ import { findGpus } from './gpus.ts'
 import type { Gpu } from './gpus.ts'
 import { defaultStateCacheBytes } from './settings.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
+import { llamaCpp } from '../engines/llama-cpp.ts'
 
 /** Engines' share of memory. The rest is for the server, database and system, or a margin on a GPU. */
 const engineMemoryShare = 0.9
+/** The largest model for the CPU of a host with GPUs, in billions of parameters: larger ones are slow there. */
+const cpuMaxBillions = 1
 /** GPU counts that one engine can split a model over */
 const gpuCounts: readonly number[] = [1, 2, 4, 8]
 
@@ -16,6 +19,8 @@ export interface HostOffer {
   offer: InstanceOffer
   /** The GPUs that instances are made of; null if all engines share the memory of the host */
   gpus: readonly Gpu[] | null
+  /** True if engines must not use the GPUs that the host has */
+  hidesGpus: boolean
 }
 
 /** The formats that engines load, and the share of a GPU's memory that they use. */
@@ -31,8 +36,8 @@ function readHostMemory(): number {
 }
 
 /**
- * The instance types of this host: with NVIDIA GPUs, those of the file, and `local-gpu` types for other GPUs.
- * Otherwise the CPU or Apple's GPU, whose memory all engines share.
+ * The instance types of this host: with NVIDIA GPUs, those of the file, `local-gpu` types for other GPUs, and
+ * the CPU for small models. Otherwise the CPU or Apple's GPU, whose memory all engines share.
  */
 export async function describeHost(
   settings: Pick<
@@ -45,8 +50,7 @@ export async function describeHost(
   const usesGpus = environment['NODE_LLAMA_CPP_GPU'] !== 'false'
   const isApple = usesGpus && process.platform === 'darwin' && process.arch === 'arm64'
   const gpus = usesGpus && !isApple ? await findGpus(environment) : []
-  if (gpus.length > 0) return listGpuOffers(gpus, instanceTypes, { formats, memoryShare: gpuMemoryShare })
-  const offer: InstanceOffer = {
+  const shared: InstanceOffer = {
     instanceType: isApple ? 'local-gpu' : 'local-cpu',
     region: 'local',
     gpuCount: isApple ? 1 : 0,
@@ -57,7 +61,12 @@ export async function describeHost(
     stateCacheBytes: settings.stateCacheBytes ?? defaultStateCacheBytes,
     formats,
   }
-  return [{ offer, gpus: null }]
+  if (gpus.length === 0) return [{ offer: shared, gpus: null, hidesGpus: false }]
+  const onCpu = { ...shared, formats: [...llamaCpp.formats], maxBillions: cpuMaxBillions }
+  return [
+    ...listGpuOffers(gpus, instanceTypes, { formats, memoryShare: gpuMemoryShare }),
+    { offer: onCpu, gpus: null, hidesGpus: true },
+  ]
 }
 
 /** The instance types that these GPUs can make up. */
@@ -70,7 +79,11 @@ export function listGpuOffers(
     const matching = gpus.filter((gpu) => isOfType(gpu, type))
     if (type.gpuCount > matching.length) return []
     const { offer } = toOffer(type.name, type.gpuCount, matching, engines)
-    return { offer: { ...offer, computeCapability: type.computeCapability }, gpus: matching }
+    return {
+      offer: { ...offer, computeCapability: type.computeCapability },
+      gpus: matching,
+      hidesGpus: false,
+    }
   })
   const others = gpus.filter((gpu) => !types.some((type) => isOfType(gpu, type)))
   const unlisted = gpuCounts
@@ -102,7 +115,7 @@ function toOffer(
     memoryBytes: Math.floor(Math.min(...gpus.map(({ memoryBytes }) => memoryBytes)) * gpuCount * memoryShare),
     formats,
   }
-  return { offer, gpus }
+  return { offer, gpus, hidesGpus: false }
 }
 
 /** The kernel's out-of-memory kills, of this container if it has a counter; null if unknown. */

@@ -119,10 +119,11 @@ function allocateMemory(
   needed: number,
   others: readonly Reservation[],
 ): Assignment {
-  const reserved = others.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
+  const sharing = others.filter(({ gpus }) => gpus === null)
+  const reserved = sharing.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
   if (reserved + needed <= total) return { gpus: null }
   const message =
-    `The engine needs ${formatMemory(needed)} of memory, but other deployments (${others.length}) use ` +
+    `The engine needs ${formatMemory(needed)} of memory, but other deployments (${sharing.length}) use ` +
     `${formatMemory(reserved)} of the ${formatMemory(total)} that this host has for engines. ` +
     'Terminate a deployment or choose a smaller model.'
   return { code: 'no_capacity', message }

@@ -208,6 +208,7 @@ async function buildStart(
   const found = offers.find(({ offer }) => offer.instanceType === spec.instanceType)
   const place = {
     gpus: reservation?.gpus ?? null,
+    hidesGpus: found?.hidesGpus ?? false,
     gpuModel: found?.offer.gpuModel ?? null,
     computeCapability: found?.offer.computeCapability ?? null,
     rights: await containment.prepare(directory, reservation?.weights ?? []),

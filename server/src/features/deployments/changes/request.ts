@@ -7,7 +7,7 @@ import { assertCanDeploy, readTrialUsage } from '../../billing/limits/deployment
 import type { VariantChoice } from '../../catalog/model.ts'
 import { serializeVariant } from '../../catalog/stored-model.ts'
 import { chooseDeployable } from '../../placement/plan.ts'
-import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
+import type { Requirements } from '../../placement/choose-instance.ts'
 import { holdMembership } from '../../organizations/memberships.ts'
 import { explainSelection } from '../state/resize.ts'
 import { insertDeployment } from '../state/store.ts'
@@ -18,10 +18,10 @@ export async function requestDeployment(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'prices' | 'runtime'>,
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
-  minimums: CapacityMinimums,
+  requirements: Requirements,
 ): Promise<Deployment> {
   const { organizationId } = viewer
-  const { variant, reason, selection } = await chooseDeployable(deps, organizationId, input, minimums)
+  const { variant, reason, selection } = await chooseDeployable(deps, organizationId, input, requirements)
   const pricePerHour = selection?.offer.pricePerHour ?? null
   const trialUse = await readTrialUsage(deps, organizationId)
   const start = { organizationId, userId: viewer.userId, deploymentId: null, pricePerHour }
@@ -50,8 +50,9 @@ export async function requestDeployment(
         planned_price_per_hour: pricePerHour,
         planned_instance_type: selection?.offer.instanceType ?? null,
         planned_reason: selection === null ? null : explainSelection(reason, selection),
-        min_context_tokens: minimums.contextTokens,
-        min_parallel_sequences: minimums.parallelSequences,
+        min_context_tokens: requirements.contextTokens,
+        min_parallel_sequences: requirements.parallelSequences,
+        requested_instance_type: requirements.instanceType,
         idle_minutes: deps.config.defaultIdleMinutes,
         status: 'requested',
         created_at: at,

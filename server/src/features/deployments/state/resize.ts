@@ -21,11 +21,12 @@ export function minimumsOf({
 /** Chooses the instance type for a deployment. Throws if the runtime throws. */
 export function chooseHardware(
   deps: Pick<Services, 'runtime' | 'clock' | 'config' | 'prices'>,
-  deployment: Pick<Deployment, 'id' | 'variant'> & Minimums,
+  deployment: Pick<Deployment, 'id' | 'variant' | 'requested_instance_type'> & Minimums,
   refused: readonly string[],
 ): Promise<SelectionResult> {
-  const { adapters } = deployment
-  return chooseInstance(deps, parseStoredVariant(deployment), minimumsOf(deployment), refused, adapters)
+  const { adapters, requested_instance_type: instanceType } = deployment
+  const requirements = { ...minimumsOf(deployment), instanceType }
+  return chooseInstance(deps, parseStoredVariant(deployment), requirements, refused, adapters)
 }
 
 /** True if an instance has less than the owner asks for: a smaller capacity, or fewer LoRAs. */

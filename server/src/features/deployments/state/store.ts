@@ -41,6 +41,7 @@ const summaryColumns = [
   'planned_reason',
   'min_context_tokens',
   'min_parallel_sequences',
+  'requested_instance_type',
   'failure_stage',
   'failure_reason',
   'created_at',

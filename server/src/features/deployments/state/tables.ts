@@ -79,6 +79,7 @@ export interface DeploymentsTable {
   planned_reason: string | null
   min_context_tokens: number | null
   min_parallel_sequences: number | null
+  requested_instance_type: string | null
   min_instances: Generated<number>
   max_instances: Generated<number>
   idle_minutes: number | null

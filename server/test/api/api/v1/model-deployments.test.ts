@@ -76,6 +76,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
     },
     min_context_tokens: null,
     min_parallel_sequences: null,
+    requested_instance_type: null,
     failure_stage: null,
     failure_reason: null,
     created_at: instant,
@@ -118,6 +119,17 @@ test('POST /api/v1/model-deployments: the minimums of the request hold from the 
   const impossible = await create({ model_name: 'berth-tiny', min_context_tokens: 1_000_000 })
   expect(impossible).toMatchObject({ status: 422, body: { code: 'model_not_deployable' } })
   expect(impossible.body.detail).toContain('A context of 1000000 tokens')
+})
+
+test('POST /api/v1/model-deployments: only the instance type of the request may serve', async () => {
+  const { body: plan } = await client.post(`${path}/plan`, { model_name: 'berth-tiny' })
+  const created = await create({ model_name: 'berth-tiny', instance_type: plan.instance_type })
+  expect(created).toMatchObject({ status: 201, body: { requested_instance_type: plan.instance_type } })
+  const unknown = { model_name: 'berth-tiny', instance_type: 'no-such-type' }
+  const refused = await create(unknown)
+  expect(refused).toMatchObject({ status: 422, body: { code: 'model_not_deployable' } })
+  expect(refused.body.detail).toContain('This server has no instance type no-such-type, but ')
+  expect((await client.post(`${path}/plan`, unknown)).body).toMatchObject({ feasible: false })
 })
 
 test.each(['Qwen3-Instruct', 'qwen3-instruct', 'QWEN3-INSTRUCT', 'qwen3-CODER'])(

@@ -46,7 +46,7 @@ async function buildEmbedded(
   settings: LocalRuntimeSettings,
   spec: EngineSpec,
   { model }: LocalWeights,
-  { gpus, rights }: EnginePlace,
+  { gpus, hidesGpus, rights }: EnginePlace,
 ): Promise<EngineCommand> {
   const options = {
     model,
@@ -55,6 +55,7 @@ async function buildEmbedded(
     context: spec.contextTokens,
     parallel: spec.parallelSequences,
     device: gpus === null ? 'any' : 'gpu',
+    'gpu-layers': hidesGpus ? 0 : 'auto',
     'state-cache-mib': (settings.stateCacheBytes ?? defaultStateCacheBytes) / mebibyte,
     // The operator's limit counts the planned states only.
     'state-cache-grows': settings.memoryBytes === undefined ? 'yes' : 'no',

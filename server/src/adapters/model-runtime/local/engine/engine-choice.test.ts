@@ -39,6 +39,7 @@ const spec: EngineSpec = {
 const weights = { model: '/m.gguf', projector: null, loras: [] }
 const host = {
   gpus: null,
+  hidesGpus: false,
   gpuModel: null,
   computeCapability: null,
   rights: { account: null, prefix: [], cacheDirectory: '/data/compile-cache' },

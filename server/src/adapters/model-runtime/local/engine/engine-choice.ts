@@ -31,14 +31,15 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
       const engine = engines.find(({ facts }) => facts.formats.includes(format))
       if (engine === undefined) throw new Error(`no engine of this host loads ${format}`)
       const start = await engine.build(spec, weights, place)
-      const { gpus, rights } = place
-      const onGpus = gpus === null ? {} : await describeGpus(settings, gpus, rights)
+      const { gpus, hidesGpus, rights } = place
+      const shown = hidesGpus ? [] : gpus
+      const onGpus = shown === null ? {} : await describeGpus(settings, shown, rights)
       return { ...start, apiKey: spec.apiKey, rights, variables: { ...start.variables, ...onGpus } }
     },
   }
 }
 
-/** Variables of an engine that has GPUs */
+/** Variables of an engine on a host with GPUs, which sees only these */
 async function describeGpus(
   { environment }: LocalRuntimeSettings,
   gpus: readonly string[],

@@ -47,7 +47,7 @@ async function buildLlamaServer(
   command: Command,
   spec: EngineSpec,
   { model, projector, loras }: LocalWeights,
-  { gpus }: EnginePlace,
+  { gpus, hidesGpus }: EnginePlace,
 ): Promise<EngineCommand> {
   const { stateCacheBytes = defaultStateCacheBytes } = settings
   const port = await findFreePort()
@@ -60,7 +60,7 @@ async function buildLlamaServer(
     host: '127.0.0.1',
     port,
     // A build for Metal, ROCm or Vulkan uses a GPU unknown to Berth; one for the CPU ignores the option.
-    gpuLayers: settings.environment['NODE_LLAMA_CPP_GPU'] === 'false' ? 0 : allLayers,
+    gpuLayers: hidesGpus || settings.environment['NODE_LLAMA_CPP_GPU'] === 'false' ? 0 : allLayers,
     threads: gpus === null ? Math.max(1, Math.floor(availableParallelism() / expectedEngines)) : undefined,
     // The memory estimate of an engine on the host counts the same amount.
     promptCacheMebibytes:

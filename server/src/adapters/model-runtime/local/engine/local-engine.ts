@@ -11,6 +11,8 @@ export type EngineCommand = Omit<EngineStart, 'apiKey' | 'rights'>
 export interface EnginePlace {
   /** UUIDs; null if the engine shares the memory of the host */
   gpus: readonly string[] | null
+  /** True if the engine must not use the GPUs that the host has */
+  hidesGpus: boolean
   /** Such as `NVIDIA L4`; null without GPUs */
   gpuModel: string | null
   /** Such as 8.9; null when unknown or without NVIDIA GPUs */
