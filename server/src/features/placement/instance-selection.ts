@@ -66,8 +66,9 @@ export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: numb
 )
 
 /**
- * Sizes an engine to the wanted offer, or the cheapest that can run a variant, except `refused` types. Ties go
- * to fewer GPUs, the higher compute capability, less memory, the name. Offers without a known price come last.
+ * Sizes an engine to the wanted offer, or the cheapest that can run a variant, except `refused` types.
+ * Ties go to fewer GPUs, the higher compute capability, less memory, the name. Offers without a known price
+ * come last.
  */
 export function selectInstance(
   variant: ModelVariant,

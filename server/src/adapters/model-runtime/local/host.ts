@@ -9,7 +9,7 @@ import { llamaCpp } from '../engines/llama-cpp.ts'
 
 /** Engines' share of memory. The rest is for the server, database and system, or a margin on a GPU. */
 const engineMemoryShare = 0.9
-/** The largest model for the CPU of a host with GPUs, in billions of parameters: larger ones are slow there. */
+/** The largest model for the CPU beside GPUs, in billions of parameters: larger ones are slow there. */
 const cpuMaxBillions = 1
 /** GPU counts that one engine can split a model over */
 const gpuCounts: readonly number[] = [1, 2, 4, 8]
