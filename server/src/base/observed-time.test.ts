@@ -43,3 +43,32 @@ test.each([20 * 60_000, 30 * 86_400_000, -30 * 86_400_000])(
     watch.close()
   },
 )
+
+test('time passed is never more than the monotonic clock’s: a clock that is set ahead adds nothing', () => {
+  let now = start
+  let monotonic = 0
+  const watch = new ObservedTime(
+    () => now,
+    () => monotonic,
+  )
+  const passed = (since: number) => watch.passed(new Date(since), new Date(now))
+  const pass = (milliseconds: number) => {
+    now += milliseconds
+    monotonic += milliseconds
+    passed(start)
+  }
+  pass(30_000)
+  now += 3_600_000
+  pass(30_000)
+  const later = now
+  pass(30_000)
+  expect(passed(start)).toBe(90_000)
+  expect(passed(later)).toBe(30_000)
+  // A process that was stopped for a minute: both clocks went on.
+  now += 60_000
+  monotonic += 60_000
+  expect(passed(start)).toBe(150_000)
+  now -= 86_400_000
+  expect(passed(start)).toBe(0)
+  watch.close()
+})

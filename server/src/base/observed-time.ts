@@ -2,17 +2,27 @@ const tickMilliseconds = 1_000
 /** A longer gap between two ticks was not observed: the clock stepped, or the machine was suspended. */
 const longestGapMilliseconds = 10_000
 
+/** A clock that moves this much more than the monotonic one was set. */
+const leastStepMilliseconds = 1_000
+
 /** Measures a wait without unobserved time, so that no timeout ends by a set clock or a suspended laptop. */
 export class ObservedTime {
   readonly #now: () => number
+  readonly #monotonic: () => number
   readonly #timer: NodeJS.Timeout
   #last: number
   /** The unobserved gaps: the time at their end and their length; negative when the clock was set back */
   readonly #gaps: { until: number; milliseconds: number }[] = []
+  /** How far the clock was set ahead, and the time after each step */
+  readonly #steps: { until: number; milliseconds: number }[] = []
+  /** The clock beyond the monotonic one at the last observation */
+  #lead: number
 
-  constructor(now = (): number => Date.now()) {
+  constructor(now = (): number => Date.now(), monotonic = (): number => performance.now()) {
     this.#now = now
+    this.#monotonic = monotonic
     this.#last = now()
+    this.#lead = this.#last - monotonic()
     this.#timer = setInterval(() => this.#observe(), tickMilliseconds)
     this.#timer.unref()
   }
@@ -29,6 +39,15 @@ export class ObservedTime {
     return Math.max(0, end - start - unobserved)
   }
 
+  /** Milliseconds from `since` to `until` without steps of the clock: never more than passed. */
+  passed(since: Date, until: Date): number {
+    this.#observe()
+    const stepped = this.#steps
+      .filter((step) => step.until > since.getTime() && step.until <= until.getTime())
+      .reduce((sum, { milliseconds }) => sum + milliseconds, 0)
+    return Math.max(0, until.getTime() - since.getTime() - stepped)
+  }
+
   close(): void {
     clearInterval(this.#timer)
   }
@@ -37,6 +56,12 @@ export class ObservedTime {
     const now = this.#now()
     const milliseconds = now - this.#last
     this.#last = now
+    const lead = now - this.#monotonic()
+    if (lead - this.#lead > leastStepMilliseconds) {
+      this.#steps.push({ until: now, milliseconds: lead - this.#lead })
+      if (this.#steps.length > 1000) this.#steps.shift()
+    }
+    this.#lead = lead
     if (milliseconds < 0 || milliseconds > longestGapMilliseconds) {
       this.#gaps.push({ until: now, milliseconds })
       // A wait is shorter than a thousand gaps.

@@ -76,6 +76,8 @@ export async function createRuntime(
 
 interface RuntimeServices {
   log: Logger
+  clock: () => Date
+  /** By the clock of this host */
   observedTime: ObservedTime
   modelStore: ModelStore
 }
@@ -83,9 +85,10 @@ interface RuntimeServices {
 function openRuntime(
   config: Config,
   instanceTypes: readonly InstanceType[],
-  { log, observedTime, modelStore }: RuntimeServices,
+  { log, clock, observedTime, modelStore }: RuntimeServices,
 ): Promise<ModelRuntime> {
-  if (config.xinference !== null) return openXinference(config, config.xinference, instanceTypes, log)
+  if (config.xinference !== null)
+    return openXinference(config, config.xinference, instanceTypes, { log, clock })
   if (config.kubernetes !== null) return openKubernetes(config, config.kubernetes, instanceTypes, log)
   return createLocalRuntime({
     instanceTypes,
@@ -105,6 +108,7 @@ function openRuntime(
     mediaDomains: [...config.mediaDomains],
     proxy: config.proxy,
     environment: process.env,
+    clock,
     observedTime,
     logger: log,
   })
@@ -114,10 +118,10 @@ function openXinference(
   { uploads: { engineServerUrl: serverUrl }, engines: { gpuMemoryShare } }: Config,
   { uploadsFolder: folder, ...xinference }: XinferenceConfig,
   instanceTypes: readonly InstanceType[],
-  logger: Logger,
+  { log: logger, clock }: Pick<RuntimeServices, 'log' | 'clock'>,
 ): Promise<ModelRuntime> {
   const uploads = serverUrl === null ? null : { serverUrl, folder }
-  return createXinferenceRuntime({ ...xinference, gpuMemoryShare, instanceTypes, uploads, logger })
+  return createXinferenceRuntime({ ...xinference, gpuMemoryShare, instanceTypes, uploads, logger, clock })
 }
 
 async function openKubernetes(

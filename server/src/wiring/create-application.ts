@@ -12,6 +12,7 @@ import {
   openSandbox,
 } from './choose-adapters.ts'
 import type { Config } from '../config/config.ts'
+import { DatabaseClock, readDatabaseTime } from '../database/database-clock.ts'
 import { listenToNotifications } from '../database/notifications.ts'
 import { readCatalogFile } from '../features/catalog/sources/file.ts'
 import { createSessionCache } from '../features/sessions/session-cache.ts'
@@ -44,14 +45,17 @@ const leastCharacters = 32
 /** Opens all services of a server. If a step fails, everything opened so far is closed. */
 export async function createApplication(config: Config, overrides: Overrides = {}): Promise<Application> {
   const log = overrides.log ?? openLog(config)
-  const clock = overrides.clock ?? (() => new Date())
   const opened = new AsyncDisposableStack()
-  const observedTime = new ObservedTime()
-  opened.defer(() => observedTime.close())
   const lost = new AbortController()
   try {
     const { databaseUrl, connection } = await openDatabase({ config, log, opened, lost })
     const { db } = connection
+    const clock = overrides.clock ?? (await openClock(db, log, opened))
+    const hostTime = new ObservedTime()
+    opened.defer(() => hostTime.close())
+    // Tests set their clock as if all time were observed.
+    const observedTime = overrides.clock === undefined ? new ObservedTime(() => clock().getTime()) : hostTime
+    opened.defer(() => observedTime.close())
     if (overrides.keepsCatalog !== true) {
       const { models } = readCatalogFile(config.catalogFile)
       await replaceCatalog(db, models, { keepsChanges: !config.hasOwnCatalog })
@@ -81,13 +85,14 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const modelStore = await createModelStore(config, log, clock)
     opened.defer(() => modelStore.close())
     const runtime =
-      overrides.runtime ?? (await createRuntime(config, instanceTypes, { log, observedTime, modelStore }))
+      overrides.runtime ??
+      (await createRuntime(config, instanceTypes, { log, clock, observedTime: hostTime, modelStore }))
     opened.defer(() => runtime.close())
     const hub = createHub(config)
     opened.defer(() => hub.close())
     const fileHasher = createFileHasher()
     opened.defer(() => fileHasher.close())
-    const tokens = new TokenJournal({ db, clock, log, prices }, config.dataDirectory)
+    const tokens = await TokenJournal.open({ db, clock, log, prices }, config.dataDirectory)
     opened.defer(() => tokens.close())
     // Closes before the journal, in which it records what aborted requests used.
     const inference = await openInference(
@@ -123,6 +128,13 @@ export async function createApplication(config: Config, overrides: Overrides = {
     await opened.disposeAsync()
     throw error
   }
+}
+
+/** The database's time */
+async function openClock(db: Database, log: Log, opened: AsyncDisposableStack): Promise<() => Date> {
+  const clock = await DatabaseClock.open(() => readDatabaseTime(db), log)
+  opened.defer(() => clock.close())
+  return () => clock.now()
 }
 
 /** Reads the key for engine keys and links, and checks that other processes use the same one. */

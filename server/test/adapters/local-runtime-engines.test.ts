@@ -342,10 +342,10 @@ describe('a broken engine', () => {
     )
     const spec = await deploy(runtime)
     await reach(runtime, spec, 'ready')
-    vi.useFakeTimers({ toFake: ['Date'] })
+    vi.useFakeTimers({ toFake: ['performance'] })
     try {
       for (let check = 0; check < 5; check++) {
-        vi.setSystemTime(Date.now() + 3_000)
+        vi.advanceTimersByTime(3_000)
         expect(await runtime.observeEngine(spec.engineId)).toMatchObject({ phase: 'ready' })
       }
     } finally {

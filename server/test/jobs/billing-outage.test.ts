@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { publishSandboxPrices } from '../../src/features/billing/processor/publish-prices.ts'
 import { reportUsage } from '../../src/features/billing/reports/report-usage.ts'
 import { usageReportChecks } from '../../src/features/billing/reports/usage-report-checks.ts'
@@ -70,26 +70,6 @@ async function listInvoicedSeconds({ customerId }: Organization): Promise<number
     .toSorted((one, other) => one.period_end - other.period_end)
     .map(({ lines }) => Number(lines.data[0]?.quantity_decimal ?? 0))
 }
-
-test('a machine whose clock is ahead of the database’s neither ends a billing period nor finalizes an invoice', async () => {
-  const organization = await createPostpaid()
-  const ahead = vi.spyOn(Date, 'now')
-  onTestFinished(() => ahead.mockRestore())
-  const real = performance.timeOrigin + performance.now()
-  ahead.mockImplementation(() => real + 40 * day)
-  await advanceSandbox()
-  clock.advance(2 * hour)
-  await advanceSandbox()
-  ahead.mockRestore()
-  expect(await listInvoicedSeconds(organization)).toEqual([])
-  expect(server.logs.join('\n')).toContain('the payment sandbox was not advanced')
-
-  const last = floorHour(addHours(organization.periodEnd, -2))
-  advanceTo(addHours(last, 1.25))
-  await seal(organization, last)
-  await runWorker(3 * hour)
-  expect(await listInvoicedSeconds(organization)).toEqual([3600])
-})
 
 test('a worker that is down across the end of a month: late usage is on the next invoice, and no anomaly remains', async () => {
   const organization = await createPostpaid()

@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { pino } from 'pino'
 import type { Price } from '../../src/base/price.ts'
@@ -46,8 +46,8 @@ afterEach(async () => {
 })
 afterAll(() => server.close())
 
-function open(db = server.application.db, prices = server.application.prices): TokenJournal {
-  return new TokenJournal({ db, clock: () => now, log: pino({ level: 'silent' }), prices }, directory)
+function open(db = server.application.db, prices = server.application.prices): Promise<TokenJournal> {
+  return TokenJournal.open({ db, clock: () => now, log: pino({ level: 'silent' }), prices }, directory)
 }
 
 async function sum() {
@@ -72,12 +72,17 @@ function createFlakyDatabase(isDown: () => boolean): Database {
   })
 }
 
-/** Writes a journal file as left by a process that crashed a minute ago. */
+/** Writes a journal file as left by a process that crashed. */
 async function writeAbandoned(id: string, text: string): Promise<void> {
-  const path = join(folder, `${id}.jsonl`)
-  await writeFile(path, text)
-  const old = (await stat(path)).mtimeMs / 1000 - 60
-  await utimes(path, old, old)
+  const path = join(folder, randomUUID())
+  await mkdir(path, { recursive: true })
+  await writeFile(join(path, `${id}.jsonl`), text)
+}
+
+/** The journal files of all processes */
+async function listFiles(): Promise<string[]> {
+  const files = await readdir(folder, { recursive: true })
+  return files.filter((file) => file.endsWith('.jsonl'))
 }
 
 function line(hour: number, input: unknown = 3): string {
@@ -86,7 +91,7 @@ function line(hour: number, input: unknown = 3): string {
 }
 
 test('requests are summed by hour; the file is deleted once they are in the database', async () => {
-  journal = open()
+  journal = await open()
   journal.record(serving, usage, caller)
   journal.record(serving, usage, caller)
   now = new Date(now.getTime() + 3_600_000)
@@ -96,37 +101,55 @@ test('requests are summed by hour; the file is deleted once they are in the data
     [2, 6, 8],
     [1, 3, 4],
   ])
-  expect(await readdir(folder)).toEqual([])
+  expect(await listFiles()).toEqual([])
 })
 
 test('a batch id is deleted with its file; a late reader records nothing', async () => {
-  journal = open()
+  journal = await open()
   journal.record(serving, usage, caller)
-  const [file] = await readdir(folder)
-  const id = file!.replace('.jsonl', '')
+  const [file] = await listFiles()
+  const [owner, id] = [join(folder, dirname(file!)), basename(file!, '.jsonl')]
   await journal.flush()
   const { db } = server.application
   expect(await listBatches()).toEqual([])
-  await expect(recordTokenBatch(db, id, () => readJournalFile(folder, id))).rejects.toThrow('ENOENT')
+  await expect(recordTokenBatch(db, id, () => readJournalFile(owner, id))).rejects.toThrow('ENOENT')
   expect(await listBatches()).toEqual([])
   expect(await sum()).toEqual([[1, 3, 4]])
 })
 
-test('a batch adopted by another process is not counted again by its owner', async () => {
+test('the files of a process that lives are its own, whatever the clock of the file system is', async () => {
   let broken = true
-  journal = open(createFlakyDatabase(() => broken))
+  journal = await open(createFlakyDatabase(() => broken))
   journal.record(serving, usage, caller)
   await journal.flush()
-  const [file] = await readdir(folder)
-  const id = file!.replace('.jsonl', '')
-  await writeAbandoned(id, await readFile(join(folder, file!), 'utf8'))
-  const other = open()
-  await expect.poll(() => readdir(folder)).toEqual([])
-  await other.close()
+  const [file] = await listFiles()
+  for (const hours of [-1, 1]) {
+    const at = Date.now() / 1000 + hours * 3600
+    await utimes(join(folder, file!), at, at)
+    // The close of the other process waits until it has looked at all folders.
+    await writeAbandoned(randomUUID(), '')
+    const other = await open()
+    await expect.poll(listFiles).toEqual([file])
+    await other.close()
+    expect(await listFiles()).toEqual([file])
+  }
+  journal.record(serving, usage, caller)
   broken = false
   await journal.flush()
-  expect(await sum()).toEqual([[1, 3, 4]])
-  expect(await listBatches()).toEqual([id])
+  expect(await sum()).toEqual([[2, 6, 8]])
+  expect(await listBatches()).toEqual([])
+})
+
+test('a process that ends without the database leaves its files to the next', async () => {
+  const stopped = await open(createFlakyDatabase(() => true))
+  stopped.record(serving, usage, caller)
+  await stopped.close()
+  expect(await listFiles()).toHaveLength(1)
+  journal = await open()
+  await expect.poll(sum).toEqual([[1, 3, 4]])
+  await journal.close()
+  journal = null
+  expect(await readdir(folder)).toEqual([])
 })
 
 test('a batch that is recorded several times at once is counted once', async () => {
@@ -143,10 +166,10 @@ test('a batch that is recorded several times at once is counted once', async () 
 })
 
 test('a request is in a file before `record` returns', async () => {
-  journal = open()
+  journal = await open()
   journal.record(serving, usage, caller)
-  const [file] = await readdir(folder)
-  expect(file).toMatch(/^[0-9a-f-]{36}\.jsonl$/)
+  const [file] = await listFiles()
+  expect(basename(file!)).toMatch(/^[0-9a-f-]{36}\.jsonl$/)
   expect((await stat(join(folder, file!))).size).toBe(
     line(now.getTime() - (now.getTime() % 3_600_000)).length,
   )
@@ -154,7 +177,7 @@ test('a request is in a file before `record` returns', async () => {
 
 test('the file of a crashed process is recorded exactly once; truncated and malformed lines are skipped', async () => {
   const hour = now.getTime() - (now.getTime() % 3_600_000)
-  journal = open()
+  journal = await open()
   await journal.close()
   const [recorded, torn] = [randomUUID(), randomUUID()]
   const total = { ...serving, ...usage, ...caller, at: new Date(hour), requests: 1 }
@@ -164,34 +187,24 @@ test('the file of a crashed process is recorded exactly once; truncated and malf
   const odd = `${line(hour, -0.5)}${line(hour, 'x')}null\n{}\n`
   await writeAbandoned(torn, `${line(hour)}${odd}${foreign}${line(hour)}${line(hour).slice(0, -9)}`)
   await writeFile(join(folder, 'README'), 'not ours')
-  journal = open()
-  await expect.poll(() => readdir(folder)).toEqual(['README'])
+  journal = await open()
+  await expect.poll(listFiles).toEqual([])
+  expect(await readdir(folder)).toContain('README')
   expect(await sum()).toEqual([[3, 9, 12]])
-})
-
-test('a file with a recent write is left to its owner', async () => {
-  journal = open()
-  await journal.close()
-  const id = randomUUID()
-  await writeFile(join(folder, `${id}.jsonl`), line(0))
-  journal = open()
-  await writeAbandoned(randomUUID(), '')
-  await expect.poll(async () => (await readdir(folder)).length).toBe(1)
-  expect(await readdir(folder)).toEqual([`${id}.jsonl`])
 })
 
 test('while the database is down tokens are kept, and recorded once it is back', async () => {
   let broken = true
-  journal = open(createFlakyDatabase(() => broken))
+  journal = await open(createFlakyDatabase(() => broken))
   journal.record(serving, usage, caller)
   await journal.flush()
   journal.record(serving, usage, caller)
   await journal.flush()
   expect(await sum()).toEqual([])
-  expect(await readdir(folder)).toHaveLength(2)
+  expect(await listFiles()).toHaveLength(2)
   broken = false
   await expect.poll(sum).toEqual([[2, 6, 8]])
-  await expect.poll(() => readdir(folder)).toEqual([])
+  await expect.poll(listFiles).toEqual([])
 })
 
 test('cached tokens are kept apart only in hours with a price for them', async () => {
@@ -206,7 +219,7 @@ test('cached tokens are kept apart only in hours with a price for them', async (
     validUntil: null,
   }
   const row = { ...serving, ...usage, cachedTokens: 2, ...caller }
-  journal = open(server.application.db, [cached])
+  journal = await open(server.application.db, [cached])
   journal.record(row, row, caller)
   journal.record(row, row, caller)
   now = new Date(begin.getTime() - 1)

@@ -347,22 +347,6 @@ test('an hour is sealed 15 minutes after its end and can never change again', as
   ).rejects.toThrow(/sealed/)
 })
 
-test('a machine whose clock is ahead of the database’s seals no hours', async () => {
-  const { id } = await deploy(client)
-  pass({ hours: 2 })
-  const isSealed = async () => (await readBuckets()).some((bucket) => bucket.sealed_at !== null)
-  const machine = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 6 * 60_000)
-  try {
-    await settleTrusted(server.application)
-  } finally {
-    machine.mockRestore()
-  }
-  expect(await isSealed()).toBe(false)
-  await settleTrusted(server.application)
-  expect(await isSealed()).toBe(true)
-  await terminate(id)
-})
-
 test('a deployment that takes hours to start is billed from the provider’s start, once it is ready', async () => {
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Loading.' }) })
   const { id } = await deploy(client, 'berth-tiny', 'deploying')

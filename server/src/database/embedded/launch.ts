@@ -10,7 +10,7 @@ import type { Binaries } from './binaries.ts'
 import { lastLines } from './cluster.ts'
 import type { Cluster } from './cluster.ts'
 import { EmbeddedDatabaseError, messageOf, useOwnDatabase } from './error.ts'
-import { lockFile } from './file-lock.ts'
+import { lockFile } from '../../base/file-lock.ts'
 import {
   isPostmaster,
   openLog,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { lastLines } from './cluster.ts'
 import { EmbeddedDatabaseError, messageOf, systemErrorCode } from './error.ts'
-import { lockFile } from './file-lock.ts'
+import { lockFile } from '../../base/file-lock.ts'
 import { exitOf, launchPostmaster, urlOf, withLaunchLock } from './launch.ts'
 import type { Instance, Postmaster } from './launch.ts'
 import { isPostmaster, readLog, trimLog } from './postmaster.ts'

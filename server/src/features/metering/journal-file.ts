@@ -1,5 +1,5 @@
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
-import { readFile, readdir, stat, unlink } from 'node:fs/promises'
+import { readFile, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TokenTotal, TokenUsage } from './token-usage.ts'
 
@@ -40,16 +40,9 @@ export function toLine(
   return `${head}${inputTokens},${outputTokens},${cachedTokens},${processingMilliseconds}]\n`
 }
 
-/** The ids of files without a write in the last `milliseconds`. */
-export async function listAbandoned(directory: string, milliseconds: number): Promise<string[]> {
-  const ids = (await readdir(directory)).flatMap((file) => name.exec(file)?.[1] ?? [])
-  const idle = await Promise.all(
-    ids.map(async (id) => {
-      const found = await stat(join(directory, `${id}.jsonl`)).catch(() => null)
-      return found !== null && Math.abs(Date.now() - found.mtimeMs) >= milliseconds ? [id] : []
-    }),
-  )
-  return idle.flat()
+/** The batch ids of the files in a folder. */
+export async function listJournalFiles(directory: string): Promise<string[]> {
+  return (await readdir(directory)).flatMap((file) => name.exec(file)?.[1] ?? [])
 }
 
 /** The totals of a file. A truncated last line and malformed lines are skipped. */

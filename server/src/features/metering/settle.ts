@@ -1,4 +1,3 @@
-import { findClockLead } from '../../database/clock-lead.ts'
 import type { Services } from '../../services.ts'
 import { planSettlement } from './ledger.ts'
 import type { PriceFinder } from './ledger.ts'
@@ -10,19 +9,8 @@ import { listUnsettledOrganizations, loadOpenLedger, writeBuckets } from './stor
 
 type Deps = Pick<Services, 'db' | 'clock' | 'prices'>
 
-/**
- * Writes hourly buckets of unsealed usage and seals completed hours, at any time. Does nothing when this
- * machine's clock is ahead, because an hour sealed too early can't be corrected.
- */
+/** Writes hourly buckets of unsealed usage and seals completed hours, at any time. */
 export async function settleUsage(deps: Deps & Pick<Services, 'log'>): Promise<void> {
-  const ahead = await findClockLead(deps.db)
-  if (ahead !== null) {
-    deps.log.error(
-      { aheadMilliseconds: ahead },
-      "usage was not settled because this machine's clock is ahead of the database's: check its time synchronization",
-    )
-    return
-  }
   const sealLimit = await findSealLimit(deps)
   for (const organizationId of await listUnsettledOrganizations(deps.db)) {
     try {

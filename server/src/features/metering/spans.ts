@@ -26,7 +26,13 @@ export type SpanChange =
   /** Marks the open span as billable from its start, because the engine has become ready. */
   | { kind: 'confirm'; instance: Holder; now: Date }
   /** Closes the open span, if any, after the release; voids that of an engine that never became ready */
-  | { kind: 'close'; instance: Holder; now: Date }
+  | {
+      kind: 'close'
+      instance: Holder
+      now: Date
+      /** The milliseconds that really passed between two times; default: their difference */
+      passed?: ((since: Date, until: Date) => number) | undefined
+    }
 
 type ChangeOf<Kind extends SpanChange['kind']> = Extract<SpanChange, { kind: Kind }>
 
@@ -103,11 +109,12 @@ async function closeSpans(
     .where('ended_at', 'is', null)
     .execute()
   const rows = spans.map(({ id, engine_id: engineId, started_at: startedAt, confirmed_at: confirmedAt }) => {
-    const { instance, now } = closing.get(engineId)!
+    const { instance, now, passed } = closing.get(engineId)!
     const sealedThrough = watermarks.get(instance.organizationId)!
+    const end = passed === undefined ? now : new Date(startedAt.getTime() + passed(startedAt, now))
     return {
       id,
-      ended_at: toSpanEnd(now, startedAt, sealedThrough),
+      ended_at: toSpanEnd(end, startedAt, sealedThrough),
       reported_end_at: now,
       voided_at: confirmedAt === null ? now : null,
     }

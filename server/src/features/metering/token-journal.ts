@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { BatchQueue } from '../../base/batch-queue.ts'
@@ -7,7 +6,7 @@ import type { Services } from '../../services.ts'
 import { floorHour } from './hours.ts'
 import {
   createJournalFile,
-  listAbandoned,
+  listJournalFiles,
   noUsage,
   readJournalFile,
   removeJournalFile,
@@ -15,6 +14,8 @@ import {
   toLineHead,
 } from './journal-file.ts'
 import type { JournalFile } from './journal-file.ts'
+import { createJournalFolder, takeAbandonedFolders } from './journal-folder.ts'
+import type { JournalFolder } from './journal-folder.ts'
 import { hasOwnPrice } from './prices.ts'
 import { deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
 import type { CallerTime, TokenTotal, TokenUsage } from './token-usage.ts'
@@ -23,7 +24,6 @@ type Deps = Pick<Services, 'db' | 'clock' | 'prices'> & { log: Logger }
 
 interface Batch {
   id: string
-  openedAt: number
   totals: TokenTotal[]
   /** The totals of the current second, by deployment, caller and model */
   second: { at: number; totals: Map<string, TokenTotal & { head: string }> }
@@ -35,27 +35,27 @@ interface Batch {
 
 const secondMilliseconds = 1000
 const flushMilliseconds = 1_000
-/** A file without a write for this long is abandoned: a live process would have rotated it. */
-const abandonedMilliseconds = 10_000
-const longestOpenMilliseconds = 5_000
+/** Flushes between two looks for the files of crashed processes */
+const adoptionTicks = 10
 
 /**
  * Counts tokens in memory and in a write-ahead file in `DATA_DIR/token-journal`. Every second it rotates the
- * file, records its totals under the batch id, and deletes it. Any process adopts the files of a crashed one;
- * the batch id prevents double counting.
+ * file, records its totals under the batch id, and deletes it. Any process adopts the files of one that is
+ * gone, whose lock tells; the batch id prevents double counting.
  */
 export class TokenJournal {
   readonly #deps: Deps
-  readonly #directory: string
+  readonly #parent: string
+  readonly #folder: JournalFolder
   readonly #closed: BatchQueue<Batch>
   readonly #timer: NodeJS.Timeout
   #open: Batch | null = null
   #ticks = 0
 
-  constructor(deps: Deps, dataDirectory: string) {
+  private constructor(deps: Deps, parent: string, folder: JournalFolder) {
     this.#deps = deps
-    this.#directory = join(dataDirectory, 'token-journal')
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    this.#parent = parent
+    this.#folder = folder
     this.#closed = new BatchQueue({
       write: ({ id, totals }) =>
         recordTokenBatch(deps.db, id, () => totals.map((each) => this.#toBilled(each))),
@@ -66,10 +66,15 @@ export class TokenJournal {
       onError: (error) => deps.log.warn({ err: error }, 'tokens could not be recorded; retrying'),
     })
     this.#timer = setInterval(() => {
-      if (this.#ticks % 5 === 0) void this.#closed.run(() => this.#adoptAbandoned())
+      if (this.#ticks % adoptionTicks === 0) void this.#closed.run(() => this.#adoptAbandoned())
       this.#ticks += 1
       void this.flush()
     }, flushMilliseconds)
+  }
+
+  static async open(deps: Deps, dataDirectory: string): Promise<TokenJournal> {
+    const parent = join(dataDirectory, 'token-journal')
+    return new TokenJournal(deps, parent, await createJournalFolder(parent))
   }
 
   /** Counts a request. After the next `write`, in the same turn of the event loop, it survives a crash. */
@@ -125,21 +130,20 @@ export class TokenJournal {
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.flush()
+    await this.#folder.close()
   }
 
   #openBatch(): Batch {
-    // After a long pause another process may have adopted the file.
-    if (this.#open !== null && Date.now() - this.#open.openedAt > longestOpenMilliseconds) this.#rotate()
     if (this.#open !== null) return this.#open
     const id = randomUUID()
     let file: JournalFile | null = null
     try {
-      file = createJournalFile(this.#directory, id)
+      file = createJournalFile(this.#folder.path, id)
     } catch (error) {
       this.#deps.log.error({ err: error }, 'the token journal can’t be written')
     }
     const second = { at: 0, totals: new Map() }
-    this.#open = { id, openedAt: Date.now(), totals: [], second, file, lines: '' }
+    this.#open = { id, totals: [], second, file, lines: '' }
     return this.#open
   }
 
@@ -156,15 +160,23 @@ export class TokenJournal {
   }
 
   async #adoptAbandoned(): Promise<void> {
+    for await (const folder of takeAbandonedFolders(this.#parent, this.#folder)) {
+      try {
+        await this.#adopt(folder.path)
+      } finally {
+        await folder.close()
+      }
+    }
+  }
+
+  async #adopt(path: string): Promise<void> {
     const { db, log } = this.#deps
-    for (const id of await listAbandoned(this.#directory, abandonedMilliseconds)) {
-      if (id === this.#open?.id || this.#closed.batches.some((batch) => batch.id === id)) continue
-      // The owner may still record and delete this batch, so the file is read under the lock of the batch id.
+    for (const id of await listJournalFiles(path)) {
       await recordTokenBatch(db, id, async () =>
-        (await readJournalFile(this.#directory, id)).map((each) => this.#toBilled(each)),
+        (await readJournalFile(path, id)).map((each) => this.#toBilled(each)),
       )
-      // The batch id is kept, because the owner may still have the batch in memory.
-      await removeJournalFile(this.#directory, id)
+      await removeJournalFile(path, id)
+      await deleteTokenBatch(db, id)
       log.info({ batch: id }, 'recorded the abandoned token journal of another process')
     }
   }

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { sql } from 'kysely'
-import { findClockLead } from '../../database/clock-lead.ts'
+import { longestDifference, measureClockDifference } from '../../database/database-clock.ts'
 import { formatFileSize } from '../../base/format-bytes.ts'
 import type { Services } from '../../services.ts'
 import { listUnpinnedRepositories } from '../catalog/pins.ts'
@@ -12,7 +12,7 @@ export interface Finding {
   remedy: string | null
 }
 
-type Deps = Pick<Services, 'config' | 'db' | 'mailer' | 'runtime' | 'payments'>
+type Deps = Pick<Services, 'config' | 'clock' | 'db' | 'mailer' | 'runtime' | 'payments'>
 
 const lowDiskBytes = 5 * 1024 ** 3
 const overdueMinutes = 10
@@ -54,13 +54,14 @@ async function checkDatabase({ db }: Deps) {
   }
 }
 
-async function checkClock({ db }: Deps) {
-  const lead = await findClockLead(db)
-  return lead === null
+async function checkClock({ clock }: Deps) {
+  const difference = measureClockDifference(clock)
+  const seconds = Math.round(Math.abs(difference) / 1000)
+  return Math.abs(difference) <= longestDifference
     ? { state: 'in step with the database', remedy: null }
     : {
-        state: `${Math.round(lead / 1000)} s ahead of the database`,
-        remedy: 'Synchronize this host with NTP.',
+        state: `${seconds} s ${difference > 0 ? 'ahead of' : 'behind'} the database`,
+        remedy: 'Synchronize this host and the database’s with NTP.',
       }
 }
 

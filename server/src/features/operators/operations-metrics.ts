@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
 import { settlesWithin } from '../../database/settles-within.ts'
+import { measureClockDifference } from '../../database/database-clock.ts'
 import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 
@@ -47,8 +48,17 @@ const patienceMilliseconds = 2_000
 /** Gauges that are read together share one query. */
 const freshMilliseconds = 5_000
 
-/** Adds gauges of the work in the database, which keep no value if the database doesn't respond. */
-export function measureOperations(register: Registry, { db }: Pick<Services, 'db'>): void {
+/** Adds gauges of the clock and of the work in the database, which are empty if that doesn't respond. */
+export function measureOperations(register: Registry, { db, clock }: Pick<Services, 'db' | 'clock'>): void {
+  const difference = new Gauge({
+    name: 'berth_clock_difference_seconds',
+    help: "Seconds by which this host's clock is ahead of the database's",
+    registers: [],
+    collect() {
+      this.set(measureClockDifference(clock) / 1000)
+    },
+  })
+  register.registerMetric(difference)
   let reading: Promise<OperationsRow | null> = Promise.resolve(null)
   let readAt = -Infinity
   const read = () => {

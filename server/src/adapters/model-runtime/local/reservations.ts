@@ -66,7 +66,7 @@ export function createReservations(
     const allocation = allocate(found, spec.memoryBytes, await list())
     if ('code' in allocation) return { outcome: 'refused', ...allocation }
     const reservation = {
-      startedAt: new Date(),
+      startedAt: settings.clock?.() ?? new Date(),
       memoryBytes: spec.memoryBytes,
       gpus: allocation.gpus,
       weights: [spec.variant, ...(spec.loras ?? [])].flatMap((each) => listWeightPaths(each, settings)),

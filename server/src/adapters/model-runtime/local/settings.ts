@@ -60,6 +60,8 @@ export interface LocalRuntimeSettings {
   retry?: RetrySettings | undefined
   /** Milliseconds before loading a model counts as failed; default 20 minutes */
   loadingTimeoutMs?: number | undefined
+  /** The time at which hardware is reserved; default the time of day */
+  clock?: (() => Date) | undefined
   /** Measures how long engines load; default by the time of day */
   observedTime?: Pick<ObservedTime, 'between'> | undefined
   /** The engine script, run with the same Node; default `engine/src/main.ts` */

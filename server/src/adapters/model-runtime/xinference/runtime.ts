@@ -144,7 +144,7 @@ async function reservePlace(context: XinferenceContext, spec: EngineSpec): Promi
       clusterId: node.supervisor.clusterId,
       gpuAllocationId: gpuCount === 0 ? name : `${name}: ${gpuCount} x ${gpuModel ?? 'GPU'}`,
       region,
-      startedAt: new Date(),
+      startedAt: context.settings.clock?.() ?? new Date(),
     },
   }
 }

@@ -26,6 +26,8 @@ export interface XinferenceSettings {
   /** null if workers load no uploaded files */
   uploads: UploadSettings | null
   logger: RuntimeLogger
+  /** The time at which hardware is reserved; default the time of day */
+  clock?: (() => Date) | undefined
   /** Timeout of a request to a supervisor, in milliseconds; default 15 s */
   responseTimeoutMs?: number | undefined
   /** How long a plan waits for a cluster's list of models, in milliseconds; default 3 s */

@@ -13,7 +13,15 @@ import type { Deployment } from '../state/store.ts'
 import { askForHardware, callNext, isOvertaking } from './yielding.ts'
 import { failInstance, toAlerted } from './fail.ts'
 import { reportWaiting } from './report-waiting.ts'
-import { changeInstance, moveInstance, pollDelay, timeInStatus, toContext, toMetered } from './step.ts'
+import {
+  changeInstance,
+  closeSpan,
+  moveInstance,
+  pollDelay,
+  timeInStatus,
+  toContext,
+  toMetered,
+} from './step.ts'
 import type { InstanceChange, StepContext, StepResult } from './step.ts'
 import type { Instance } from '../state/instance-store.ts'
 
@@ -245,7 +253,7 @@ export async function resizeEngine(context: StepContext): Promise<StepResult> {
     event: { ...chosen, message: `Resizing the engine. ${chosen.message}` },
   }
   if (status === 'provisioning') return { next: await changeInstance(context, change) }
-  const spans = [{ kind: 'close', instance: toMetered(context), now: deps.clock() }] as const
+  const spans = [closeSpan(context, deps.clock())]
   return { next: await moveInstance(context, { from: status, to: 'provisioning' }, { ...change, spans }) }
 }
 

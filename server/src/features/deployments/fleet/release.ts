@@ -3,7 +3,7 @@ import type { EventContent } from '../state/change-store.ts'
 import { findLastTransition } from '../state/store.ts'
 import { callNext, offerFreeHardware } from './yielding.ts'
 import { measureSleep } from './measure-transition.ts'
-import { allReleased, moveInstance, pollDelay, timeInStatus, toMetered } from './step.ts'
+import { allReleased, closeSpan, moveInstance, pollDelay, timeInStatus } from './step.ts'
 import type { InstanceChange, StepContext, StepResult } from './step.ts'
 import { holdsHardware } from '../state/instance-store.ts'
 
@@ -26,7 +26,7 @@ export async function releaseInstance(context: StepContext): Promise<StepResult>
       columns: { engine_url: null },
       event: await describeRelease(context, at),
       deployment: clearCleanupFailure(context),
-      spans: hadHardware ? [{ kind: 'close', instance: toMetered(context), now: at }] : undefined,
+      spans: hadHardware ? [closeSpan(context, at)] : undefined,
     },
   )
   if (next !== undefined && hadHardware && instanceType !== null) {

@@ -1,6 +1,6 @@
 import type { LossTime, ServingAllocation } from '../../../ports/model-runtime.ts'
 import type { SpanChange } from '../../metering/spans.ts'
-import { changeInstance, toMetered } from './step.ts'
+import { changeInstance, closeSpan, toMetered } from './step.ts'
 import type { StepContext } from './step.ts'
 import type { Instance } from '../state/instance-store.ts'
 
@@ -39,7 +39,7 @@ export function planReplacement(
     },
     reason: [reason, isSame ? null : `Instance ${instanceId} replaced ${oldId}.`].filter(Boolean).join(' '),
     spans: [
-      { kind: 'close', instance: metered, now: createdAt },
+      closeSpan(context, earliest(now, createdAt)),
       {
         kind: 'open',
         instance: metered,
@@ -74,7 +74,7 @@ export async function recordLoss(context: StepContext, lostAt: LossTime): Promis
   const at = earliest(now, latest(reported, startedAt ?? reported))
   return changeInstance(context, {
     columns: { lost_at: at, unreachable_since: null },
-    spans: [{ kind: 'close', instance: toMetered(context), now: at }],
+    spans: [closeSpan(context, at)],
   })
 }
 

@@ -207,6 +207,17 @@ export function timeInStatus({ instance, deps }: StepContext): number {
   return deps.observedTime.between(instance.status_changed_at, deps.clock())
 }
 
+/** Ends the instance's span at `now`, which is by the provider's clock or ours. */
+export function closeSpan(context: StepContext, now: Date): SpanChange {
+  const { observedTime } = context.deps
+  return {
+    kind: 'close',
+    instance: toMetered(context),
+    now,
+    passed: (since, until) => observedTime.passed(since, until),
+  }
+}
+
 /** What the ledger needs of an instance. */
 export function toMetered({ deployment, instance }: StepContext): MeteredInstance {
   return {

@@ -154,14 +154,14 @@ async function stopEngine(context: ControlContext, directory: string): Promise<b
   await syncDirectory(directory).catch((error: unknown) => {
     if (!hasErrorCode(error, 'ENOENT')) throw error
   })
-  const deadline = Date.now() + stopTimeoutMs
+  const deadline = performance.now() + stopTimeoutMs
   for (;;) {
     const running = await findEngines(directory)
     if (running.length === 0) break
     for (const { pid } of running) terminateProcess(context, pid, `${directory} ${pid}`)
     for (const { pid } of running) {
       while (await isRunning(pid)) {
-        if (Date.now() > deadline) return false
+        if (performance.now() > deadline) return false
         await sleep(50)
       }
     }
@@ -178,9 +178,9 @@ async function stopEngine(context: ControlContext, directory: string): Promise<b
 function terminateProcess({ terminatedAt }: ControlContext, pid: number, key: string): void {
   const since = terminatedAt.get(key)
   if (since === undefined) {
-    terminatedAt.set(key, Date.now())
+    terminatedAt.set(key, performance.now())
     signalEngine(pid, 'SIGTERM')
-  } else if (Date.now() - since > killAfterMs) {
+  } else if (performance.now() - since > killAfterMs) {
     signalEngine(pid, 'SIGKILL')
   }
 }

@@ -142,10 +142,10 @@ async function observeReady(
     unhealthy.delete(directory)
     return { phase: 'ready', endpoint: { baseUrl } }
   }
-  const health = unhealthy.get(directory) ?? { failures: 0, at: 0 }
-  if (Date.now() - health.at >= healthSpacingMs) {
+  const health = unhealthy.get(directory) ?? { failures: 0, at: -Infinity }
+  if (performance.now() - health.at >= healthSpacingMs) {
     health.failures += 1
-    health.at = Date.now()
+    health.at = performance.now()
     unhealthy.set(directory, health)
   }
   // A healthy engine may answer late on a busy host.
@@ -158,8 +158,8 @@ async function observeReady(
 async function describeExit(child: ChildProcess): Promise<string> {
   if (child.pid === undefined) return 'could not be started by the operating system'
   // The process disappears a moment before Node reports its exit code.
-  const deadline = Date.now() + 500
-  while (child.exitCode === null && child.signalCode === null && Date.now() < deadline) await sleep(10)
+  const deadline = performance.now() + 500
+  while (child.exitCode === null && child.signalCode === null && performance.now() < deadline) await sleep(10)
   if (child.signalCode !== null) return `was killed by ${child.signalCode}`
   return child.exitCode === null ? 'exited unexpectedly' : `exited with code ${child.exitCode}`
 }

@@ -3,7 +3,6 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { EmbeddedDatabaseError, systemErrorCode, useOwnDatabase } from './error.ts'
 
 // O_EXLOCK of macOS and the BSDs makes open(2) take the lock. Linux has no such flag.
 const exclusiveLockFlag = 0x20
@@ -40,9 +39,9 @@ function lockInherited(fd: number, path: string, waitSeconds: number): Promise<b
     child.stderr?.on('data', (data: Buffer) => (output += data.toString()))
     child.once('error', (cause) =>
       reject(
-        new EmbeddedDatabaseError(
-          systemErrorCode(cause) === 'ENOENT'
-            ? `The command flock is missing. Install the package util-linux, ${useOwnDatabase}.`
+        new Error(
+          'code' in cause && cause.code === 'ENOENT'
+            ? 'The command flock is missing. Install the package util-linux.'
             : `The command flock could not be run: ${cause.message}`,
           { cause },
         ),
@@ -50,11 +49,7 @@ function lockInherited(fd: number, path: string, waitSeconds: number): Promise<b
     )
     child.once('close', (code) => {
       if (code === 0 || code === conflictExitCode) return resolve(code === 0)
-      reject(
-        new EmbeddedDatabaseError(
-          `Could not lock ${path}: ${output.trim() || `flock exited with code ${code}`}`,
-        ),
-      )
+      reject(new Error(`Could not lock ${path}: ${output.trim() || `flock exited with code ${code}`}`))
     })
   })
 }
@@ -66,7 +61,7 @@ async function lockWhileOpening(path: string, waitSeconds: number): Promise<File
     try {
       return await open(path, flags | exclusiveLockFlag, 0o600)
     } catch (error) {
-      if (systemErrorCode(error) !== 'EAGAIN') throw error
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
       if (Date.now() >= deadline) return undefined
       await delay(20)
     }
