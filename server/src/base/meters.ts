@@ -7,18 +7,31 @@ export interface Meter {
   serviceKey: string
   /** The meter whose price applies to a meter without a price */
   defaultPrice?: string
+  /** A price for several values of a dimension is one price at the processor, as models come and go. */
+  sharesPrices?: true
 }
 
 export const meters = {
   gpu_instance_seconds: { unit: 'second', dimensions: ['instance_type', 'region'], serviceKey: 'compute' },
-  inference_input_tokens: { unit: 'token', dimensions: ['model_name'], serviceKey: 'inference' },
+  inference_input_tokens: {
+    unit: 'token',
+    dimensions: ['model_name'],
+    serviceKey: 'inference',
+    sharesPrices: true,
+  },
   inference_cached_tokens: {
     unit: 'token',
     dimensions: ['model_name'],
     serviceKey: 'inference',
     defaultPrice: 'inference_input_tokens',
+    sharesPrices: true,
   },
-  inference_output_tokens: { unit: 'token', dimensions: ['model_name'], serviceKey: 'inference' },
+  inference_output_tokens: {
+    unit: 'token',
+    dimensions: ['model_name'],
+    serviceKey: 'inference',
+    sharesPrices: true,
+  },
 } as const satisfies Record<string, Meter>
 
 export type MeterName = keyof typeof meters

@@ -20,6 +20,7 @@ import { replaceCatalog } from '../features/catalog/replace-catalog.ts'
 import { checkSecretKey } from '../features/installation/check-secret-key.ts'
 import { readInstanceTypesFile } from '../features/placement/instance-types-file.ts'
 import { openInference } from '../features/inference/open-inference.ts'
+import { assertChargeable } from '../features/metering/prices.ts'
 import { readPrices } from '../features/metering/read-prices.ts'
 import { TokenJournal } from '../features/metering/token-journal.ts'
 import { openQueue } from '../jobs/queue.ts'
@@ -82,6 +83,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
         : null
     opened.defer(async () => paymentSandbox?.close())
     const payments = createPaymentProcessor(config, paymentSandbox, secretKey)
+    assertChargeable(prices, clock(), payments.maxPrices)
     const modelStore = await createModelStore(config, log, clock)
     opened.defer(() => modelStore.close())
     const runtime =

@@ -21,7 +21,10 @@ const priceSchema = z
     display_name: text,
     unit_amount: z
       .string('must be a decimal in quotes')
-      .regex(/^\d{1,12}(\.\d{1,12})?$/, 'must be a decimal such as "0.0003", with at most 12 decimal places'),
+      .regex(
+        /^\d{1,6}(\.\d{1,12})?$/,
+        'must be a decimal such as "0.0003", with at most 6 digits and 12 decimal places',
+      ),
     currency: z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code such as usd'),
     valid_from: wholeHour,
     valid_until: wholeHour.optional(),

@@ -36,13 +36,9 @@ export function findPrice(
   if (defaultPrice !== undefined && !hasOwnPrice(prices, meter, dimensions, hour)) {
     return findPrice(prices, defaultPrice as MeterName, dimensions, hour)
   }
-  let best: Price | undefined
-  for (const price of prices) {
-    if (price.meter !== meter || !isValidAt(price, hour) || !matches(price, dimensions)) continue
-    if (best === undefined || specificity(price) > specificity(best)) best = price
-  }
+  const best = findBest(prices, meter, dimensions, hour)
   const unit = best === undefined ? null : { amount: formatDecimal(best.unitAmount), currency: best.currency }
-  const priceKey = toPriceKey(meter, dimensions, unit)
+  const priceKey = toPriceKey(meter, chooseKeyed(meter, dimensions, best), unit)
   return {
     priceKey,
     serviceKey: meters[meter].serviceKey,
@@ -53,9 +49,38 @@ export function findPrice(
   }
 }
 
+function findBest(
+  prices: readonly Price[],
+  meter: MeterName,
+  dimensions: Dimensions,
+  hour: Date,
+): Price | undefined {
+  let best: Price | undefined
+  for (const price of prices) {
+    if (price.meter !== meter || !isValidAt(price, hour) || !matches(price, dimensions)) continue
+    if (best === undefined || specificity(price) > specificity(best)) best = price
+  }
+  return best
+}
+
+/** The dimensions in the key of a price. */
+function chooseKeyed(meter: MeterName, dimensions: Dimensions, price: Price | undefined): Dimensions {
+  const { sharesPrices }: Meter = meters[meter]
+  return sharesPrices === true && price !== undefined ? price.dimensions : dimensions
+}
+
+/** Throws if the processor can't charge the current prices, whatever instances are offered. */
+export function assertChargeable(prices: readonly Price[], now: Date, max: number): void {
+  const { length } = listMeteredPrices(prices, now, [], max)
+  if (length <= max) return
+  throw new Error(
+    `The price file has ${length} prices for named models and regions and for this host, but the payment processor takes at most ${max}. Merge some, for example into one for all models.`,
+  )
+}
+
 /**
- * Prices for the payment processor: those of local instances, of offered `instances`, and of price file rows
- * with every dimension. Current prices come first (`max` never omits them), then scheduled ones, then those
+ * Prices for the payment processor: those of local instances, of offered `instances`, of tokens, and of price
+ * file rows with every dimension. Current prices come first (`max` never omits them), then scheduled ones, then those
  * of the last 35 days, whose usage may be unreported. Omits free usage. Throws on a duplicate key.
  */
 export function listMeteredPrices(
@@ -68,7 +93,7 @@ export function listMeteredPrices(
   for (const [index, hour] of listPriceHours(prices, now).entries()) {
     for (const [meter, combination] of listPricedUsage(prices, instances)) {
       const { priceKey, displayName, unit } = findPrice(prices, meter, combination, hour)
-      const dimensions = describe(combination)
+      const dimensions = describe(chooseKeyed(meter, combination, findBest(prices, meter, combination, hour)))
       const namesake = found.get(priceKey)
       if (namesake !== undefined && namesake.dimensions !== dimensions) {
         throw new Error(`${dimensions} and ${namesake.dimensions} would have the same price key ${priceKey}`)
@@ -89,8 +114,9 @@ function listPricedUsage(
   instances: readonly Dimensions[],
 ): [MeterName, Dimensions][] {
   return meterNames.flatMap((meter) => {
+    const { dimensions, sharesPrices }: Meter = meters[meter]
     const named = prices.filter(
-      (price) => price.meter === meter && specificity(price) === meters[meter].dimensions.length,
+      (price) => price.meter === meter && (sharesPrices === true || specificity(price) === dimensions.length),
     )
     const offered = meter === 'gpu_instance_seconds' ? [...knownInstances, ...instances] : []
     return [...offered, ...named.map(({ dimensions }) => dimensions)].map(
@@ -125,7 +151,7 @@ function matches(price: Price, dimensions: Dimensions): boolean {
 }
 
 function fillIn(text: string, dimensions: Dimensions): string {
-  return text.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) => dimensions[name] ?? placeholder)
+  return text.replaceAll(/\{(\w+)\}/g, (_, name: string) => dimensions[name] ?? `any ${name.split('_')[0]}`)
 }
 
 function describe(dimensions: Dimensions): string {
