@@ -122,7 +122,7 @@ export const chatCompletions: MainProtocol = {
     readUsage: readOpenAiUsage,
     openRewriter: () => null,
   },
-  events: { ...openAiChunks, chunkMark: 'delta"' },
+  events: { ...openAiChunks, textMark: /"(?:content|reasoning|reasoning_content|arguments)"\s*:\s*"(?!")/g },
   composeThought: (text, { id, model }) => ({
     id: `chatcmpl-${id}`,
     object: 'chat.completion.chunk',

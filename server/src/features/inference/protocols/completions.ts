@@ -81,7 +81,7 @@ export const completions: Protocol = {
   bodies: { usageAt: ['usage'], readUsage: readOpenAiUsage, openRewriter: () => null },
   events: {
     ...openAiChunks,
-    chunkMark: 'text"',
+    textMark: /"text"\s*:\s*"(?!")/g,
     // A list may have several prompts, each with a choice.
     openChoices: ({ prompt, n }, inEvents) =>
       openAiChunks.openChoices({ n: prompt === 'array' ? 2 : n }, inEvents),

@@ -58,6 +58,21 @@ test('without reported usage, each chunk counts as one output token', () => {
   expect(counted).toEqual({ inputTokens: 0, outputTokens: 2 })
 })
 
+test('without reported usage, events without text count as no token', () => {
+  const deltas = [
+    { role: 'assistant', content: '' },
+    { content: 'One' },
+    { content: ' two', tool_calls: [] },
+    { reasoning_content: 'three' },
+    { content: 'said \\"content\\": \\"x\\"' },
+    {},
+    { content: null },
+  ]
+  const events = deltas.map((delta) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`)
+  const { usage: counted } = run(Buffer.from(events.join('')))
+  expect(counted).toEqual({ inputTokens: 0, outputTokens: 4 })
+})
+
 test('a truncated last event is forwarded', () => {
   const text = `${content}\n\ndata: {"choi`
   expect(run(Buffer.from(text)).output.toString()).toBe(text)

@@ -97,7 +97,7 @@ export class StreamMeter implements BodyMeter {
 
   /** Reads complete events and returns those to forward. */
   #readEvents(events: string): string {
-    if (this.#reported.outputTokens === undefined) this.#chunks += countOf(events, this.#format.chunkMark)
+    if (this.#reported.outputTokens === undefined) this.#chunks += countMatches(events, this.#format.textMark)
     return this.#counted === null ? this.#readSome(events) : this.#readEach(events)
   }
 
@@ -192,10 +192,10 @@ class MarkSearch {
   }
 }
 
-/** Returns how often `part` occurs in a text. */
-function countOf(text: string, part: string): number {
+function countMatches(text: string, pattern: RegExp): number {
   let count = 0
-  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) count += 1
+  pattern.lastIndex = 0
+  while (pattern.test(text)) count += 1
   return count
 }
 

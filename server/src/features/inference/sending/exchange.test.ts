@@ -65,7 +65,7 @@ const summaries: Protocol = {
       if (step.start !== undefined) return { inputTokens: step.start.cost.in }
       return step.end === undefined ? null : { outputTokens: step.end.cost.out }
     },
-    chunkMark: 'word"',
+    textMark: /"word"/g,
     openChoices: () => null,
     openRemoval: ({ style }) =>
       style === 'silent'

@@ -77,7 +77,7 @@ export const messages: Protocol = {
     counted: {},
     countMark: 'usage"',
     readUsage: readEventUsage,
-    chunkMark: 'block_delta"',
+    textMark: /"(?:text|thinking|partial_json)"\s*:\s*"(?!")/g,
     openChoices: () => null,
     openRemoval: () => null,
     end: { complete: ['message_stop"'], failed: ['"error":'], errors: anthropicErrors },

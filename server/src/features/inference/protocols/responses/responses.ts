@@ -107,7 +107,7 @@ export const responses: Protocol = {
     counted: {},
     countMark: 'usage"',
     readUsage: (event) => readUsageAt(event, ['response', 'usage'], readResponseUsage),
-    chunkMark: '.delta"',
+    textMark: /"delta"\s*:\s*"(?!")/g,
     openChoices: () => null,
     openRemoval: () => null,
     end: {
