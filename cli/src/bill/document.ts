@@ -6,6 +6,9 @@ const hash = z.string().regex(/^[0-9a-f]{64}$/, 'is not a SHA-256 in hex')
 const time = z.iso.datetime({ precision: 3 })
 const wholeHour = time.refine((text) => Date.parse(text) % 3_600_000 === 0, 'is not a whole hour')
 const sequence = z.int().positive()
+const kind = z.enum(['usage', 'invoice'])
+const organization = z.int().positive()
+const currency = z.string().regex(/^[a-z]{3}$/, 'is not a currency')
 const dimensions = z.record(z.string(), z.string())
 const units = {
   gpu_instance_seconds: 'second',
@@ -68,7 +71,7 @@ const sealedHour = z.strictObject({
 const line = z.strictObject({ meter, unit: z.string(), dimensions, quantity: decimal, amount: decimal })
 
 const invoiceLine = z.strictObject({
-  meter: z.string(),
+  meter,
   dimensions,
   price: decimal,
   quantity: decimal,
@@ -82,13 +85,27 @@ const invoice = z.strictObject({
   lines: z.array(invoiceLine),
 })
 
-/** The document of docs/proof.md. */
-export const proofDocument = z.strictObject({
-  version: z.literal(1),
-  organization_id: z.int().positive(),
-  currency: z.string(),
+/** The first link of the chain: what the document is about. */
+const link = z.strictObject({
+  kind,
+  organization_id: organization,
+  currency,
   from: wholeHour,
   to: wholeHour,
+  invoice: invoice.omit({ lines: true }).nullable(),
+  previous_hash: hash,
+  hash,
+})
+
+/** The document of docs/proof.md. */
+export const proofDocument = z.strictObject({
+  version: z.literal(2),
+  kind,
+  organization_id: organization,
+  currency,
+  from: wholeHour,
+  to: wholeHour,
+  link,
   prices: z.array(price),
   spans: z.array(span),
   tokens: z.array(tokens),

@@ -8,6 +8,7 @@ import { compareInvoice, Exact } from './compare-invoice.ts'
 import type { ComparedLine } from './compare-invoice.ts'
 
 const hourMilliseconds = 3_600_000
+const firstPreviousHash = '0'.repeat(64)
 
 /** Thrown with the first difference that a check finds. */
 class Difference extends Error {}
@@ -25,6 +26,7 @@ export function verifyProof(content: unknown): Verdict {
   const proof = parsed.data
   try {
     checkDocumentHash(proof)
+    checkLink(proof)
     checkChain(proof.hours)
     checkHours(proof)
     checkPrices(proof)
@@ -49,8 +51,43 @@ function sha256(...texts: string[]): string {
 }
 
 function checkDocumentHash({ document_hash: hash, ...rest }: Proof): void {
-  const computed = sha256(canonicalize(rest)!)
+  const computed = sha256(rest.link.hash, canonicalize(rest)!)
   if (computed !== hash) differ(`document_hash is ${hash}, but the document has ${computed}.`)
+}
+
+function checkLink({
+  link,
+  kind,
+  organization_id,
+  currency,
+  from,
+  to,
+  invoice,
+  excluded,
+  hours,
+}: Proof): void {
+  const isInvoice = kind === 'invoice'
+  if (isInvoice !== (invoice !== undefined) || isInvoice !== (excluded !== undefined)) {
+    differ(`A proof of ${kind} ${isInvoice ? 'needs' : 'has no'} invoice and excluded hours.`)
+  }
+  const { hash, previous_hash: previous, ...named } = link
+  const { id, period_start, period_end } = invoice ?? {}
+  const shown = {
+    kind,
+    organization_id,
+    currency,
+    from,
+    to,
+    invoice: isInvoice ? { id, period_start, period_end } : null,
+  }
+  for (const name of Object.keys(shown) as (keyof typeof shown)[]) {
+    const [one, other] = [canonicalize(named[name]), canonicalize(shown[name])]
+    if (one !== other) differ(`${name} is ${other}, but ${one} in the first link.`)
+  }
+  const expected = hours[0]?.previous_hash ?? firstPreviousHash
+  if (previous !== expected) differ(`previous_hash of the first link is ${previous}, not ${expected}.`)
+  const computed = sha256(previous, canonicalize(named)!)
+  if (computed !== hash) differ(`hash of the first link is ${hash}, but the link has ${computed}.`)
 }
 
 function checkChain(hours: readonly ProofHour[]): void {
@@ -60,7 +97,7 @@ function checkChain(hours: readonly ProofHour[]): void {
     if (before !== undefined && sequence !== before.sequence + 1) {
       differ(`Hour ${sequence} follows hour ${before.sequence}.`)
     }
-    const expected = before?.hash ?? (sequence === 1 ? '0'.repeat(64) : previous)
+    const expected = before?.hash ?? (sequence === 1 ? firstPreviousHash : previous)
     if (previous !== expected) differ(`previous_hash of hour ${sequence} is ${previous}, not ${expected}.`)
     const computed = sha256(previous, canonicalize(hour)!)
     if (computed !== hash) differ(`hash of hour ${sequence} is ${hash}, but the hour has ${computed}.`)
@@ -136,7 +173,21 @@ function compareSums(what: string, measured: Map<string, Decimal>, sealed: Map<s
   }
 }
 
+/** The same instance can't run twice at the same time. */
+function checkOverlaps(spans: Proof['spans']): void {
+  const byInstance = groupBy(spans, ({ deployment_id: id, instance_id: instance }) => toKey(id, instance))
+  for (const own of byInstance.values()) {
+    const inOrder = own.toSorted((one, other) => (one.from < other.from ? -1 : 1))
+    for (const [index, { instance_id: id, from }] of inOrder.entries()) {
+      const before = inOrder[index - 1]
+      if (before !== undefined && from < before.to)
+        differ(`Two spans of the instance ${id} overlap at ${from}.`)
+    }
+  }
+}
+
 function checkSpans({ spans, hours, from, to }: Proof): void {
+  checkOverlaps(spans)
   const parts: { key: string; milliseconds: number }[] = []
   for (const span of spans) {
     if (span.from < from || span.to > to || span.from >= span.to) {

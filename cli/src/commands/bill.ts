@@ -78,9 +78,10 @@ export async function verifyBill({ output }: Context, path: string): Promise<voi
   const verdict = verifyProof(await readJson(path))
   if (verdict.difference !== null) throw new CommandError(`The proof differs: ${verdict.difference}`)
   const { proof, lines } = verdict
-  const { hours, from, to, currency } = proof
+  const { hours, from, to, currency, invoice, organization_id: organization } = proof
   const last = hours.at(-1)
   const summary = {
+    organization_id: organization,
     from,
     to,
     currency,
@@ -88,7 +89,12 @@ export async function verifyBill({ output }: Context, path: string): Promise<voi
     lines: proof.lines,
     last_hash: last?.hash ?? null,
   }
-  output.result({ ...summary, invoice: proof.invoice ? { id: proof.invoice.id, lines } : null }, () => {
+  const { id, period_start, period_end } = invoice ?? {}
+  const ofInvoice = invoice === undefined ? null : { id, period_start, period_end, lines }
+  output.result({ ...summary, invoice: ofInvoice }, () => {
+    output.line(
+      `Proof of the ${invoice ? 'invoice' : 'usage'} of organization ${organization}, in ${currency}.`,
+    )
     output.line(`${hours.length} sealed hours from ${from} to ${to} agree with spans, tokens and prices.`)
     for (const { meter, dimensions, quantity, unit, amount } of proof.lines) {
       output.line(
@@ -96,7 +102,11 @@ export async function verifyBill({ output }: Context, path: string): Promise<voi
       )
     }
     if (last) output.line(`Last hash: ${last.hash} (hour ${last.sequence})`)
-    if (proof.invoice) output.line(`Invoice ${proof.invoice.id} at the payment processor:`)
+    if (invoice) {
+      output.line(
+        `Invoice ${invoice.id} from ${invoice.period_start} to ${invoice.period_end} at the payment processor:`,
+      )
+    }
     for (const line of lines) {
       output.line(
         `  ${line.name} at ${line.price}: ${line.amount} exact, ${line.processorAmount} charged for ` +

@@ -7,10 +7,7 @@ const firstMeasurements = 3
 /** A host whose clock differs more from the database's is reported. */
 export const longestDifference = 5_000
 
-/**
- * The database's time, so that all processes agree on it. Between measurements the monotonic clock counts, and
- * the time of day of this host doesn't matter.
- */
+/** The database's time, for all processes alike. Between measurements the monotonic clock counts. */
 export class DatabaseClock {
   readonly #read: () => Promise<number>
   readonly #log: Pick<Logger, 'error' | 'info'>

@@ -64,14 +64,68 @@ class Sums {
 
 /** Throws unless all rules of the page hold. */
 export function verifyIndependently(document: Json): void {
-  check(document.version === 1)
+  check(document.version === 2 && /^[a-z]{3}$/.test(document.currency))
   const [from, to] = [wholeHour(document.from), wholeHour(document.to)]
   check(from <= to)
-  check(document.document_hash === hash(canonical(without(document, 'document_hash'))))
+  check(document.document_hash === hash(document.link.hash + canonical(without(document, 'document_hash'))))
+  checkMembers(document)
+  checkLink(document)
   checkHours(document.hours, from, to)
   checkPrices(document)
   checkMeasured(document, from, to)
   checkSums(document)
+}
+
+const wholeNumber = (value: Json) => check(Number.isSafeInteger(value) && value > 0)
+
+function checkNames(object: Json, names: string): void {
+  check(Object.keys(object).toSorted().join(' ') === names.split(' ').toSorted().join(' '))
+}
+
+function checkMembers(document: Json): void {
+  const isInvoice = document.kind === 'invoice'
+  check(isInvoice || document.kind === 'usage')
+  const all =
+    'version kind organization_id currency from to link prices spans tokens hours lines document_hash'
+  checkNames(document, isInvoice ? `${all} excluded invoice` : all)
+  wholeNumber(document.organization_id)
+  checkNames(document.link, 'kind organization_id currency from to invoice previous_hash hash')
+  const lists = {
+    prices: 'meter dimensions price valid_from valid_to',
+    spans: 'deployment_id instance_id instance_type region from to',
+    tokens: 'deployment_id model_name hour meter quantity',
+    hours: 'sequence hour deployment_id meter dimensions quantity price amount late_for previous_hash hash',
+    lines: 'meter unit dimensions quantity amount',
+  }
+  for (const [list, names] of Object.entries(lists)) {
+    for (const element of document[list]) {
+      checkNames(element, names)
+      if (element.meter !== undefined) check(element.meter in units)
+      for (const value of Object.values(element.dimensions ?? {})) check(typeof value === 'string')
+    }
+  }
+  if (!isInvoice) return
+  checkNames(document.invoice, 'id period_start period_end lines')
+  for (const line of document.invoice.lines) {
+    checkNames(line, 'meter dimensions price quantity amount')
+    check(line.meter in units)
+  }
+  for (const sequence of document.excluded) wholeNumber(sequence)
+}
+
+function checkLink({ link, kind, organization_id, currency, from, to, hours, invoice }: Json): void {
+  const expected = {
+    kind,
+    organization_id,
+    currency,
+    from,
+    to,
+    invoice: invoice === undefined ? null : without(invoice, 'lines'),
+  }
+  const named = without(link, 'hash', 'previous_hash')
+  check(canonical(named) === canonical(expected))
+  check(link.previous_hash === (hours[0]?.previous_hash ?? '0'.repeat(64)))
+  check(link.hash === hash(link.previous_hash + canonical(named)))
 }
 
 function checkHours(hours: Json[], from: number, to: number): void {
@@ -115,9 +169,13 @@ function checkPrices({ prices, hours }: Json): void {
 
 function checkMeasured({ spans, tokens, hours }: Json, from: number, to: number): void {
   const [seconds, billedSeconds, counted, billedTokens] = [new Sums(), new Sums(), new Sums(), new Sums()]
-  for (const span of spans) {
+  for (const [index, span] of spans.entries()) {
     const [start, end] = [time(span.from), time(span.to)]
     check(start >= from && end <= to && start < end)
+    for (const other of spans.slice(0, index)) {
+      const isSame = other.deployment_id === span.deployment_id && other.instance_id === span.instance_id
+      if (isSame) check(time(other.to) <= start || end <= time(other.from))
+    }
     const dimensions = { instance_type: span.instance_type, region: span.region }
     for (let hour = Math.floor(start / 3_600_000) * 3_600_000; hour < end; hour += 3_600_000) {
       const length = Math.min(end, hour + 3_600_000) - Math.max(start, hour)
@@ -146,7 +204,7 @@ function checkMeasured({ spans, tokens, hours }: Json, from: number, to: number)
   check(seconds.equal(billedSeconds) && counted.equal(billedTokens))
 }
 
-function checkSums({ hours, lines, excluded = [], invoice }: Json): void {
+function checkSums({ hours, lines, excluded = [], invoice, currency }: Json): void {
   const sequences = new Set(hours.map((hour: Json) => hour.sequence))
   check(new Set(excluded).size === excluded.length && excluded.every((each: Json) => sequences.has(each)))
   const charged = hours.filter((hour: Json) => !excluded.includes(hour.sequence))
@@ -163,24 +221,50 @@ function checkSums({ hours, lines, excluded = [], invoice }: Json): void {
     lineAmounts.add(key, parse(line.amount))
   }
   check(quantities.equal(lineQuantities) && amounts.equal(lineAmounts))
-  if (invoice !== undefined) checkInvoice(charged, invoice)
+  if (invoice !== undefined) checkInvoice(charged, invoice, currency)
 }
 
-function checkInvoice(charged: Json[], { lines }: Json): void {
-  const [ours, theirs] = [new Sums(), new Sums()]
-  const keyOf = ({ meter, dimensions, price }: Json) => canonical([meter, dimensions, price])
-  for (const hour of charged) if (hour.price !== '0') ours.add(keyOf(hour), parse(hour.quantity))
-  for (const line of lines) {
-    theirs.add(keyOf(line), parse(line.quantity))
-    const [whole = '', decimals = ''] = line.amount.split('.')
-    const smallest = 10n ** BigInt(2 * scale - decimals.length)
-    const rounded = BigInt(whole + decimals) * smallest
+function digitsOf(currency: string): number {
+  if ('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' ').includes(currency)) return 0
+  return 'bhd jod kwd omr tnd'.split(' ').includes(currency) ? 3 : 2
+}
+
+function checkInvoice(charged: Json[], invoice: Json, currency: string): void {
+  check(time(invoice.period_start) < time(invoice.period_end))
+  check(charged.every((hour) => Date.parse(hour.hour) < Date.parse(invoice.period_end)))
+  const [ours, theirs, quantities, amounts] = [new Sums(), new Sums(), new Sums(), new Sums()]
+  const paid = charged.filter((hour) => hour.price !== '0')
+  const toKey = ({ meter, dimensions, price }: Json) => canonical([meter, dimensions, price])
+  const toPriceKey = ({ meter, dimensions, price }: Json) =>
+    canonical([meter, units[meter] === 'token' ? null : dimensions, price])
+  const digits = digitsOf(currency)
+  const smallest = 10n ** BigInt(2 * scale - digits)
+  const distance = (one: bigint, other: bigint) => (one > other ? one - other : other - one)
+  for (const hour of paid) ours.add(toPriceKey(hour), parse(hour.quantity))
+  for (const line of invoice.lines) {
+    check(/^[1-9][0-9]*$/.test(line.quantity))
+    const fits = ([name, value]: [string, Json], hour: Json) => hour.dimensions[name] === value
+    check(
+      paid.some(
+        (hour) =>
+          hour.meter === line.meter &&
+          hour.price === line.price &&
+          Object.entries<Json>(line.dimensions).every((each) => fits(each, hour)) &&
+          (line.meter !== 'gpu_instance_seconds' ||
+            canonical(hour.dimensions) === canonical(line.dimensions)),
+      ),
+    )
+    check(new RegExp(digits === 0 ? '^[0-9]+$' : `^[0-9]+\\.[0-9]{${digits}}$`).test(line.amount))
+    const rounded = BigInt(line.amount.replace('.', '')) * smallest
     const exact = parse(line.quantity) * parse(line.price)
-    const difference = rounded > exact ? rounded - exact : exact - rounded
-    check(difference * 2n <= smallest)
+    check(distance(rounded, exact) * 2n <= smallest)
+    theirs.add(toPriceKey(line), parse(line.quantity))
+    quantities.add(toKey(line), exact)
+    amounts.add(toKey(line), rounded)
   }
+  for (const [key, exact] of quantities.values) check(distance(exact, amounts.values.get(key)!) <= smallest)
   for (const key of new Set([...ours.values.keys(), ...theirs.values.keys()])) {
-    const difference = (ours.values.get(key) ?? 0n) - (theirs.values.get(key) ?? 0n)
-    check((difference < 0n ? -difference : difference) < 10n ** BigInt(scale))
+    const difference = distance(ours.values.get(key) ?? 0n, theirs.values.get(key) ?? 0n)
+    check(difference < 10n ** BigInt(scale))
   }
 }

@@ -30,16 +30,31 @@ function toOther(value: string | number | null): unknown {
   return `${text}x`
 }
 
-/** A copy of a document whose hash is right again. */
-export function hashAgain(document: any): any {
-  const rest = { ...document }
-  delete rest.document_hash
-  return { ...rest, document_hash: createHash('sha256').update(toCanonicalJson(rest)).digest('hex') }
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+
+/** A copy of a document whose chain and hash are right again, as of somebody who changed the document. */
+export function forge(document: any): any {
+  const { document_hash: _, ...copy } = structuredClone(document)
+  const link = ({ hash: _hash, previous_hash: _previous, ...rest }: any, previous: string) => ({
+    ...rest,
+    previous_hash: previous,
+    hash: sha256(previous + toCanonicalJson(rest)),
+  })
+  const first = copy.hours[0]?.previous_hash ?? '0'.repeat(64)
+  let previous = first
+  copy.hours = copy.hours.map((hour: any) => {
+    const linked = link(hour, previous)
+    previous = linked.hash
+    return linked
+  })
+  copy.link = link(copy.link, first)
+  return { ...copy, document_hash: sha256(copy.link.hash + toCanonicalJson(copy)) }
 }
 
-/** True for a value that the rules without `document_hash` must find: all that decides about money. */
-export function decidesAboutMoney([member, , name]: Path): boolean {
-  if (member === 'hours' || member === 'lines') return true
-  if (member === 'spans') return name !== 'instance_id'
-  return member === 'tokens' || (member === 'prices' && name !== 'valid_from' && name !== 'valid_to')
+/** Values that decide neither about money nor about whose and which bill it is. */
+const others = ['hash', 'previous_hash', 'document_hash', 'instance_id', 'sequence', 'valid_from', 'valid_to']
+
+/** True for a value whose change the rules must find although all hashes are right. */
+export function decidesAboutBill(path: Path): boolean {
+  return !others.includes(String(path.at(-1)))
 }

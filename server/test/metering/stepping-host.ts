@@ -12,7 +12,7 @@ const steps = [second, 60 * second, 3_600 * second, 86_400 * second].flatMap((by
 /** One reading of the clock in so many comes after a step. */
 const readingsPerStep = 20
 
-/** Replaces this process's time of day by one that steps at random readings; call the result to restore it. */
+/** Replaces the time of day by one that steps at random readings, until the result is called. */
 function stepHostClock(random: () => number): () => void {
   const Real = globalThis.Date
   let offset = 0

@@ -97,12 +97,14 @@ export async function addHistory(
       continue
     }
     const [from, to] = [moment(event.from), moment(event.from + event.milliseconds)]
+    const engineId = randomUUID()
     await db
       .insertInto('instance_spans')
       .values({
         organization_id: organizationId,
         deployment_id: deploymentId,
-        engine_id: randomUUID(),
+        engine_id: engineId,
+        instance_id: `test-${engineId}`,
         instance_type: `type-${event.deployment % 3}`,
         region: 'test',
         started_at: from,

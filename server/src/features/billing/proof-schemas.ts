@@ -44,10 +44,31 @@ const sealedHour = z.object({
   hash: hash('`previous_hash` and the hour without its hashes in canonical JSON'),
 })
 
-const invoicePart = z.object({
+const kind = z.enum(['usage', 'invoice']).describe('What the document proves')
+const currency = z.string().describe('Currency of the amounts')
+const organization = entityId.describe('The organization')
+const from = timestamp.describe('The first hour')
+const to = timestamp.describe('The hour after the last; at most the end of the sealed hours')
+const invoiceOfPeriod = z.object({
   id: z.string().describe('The invoice'),
   period_start: timestamp.describe('Start of the period'),
   period_end: timestamp.describe('End of the period'),
+})
+
+const link = z
+  .object({
+    kind,
+    organization_id: organization,
+    currency,
+    from,
+    to,
+    invoice: invoiceOfPeriod.nullable().describe('The invoice; null for usage'),
+    previous_hash: hash('the sealed hour before the first; 64 zeros for none'),
+    hash: hash('`previous_hash` and the link without its hashes in canonical JSON'),
+  })
+  .describe('The first link of the chain')
+
+const invoicePart = invoiceOfPeriod.extend({
   lines: z
     .array(
       z.object({
@@ -63,11 +84,13 @@ const invoicePart = z.object({
 
 export const proofBody = z
   .object({
-    version: z.literal(1).describe('Version of the format'),
-    organization_id: entityId.describe('The organization'),
-    currency: z.string().describe('Currency of the amounts'),
-    from: timestamp.describe('The first hour'),
-    to: timestamp.describe('The hour after the last; at most the end of the sealed hours'),
+    version: z.literal(2).describe('Version of the format'),
+    kind,
+    organization_id: organization,
+    currency,
+    from,
+    to,
+    link,
     prices: z
       .array(
         z.object({
@@ -119,6 +142,6 @@ export const proofBody = z
       .optional()
       .describe('Only for an invoice: numbers of sealed hours that it does not charge'),
     invoice: invoicePart.optional().describe('Only for an invoice: what the payment processor charges'),
-    document_hash: hash('the document without this field in canonical JSON'),
+    document_hash: hash('the hash of `link` and the document without this field in canonical JSON'),
   })
   .meta({ id: 'UsageProof', description: 'Everything that recomputes a bill; see docs/proof.md' })

@@ -80,8 +80,8 @@ export function assertChargeable(prices: readonly Price[], now: Date, max: numbe
 
 /**
  * Prices for the payment processor: those of local instances, of offered `instances`, of tokens, and of price
- * file rows with every dimension. Current prices come first (`max` never omits them), then scheduled ones, then those
- * of the last 35 days, whose usage may be unreported. Omits free usage. Throws on a duplicate key.
+ * file rows with every dimension. Current prices come first (`max` never omits them), then scheduled ones,
+ * then those of the last 35 days, whose usage may be unreported. Omits free usage. Throws on a duplicate key.
  */
 export function listMeteredPrices(
   prices: readonly Price[],

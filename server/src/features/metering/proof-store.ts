@@ -3,6 +3,7 @@ import type { Database } from '../../database/tables.ts'
 import type { MeterName } from '../../base/meters.ts'
 import type { AppliedPrice } from './applied-prices.ts'
 import type { BucketRow } from './seal.ts'
+import { firstPreviousHash } from './seal.ts'
 import { tokenMeters } from './token-meters.ts'
 
 /** Whole hours, all sealed. */
@@ -81,6 +82,25 @@ export type ChainRow = BucketRow & {
   sequence: number
   previous_hash: string
   hash: string
+}
+
+/** The hash before the first sealed hour of a range; 64 zeros if the range has none. */
+export async function findPreviousHash(
+  db: Database,
+  organizationId: number,
+  { from, to }: SealedRange,
+): Promise<string> {
+  const first = await db
+    .selectFrom('usage_buckets')
+    .select('previous_hash')
+    .where('organization_id', '=', organizationId)
+    .where('sequence', 'is not', null)
+    .where('hour', '>=', from)
+    .where('hour', '<', to)
+    .orderBy('sequence')
+    .limit(1)
+    .executeTakeFirst()
+  return first?.previous_hash ?? firstPreviousHash
 }
 
 const pageSize = 1000

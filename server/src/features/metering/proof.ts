@@ -7,16 +7,39 @@ import type { Database } from '../../database/tables.ts'
 import { separateValidities } from './applied-prices.ts'
 import { add, formatDecimal } from '../../base/decimal.ts'
 import { earliest, latest } from './hours.ts'
-import { listAppliedPrices, listProvenSpans, listProvenTokens, readChain } from './proof-store.ts'
+import {
+  findPreviousHash,
+  listAppliedPrices,
+  listProvenSpans,
+  listProvenTokens,
+  readChain,
+} from './proof-store.ts'
 import type { ChainRow, SealedRange } from './proof-store.ts'
 import { toCanonicalJson, toSealedHour } from './seal.ts'
 import { findSealedThrough } from './store.ts'
 
 /** An invoice's part of a proof: its part of the document, and the sealed hours that it does not charge. */
 export interface InvoicePart {
-  invoice: unknown
+  invoice: { id: string; period_start: Date; period_end: Date }
+  /** The lines at the payment processor */
+  lines: unknown
   /** Numbers of sealed hours */
   excluded: readonly number[]
+}
+
+interface Link {
+  kind: 'usage' | 'invoice'
+  organization_id: number
+  currency: string
+  from: Date
+  to: Date
+  invoice: InvoicePart['invoice'] | null
+}
+
+/** The first link of a document's chain, which binds the document to what it is about. */
+function makeLink({ previousHash, ...named }: Link & { previousHash: string }) {
+  const hash = createHash('sha256').update(previousHash).update(toJson(named)).digest('hex')
+  return { ...named, previous_hash: previousHash, hash }
 }
 
 /**
@@ -61,7 +84,15 @@ async function* writeDocument(
   { currency, prices }: { currency: string; prices: unknown },
   part: InvoicePart | null,
 ): AsyncGenerator<string, void> {
-  const digest = createHash('sha256')
+  const link = makeLink({
+    kind: part === null ? 'usage' : 'invoice',
+    organization_id: organizationId,
+    currency,
+    ...range,
+    invoice: part === null ? null : part.invoice,
+    previousHash: await findPreviousHash(db, organizationId, range),
+  })
+  const digest = createHash('sha256').update(link.hash)
   const write = (text: string): string => {
     digest.update(text)
     return text
@@ -88,17 +119,19 @@ async function* writeDocument(
     separator = ','
   }
   yield write(']')
-  if (part !== null) yield member('invoice', part.invoice)
+  if (part !== null) yield member('invoice', { ...part.invoice, lines: part.lines })
+  yield member('kind', link.kind)
   yield member(
     'lines',
     [...lines.keys()].toSorted().map((key) => lines.get(key)),
   )
+  yield member('link', link)
   yield member('organization_id', organizationId)
   yield member('prices', prices)
   yield member('spans', await listProvenSpans(db, organizationId, range))
   yield member('to', range.to)
   yield member('tokens', await listProvenTokens(db, organizationId, range))
-  yield member('version', 1)
+  yield member('version', 2)
   digest.update('}')
   yield `,"document_hash":"${digest.digest('hex')}"}\n`
 }

@@ -27,7 +27,7 @@ export type BucketRow = Pick<
 >
 
 /** The previous hash of an organization's first sealed hour. */
-const firstPreviousHash = '0'.repeat(64)
+export const firstPreviousHash = '0'.repeat(64)
 
 export function toSealedHour(row: BucketRow, sequence: number): SealedHour {
   if (row.unit_amount === null) throw new Error('Sealed usage has no price')

@@ -13,7 +13,7 @@ const eventTime = sql<Date>`coalesce(report.at, greatest(bucket.hour + interval 
     WHERE earlier.organization_id = bucket.organization_id AND earlier.price_key = bucket.price_key AND earlier.hour < bucket.hour
     ORDER BY earlier.hour DESC LIMIT 1)))`
 
-/** SQL: true if an invoice charges a `bucket` with its `report`. Unreported usage is on a later invoice. */
+/** SQL: true if an invoice charges a `bucket` with its `report`; without a confirmed one, a later does. */
 export function isChargedBy(
   account: Pick<BillingAccount, 'postpaid_since' | 'usage_reported_through'>,
   { customerId, periodStart, periodEnd }: Pick<InvoicedUsage, 'customerId' | 'periodStart' | 'periodEnd'>,
@@ -22,6 +22,7 @@ export function isChargedBy(
   if (since === null || through === null) return sql<boolean>`false`
   return sql<boolean>`(NOT bucket.before_charging
     AND bucket.hour >= ${floorHour(since)}::timestamptz AND bucket.hour < ${through}::timestamptz
+    AND coalesce(report.status, 'sent') = 'sent'
     AND coalesce(report.customer_id, ${customerId}) = ${customerId}
     AND ${eventTime} >= ${periodStart}::timestamptz AND ${eventTime} < ${periodEnd}::timestamptz)`
 }

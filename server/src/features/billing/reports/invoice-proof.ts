@@ -34,19 +34,30 @@ export async function openInvoiceProof(
   const excluded = hours
     .filter(({ isCharged, hour }) => !isCharged && hour >= range.from && hour < range.to)
     .map(({ sequence }) => sequence)
-  const prices = new Map(hours.map((hour) => [hour.priceKey, hour]))
-  const lines = invoice.lines.map(({ priceKey, quantity, unitAmount, amount }) => ({
-    meter: prices.get(priceKey)?.meter ?? priceKey,
-    dimensions: prices.get(priceKey)?.dimensions ?? {},
-    price: unitAmount,
-    quantity: formatDecimal(quantity),
-    amount,
-  }))
+  const prices = Map.groupBy(hours, ({ priceKey }) => priceKey)
+  const lines = invoice.lines.map(({ priceKey, quantity, unitAmount, amount }) => {
+    const own = prices.get(priceKey) ?? []
+    return {
+      meter: own[0]?.meter ?? priceKey,
+      dimensions: listCommon(own.map(({ dimensions }) => dimensions)),
+      price: unitAmount,
+      quantity: formatDecimal(quantity),
+      amount,
+    }
+  })
   const { periodStart: start, periodEnd: end } = invoice
   return openProof(deps, organizationId, range, {
-    invoice: { id: invoiceId, period_start: start, period_end: end, lines },
+    invoice: { id: invoiceId, period_start: start, period_end: end },
+    lines: lines.filter(({ quantity }) => quantity !== '0'),
     excluded,
   })
+}
+
+/** The dimensions that all have: a price of tokens may be for several models. */
+function listCommon([first = {}, ...others]: readonly Readonly<Record<string, string>>[]) {
+  return Object.fromEntries(
+    Object.entries(first).filter(([name, value]) => others.every((other) => other[name] === value)),
+  )
 }
 
 async function findInvoice(
