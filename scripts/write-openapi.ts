@@ -11,7 +11,7 @@ const application = {
   config: readConfig({}),
   log: pino({ level: 'silent' }),
   runtime: {},
-  inference: { engineTotals: { measure() {} } },
+  inference: { engineTotals: { measure() {} }, waking: { stop() {} } },
 } as unknown as Application
 const app = await buildServer(application)
 await app.ready()
