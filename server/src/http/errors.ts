@@ -235,7 +235,10 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   const publicError = toPublicError(isTooLong ? bodyTooLarge(request.routeOptions.bodyLimit) : error)
   logServerError(publicError, error, request.server.storage, request.log)
   const { status, code, detail, errors, facts } = publicError
-  reply.headers(errorHeaders(publicError))
+  for (const [name, value] of Object.entries(errorHeaders(publicError))) {
+    // The route's own is more exact.
+    if (!reply.hasHeader(name)) reply.header(name, value)
+  }
   const problem = {
     type: 'about:blank',
     title: titles[status] ?? 'Error',

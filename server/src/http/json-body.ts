@@ -3,7 +3,7 @@ import type { FastifyRequest, RouteOptions } from 'fastify'
 import { z } from 'zod'
 import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
-import { readCoding, unpackBody } from './unpack-body.ts'
+import { unpackRequest } from './unpack-body.ts'
 
 /** Accepts only JSON. An empty body of any type counts as `{}` if every field is optional, else a 400. */
 export function parseJsonBodies(app: App): void {
@@ -32,14 +32,13 @@ export function parseJsonBodies(app: App): void {
 }
 
 async function unpackInto(
-  { headers, routeOptions }: FastifyRequest,
+  request: FastifyRequest,
   body: Buffer,
   done: (error: Error | null, text?: string) => void,
 ): Promise<void> {
-  let plain = body
+  let plain: Buffer
   try {
-    const coding = body.length === 0 ? null : readCoding(headers['content-encoding'])
-    if (coding !== null) plain = await unpackBody(body, coding, routeOptions.bodyLimit)
+    plain = await unpackRequest(request, body)
   } catch (error) {
     return done(error as Error)
   }

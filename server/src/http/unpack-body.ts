@@ -5,6 +5,7 @@ import {
   createInflate,
   createZstdDecompress,
 } from 'node:zlib'
+import type { FastifyRequest } from 'fastify'
 import { ApplicationError } from '../base/errors.ts'
 import { bodyTooLarge } from './body-too-large.ts'
 
@@ -25,15 +26,28 @@ export type Coding = keyof typeof decoders
 /** The value of `Accept-Encoding` in the response to a body with another coding */
 export const acceptedCodings = Object.keys(decoders).join(', ')
 
+/** True if a `Content-Encoding` header names no coding. */
+export function isPlain(header: string | undefined): boolean {
+  return ['', 'identity'].includes((header ?? '').trim().toLowerCase())
+}
+
 /** Reads a `Content-Encoding` header; null for a plain body. Throws a 415 for several or other codings. */
 export function readCoding(header: string | undefined): Coding | null {
-  if (header === undefined) return null
-  const named = header.trim().toLowerCase()
-  if (named === '' || named === 'identity') return null
+  if (isPlain(header)) return null
+  const named = header!.trim().toLowerCase()
   const coding = named === 'x-gzip' ? 'gzip' : named
   if (Object.hasOwn(decoders, coding)) return coding as Coding
   const message = `The request body may be plain, or have one Content-Encoding of ${acceptedCodings}.`
   throw new ApplicationError('unsupported_encoding', message)
+}
+
+/** Unpacks the body of a request whose route has this limit. Throws like `readCoding` and `unpackBody`. */
+export async function unpackRequest(
+  { headers, routeOptions }: Pick<FastifyRequest, 'headers' | 'routeOptions'>,
+  body: Buffer,
+): Promise<Buffer> {
+  const coding = body.length === 0 ? null : readCoding(headers['content-encoding'])
+  return coding === null ? body : unpackBody(body, coding, routeOptions.bodyLimit)
 }
 
 /**

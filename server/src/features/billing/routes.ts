@@ -1,5 +1,6 @@
 import type { Services } from '../../services.ts'
 import type { App } from '../../http/app.ts'
+import { unpackRequest } from '../../http/unpack-body.ts'
 import { readAccountUsage } from './usage/account-usage.ts'
 import { activatePostpaid } from './processor/activate.ts'
 import { setCollectionMethod } from './processor/collection-method.ts'
@@ -142,7 +143,7 @@ function getAccount(deps: Deps, { organizationId }: { organizationId: number }):
 /** The webhook of the payment processor. It needs its own scope because the signature covers the raw body. */
 export function billingWebhookRoute(app: App, deps: Deps): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, unpackRequest)
   // The schemas of the request are documentation: the signature proves that the processor wrote the body.
   app.setValidatorCompiler(() => (value) => ({ value }))
 

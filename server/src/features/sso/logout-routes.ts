@@ -1,6 +1,8 @@
+import type { FastifyRequest } from 'fastify'
 import { ApplicationError } from '../../base/errors.ts'
 import type { App } from '../../http/app.ts'
 import { toVisitor } from '../../http/current-viewer.ts'
+import { unpackRequest } from '../../http/unpack-body.ts'
 import type { Services } from '../../services.ts'
 import { endProviderSessions } from './end-provider-sessions.ts'
 import { requireProvider } from './require-provider.ts'
@@ -13,8 +15,9 @@ export function backChannelLogoutRoute(
 ): void {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
-    { parseAs: 'string' },
-    (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) =>
+      Object.fromEntries(new URLSearchParams((await unpackRequest(request, body)).toString())),
   )
   app.post(
     '/v1/sso/backchannel-logout/:sso_provider',

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient, registerClient } from '../../../support/client.ts'
@@ -145,6 +146,18 @@ test('needs no session and is exempt from CSRF checks, with any content type', a
     const { body } = makeEvent()
     expect((await post(body, sign(body), headers)).status).toBe(200)
   }
+})
+
+test('a compressed body is read within the limit, and its signature covers the plain one', async () => {
+  const { id, body } = makeEvent()
+  const gzip = { 'content-encoding': 'gzip' }
+  expect((await post(gzipSync(body), sign(body), gzip)).status).toBe(200)
+  expect(await findEvent(id)).toBeDefined()
+  const bomb = gzipSync(Buffer.alloc(2 ** 25))
+  expect(await post(bomb, sign('x'), gzip)).toMatchObject({ status: 413, body: { code: 'body_too_large' } })
+  const other = await post(body, sign(body), { 'content-encoding': 'compress' })
+  expect(other).toMatchObject({ status: 415, body: { code: 'unsupported_encoding' } })
+  expect(other.headers.get('accept-encoding')).toContain('gzip')
 })
 
 test('other billing routes still reject cross-site requests', async () => {

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { newPerson, signInAs, startSsoServer, startTestProvider } from '../../../support/oidc-provider.ts'
 import type { Person, SsoServer } from '../../../support/oidc-provider.ts'
@@ -60,6 +61,24 @@ test('POST /v1/sso/backchannel-logout/{p}: without a session id, ends all sessio
   const [first, second, other] = [await signIn(person), await signIn(person), await signIn(newPerson())]
   expect((await logOut(await sign({ sub: person.sub }))).status).toBe(200)
   expect([await first.status(), await second.status(), await other.status()]).toEqual([401, 401, 200])
+})
+
+test('POST /v1/sso/backchannel-logout/{p}: a compressed form is read within the limit, another coding is a 415', async () => {
+  const person = newPerson()
+  const session = await signIn(person)
+  const send = (body: Uint8Array<ArrayBuffer>, coding: string) =>
+    fetch(server.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-encoding': coding },
+      body,
+    })
+  const form = new URLSearchParams({ logout_token: await sign({ sub: person.sub }) }).toString()
+  expect((await send(gzipSync(Buffer.alloc(2 ** 20, 'a')), 'gzip')).status).toBe(413)
+  const other = await send(Buffer.from(form), 'compress')
+  expect([other.status, other.headers.get('accept-encoding')]).toEqual([415, 'gzip, deflate, br, zstd'])
+  expect(await session.status()).toBe(200)
+  expect((await send(gzipSync(form), 'gzip')).status).toBe(200)
+  expect(await session.status()).toBe(401)
 })
 
 const minutesAgo = (minutes: number) => Math.floor(Date.now() / 1000) - minutes * 60
