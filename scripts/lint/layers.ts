@@ -239,7 +239,7 @@ const engine: readonly Layer[] = [
     imports: ['engine base', 'engine model', 'engine chat', 'engine completions'],
   },
   { name: 'engine supervisor', files: ['engine/src/supervisor/**'], imports: ['engine base'] },
-  { name: 'engine', files: ['engine/src/main.ts'], imports: engineRooms },
+  { name: 'engine', files: ['engine/src/main.ts', 'engine/src/check-template.ts'], imports: engineRooms },
   { name: 'engine tests', files: ['engine/test/**'], imports: ['engine', 'bench', ...engineRooms] },
 ]
 

@@ -4,6 +4,15 @@ import type { EngineError, EngineErrorResponse, EngineFailure, FailureCode } fro
 import type { ModelLora, ModelVariant } from './model-variant.ts'
 import type { RuntimeEngine, ServingCapacity } from './runtime-engine.ts'
 
+/** How a model writes conversations. */
+export interface ChatTemplates {
+  /** Of the model's weights */
+  format: string
+  chatTemplate: string
+  /** Replaces `chatTemplate` in requests with tools; null for none */
+  toolTemplate: string | null
+}
+
 /** A LoRA that an engine loads. `hubToken` is like that of `EngineSpec`. */
 export interface EngineLora extends ModelLora {
   hubToken?: string | null | undefined
@@ -212,6 +221,11 @@ export interface ModelRuntime {
   listOffers(): Promise<InstanceOffer[]>
   /** Reads what the runtime can load. Defined only for runtimes that have their own list of models. */
   readAvailability?(): Promise<ModelAvailability>
+  /**
+   * Renders a model's chat templates once, within limits. Resolves to what they exceed, as a clause; null if
+   * nothing. Absent where engines have containers of their own.
+   */
+  checkChatTemplate?(templates: ChatTemplates): Promise<string | null>
   /** Allocates an instance for an engine, or returns its existing one. */
   provision(spec: EngineSpec): Promise<ProvisionResult>
   /**

@@ -6,6 +6,7 @@ import { findObstacle, readContents } from './inspect.ts'
 import { findLoraContents, findBase } from './find-base.ts'
 import type { LoraBase } from './find-base.ts'
 import type { BaseDeps } from './read-base-shapes.ts'
+import { requireSafeTemplates } from './require-safe-templates.ts'
 import type { RepositoryVariant } from './repository-reader.ts'
 import { fromRepository, toOwnModel, toRepositoryHead } from './to-model.ts'
 
@@ -31,6 +32,7 @@ export async function buildModel(
   const obstacles = variants.map((variant) => ({ variant, obstacle: findObstacle(variant, engines) }))
   const loadable = obstacles.flatMap(({ variant, obstacle }) => (obstacle === null ? [variant] : []))
   if (loadable.length === 0) throw toNoWeights(repository.name, obstacles)
+  await requireSafeTemplates(deps.runtime, loadable)
   const base = await requireBase(deps, organizationId, loadable, request.baseModel)
   const origin = fromRepository(repository, organizationId === null ? 'installation' : 'organization')
   const head = toRepositoryHead(request.modelName, repository, loadable)

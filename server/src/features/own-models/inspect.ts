@@ -192,6 +192,7 @@ async function readGgufVariants(reader: RepositoryReader): Promise<RepositoryVar
     projector: projector?.path ?? null,
     seesImages: false,
     chatTemplate: facts.chatTemplate,
+    toolTemplate: facts.toolTemplate,
     lora: facts.lora,
     reason,
   }))

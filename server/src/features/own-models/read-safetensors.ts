@@ -53,6 +53,7 @@ export async function readSafetensorsVariant(reader: RepositoryReader): Promise<
       projector: null,
       seesImages: isObject(config.value['vision_config']),
       chatTemplate: await readChatTemplate(reader),
+      toolTemplate: null,
       lora: null,
       reason: null,
     },

@@ -29,6 +29,8 @@ export interface RepositoryVariant {
   /** True if the model sees images without one */
   seesImages: boolean
   chatTemplate: string | null
+  /** Replaces `chatTemplate` in requests with tools; null for none */
+  toolTemplate: string | null
   /** null for a model that is no LoRA */
   lora: LoraContents | null
   /** Why no engine can load the variant, as a clause; null if an engine may */
@@ -97,6 +99,7 @@ export function toRefusedVariant(
     projector: null,
     seesImages: false,
     chatTemplate: null,
+    toolTemplate: null,
     lora: null,
     reason,
   }

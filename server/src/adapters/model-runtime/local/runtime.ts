@@ -5,8 +5,10 @@ import { fileURLToPath } from 'node:url'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../../ports/model-runtime.ts'
 import { readEngineError } from '../engine-errors.ts'
 import { createSerialQueue } from '../serial-queue.ts'
+import { checkTemplate } from './engine/check-template.ts'
 import { openContainment } from './engine/containment.ts'
 import type { Containment } from './engine/containment.ts'
+import { embedded } from './engine/embedded.ts'
 import { openEngines } from './engine/engine-choice.ts'
 import type { LocalEngines } from './engine/engine-choice.ts'
 import { createEngineControl } from './engine/engine-control.ts'
@@ -58,6 +60,11 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     sharedCapacity: settings.sharedCapacity ?? null,
     usesCatalogWeights: true,
     loadsUploads: true,
+    // Other engines render templates themselves.
+    checkChatTemplate: async (templates) =>
+      programs.list.includes(embedded) && embedded.formats.includes(templates.format)
+        ? checkTemplate(templates, context.containment.rights)
+        : null,
     logs: {
       read: async (engineId, limit) => (await readLog(logOf(engineId), limit)).map(hidePath),
       async *follow(engineId, tail, signal) {

@@ -11,6 +11,8 @@ export interface GgufFacts {
   contextLength: number | null
   modelType: ModelType
   chatTemplate: string | null
+  /** Replaces `chatTemplate` in requests with tools; null for none */
+  toolTemplate: string | null
   architecture: ModelArchitecture | null
   /** null for a model that is no LoRA */
   lora: LoraContents | null
@@ -40,6 +42,7 @@ export function readGgufFacts({ values, lengths, matrices }: GgufHeader, paramet
     contextLength: integer(of('context_length')),
     modelType: pooling === rankPooling ? 'rerank' : isPooled ? 'embedding' : 'LLM',
     chatTemplate: text(values.get('tokenizer.chat_template')),
+    toolTemplate: text(values.get('tokenizer.chat_template.tool_use')),
     architecture: readArchitecture(name ?? '', of, parameters, lengths.get('tokenizer.ggml.tokens') ?? null),
     lora: matrices?.toContents(toBaseRepository(values.get('general.base_model.0.repo_url'))) ?? null,
   }

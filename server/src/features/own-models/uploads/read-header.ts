@@ -64,6 +64,7 @@ function toVariant(header: GgufHeader, { fileName, bytes }: ArrivingFile): Repos
     projector: null,
     seesImages: false,
     chatTemplate: facts.chatTemplate,
+    toolTemplate: facts.toolTemplate,
     lora: facts.lora,
     reason: isPart
       ? 'The file is one part of a model. Merge the parts with llama-gguf-split --merge, then upload the result'

@@ -29,6 +29,8 @@ export interface EngineRights {
 
 /** Keeps engines, which load files of strangers, from the server's files and from new privileges. */
 export interface Containment {
+  /** Of a program that reads no file but its own */
+  rights: EngineRights
   /** Gives an engine access to its folder and to these files and folders of its weights, and to no others. */
   prepare(directory: string, weights: readonly string[]): Promise<EngineRights>
 }
@@ -46,7 +48,7 @@ export async function openContainment(settings: Settings, programs: readonly str
     cacheDirectory: join(dataDirectory, 'compile-cache'),
   }
   await createGpuDevices()
-  if (process.platform !== 'linux' || !runningAsRoot()) return { prepare: async () => plain }
+  if (process.platform !== 'linux' || !runningAsRoot()) return { rights: plain, prepare: async () => plain }
 
   const warned = new Set<string>()
   const refuse = (reason: string): EngineRights => {
@@ -64,8 +66,9 @@ export async function openContainment(settings: Settings, programs: readonly str
   const reason = (await canSwitch(contained))
     ? await findUnreachable(programs, path)
     : 'this process may not change users'
-  if (reason !== null) return { prepare: async () => refuse(reason) }
+  if (reason !== null) return { rights: plain, prepare: async () => refuse(reason) }
   return {
+    rights: contained,
     async prepare(directory, weights) {
       await createCache(contained.cacheDirectory)
       for (const each of weights) await grantRead(dataDirectory, each)
