@@ -147,3 +147,16 @@ test('a file that is no model is refused at once, and its upload is gone', async
   await see(dialog(page).getByLabel('Hugging Face repository'))
   await seeGone(dialog(page).getByRole('list', { name: 'Unfinished uploads' }))
 })
+
+test('without uploads, the dialog offers repositories only', async () => {
+  await site.server.stop()
+  await site.server.start({ UPLOAD_QUOTA: 'off' })
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  await page.goto('/catalog')
+  await page.getByRole('button', { name: 'Add a model' }).click()
+  await see(dialog(page).getByLabel('Hugging Face repository'))
+  await seeGone(dialog(page).getByText('Drop a GGUF file here'))
+  await site.server.stop()
+  await site.server.start()
+})

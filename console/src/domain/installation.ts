@@ -12,6 +12,11 @@ export function useMailIsFile(): boolean {
   return useQuery(installationQuery).data?.mail_delivery === 'file'
 }
 
+/** Whether admins may upload model files; true until that is known. */
+export function useUploadsAllowed(): boolean {
+  return useQuery(installationQuery).data?.model_uploads ?? true
+}
+
 /** Whether people may sign in with a password; true until that is known. */
 export function usePasswordsAllowed(): boolean {
   return useQuery(installationQuery).data?.password_sign_in ?? true

@@ -177,6 +177,7 @@ export const errorCodes = {
   catalog_model: { kind: 'forbidden', meaning: 'The model belongs to the installation.' },
   range_not_satisfiable: { kind: 'range_not_satisfiable', meaning: 'The file is shorter than the range.' },
   uploads_not_supported: { kind: 'invalid', meaning: 'The compute backend can not load uploaded files.' },
+  uploads_disabled: { kind: 'forbidden', meaning: 'The operator has turned uploads off.' },
   upload_too_large: { kind: 'too_large', meaning: 'The file is larger than uploads may be.' },
   upload_quota_exceeded: {
     kind: 'conflict',

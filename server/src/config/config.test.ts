@@ -89,7 +89,7 @@ const badValues: Record<string, string[]> = {
   LLAMA_SERVER_COMMAND: ['"/opt/llama server"', 'llama-server; rm', 'a\tb'],
   VLLM_COMMAND: ["'vllm'", '$HOME/vllm'],
   WEIGHTS_LIMIT: [...notSizes, '1073741824', '1KiB'],
-  UPLOAD_QUOTA: [...notSizes, '1073741824', '1KiB'],
+  UPLOAD_QUOTA: [...notSizes, '1073741824', '1KiB', 'on'],
   MODEL_STORE_URL: [
     'models',
     'https://models.example.com',
@@ -385,7 +385,7 @@ test('durations and sizes have units; a plain number names the right form', () =
     ['2GiB', '2048 MiB', '2gib'].map((limit) => readConfig({ LOCAL_MEMORY_LIMIT: limit }).localEngine),
   ).toEqual(Array(3).fill(expect.objectContaining({ memoryLimitBytes: 2 ** 31 })))
   expect(problemsOf({ UPLOAD_QUOTA: '1000000000' })).toEqual([
-    'UPLOAD_QUOTA: must be a size such as 512MiB or 2GiB, from 1MiB to 1024TiB (got "1000000000")',
+    'UPLOAD_QUOTA: must be a size such as 512MiB or 2GiB, from 1MiB to 1024TiB, or off (got "1000000000")',
   ])
 })
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { optionalText, size, webAddress } from './values.ts'
+import { oneOf, optionalText, size, webAddress } from './values.ts'
 
 const message =
   'must be a bucket such as s3://berth-models/uploads?endpoint=https://minio.example.com&region=eu-central-1, without credentials: set ' +
@@ -37,8 +37,8 @@ export interface ModelsConfig {
 interface UploadsConfig {
   /** Most bytes of one file */
   maxBytes: number
-  /** Most bytes of all files of an organization */
-  quotaBytes: number
+  /** Most bytes of all files of an organization; null to refuse uploads */
+  quotaBytes: number | null
   /** Address of this server for engines that download uploaded files; null if they load none */
   engineServerUrl: string | null
   /** null for `DATA_DIR/models` */
@@ -61,7 +61,12 @@ export const modelsSettings = {
   HTTP_PROXY: proxyAddress.optional(),
   HTTPS_PROXY: proxyAddress.optional(),
   NO_PROXY: optionalText,
-  UPLOAD_QUOTA: size({ least: '1MiB', most: '1024TiB' }).prefault('200GiB'),
+  UPLOAD_QUOTA: z
+    .union(
+      [oneOf(['off']), size({ least: '1MiB', most: '1024TiB' })],
+      'must be a size such as 512MiB or 2GiB, from 1MiB to 1024TiB, or off',
+    )
+    .prefault('200GiB'),
   ENGINE_SERVER_URL: webAddress('http://berth.berth.svc').optional(),
   MODEL_STORE_URL: modelStoreUrl.optional(),
 }
@@ -80,7 +85,7 @@ export function readModels(settings: z.output<z.ZodObject<typeof modelsSettings>
     },
     uploads: {
       maxBytes: 50 * 2 ** 30,
-      quotaBytes: settings.UPLOAD_QUOTA,
+      quotaBytes: settings.UPLOAD_QUOTA === 'off' ? null : settings.UPLOAD_QUOTA,
       engineServerUrl: settings.ENGINE_SERVER_URL?.href.replace(/\/$/, '') ?? null,
       store: settings.MODEL_STORE_URL ?? null,
     },

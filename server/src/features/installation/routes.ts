@@ -6,7 +6,11 @@ import { installationBody } from './schemas.ts'
 
 export function installationRoutes(
   app: App,
-  { db, config }: Pick<Services, 'db'> & { config: Pick<Config, 'mail' | 'registration' | 'sso'> },
+  {
+    db,
+    config,
+    runtime,
+  }: Pick<Services, 'db' | 'runtime'> & { config: Pick<Config, 'mail' | 'registration' | 'sso' | 'uploads'> },
 ): void {
   let accountsExist = false
   app.get(
@@ -14,7 +18,8 @@ export function installationRoutes(
     {
       schema: {
         operationId: 'getInstallation',
-        summary: 'Get how this installation delivers emails, and who may sign in and register',
+        summary:
+          'Get how this installation delivers emails, who may sign in and register, and whether it takes uploads',
         tags: ['Service'],
         security: [],
         response: { 200: installationBody },
@@ -28,6 +33,7 @@ export function installationRoutes(
         password_sign_in: config.sso?.only !== true,
         registration: config.registration.mode,
         registration_domains: config.registration.domains,
+        model_uploads: config.uploads.quotaBytes !== null && runtime.loadsUploads === true,
         accounts_exist: accountsExist,
       }
     },

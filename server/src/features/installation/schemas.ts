@@ -12,9 +12,11 @@ export const installationBody = z
         'Who may create an account: everybody, invitees only, or also emails of `registration_domains`',
       ),
     registration_domains: z.array(z.string()).describe('Empty unless `registration` is `domains`'),
+    model_uploads: z.boolean().describe('true if admins may upload model files'),
     accounts_exist: z.boolean().describe('false until somebody creates the first account'),
   })
   .meta({
     id: 'Installation',
-    description: 'How this installation delivers emails, and who may sign in and register',
+    description:
+      'How this installation delivers emails, who may sign in and register, and whether it takes uploads',
   })

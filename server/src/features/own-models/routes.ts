@@ -29,6 +29,7 @@ const hubErrors = [
 ] as const
 
 const uploadErrors = [
+  'uploads_disabled',
   'not_found',
   'upload_incomplete',
   'upload_elsewhere',

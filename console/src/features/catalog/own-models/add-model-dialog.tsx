@@ -10,6 +10,7 @@ import { Progress } from '../../../components/progress.tsx'
 import { ErrorMessage } from '../../../components/states.tsx'
 import { useToasts } from '../../../components/toast.tsx'
 import type { DeployableModelImportInput } from '../../../contract.ts'
+import { useUploadsAllowed } from '../../../domain/installation.ts'
 import { formatBytes } from '../../../format.ts'
 import { text } from '../../../text/index.ts'
 import { BaseModelField } from './base-model-field.tsx'
@@ -29,9 +30,10 @@ type Fields = 'huggingface' | 'token' | 'model_name'
 export function AddModelDialog({ onClose }: { onClose: () => void }) {
   const formId = useId()
   const mayImport = useCan()('manageModels')
+  const takesUploads = useUploadsAllowed() && mayImport
   const inspect = useInspectModel()
   const { add, addToCatalog } = useAdd()
-  const uploads = useUploads(mayImport)
+  const uploads = useUploads(takesUploads)
   const startOver = () => {
     inspect.reset()
     add.reset()
@@ -119,7 +121,7 @@ export function AddModelDialog({ onClose }: { onClose: () => void }) {
             error={fieldErrors(error)['token']}
           />
         )}
-        {mayImport && upload === null && inspection === undefined && (
+        {takesUploads && upload === null && inspection === undefined && (
           <UploadPicker
             uploads={uploads.data ?? []}
             onFile={(file) => {

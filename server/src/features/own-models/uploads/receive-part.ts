@@ -9,6 +9,7 @@ import type { Part } from './part-writer.ts'
 import { assertHere, readFolderId } from './part-folder.ts'
 import { readUploadedVariant } from './read-header.ts'
 import { discardUpload } from './remove-upload.ts'
+import { requireUploads } from './require-uploads.ts'
 import { measurePart, openPart, toReader } from './upload-files.ts'
 import { locked, withWriteLease } from './write-lease.ts'
 import type { ModelUpload, WriteLease } from './write-lease.ts'
@@ -30,6 +31,7 @@ export async function receivePart(
   part: Part,
   stop: AbortSignal,
 ): Promise<number> {
+  requireUploads(deps)
   return withWriteLease(deps, { organizationId, id }, stop, async (lease) => {
     const { upload } = lease
     try {

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApplicationError } from '../../../base/errors.ts'
 import type { App } from '../../../http/app.ts'
 import { noContent } from '../../../http/openapi/responses.ts'
+import { isPlain } from '../../../http/unpack-body.ts'
 import type { Services } from '../../../services.ts'
 import { listUploads } from './list-uploads.ts'
 import { receivePart } from './receive-part.ts'
@@ -34,6 +35,13 @@ const lingerMilliseconds = 5_000
 
 /** Of the routes of the protocol */
 const onRequest = async ({ headers }: FastifyRequest) => requireTusVersion(headers)
+
+/** Offsets count bytes of the file, so a part has no coding. */
+function requirePlainPart({ headers }: FastifyRequest, reply: FastifyReply): void {
+  if (isPlain(headers['content-encoding'])) return
+  reply.header('accept-encoding', 'identity')
+  throw new ApplicationError('unsupported_encoding', 'Send the bytes of the file without Content-Encoding.')
+}
 
 /** Uploads with the tus protocol 1.0.0. The scope accepts bodies of any length, but no JSON. */
 export function uploadRoutes(app: App, deps: Deps): void {
@@ -95,6 +103,7 @@ export function uploadRoutes(app: App, deps: Deps): void {
         },
         errors: [
           'tus_version_not_supported',
+          'uploads_disabled',
           'uploads_not_supported',
           'upload_too_large',
           'upload_quota_exceeded',
@@ -145,6 +154,7 @@ export function uploadRoutes(app: App, deps: Deps): void {
         responseHeaders: { 'Upload-Offset': 'How many bytes have arrived' },
         errors: [
           'not_found',
+          'uploads_disabled',
           'tus_version_not_supported',
           'upload_offset_mismatch',
           'upload_elsewhere',
@@ -160,6 +170,7 @@ export function uploadRoutes(app: App, deps: Deps): void {
     async (request, reply) => {
       const { headers, params, viewer, body } = request
       closeUnreadBody(request, reply)
+      requirePlainPart(request, reply)
       const { id } = await findUpload(deps, viewer.organizationId, params.upload_id)
       if (body === undefined) {
         throw new ApplicationError('unsupported_media_type', `The body must have the type ${partType}.`)

@@ -10,6 +10,7 @@ import type { Services } from '../../../services.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { holdMembership } from '../../organizations/memberships.ts'
 import { readFolderId } from './part-folder.ts'
+import { requireUploads } from './require-uploads.ts'
 import type { AnnouncedFile } from './tus.ts'
 import { expiryMilliseconds } from './write-lease.ts'
 import type { ModelUpload } from './write-lease.ts'
@@ -19,14 +20,15 @@ type StartDeps = Pick<Services, 'db' | 'clock' | 'config' | 'runtime'>
 /** Most uploads of an organization that no model uses */
 const maxOpenUploads = 100
 
-/** Throws `uploads_not_supported`, `upload_too_large`, `upload_quota_exceeded` and `storage_full`. */
+/** Throws like `requireUploads`, `uploads_not_supported`, `upload_too_large`, quota and disk errors. */
 export async function startUpload(
   deps: StartDeps,
   viewer: Viewer,
   { fileName, bytes, sha256 }: AnnouncedFile,
 ): Promise<ModelUpload> {
   const { db, clock, config, runtime } = deps
-  const { maxBytes, quotaBytes } = config.uploads
+  const { maxBytes } = config.uploads
+  const quotaBytes = requireUploads(deps)
   if (runtime.loadsUploads !== true) {
     const message =
       'The compute backend of this server can not load uploaded files. Add a repository of the Hub instead.'

@@ -11,11 +11,13 @@ import { requireBase } from '../build-model.ts'
 import { planVariants } from '../inspect.ts'
 import type { InspectDeps, Inspection } from '../inspect.ts'
 import type { BaseDeps } from '../read-base-shapes.ts'
+import { requireSafeTemplates } from '../require-safe-templates.ts'
 import type { RepositoryVariant } from '../repository-reader.ts'
 import { toOwnModel } from '../to-model.ts'
 import type { VariantOrigin } from '../to-model.ts'
 import { finishUpload } from './finish-upload.ts'
 import { readUploadedVariant } from './read-header.ts'
+import { requireUploads } from './require-uploads.ts'
 import { findUpload, withWriteLease } from './write-lease.ts'
 import type { ModelUpload } from './write-lease.ts'
 
@@ -35,7 +37,7 @@ interface UploadRequest {
   baseModel: string | undefined
 }
 
-/** Plans the model of an upload without storing it. Throws `upload_incomplete` and `runtime_unavailable`. */
+/** Plans an upload's model. Throws `uploads_disabled`, `upload_incomplete` and `runtime_unavailable`. */
 export async function inspectUpload(
   deps: InspectDeps,
   organizationId: number,
@@ -46,7 +48,7 @@ export async function inspectUpload(
   return { repository: null, ...(await planVariants(deps, organizationId, plan)) }
 }
 
-/** Throws `not_found`, `upload_incomplete`, `model_name_taken` and `base_model_not_found`. */
+/** Throws like `inspectUpload`, `model_name_taken`, `base_model_not_found` and `no_runnable_weights`. */
 export async function addUploadedModel(
   deps: UseDeps,
   viewer: Viewer,
@@ -58,6 +60,7 @@ export async function addUploadedModel(
   const { file_name: fileName, bytes } = upload
   const modelName = given ?? toModelName(fileName)
   await requireFreeName(db, organizationId, modelName)
+  await requireSafeTemplates(runtime, [variant])
   const base = await requireBase(deps, organizationId, [variant], baseModel)
   const head = {
     id: uuidv7(),
@@ -88,6 +91,7 @@ export async function addUploadedModel(
 }
 
 async function readUpload(deps: UseDeps, organizationId: number, id: string): Promise<CompleteUpload> {
+  requireUploads(deps)
   const upload = await findCompleteUpload(deps, organizationId, id)
   const { bytes, file_name: fileName } = upload
   const sha256 = upload.sha256!

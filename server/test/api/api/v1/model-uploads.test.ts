@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { request as sendRequest } from 'node:http'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import { Upload } from 'tus-js-client'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { sweepUploads } from '../../../../src/features/own-models/uploads/remove-upload.ts'
@@ -169,6 +170,39 @@ describe('the tus protocol', () => {
   })
 })
 
+test('a part with a coding is a 415 with Accept-Encoding, and no byte of it counts', async () => {
+  const location = await startUpload(admin, 1000)
+  const answer = await sendPart(admin, location, 0, gzipSync(Buffer.alloc(1000)), {
+    'content-encoding': 'gzip',
+  })
+  expect(answer).toMatchObject({ status: 415, body: { code: 'unsupported_encoding' } })
+  expect(answer.headers.get('accept-encoding')).toBe('identity')
+  expect(await readOffset(admin, location)).toBe(0)
+  await admin.request('DELETE', location, undefined, tusHeaders)
+})
+
+test('UPLOAD_QUOTA=off refuses bytes and files that arrived before, and says so to the console', async () => {
+  const off = await startTestServer({ worker: false, settings: { UPLOAD_QUOTA: 'off' } })
+  try {
+    const { config } = off.application
+    config.uploads.quotaBytes = quotaBytes
+    const client = await registerClient(off.url)
+    const upload_id = await uploadFile(client, tiny)
+    const location = await startUpload(client, 1000)
+    expect((await client.get('/v1/installation')).body).toMatchObject({ model_uploads: true })
+    config.uploads.quotaBytes = null
+    const refused = { status: 403, body: { code: 'uploads_disabled' } }
+    expect(await announceUpload(client, 1000)).toMatchObject(refused)
+    expect(await sendPart(client, location, 0, Buffer.alloc(10))).toMatchObject(refused)
+    expect(await client.post(`${models}/inspect`, { upload_id })).toMatchObject(refused)
+    expect(await client.post(models, { upload_id })).toMatchObject(refused)
+    expect((await client.get('/v1/installation')).body).toMatchObject({ model_uploads: false })
+    expect((await client.request('DELETE', location, undefined, tusHeaders)).status).toBe(204)
+  } finally {
+    await off.close()
+  }
+})
+
 describe('what no engine can load', () => {
   const invalid: [string, Buffer, number, string][] = [
     ['an archive', Buffer.concat([Buffer.from('PK\u0003\u0004'), Buffer.alloc(40)]), 422, 'not_gguf'],
@@ -208,6 +242,17 @@ describe('what no engine can load', () => {
       expect((await sendPart(admin, location, at, tiny.subarray(at, at + 100))).status).toBe(204)
     }
     await admin.request('DELETE', location, undefined, tusHeaders)
+  })
+
+  test('a chat template that would take the memory of its engine makes no model', async () => {
+    const template =
+      '{% set n = namespace(x=["a"]) %}{% for a in range(99) %}{% set n.x = n.x + n.x %}{% endfor %}'
+    const bytes = makeGguf({ ...qwenMetadata, 'tokenizer.chat_template': template })
+    const upload_id = await uploadFile(admin, bytes)
+    const { status, body } = await admin.post(models, { upload_id })
+    expect([status, body.code]).toEqual([422, 'no_runnable_weights'])
+    expect(body.reasons).toEqual(["Rendering the model's chat template takes too much memory."])
+    await admin.request('DELETE', `${uploadsPath}/${upload_id}`, undefined, tusHeaders)
   })
 
   test('another SHA-256 than announced: 460, and the upload is gone', async () => {
