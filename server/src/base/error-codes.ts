@@ -54,7 +54,7 @@ export const errorCodes = {
     kind: 'unavailable',
     meaning: 'The server stopped before it could answer; send the request again.',
   },
-  database_unavailable: { kind: 'unavailable', meaning: 'The database is unreachable.' },
+  database_unavailable: { kind: 'unavailable', meaning: 'The database is unreachable or refuses changes.' },
   storage_full: { kind: 'unavailable', meaning: 'A disk of the server is full.' },
   internal_error: { kind: 'internal', meaning: 'The server failed to process the request.' },
 

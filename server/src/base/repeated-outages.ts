@@ -1,6 +1,7 @@
-/** Codes of Node and PostgreSQL for connections that are lost or refused */
-const outageCodes =
-  /^(08...|57P0[123]|53300|ECONN[A-Z]+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
+import { isUnavailableState } from './sqlstates.ts'
+
+/** Node's codes of connections that are lost or refused */
+const networkCodes = /^(ECONN[A-Z]+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
 /** Messages of the PostgreSQL driver's errors without a code */
 const outageMessages =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|the database did not respond|Query read timeout)/
@@ -33,6 +34,8 @@ export function createOutageFilter(now: () => number = () => performance.now()):
 function findCause(error: unknown): string | null {
   if (typeof error !== 'object' || error === null) return null
   const { code, message, address, port } = error as Record<string, unknown>
-  if (typeof code === 'string' && outageCodes.test(code)) return [code, address, port].join(' ')
+  if (typeof code === 'string' && (networkCodes.test(code) || isUnavailableState(code))) {
+    return [code, address, port].join(' ')
+  }
   return typeof message === 'string' ? (outageMessages.exec(message)?.[0] ?? null) : null
 }

@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable, isStatementTimeout } from './connect.ts'
+import { isDatabaseUnavailable, isTransactionConflict } from './connect.ts'
 
 interface Waiting<Item, Result> {
   item: Item
@@ -40,7 +40,7 @@ export class Batches<Item, Result> {
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
     } catch (error) {
       // Only one item may be at fault or wait for a lock. A lost connection may have written the batch.
-      const isUncertain = isDatabaseUnavailable(error) && !isStatementTimeout(error)
+      const isUncertain = isDatabaseUnavailable(error) && !isTransactionConflict(error)
       if (batch.length === 1 || isUncertain) for (const { reject } of batch) reject(error)
       else await Promise.all(batch.map((waiting) => this.#runAlone(waiting)))
     }

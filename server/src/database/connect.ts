@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
-import { endIfSilent } from './silent-connections.ts'
+import { isConflictState, isUnavailableState } from '../base/sqlstates.ts'
+import { endIfSilent, onServerError } from './silent-connections.ts'
 import type { Database, Tables } from './tables.ts'
 
 export interface DatabaseConnection {
@@ -35,30 +36,67 @@ export function connectDatabase(
     types,
   })
   pool.on('error', onIdleError)
+  const age = new ConnectionAge()
   // Between two queries of a transaction, a lost connection's unhandled error would end the process.
   pool.on('connect', (client) => {
     client.on('error', (error) => void connectionErrors.add(error))
+    age.watch(client)
     if (timeoutMilliseconds !== null) endIfSilent(client, timeoutMilliseconds + graceMilliseconds)
   })
-  const connect = () =>
-    pool.connect().catch((error: Error) => {
-      connectionErrors.add(error)
-      throw error
-    })
+  const connect = async () => {
+    for (;;) {
+      const client = await pool.connect().catch((error: Error) => {
+        connectionErrors.add(error)
+        throw error
+      })
+      if (age.isOutdated(client)) client.release(true)
+      else return age.closeOutdated(client)
+    }
+  }
   const dialect = new PostgresDialect({ pool: { options: pool.options, connect, end: () => pool.end() } })
   const db = new Kysely<Tables>({ dialect })
   return { db, pool, close: () => db.destroy() }
 }
 
+/** After a failover, connections to the demoted server fail for one request, then all are closed. */
+const renewalMilliseconds = 1_000
+
+/** Knows which connections of a pool may lead to a server that can't work now. */
+class ConnectionAge {
+  readonly #openedAt = new WeakMap<pg.PoolClient, number>()
+  #renewedAt = -Infinity
+
+  watch(client: pg.PoolClient): void {
+    this.#openedAt.set(client, performance.now())
+    onServerError(client, (code) => {
+      if (!isUnavailableState(code)) return
+      this.#openedAt.delete(client)
+      // The server of a read-only connection is a standby now, and others may lead to it too.
+      const now = performance.now()
+      if (code === '25006' && now - this.#renewedAt > renewalMilliseconds) this.#renewedAt = now
+    })
+  }
+
+  isOutdated(client: pg.PoolClient): boolean {
+    const openedAt = this.#openedAt.get(client)
+    return openedAt === undefined || openedAt < this.#renewedAt
+  }
+
+  /** Makes the release of `client` close it if it is outdated by then. */
+  closeOutdated(client: pg.PoolClient): pg.PoolClient {
+    const release = client.release.bind(client)
+    client.release = (error) => release(error ?? this.isOutdated(client))
+    return client
+  }
+}
+
 /** Errors of connections that could not be opened or were lost */
 const connectionErrors = new WeakSet<Error>()
-/** SQLSTATE class 08, statement timeout, shutdown, crash, starting up, and too many connections */
-const unavailableCodes = /^(08...|57014|57P0[123]|53300)$/
 
-/** True if a query failed because the database was unreachable, so that a retry may succeed. */
+/** True if a query failed because the database couldn't run it then, so that a retry may succeed. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (error instanceof pg.DatabaseError && error.code !== undefined && unavailableCodes.test(error.code))
+  if (error instanceof pg.DatabaseError && (isUnavailableState(error.code) || isConflictState(error.code)))
     return true
   return (
     connectionErrors.has(error) ||
@@ -67,9 +105,14 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   )
 }
 
-/** True if the server stopped a statement that took too long, so that nothing of its transaction was kept. */
-export function isStatementTimeout(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '57014'
+/** True if a transaction lost to another one or took too long, so that nothing of it was kept. */
+export function isTransactionConflict(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && isConflictState(error.code)
+}
+
+/** True if the database is up but accepts no changes, as a standby. */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25006'
 }
 
 const fullCodes = new Set<unknown>(['53100', 'ENOSPC', 'EDQUOT'])

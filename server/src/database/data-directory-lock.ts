@@ -3,6 +3,7 @@ import { realpath } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { endIfSilent } from './silent-connections.ts'
 
 /** Another server holds the lock on this DATA_DIR. Leave the database running: the other server uses it. */
 export class DataDirectoryInUseError extends Error {
@@ -30,11 +31,14 @@ const timeoutMs = 5_000
 /** After a broken connection the database needs up to a minute to end the old session. */
 const reacquireTimeoutMs = 90_000
 const longestPauseMs = 5_000
+const pingMs = 5_000
+const silenceMs = 10_000
 
 /**
  * Locks a DATA_DIR for one server by an advisory lock, which ends with its session when the server is killed.
  * Throws `DataDirectoryInUseError` if another server holds it for 5 seconds. A lost session is replaced with
- * backoff; only another server's lock is a loss. Doesn't work through a pooler in transaction mode.
+ * backoff; only another server's lock is a loss. A standby can't lock: the lock is on the primary, also after
+ * a failover. Doesn't work through a pooler in transaction mode.
  */
 export async function lockDataDirectory(
   databaseUrl: string,
@@ -92,7 +96,6 @@ async function openLockedSession(
     connectionString: databaseUrl,
     application_name: 'berth data directory lock',
     connectionTimeoutMillis: 10_000,
-    query_timeout: 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,
   })
@@ -104,6 +107,8 @@ async function openLockedSession(
   })
   try {
     await client.connect()
+    endIfSilent(client, silenceMs)
+    if (await isStandby(client)) throw new Error('PostgreSQL is a standby, which can’t lock DATA_DIR')
     // The database detects a lost host within a minute, and never ends the idle session itself.
     await client.query(
       'SET idle_session_timeout = 0; SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3',
@@ -116,10 +121,30 @@ async function openLockedSession(
       await delay(100, undefined, { signal })
     }
     held = true
+    void ping(client)
     return client
   } finally {
     if (!held) await client.end().catch(() => undefined)
   }
+}
+
+/** Queries the session, so that it ends soon if its server was lost, frozen or demoted. */
+async function ping(client: pg.Client): Promise<void> {
+  const ended = new AbortController()
+  client.once('end', () => ended.abort())
+  try {
+    for (;;) {
+      await delay(pingMs, undefined, { signal: ended.signal, ref: false })
+      if (await isStandby(client)) await client.end()
+    }
+  } catch {
+    // The session has ended, which `onEnd` handles.
+  }
+}
+
+async function isStandby(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby')
+  return rows[0]?.standby === true
 }
 
 async function tryLock(client: pg.Client, key: bigint): Promise<boolean> {

@@ -1,9 +1,10 @@
+import type { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import type pg from 'pg'
 
-/** What the driver doesn't declare: the socket, and that no query runs. */
+/** What the driver doesn't declare: the connection with its socket, and that no query runs. */
 interface ClientInternals {
-  connection: { stream: Socket }
+  connection: EventEmitter & { stream: Socket }
   readyForQuery: boolean
 }
 
@@ -21,6 +22,11 @@ export function endIfSilent(client: pg.ClientBase, milliseconds: number): void {
 /** Ends a connection whose other side may be silent; `end` would wait for it. */
 export function endConnection(client: pg.ClientBase): void {
   internalsOf(client).connection.stream.destroy(new Error('the database did not respond in time'))
+}
+
+/** Calls `listener` with the SQLSTATE of each error that the server reports on a connection. */
+export function onServerError(client: pg.ClientBase, listener: (code: string | undefined) => void): void {
+  internalsOf(client).connection.on('errorMessage', ({ code }: { code?: string }) => listener(code))
 }
 
 function internalsOf(client: pg.ClientBase): ClientInternals {

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { isDatabaseUnavailable, isStorageFull } from '../database/connect.ts'
+import { isDatabaseUnavailable, isStorageFull, isTransactionConflict } from '../database/connect.ts'
 import { errorCodes } from '../base/error-codes.ts'
 import type { ErrorCode, ErrorKind } from '../base/error-codes.ts'
 import { ApplicationError } from '../base/errors.ts'
@@ -164,8 +164,10 @@ export function toPublicError(error: unknown): PublicError {
   }
   if (hasZodFastifySchemaValidationErrors(error)) return toValidationError(error)
   if (isDatabaseUnavailable(error)) {
-    const message = 'The database is unreachable. Retry in a few seconds.'
-    return toPublicError(new ApplicationError('database_unavailable', message, 5))
+    const message = 'The database is unreachable or refuses changes. Retry in a few seconds.'
+    return toPublicError(
+      new ApplicationError('database_unavailable', message, isTransactionConflict(error) ? 1 : 5),
+    )
   }
   if (isStorageFull(error)) return toPublicError(storageFull())
   const { code, statusCode } = (error ?? {}) as Partial<FastifyError>

@@ -1,7 +1,7 @@
 import { isFreeOfLimits, networkOf } from '../../base/network.ts'
 import type { Actor } from '../../base/viewer.ts'
 import type { Services } from '../../services.ts'
-import { countAttempt, refundAttempt } from './rate-limits.ts'
+import { countAttempt, refundAttempts } from './rate-limits.ts'
 
 /** Counts an account of a network, if `make` makes it. Throws a `RateLimitedError` above the limit. */
 export async function countRegistration<Made>(
@@ -19,7 +19,7 @@ export async function countRegistration<Made>(
   try {
     return await make()
   } catch (error) {
-    await refundAttempt(db, counted)
+    await refundAttempts(db, [counted])
     throw error
   }
 }

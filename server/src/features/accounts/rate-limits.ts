@@ -1,4 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { isDatabaseUnavailable } from '../../database/connect.ts'
 import type { Database } from '../../database/tables.ts'
 import { RateLimitedError } from '../../base/errors.ts'
 
@@ -50,12 +52,54 @@ export async function countOnAccount(
     return [...own, await countAttempt(db, key, limit, now)]
   } catch (error) {
     if (error instanceof RateLimitedError && isKnownNetwork) return own
+    await refundAttempts(db, own)
     throw error
   }
 }
 
-/** Uncounts an attempt. Does nothing if its window has ended or was cleared. */
-export async function refundAttempt(db: Database, { key, expire }: CountedAttempt): Promise<void> {
+const firstPauseMilliseconds = 500
+const longestPauseMilliseconds = 30_000
+
+/** Uncounts attempts, in the background if the database can't do it now: right passwords must not count. */
+export async function refundAttempts(db: Database, attempts: readonly CountedAttempt[]): Promise<void> {
+  await Promise.all(
+    attempts.map((attempt) =>
+      uncount(db, attempt).catch((error: unknown) => {
+        if (!isDatabaseUnavailable(error)) throw error
+        void refundLater(db, attempt)
+      }),
+    ),
+  )
+}
+
+/** Runs `judge`, and uncounts the attempts if it fails without a judgment: above a limit, or in an outage. */
+export async function refundUnjudged<Result>(
+  db: Database,
+  attempts: readonly CountedAttempt[],
+  judge: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await judge()
+  } catch (error) {
+    if (error instanceof RateLimitedError || isDatabaseUnavailable(error)) await refundAttempts(db, attempts)
+    throw error
+  }
+}
+
+async function refundLater(db: Database, attempt: CountedAttempt): Promise<void> {
+  for (let pause = firstPauseMilliseconds; ; pause = Math.min(pause * 2, longestPauseMilliseconds)) {
+    await delay(pause, undefined, { ref: false })
+    try {
+      return await uncount(db, attempt)
+    } catch (error) {
+      // Also when the server closes its connections
+      if (!isDatabaseUnavailable(error)) return
+    }
+  }
+}
+
+/** Does nothing if the window of the attempt has ended or was cleared. */
+async function uncount(db: Database, { key, expire }: CountedAttempt): Promise<void> {
   await sql`
     UPDATE rate_limits SET points = points - 1 WHERE key = ${key} AND expire = ${expire} AND points > 0
   `.execute(db)

@@ -4,7 +4,7 @@ import type { Viewer } from '../../base/viewer.ts'
 import type { AuditAction } from '../audit/actions.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { verifyPassword } from './passwords.ts'
-import { countAttempt, refundAttempt } from './rate-limits.ts'
+import { countAttempt, refundAttempts } from './rate-limits.ts'
 
 const limit = {
   attempts: 10,
@@ -37,6 +37,6 @@ export async function verifyOwnPassword(
     await recordAction(db, viewer, action, { result: 'refused', details: { code: 'invalid_credentials' } })
     throw new ApplicationError('invalid_credentials', 'The password is wrong.')
   }
-  await refundAttempt(db, attempt)
+  await refundAttempts(db, [attempt])
   return passwordHash
 }

@@ -1,7 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
-import { countAttempt, refundAttempt } from '../accounts/rate-limits.ts'
+import { countAttempt, refundAttempts, refundUnjudged } from '../accounts/rate-limits.ts'
 import type { CountedAttempt } from '../accounts/rate-limits.ts'
 import { verifyOwnPassword } from '../accounts/verify-own-password.ts'
 import type { AuditAction } from '../audit/actions.ts'
@@ -55,12 +55,14 @@ export async function countOwnCode<Result>(
   check: () => Promise<Result>,
 ): Promise<Result> {
   const attempts: CountedAttempt[] = []
-  for (const { name, ...limit } of limits) {
-    attempts.push(await countAttempt(db, `${name}:${viewer.userId}`, limit, clock()))
-  }
   try {
-    const result = await check()
-    await Promise.all(attempts.map((attempt) => refundAttempt(db, attempt)))
+    const result = await refundUnjudged(db, attempts, async () => {
+      for (const { name, ...limit } of limits) {
+        attempts.push(await countAttempt(db, `${name}:${viewer.userId}`, limit, clock()))
+      }
+      return check()
+    })
+    await refundAttempts(db, attempts)
     return result
   } catch (error) {
     if (isInvalidFactor(error)) {

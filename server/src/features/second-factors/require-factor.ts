@@ -1,7 +1,7 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import type { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import { countOnAccount, refundAttempt } from '../accounts/rate-limits.ts'
+import { countOnAccount, refundAttempts, refundUnjudged } from '../accounts/rate-limits.ts'
 import type { RateLimit } from '../accounts/rate-limits.ts'
 import { checkCode, checkPasskey, isAppCode } from './check-factor.ts'
 import type { VerifiedFactor } from './check-factor.ts'
@@ -38,8 +38,8 @@ export async function requireFactor(
   if (code === undefined) throw await challenge(deps, userId, methods)
   if (!isAppCode(code)) return checkCode(deps, userId, code)
   const attempts = await countOnAccount(db, { key: `second-factor:${userId}`, ...origin }, limit, clock())
-  const factor = await checkCode(deps, userId, code)
-  await Promise.all(attempts.map((attempt) => refundAttempt(db, attempt)))
+  const factor = await refundUnjudged(db, attempts, () => checkCode(deps, userId, code))
+  await refundAttempts(db, attempts)
   return factor
 }
 

@@ -8,7 +8,14 @@ import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
 import { findAccountByEmail, foldEmail } from '../accounts/find-account.ts'
 import { isKnownNetwork } from '../accounts/known-networks.ts'
 import { rejectPassword, verifyPassword } from '../accounts/passwords.ts'
-import { clearAttempts, countAttempt, countOnAccount, refundAttempt } from '../accounts/rate-limits.ts'
+import {
+  clearAttempts,
+  countAttempt,
+  countOnAccount,
+  refundAttempts,
+  refundUnjudged,
+} from '../accounts/rate-limits.ts'
+import type { CountedAttempt } from '../accounts/rate-limits.ts'
 import { isServiceEmail } from '../accounts/service-accounts.ts'
 import { accountDisabled } from '../accounts/set-disabled.ts'
 import { recordAction } from '../audit/record-action.ts'
@@ -46,29 +53,28 @@ export async function signIn(
   const network = networkOf(visitor.address ?? '')
   const key = accountKey(await foldEmail(db, email))
   const onNetwork = await countAttempt(db, `sign-in-address:${network}`, limits.address, now)
-  const user = await findAccountByEmail(db, email)
-  const origin = { network, isKnownNetwork: await isOwnNetwork(db, user, visitor.address, now) }
-  const onAccount = await countOnAccount(db, { key, ...origin }, limits.account, now).catch(
-    async (error: unknown) => {
-      // The password was never checked, so the attempt must not count against other users of this network.
-      if (error instanceof RateLimitedError) await refundAttempt(db, onNetwork)
-      throw error
-    },
-  )
-  const proof = await provePassword(deps, user, password, now)
+  const onAccount: CountedAttempt[] = []
+  const counted = [onNetwork]
+  const { user, origin, proof } = await refundUnjudged(db, counted, async () => {
+    const found = await findAccountByEmail(db, email)
+    const from = { network, isKnownNetwork: await isOwnNetwork(db, found, visitor.address, now) }
+    onAccount.push(...(await countOnAccount(db, { key, ...from }, limits.account, now)))
+    counted.push(...onAccount)
+    return { user: found, origin: from, proof: await provePassword(deps, found, password, now) }
+  })
   if (user === undefined || proof === null) {
     await recordRefusedSignIn(db, visitor, user)
     throw invalidCredentials()
   }
-  await Promise.all(onAccount.map((attempt) => refundAttempt(db, attempt)))
+  await refundAttempts(db, onAccount)
   try {
     assertAdmitted(user, visitor.address)
     const secondFactor = await requireFactor(deps, user.id, { ...presented, ...origin })
-    await refundAttempt(db, onNetwork)
+    await refundAttempts(db, [onNetwork])
     return { userId: user.id, proof, secondFactor }
   } catch (error) {
     // A wrong factor still counts against the network.
-    if (!isInvalidFactor(error)) await refundAttempt(db, onNetwork)
+    if (!isInvalidFactor(error)) await refundAttempts(db, [onNetwork])
     await recordStop(db, visitor, user, error)
     throw error
   }
