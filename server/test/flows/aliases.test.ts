@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { holdNames } from '../../src/features/catalog/hold-names.ts'
 import type { Client } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
 import { createCast, joinClient } from '../support/organizations.ts'
@@ -58,6 +60,33 @@ test('of two owners who share an alias at once, one gets it', async () => {
   const { alice, bob, hers, his } = await setUp()
   const answers = await Promise.all([share(alice, hers, 'assistant'), share(bob, his, 'assistant')])
   expect(answers.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 409])
+})
+
+test('an admin moves an alias while its owner changes it: neither waits for the other', async () => {
+  const { alice, admin, hers, his } = await setUp()
+  await share(alice, hers, 'assistant')
+  const { db } = server.application
+  const countWaiting = async () => {
+    const { rows } = await sql`
+      SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(
+      db,
+    )
+    return rows.length
+  }
+  const { organization_id: organizationId } = await db
+    .selectFrom('deployments')
+    .select('organization_id')
+    .where('id', '=', hers)
+    .executeTakeFirstOrThrow()
+  const changes = await db.transaction().execute(async (transaction) => {
+    await holdNames(transaction, organizationId)
+    const moving = share(admin, his, 'assistant')
+    await expect.poll(countWaiting).toBe(1)
+    const renaming = change(alice, hers, { alias: 'helper' })
+    await expect.poll(countWaiting).toBe(2)
+    return [moving, renaming]
+  })
+  expect((await Promise.all(changes)).map(({ status }) => status)).toEqual([200, 200])
 })
 
 test('an admin moves an alias, which is in the audit log with the owner', async () => {

@@ -10,7 +10,7 @@ import { findEngine } from '../../catalog/engine-choice.ts'
 import type { ModelLora } from '../../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { chooseLoras } from './choose-loras.ts'
-import { claimNames } from './claim-names.ts'
+import { claimNames, lockNames } from './claim-names.ts'
 import { accessDeployment } from '../state/access-deployment.ts'
 import type { DeploymentReference } from '../state/access-deployment.ts'
 import { queryRuntime } from '../../placement/query-runtime.ts'
@@ -59,10 +59,15 @@ export async function changeDeployment(
     const isLarger = asksForMore && (await needsInstance(deps, next))
     if (isLarger) await assertFeasible(deps, next)
     const isServed = asksForMore && !isLarger && status === 'running'
+    const claimsNames = 'alias' in columns || 'shared_with' in columns || 'adapters' in columns
     const more = (columns.max_instances ?? 0) - deployment.max_instances
     const changed = await updateOwnDeployment(
       deps.db,
-      { id: deployment.id, status },
+      {
+        id: deployment.id,
+        status,
+        lock: claimsNames ? (transaction) => lockNames(transaction, next) : undefined,
+      },
       {
         ...columns,
         desired_instances: keepWithin(deployment.desired_instances, { ...deployment, ...columns }),
@@ -75,9 +80,7 @@ export async function changeDeployment(
       async (transaction, updated) => {
         const { organization_id: organizationId } = updated
         if (more > 0) await assertWithinLimit(transaction, deps, organizationId)
-        if ('alias' in columns || 'shared_with' in columns || 'adapters' in columns) {
-          await claimNames(transaction, viewer, updated, deps.clock())
-        }
+        if (claimsNames) await claimNames(transaction, viewer, updated, deps.clock())
         const { target, details } = await describeTarget(transaction, viewer, deployment)
         await recordAction(transaction, viewer, 'deployment.updated', {
           target,

@@ -12,6 +12,29 @@ import { servesLora } from '../../own-models/serves-lora.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import type { Deployment } from '../state/store.ts'
 
+/** Locks what `claimNames` changes in the order of all writers: first the names, then the rows by their ids. */
+export async function lockNames(
+  transaction: DatabaseTransaction,
+  { id, alias, adapters, organization_id: organizationId }: Deployment,
+): Promise<void> {
+  if (alias === null && adapters.length === 0) return
+  await holdNames(transaction, organizationId)
+  if (alias === null) return
+  await transaction
+    .selectFrom('deployments')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where((where) =>
+      where.or([
+        where('id', '=', id),
+        where.and([where('alias', '=', alias), where('shared_with', 'is not', null)]),
+      ]),
+    )
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute()
+}
+
 /**
  * Makes sure that requests by a name of others don't silently reach this deployment, by its alias, nor those
  * for one of its LoRAs another one. Of shared deployments, an alias is one owner's; an admin moves it. Throws

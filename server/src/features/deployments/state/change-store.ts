@@ -61,6 +61,8 @@ export interface DeploymentChange {
   event: EventContent | null
   at: Date
   spans?: readonly SpanChange[] | undefined
+  /** Takes locks before the rows of the changes are locked */
+  lock?: ((transaction: DatabaseTransaction) => Promise<void>) | undefined
   hook?: TransactionHook | undefined
 }
 
@@ -72,10 +74,11 @@ export async function changeDeployments(
   db: Database,
   changes: readonly DeploymentChange[],
 ): Promise<(Deployment | undefined)[]> {
-  if (!changes.some(({ spans, hook }) => spans !== undefined || hook !== undefined)) {
+  if (!changes.some(({ spans, lock, hook }) => (spans ?? lock ?? hook) !== undefined)) {
     return writeChanges(db, changes)
   }
   return db.transaction().execute(async (transaction) => {
+    for (const { lock } of changes) await lock?.(transaction)
     const changed = await writeChanges(transaction, changes)
     const made = changes.filter((_, index) => changed[index] !== undefined)
     await changeSpans(
@@ -92,7 +95,7 @@ export async function changeDeployments(
 /** Updates a deployment for a person and notifies the workers. Undefined if it is not as in `current`. */
 export async function updateOwnDeployment(
   db: Database,
-  current: Pick<DeploymentChange, 'id' | 'status' | 'desired_instances' | 'desired_state'>,
+  current: Pick<DeploymentChange, 'id' | 'status' | 'desired_instances' | 'desired_state' | 'lock'>,
   changes: DeploymentChanges,
   event: EventContent | null,
   at: Date,
