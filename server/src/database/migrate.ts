@@ -18,6 +18,7 @@ export async function migrateDatabase(db: Database): Promise<string[]> {
     await sql`SET statement_timeout = 0`.execute(session)
     const provider = { getMigrations: async () => migrations }
     const outcome = await new Migrator({ db: session, provider }).migrateToLatest()
+    if (outcome.error === undefined) await requireComplete(session)
     // If the connection was lost, `outcome` reports that error.
     await sql`RESET statement_timeout`.execute(session).catch(() => undefined)
     return outcome
@@ -31,6 +32,28 @@ export async function migrateDatabase(db: Database): Promise<string[]> {
   }
   return (results ?? []).map((result) => result.migrationName)
 }
+
+/** Throws if a table, index, trigger or function is missing that the migrations made, as after half a restore. */
+async function requireComplete(db: Database): Promise<void> {
+  const made = new Set<string>()
+  for (const text of await readStatements()) {
+    for (const [, verb, name] of text.matchAll(schemaChanges)) {
+      if (verb === 'CREATE') made.add(name!)
+      else made.delete(name!)
+    }
+  }
+  const { rows } = await sql<{ name: string }>`
+    SELECT name FROM unnest(${[...made]}::text[]) AS name
+    WHERE name NOT IN (SELECT relname FROM pg_class UNION ALL SELECT tgname FROM pg_trigger
+      UNION ALL SELECT proname FROM pg_proc)
+    ORDER BY name`.execute(db)
+  if (rows.length === 0) return
+  const names = rows.map(({ name }) => name).join(', ')
+  throw new Error(`The database is incomplete: it lacks ${names}. Restore the backup into an empty database.`)
+}
+
+const schemaChanges =
+  /^(CREATE|DROP) (?:OR REPLACE |UNIQUE |CONSTRAINT )*(?:TABLE|INDEX|TRIGGER|FUNCTION) (?:IF (?:NOT )?EXISTS )?(\w+)/gm
 
 /** Throws if the database has migrations besides `known`, those of this version, in order. */
 async function refuseForeignSchema(db: Database, known: readonly string[]): Promise<void> {
@@ -52,9 +75,16 @@ async function listAppliedMigrations(db: Database): Promise<string[]> {
   return rows.map((row) => row.name)
 }
 
+async function listFiles(): Promise<string[]> {
+  return (await readdir(migrationsFolder)).filter((file) => file.endsWith('.sql')).toSorted()
+}
+
+async function readStatements(): Promise<string[]> {
+  return Promise.all((await listFiles()).map((file) => readFile(join(migrationsFolder, file), 'utf8')))
+}
+
 async function readMigrations(): Promise<Record<string, Migration>> {
-  const files = (await readdir(migrationsFolder)).filter((file) => file.endsWith('.sql')).toSorted()
-  const migrations = files.map(async (file): Promise<[string, Migration]> => {
+  const migrations = (await listFiles()).map(async (file): Promise<[string, Migration]> => {
     const text = await readFile(join(migrationsFolder, file), 'utf8')
     return [file.replace(/\.sql$/, ''), { up: async (db) => void (await sql.raw(text).execute(db)) }]
   })

@@ -130,10 +130,28 @@ async function tryConnect(databaseUrl: string): Promise<void> {
   }
 }
 
+const certificateCodes = /^(UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CERT_|ERR_TLS_CERT_)/
+const encryptionRemedy =
+  'add ?sslmode=verify-full to the URL, and &sslrootcert= with the file of the authority if it is your own'
+
 /** Names host, user and database of the URL, never the password. */
-function describeDatabaseProblem({ code, message }: SystemError, databaseUrl: string): string {
+function describeDatabaseProblem(error: SystemError & { path?: string }, databaseUrl: string): string {
+  const { code = '', message, path } = error
+  // The driver reads the files that the URL names.
+  if (path !== undefined && code !== 'ECONNREFUSED' && databaseUrl.includes('ssl')) {
+    return `DATABASE_URL: the file ${path} can't be read (${code}); correct sslrootcert, sslcert and sslkey in the URL`
+  }
   const { host, port, user, database } = new pg.Client({ connectionString: databaseUrl })
   const server = `PostgreSQL at ${host}:${port}`
+  if (certificateCodes.test(code)) {
+    return `DATABASE_URL: the certificate of ${server} is not trusted (${message}); ${encryptionRemedy}`
+  }
+  if (message.includes('no encryption') || message.includes('SSL off')) {
+    return `DATABASE_URL: ${server} accepts the user ${user} only with encryption (${message}); ${encryptionRemedy}`
+  }
+  if (message.includes('does not support SSL')) {
+    return `DATABASE_URL: ${server} has no encryption (${message}); switch its ssl on, or set sslmode=disable in the URL`
+  }
   switch (code) {
     case 'ENOTFOUND':
     case 'EAI_AGAIN':

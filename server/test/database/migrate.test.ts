@@ -64,6 +64,16 @@ test('a database of a development version is refused with a remedy and not chang
   expect(rows).toEqual([{ name: '0001_accounts' }])
 })
 
+test.each([
+  ['DROP TABLE webhook_messages', /lacks webhook_messages, webhook_messages_created_idx/],
+  ['DROP INDEX mails_due_idx', /lacks mails_due_idx\. Restore the backup into an empty database/],
+])('half a restore is refused with what it lacks: %s', async (statement, message) => {
+  await migrateDatabase(db)
+  expect(await migrateDatabase(db)).toEqual([])
+  await sql.raw(statement).execute(db)
+  await expect(migrateDatabase(db)).rejects.toThrow(message)
+})
+
 function insertMigration(name: string) {
   return sql`INSERT INTO kysely_migration (name, timestamp) VALUES (${name}, now())`.execute(db)
 }
