@@ -26,7 +26,7 @@ interface Entry<Value> extends Loaded<Value> {
 }
 
 /** A value serves for this long after it was read while the database is unreachable. */
-const outageMilliseconds = 300_000
+export const outageMilliseconds = 300_000
 /** Delay before the next query to an unreachable database */
 const probeMilliseconds = 500
 /** A longer read doesn't delay callers that have a last value: the database may be frozen. */

@@ -1,16 +1,41 @@
 import Fastify from 'fastify'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
+import { connectDatabase } from '../database/connect.ts'
 import type { Database } from '../database/tables.ts'
 import type { App } from './app.ts'
 import { healthRoutes } from './health.ts'
 
-const app = Fastify() as unknown as App
+let app: App
 afterEach(() => app.close())
 
+/** An app with the routes of probes, for which no disk is full. */
+function buildApp(db: Database): App {
+  const built = Fastify() as unknown as App
+  built.setSerializerCompiler(() => JSON.stringify)
+  built.setValidatorCompiler(() => () => true)
+  built.decorate('shuttingDown', new AbortController())
+  built.decorate('storage', { isFull: async () => false, reportFull: () => undefined })
+  healthRoutes(built, { db })
+  return built
+}
+
 test('/readyz is a server_draining as soon as the server shuts down', async () => {
-  app.setSerializerCompiler(() => JSON.stringify)
-  app.decorate('shuttingDown', new AbortController())
+  app = buildApp({} as Database)
   app.shuttingDown.abort()
-  healthRoutes(app, { db: {} as Database })
   expect((await app.inject('/readyz')).json()).toMatchObject({ code: 'server_draining' })
+})
+
+test('/readyz is degraded without the database, and not ready once nobody is known anymore', async () => {
+  const away = connectDatabase('postgres://somebody@127.0.0.1:1/nowhere', 1, () => {})
+  app = buildApp(away.db)
+  const isDegraded = async () => (await app.inject('/readyz')).json().status === 'degraded'
+  expect(await isDegraded()).toBe(true)
+  const now = performance.now.bind(performance)
+  const later = vi.spyOn(performance, 'now')
+  later.mockImplementation(() => now() + 299_000)
+  expect(await isDegraded()).toBe(true)
+  later.mockImplementation(() => now() + 301_000)
+  expect((await app.inject('/readyz')).json()).toMatchObject({ code: 'database_unavailable' })
+  later.mockRestore()
+  await away.close()
 })

@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
 import { z } from 'zod'
-import { settlesWithin } from '../database/settles-within.ts'
+import { DatabaseWatch } from '../database/database-watch.ts'
+import type { DatabaseOutage } from '../database/database-watch.ts'
+import { outageMilliseconds } from '../database/notified-cache.ts'
 import type { Database } from '../database/tables.ts'
 import { ApplicationError } from '../base/errors.ts'
 import { version } from '../base/version.ts'
@@ -8,24 +9,27 @@ import type { App } from './app.ts'
 import { storageFull } from './errors.ts'
 
 const okBody = z.object({ status: z.literal('ok').describe('Always `ok`') }).describe('The check passed')
+const readyBody = z
+  .object({
+    status: z
+      .enum(['ok', 'degraded'])
+      .describe('`degraded`: requests to running deployments of known callers work, changes fail'),
+    database: z.string().optional().describe('Since when the database is unreachable or read-only'),
+    storage: z.string().optional().describe('`full` if a disk has no space'),
+  })
+  .describe('The server accepts requests')
+const readyQuery = z.object({
+  database: z
+    .enum(['required'])
+    .optional()
+    .describe('`required`: a degraded server is not ready, for routes besides inference'),
+})
 const versionBody = z.object({ version: z.string().describe('The version of Berth') }).describe('The version')
 const tags = ['Service']
-/** Load balancers must notice a frozen database soon. */
-const patienceMilliseconds = 1_500
 
-/** `/healthz`: the database responds. `/readyz`: the server accepts requests, and its disks have space. */
+/** `/healthz`: the database responds. `/readyz`: the server accepts requests. */
 export function healthRoutes(app: App, { db }: { db: Database }): void {
-  let checking: Promise<unknown> | null = null
-  /** Requests that arrive meanwhile share the query, so that a flood costs few. */
-  async function checkDatabase(): Promise<void> {
-    checking ??= queryOrGiveUp(db).finally(() => (checking = null))
-    try {
-      await checking
-    } catch (error) {
-      app.log.error({ err: error }, 'the database does not respond')
-      throw new ApplicationError('database_unavailable', 'The database does not respond.', 5)
-    }
-  }
+  const watch = new DatabaseWatch(db, app.log)
 
   // Load tools for vLLM ask `/health` first, and give up after a 404.
   for (const [path, operationId, note] of [
@@ -45,7 +49,7 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
         },
       },
       async () => {
-        await checkDatabase()
+        if ((await watch.check())?.kind === 'unreachable') throw databaseUnavailable()
         return { status: 'ok' as const }
       },
     )
@@ -75,25 +79,38 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
         summary: 'Check that the server accepts requests',
         tags,
         security: [],
-        response: { 200: okBody },
+        querystring: readyQuery,
+        response: { 200: readyBody },
         errors: ['server_draining'],
       },
     },
-    async () => {
+    async ({ query }) => {
       if (app.shuttingDown.signal.aborted) {
         throw new ApplicationError('server_draining', 'The server is shutting down.', 5)
       }
-      if (await app.storage.isFull()) throw storageFull()
-      await checkDatabase()
-      return { status: 'ok' as const }
+      const [outage, isFull] = await Promise.all([watch.check(), app.storage.isFull()])
+      if (query.database === 'required') {
+        if (outage !== null) throw databaseUnavailable()
+        if (isFull) throw storageFull()
+      }
+      // By now nobody is known: see `createNotifiedCache`.
+      if (outage?.kind === 'unreachable' && performance.now() - outage.startedAt > outageMilliseconds) {
+        throw databaseUnavailable()
+      }
+      if (outage === null && !isFull) return { status: 'ok' as const }
+      return {
+        status: 'degraded' as const,
+        ...(outage === null ? {} : { database: describeOutage(outage) }),
+        ...(isFull ? { storage: 'full' } : {}),
+      }
     },
   )
 }
 
-async function queryOrGiveUp(db: Database): Promise<void> {
-  const query = sql`SELECT 1`.execute(db)
-  if (!(await settlesWithin(query, patienceMilliseconds))) {
-    throw new Error(`The database did not respond within ${patienceMilliseconds} ms.`)
-  }
-  await query
+function describeOutage({ kind, since }: DatabaseOutage): string {
+  return `${kind === 'read_only' ? 'read-only' : 'unreachable'} since ${since.toISOString()}`
+}
+
+function databaseUnavailable(): ApplicationError {
+  return new ApplicationError('database_unavailable', 'The database does not accept changes.', 5)
 }

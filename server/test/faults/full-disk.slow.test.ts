@@ -20,13 +20,15 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
+const degraded = { status: 200, body: { status: 'degraded', storage: 'full' } }
+
 function expectFull(answer: Answer): void {
   expect(answer.status, JSON.stringify(answer.body)).toBe(503)
   expect(answer.headers.get('retry-after')).toBe('60')
   expect((answer.body.error ?? answer.body).code).toBe('storage_full')
 }
 
-test('a full disk of PostgreSQL is a 503 storage_full on every route, fails /readyz and is named in the log', async () => {
+test('a full disk of PostgreSQL is a 503 storage_full on every route, degrades /readyz and is named in the log', async () => {
   const { db } = server.application
   expect((await client.get('/readyz')).status).toBe(200)
   // PostgreSQL itself raises the error that it raises when its disk is full.
@@ -42,7 +44,8 @@ test('a full disk of PostgreSQL is a 503 storage_full on every route, fails /rea
     const chat = await client.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] })
     expectFull(chat)
     expect(chat.body.error.type).toBe('server_error')
-    expectFull(await client.get('/readyz'))
+    expect(await client.get('/readyz')).toMatchObject(degraded)
+    expectFull(await client.get('/readyz?database=required'))
     expect((await client.get('/healthz')).status).toBe(200)
     expect(server.logs.some((line) => line.includes('PostgreSQL’s disk is full'))).toBe(true)
   } finally {
@@ -50,7 +53,9 @@ test('a full disk of PostgreSQL is a 503 storage_full on every route, fails /rea
     await sql`ALTER TABLE full_deployments RENAME TO deployments`.execute(db)
   }
   expect((await client.get('/api/v1/model-deployments')).status).toBe(200)
-  await vi.waitFor(async () => expect((await client.get('/readyz')).status).toBe(200), { timeout: 30_000 })
+  await vi.waitFor(async () => expect((await client.get('/readyz')).body).toEqual({ status: 'ok' }), {
+    timeout: 30_000,
+  })
 })
 
 /** Mounts a small filesystem; false without the privilege. */
@@ -63,7 +68,7 @@ function mount(folder: string): boolean {
   }
 }
 
-test('a full disk of DATA_DIR fails /readyz until it has space again, and is named in the log', async ({
+test('a full disk of DATA_DIR degrades /readyz until it has space again, and is named in the log', async ({
   skip,
 }) => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-disk-'))
@@ -82,11 +87,12 @@ test('a full disk of DATA_DIR fails /readyz until it has space again, and is nam
       expect((await person.get('/readyz')).status).toBe(200)
       const { bavail, bsize } = statfsSync(folder)
       writeFileSync(join(folder, 'ballast'), Buffer.alloc(bavail * bsize))
-      expectFull(await person.get('/readyz'))
+      expect(await person.get('/readyz')).toMatchObject(degraded)
+      expectFull(await person.get('/readyz?database=required'))
       expect(own.logs.some((line) => line.includes(folder) && line.includes('is full'))).toBe(true)
       expect((await person.get('/v1/organization')).status).toBe(200)
       rmSync(join(folder, 'ballast'))
-      expect((await person.get('/readyz')).status).toBe(200)
+      expect((await person.get('/readyz')).body).toEqual({ status: 'ok' })
     } finally {
       await own.close()
     }

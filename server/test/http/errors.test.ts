@@ -286,13 +286,23 @@ test('503 database_unavailable: without a database, the response does not reveal
   const away = connectDatabase(url, 2, () => {})
   const app = await buildServer({ ...server.application, db: away.db })
   const ask = (path: string) => app.inject({ url: path, headers: { cookie: client.cookie() } })
-  for (const path of ['/v1/auth/session', deployments, '/v1/models', '/healthz', '/readyz']) {
+  for (const path of [
+    '/v1/auth/session',
+    deployments,
+    '/v1/models',
+    '/healthz',
+    '/readyz?database=required',
+  ]) {
     const answer = await ask(path)
     expect(answer.statusCode).toBe(503)
     expect(answer.headers['retry-after']).toBe('5')
     expect(answer.headers['content-type']).toMatch(/json/)
     expect(answer.body).not.toMatch(/a-secret|somebody|nowhere|ECONN|127\.0|:1\b/)
   }
+  expect((await ask('/readyz')).json()).toEqual({
+    status: 'degraded',
+    database: expect.stringMatching(/^unreachable since \d{4}-/),
+  })
   await app.close()
   await away.close()
 })
