@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../database/tables.ts'
-import { ApplicationError, RateLimitedError } from '../../base/errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import { assertInNetworks, isInNetworks, networkOf, parseNetworks } from '../../base/network.ts'
 import type { Services } from '../../services.ts'
 import type { Actor } from '../../base/viewer.ts'
