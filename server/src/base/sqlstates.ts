@@ -9,7 +9,7 @@ export function isUnavailableState(code: string | undefined): boolean {
   return code !== undefined && unavailable.test(code)
 }
 
-/** True for SQLSTATEs of a transaction that lost to another or took too long, so that nothing of it was kept. */
+/** True for SQLSTATEs of a transaction that lost to another or took too long: nothing of it was kept. */
 export function isConflictState(code: string | undefined): boolean {
   return code !== undefined && conflicts.test(code)
 }

@@ -33,7 +33,7 @@ export async function migrateDatabase(db: Database): Promise<string[]> {
   return (results ?? []).map((result) => result.migrationName)
 }
 
-/** Throws if a table, index, trigger or function is missing that the migrations made, as after half a restore. */
+/** Throws if a table, index, trigger or function of the migrations is missing, as after half a restore. */
 async function requireComplete(db: Database): Promise<void> {
   const made = new Set<string>()
   for (const text of await readStatements()) {

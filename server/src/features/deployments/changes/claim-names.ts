@@ -12,7 +12,7 @@ import { servesLora } from '../../own-models/serves-lora.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import type { Deployment } from '../state/store.ts'
 
-/** Locks what `claimNames` changes in the order of all writers: first the names, then the rows by their ids. */
+/** Locks what `claimNames` changes in the order of all writers: names first, then rows by their ids. */
 export async function lockNames(
   transaction: DatabaseTransaction,
   { id, alias, adapters, organization_id: organizationId }: Deployment,
