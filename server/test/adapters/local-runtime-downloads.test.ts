@@ -376,6 +376,10 @@ describe('weights in a local file', () => {
         /file own\.gguf from the catalog is missing on this host or is not a GGUF file/,
       ),
     )
+    const uploaded = await download({ kind: 'upload', sha256: 'a'.repeat(64), fileName: 'mine.gguf' })
+    expect(uploaded.result).toMatchObject(
+      failure('model_not_found', /^The uploaded file mine\.gguf is missing on this host or is damaged/),
+    )
   })
 })
 

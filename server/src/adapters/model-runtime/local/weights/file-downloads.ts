@@ -93,7 +93,10 @@ export async function isPresent({ path, source, bytes }: Omit<WeightFile, 'name'
   return size !== null && (bytes === null || size === bytes)
 }
 
-function missingFile(file: WeightFile): DownloadError {
-  const message = `The file ${file.name} from the catalog is missing on this host or is not a GGUF file. Add it and deploy again.`
+function missingFile({ name, isUpload }: WeightFile): DownloadError {
+  const message =
+    isUpload === true
+      ? `The uploaded file ${name} is missing on this host or is damaged. Upload it again and deploy again.`
+      : `The file ${name} from the catalog is missing on this host or is not a GGUF file. Add it and deploy again.`
   return new DownloadError('model_not_found', message)
 }

@@ -14,6 +14,8 @@ export interface WeightFile {
   source: DownloadSource | null
   /** null when unknown */
   bytes: number | null
+  /** True for a file that an organization uploaded; absent for others */
+  isUpload?: true
 }
 
 /** A whole Hugging Face repository, in a folder. */
@@ -88,7 +90,10 @@ export function locateWeights({ weights, engines }: LocatedModel, locations: Wei
 
 function locateUpload({ sha256, fileName: name }: UploadedWeights, locations: WeightLocations): WeightFile {
   const { dataDirectory, modelStore: store = null } = locations
-  if (store === null) return { path: locateModelFile(dataDirectory, sha256), name, source: null, bytes: null }
+  if (store === null) {
+    const own = locateModelFile(dataDirectory, sha256)
+    return { path: own, name, source: null, bytes: null, isUpload: true }
+  }
   const path = join(cacheFolder(locations), 'uploads', nameModelFile(sha256))
   const source = { name, url: `model-store:${sha256}`, sha256, isGguf: true, hub: null, store }
   return { path, name, source, bytes: null }
