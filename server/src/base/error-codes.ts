@@ -11,6 +11,7 @@ export type ErrorKind =
   | 'gone'
   | 'precondition_failed'
   | 'too_large'
+  | 'headers_too_large'
   | 'unsupported_media_type'
   | 'range_not_satisfiable'
   | 'misdirected'
@@ -29,6 +30,7 @@ export const errorCodes = {
   malformed_json: { kind: 'malformed', meaning: 'The body is missing or not valid JSON.' },
   request_timeout: { kind: 'too_slow', meaning: 'The body arrived too slowly.' },
   body_too_large: { kind: 'too_large', meaning: 'The body is too large.' },
+  headers_too_large: { kind: 'headers_too_large', meaning: 'The headers are too large.' },
   unsupported_media_type: { kind: 'unsupported_media_type', meaning: 'The body is not `application/json`.' },
   unsupported_encoding: {
     kind: 'unsupported_media_type',

@@ -26,6 +26,7 @@ const statuses: Record<ErrorKind, number> = {
   invalid: 422,
   locked: 423,
   rate_limited: 429,
+  headers_too_large: 431,
   // Of the checksum extension of the tus protocol
   checksum_mismatch: 460,
   internal: 500,
@@ -231,31 +232,35 @@ export function errorHeaders({
   }
 }
 
-/** Sends an error with the shape of RFC 9457. Logs internal errors, which callers don't see. */
-export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const isTooLong = (error as Partial<FastifyError> | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
-  const publicError = toPublicError(isTooLong ? bodyTooLarge(request.routeOptions.bodyLimit) : error)
-  logServerError(publicError, error, request.server.storage, request.log)
-  const { status, code, detail, errors, facts } = publicError
-  for (const [name, value] of Object.entries(errorHeaders(publicError))) {
-    // The route's own is more exact.
-    if (!reply.hasHeader(name)) reply.header(name, value)
-  }
-  const problem = {
+/** The body of an error's response, in the shape of RFC 9457. */
+export function composeProblem({ status, code, detail, errors, facts }: PublicError, requestId: string) {
+  return {
     type: 'about:blank',
     title: titles[status] ?? 'Error',
     status,
     detail,
     code,
-    request_id: request.id,
+    request_id: requestId,
     ...(errors === undefined ? {} : { errors }),
     ...facts,
   }
+}
+
+/** Sends an error with the shape of RFC 9457. Logs internal errors, which callers don't see. */
+export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const isTooLong = (error as Partial<FastifyError> | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
+  const publicError = toPublicError(isTooLong ? bodyTooLarge(request.routeOptions.bodyLimit) : error)
+  logServerError(publicError, error, request.server.storage, request.log)
+  for (const [name, value] of Object.entries(errorHeaders(publicError))) {
+    // The route's own is more exact.
+    if (!reply.hasHeader(name)) reply.header(name, value)
+  }
+  const problem = composeProblem(publicError, request.id)
   // Set here too: the router rejects a malformed URL before any hook runs.
   reply.header('x-request-id', request.id)
   const namesProblems = request.headers.accept?.includes(problemType) === true
   const type = namesProblems ? problemType : 'application/json; charset=utf-8'
-  return reply.code(status).type(type).serializer(JSON.stringify).send(problem)
+  return reply.code(publicError.status).type(type).serializer(JSON.stringify).send(problem)
 }
 
 /** Logs an error whose cause callers don't see. */

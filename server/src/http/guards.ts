@@ -58,6 +58,21 @@ export function refuseDuplicateHost({ raw: { rawHeaders } }: GuardedRequest): Ap
   return new ApplicationError('malformed_request', 'The request has more than one Host header.')
 }
 
+const headerBytes = 16 * 1024
+
+/** The 431 for headers above the limit. */
+export function headersTooLarge(): ApplicationError {
+  const message = `The headers are too large: together they may have ${headerBytes.toLocaleString('en-US')} bytes. Cookies may be the cause.`
+  return new ApplicationError('headers_too_large', message)
+}
+
+/** Refuses long headers in the format of the route. Node's parser refuses only those that are far longer. */
+export function refuseLongHeaders({ raw: { rawHeaders } }: GuardedRequest): ApplicationError | null {
+  let bytes = 0
+  for (const text of rawHeaders) bytes += text.length
+  return bytes > headerBytes ? headersTooLarge() : null
+}
+
 /**
  * Refuses hosts that this server doesn't serve; null serves all. Otherwise a page of another site could reach
  * a private server by pointing its name at the server's address (DNS rebinding).

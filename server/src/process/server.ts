@@ -54,10 +54,17 @@ import { forbidCaching, httpsOnly, requireHttps } from '../http/response-headers
 import { serveDownloads } from '../http/downloads.ts'
 import { sendEntityTag } from '../http/entity-tag.ts'
 import { sendProblem } from '../http/errors.ts'
+import { answerClientError, parsedHeaderBytes } from '../http/answer-client-error.ts'
 import { answerAtEnd } from '../http/answer-at-end.ts'
 import { openFastPath } from '../http/fast-path.ts'
 import type { Guard } from '../http/guards.ts'
-import { refuseCrossSite, refuseDuplicateHost, refuseUnknownHosts, rejectRefused } from '../http/guards.ts'
+import {
+  refuseCrossSite,
+  refuseDuplicateHost,
+  refuseLongHeaders,
+  refuseUnknownHosts,
+  rejectRefused,
+} from '../http/guards.ts'
 import { healthRoutes } from '../http/health.ts'
 import { parseJsonBodies } from '../http/json-body.ts'
 import { requireMinimumRate } from '../http/minimum-rate.ts'
@@ -106,6 +113,7 @@ export async function buildServer(application: Application): Promise<App> {
   })
   const guards = [
     refuseDuplicateHost,
+    refuseLongHeaders,
     refuseUnknownHosts(config.hosts),
     refuseCrossSite({ publicOrigin: config.publicUrl.origin, trustedOrigins: config.csrfTrustedOrigins }),
   ]
@@ -151,7 +159,9 @@ export function createHttpServer({ config, log }: Application): App {
     keepAliveTimeout: 72_000,
     // `requireMinimumRate` limits the time of a body.
     requestTimeout: 0,
+    clientErrorHandler: answerClientError,
     http: {
+      maxHeaderSize: parsedHeaderBytes,
       headersTimeout: config.minimumRate.timeoutMilliseconds,
       connectionsCheckingInterval: Math.min(5_000, config.minimumRate.timeoutMilliseconds),
     },

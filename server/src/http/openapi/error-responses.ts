@@ -22,6 +22,7 @@ declare module 'fastify' {
 /** Codes of any route. The document describes them once, and not with each route. */
 export const codesOfAnyRoute = [
   'malformed_request',
+  'headers_too_large',
   'unknown_host',
   'internal_error',
   'server_stopping',
