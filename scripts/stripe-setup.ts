@@ -1,6 +1,7 @@
 // Creates the meters, products and prices of the price file and the instance types in the Stripe account of
 // STRIPE_SECRET_KEY. Safe to repeat: objects stay, and a changed amount is a new price. `--api-base http://…`
 // replaces Stripe's API.
+import { Agent } from 'node:https'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -8,6 +9,7 @@ import { Stripe } from 'stripe'
 import { installationOf } from '../server/src/adapters/payment-processor/installation.ts'
 import { publishPrices } from '../server/src/adapters/payment-processor/stripe/publish-prices.ts'
 import { maxPrices } from '../server/src/adapters/payment-processor/stripe/update-subscriptions.ts'
+import { proxyAgentOptions } from '../server/src/base/proxy.ts'
 import { ConfigError, readConfig } from '../server/src/config/config.ts'
 import type { Config } from '../server/src/config/config.ts'
 import {
@@ -59,7 +61,9 @@ async function setUp(): Promise<void> {
   const base = values['api-base']
   const stripe = new Stripe(secretKey.trim(), {
     maxNetworkRetries: 2,
-    ...(base === undefined ? {} : toStripeHost(base)),
+    ...(base === undefined
+      ? { httpClient: Stripe.createNodeHttpClient(new Agent(proxyAgentOptions(config.proxy))) }
+      : toStripeHost(base)),
   })
   const prices = listPrices(config)
   const { created, subscriptions } = await publishPrices(stripe, await findInstallation(config), prices)

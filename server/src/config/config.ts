@@ -57,9 +57,10 @@ export const settingNames = Object.keys(environment.shape)
 /** Reads the settings; an empty value counts as unset. Throws a `ConfigError` with every problem. */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const given = Object.fromEntries(
-    settingNames.flatMap((name) =>
-      env[name] === undefined || env[name].trim() === '' ? [] : [[name, env[name]]],
-    ),
+    settingNames.flatMap((name) => {
+      const value = valueOf(env[name]) ?? (proxySettings.has(name) ? valueOf(env[name.toLowerCase()]) : null)
+      return value === null ? [] : [[name, value]]
+    }),
   )
   const parsed = environment.safeParse(given)
   if (!parsed.success) {
@@ -83,6 +84,13 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return config
+}
+
+/** Programs agree on the names of these variables, but not on their letters. */
+const proxySettings = new Set(['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'])
+
+function valueOf(text: string | undefined): string | null {
+  return text === undefined || text.trim() === '' ? null : text
 }
 
 const secretSettings = new Set([

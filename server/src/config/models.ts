@@ -1,5 +1,7 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { readProxy } from './proxy.ts'
+import type { ProxySettings } from './proxy.ts'
 import { oneOf, optionalText, size, webAddress } from './values.ts'
 
 const message =
@@ -28,8 +30,7 @@ export interface ModelsConfig {
   /** Absolute path of the instance type file */
   instanceTypesFile: string
   huggingFace: { endpoint: string; token: string | null }
-  /** Proxies for downloads; null for none. `exceptions` are hosts to reach directly, separated by commas. */
-  proxy: { http: string | null; https: string | null; exceptions: string | null }
+  proxy: ProxySettings
   uploads: UploadsConfig
 }
 
@@ -78,11 +79,11 @@ export function readModels(settings: z.output<z.ZodObject<typeof modelsSettings>
     pricesFile: resolve(settings.PRICES_FILE ?? `${catalog}/prices.yaml`),
     instanceTypesFile: resolve(settings.INSTANCE_TYPES_FILE ?? `${catalog}/instance-types.yaml`),
     huggingFace: { endpoint: settings.HF_ENDPOINT.href.replace(/\/$/, ''), token: settings.HF_TOKEN ?? null },
-    proxy: {
-      http: settings.HTTP_PROXY ?? null,
-      https: settings.HTTPS_PROXY ?? null,
-      exceptions: settings.NO_PROXY ?? null,
-    },
+    proxy: readProxy({
+      http: settings.HTTP_PROXY,
+      https: settings.HTTPS_PROXY,
+      exceptions: settings.NO_PROXY,
+    }),
     uploads: {
       maxBytes: 50 * 2 ** 30,
       quotaBytes: settings.UPLOAD_QUOTA === 'off' ? null : settings.UPLOAD_QUOTA,

@@ -12,7 +12,7 @@ const lingerMilliseconds = 2_000
 
 const refused = new WeakSet<Socket>()
 
-/** Answers what Node's parser refuses, which has no route: the body is a problem, and one of OpenAI's errors. */
+/** Answers what Node's parser refuses before any route: with a problem that is also an error of OpenAI. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   // The parser reports every further piece of what it has refused.
   if (refused.has(socket)) return

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
 import { ConfigError } from '../config/config.ts'
+import { compareVersions } from '../base/compare-versions.ts'
 import type { Config } from '../config/config.ts'
 
 /**
@@ -22,6 +23,7 @@ export async function checkEnvironment(config: Config): Promise<void> {
       ),
     databaseUrl !== null &&
       problemOf(tryConnect(databaseUrl), (error) => describeDatabaseProblem(error, databaseUrl)),
+    findOldNode(config),
     findMissingProgram('LLAMA_SERVER_COMMAND', config.localEngine.llamaServerCommand),
     findMissingProgram('VLLM_COMMAND', config.localEngine.vllmCommand),
   ])
@@ -46,6 +48,15 @@ async function problemOf(
     const first: unknown = error instanceof AggregateError ? error.errors[0] : error
     return describe(first instanceof Error ? first : new Error(String(first)))
   }
+}
+
+/** Node's agents send requests through proxies since this version. */
+const leastNodeForProxies = '24.5.0'
+
+function findOldNode({ proxy }: Config): string | null {
+  const { node } = process.versions
+  if (proxy.https === null || compareVersions(node, leastNodeForProxies) >= 0) return null
+  return `HTTPS_PROXY: a proxy needs Node ${leastNodeForProxies} or later, and this is ${node}; update Node, or unset HTTP_PROXY and HTTPS_PROXY`
 }
 
 async function findMissingProgram(

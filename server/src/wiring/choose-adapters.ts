@@ -47,7 +47,7 @@ export function openSandbox(
 
 /** The processor that calls Stripe, or `sandbox` instead of Stripe. */
 export function createPaymentProcessor(
-  { billing }: Config,
+  { billing, proxy }: Config,
   sandbox: PaymentSandbox | null,
   secretKey: string,
 ): PaymentProcessor {
@@ -59,11 +59,11 @@ export function createPaymentProcessor(
       publishableKey: 'pk_test_sandbox',
       webhookSecret: sandbox.webhookSecret,
       installation,
-      fetch: sandbox.fetch,
+      transport: sandbox.fetch,
     })
   }
   if (billing.stripe === null) throw new Error('Stripe is not configured.')
-  return createStripeProcessor({ name: 'stripe', ...billing.stripe, installation })
+  return createStripeProcessor({ name: 'stripe', ...billing.stripe, installation, transport: proxy })
 }
 
 export async function createRuntime(
@@ -165,14 +165,14 @@ export async function createModelStore(
 }
 
 export async function createIdentityProvider(
-  { sso, publicUrl }: Config,
+  { sso, publicUrl, proxy }: Config,
   logger: Logger,
 ): Promise<IdentityProvider | null> {
   if (sso === null) return null
   // Loaded on demand, because most servers have no identity provider
   const { createOidcProvider } = await import('../adapters/identity-provider/oidc.ts')
   const redirectUri = new URL(`/v1/sso/callback/${sso.provider}`, publicUrl).href
-  return createOidcProvider({ ...sso, redirectUri, logger })
+  return createOidcProvider({ ...sso, redirectUri, proxy, logger })
 }
 
 export function createMailer({ mail: { url, from }, dataDirectory }: Config, log: Logger): Mailer {

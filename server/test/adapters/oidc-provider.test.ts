@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createOidcProvider } from '../../src/adapters/identity-provider/oidc.ts'
+import { readProxy } from '../../src/config/proxy.ts'
 import type { IdentityProvider } from '../../src/ports/identity-provider.ts'
 import { client, startTestProvider } from '../support/oidc-provider.ts'
 import type { TestProvider } from '../support/oidc-provider.ts'
@@ -27,6 +28,7 @@ beforeEach(async () => {
     clientSecret: client.secret,
     scopes: 'openid',
     redirectUri: `${client.site}/v1/sso/callback/oidc`,
+    proxy: readProxy({}),
     logger: { warn: (fields) => void warnings.push(fields) },
   })
 })

@@ -1,6 +1,7 @@
 import { Stripe } from 'stripe'
 import { describe, expect, test } from 'vitest'
 import { createStripeProcessor } from '../../src/adapters/payment-processor/stripe/processor.ts'
+import { readProxy } from '../../src/config/proxy.ts'
 import type { MeteredPrice } from '../../src/ports/payment-processor.ts'
 
 const secretKey = process.env.STRIPE_TEST_SECRET_KEY ?? ''
@@ -18,6 +19,7 @@ describe.skipIf(!secretKey.startsWith('sk_test_'))('with real test keys', () => 
     publishableKey: 'pk_test_unused',
     webhookSecret: 'whsec_unused',
     installation: run,
+    transport: readProxy({}),
   })
   const prices: MeteredPrice[] = [
     {

@@ -42,7 +42,7 @@ describe.skipIf(address === undefined)('Stripe’s mock', () => {
       publishableKey: 'pk_test_x',
       webhookSecret: 'whsec_x',
       installation: 'test',
-      fetch: (target, init) => {
+      transport: (target, init) => {
         const { pathname, search } = new URL(target instanceof Request ? target.url : target)
         return fetch(`${address}${pathname}${search}`, init)
       },
@@ -52,7 +52,7 @@ describe.skipIf(address === undefined)('Stripe’s mock', () => {
   test('accepts every request that Berth sends', async () => {
     const validations: Validation[] = []
     const payments = connect(world, {
-      async fetch(target, init) {
+      async transport(target, init) {
         validations.push(await validate(target, init))
         return world.sandbox.fetch(target, init)
       },

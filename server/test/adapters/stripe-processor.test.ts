@@ -214,7 +214,7 @@ test.each([
 ] as const)('createSubscription: an answer %i %j: %s', async (status, headers, outcome) => {
   const body = JSON.stringify({ error: { type: 'api_error', message: 'Something is wrong on our side.' } })
   const failing = connect(world, {
-    fetch: async (url, init) => {
+    transport: async (url, init) => {
       const { pathname } = new URL(url instanceof Request ? url.url : url)
       return pathname === '/v1/subscriptions'
         ? new Response(body, { status, headers: { ...headers, 'stripe-should-retry': 'false' } })

@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 test('every request to Stripe matches the SDK’s types', async () => {
-  const payments = connect(world, { fetch: record })
+  const payments = connect(world, { transport: record })
   await callEverything(world, payments)
   const made = new Set(calls.map((call) => schemas.nameOf(call)))
   expect([...made].toSorted()).toEqual(operationNames.toSorted())

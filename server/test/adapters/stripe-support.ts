@@ -39,7 +39,7 @@ export function connect({ sandbox }: TestSandbox, options: Partial<StripeOptions
     publishableKey: 'pk_test_x',
     webhookSecret: sandbox.webhookSecret,
     installation: 'test',
-    fetch: sandbox.fetch,
+    transport: sandbox.fetch,
     ...options,
   })
 }

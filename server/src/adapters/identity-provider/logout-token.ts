@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, errors, jwtVerify } from 'jose'
+import { createRemoteJWKSet, customFetch, errors, jwtVerify } from 'jose'
 import type { Configuration } from 'openid-client'
 import type { LogoutResult } from '../../ports/identity-provider.ts'
 
@@ -11,14 +11,14 @@ const maxAgeSeconds = 120
 type KeySet = ReturnType<typeof createRemoteJWKSet>
 
 /** Returns a verifier of logout tokens (OpenID Connect Back-Channel Logout 1.0, 2.6) that caches the keys. */
-export function createLogoutVerifier(clientId: string) {
+export function createLogoutVerifier(clientId: string, send: typeof fetch) {
   const keySets = new WeakMap<Configuration, KeySet>()
   return async (configuration: Configuration, token: string): Promise<LogoutResult> => {
     const { issuer, jwks_uri: keysUrl } = configuration.serverMetadata()
     if (keysUrl === undefined) return { outcome: 'invalid', detail: 'the provider publishes no keys' }
     const keys =
       keySets.get(configuration) ??
-      createRemoteJWKSet(new URL(keysUrl), { timeoutDuration: requestMilliseconds })
+      createRemoteJWKSet(new URL(keysUrl), { [customFetch]: send, timeoutDuration: requestMilliseconds })
     keySets.set(configuration, keys)
     return verify(keys, { issuer, clientId }, token)
   }

@@ -1,4 +1,6 @@
 import * as client from 'openid-client'
+import { openProxyFetch } from '../../base/proxy.ts'
+import type { ProxySettings } from '../../config/proxy.ts'
 import { createLogoutVerifier } from './logout-token.ts'
 import type { Identity, IdentityProvider } from '../../ports/identity-provider.ts'
 
@@ -10,6 +12,7 @@ export interface OidcSettings {
   scopes: string
   /** Registered with the provider */
   redirectUri: string
+  proxy: ProxySettings
   logger: { warn(fields: object, message: string): void }
 }
 
@@ -24,8 +27,9 @@ const clockToleranceSeconds = 30
  * Berth can start while the provider is down, and every hour; keeps the old one if that fails.
  */
 export function createOidcProvider(settings: OidcSettings): IdentityProvider {
-  const findConfiguration = cacheConfiguration(settings)
-  const verifyLogout = createLogoutVerifier(settings.clientId)
+  const send = openProxyFetch(settings.proxy)
+  const findConfiguration = cacheConfiguration(settings, send)
+  const verifyLogout = createLogoutVerifier(settings.clientId, send)
   return {
     async begin() {
       const configuration = await findConfiguration()
@@ -47,12 +51,15 @@ export function createOidcProvider(settings: OidcSettings): IdentityProvider {
 }
 
 /** Returns a function that finds the discovered configuration; null if there has never been one. */
-function cacheConfiguration(settings: OidcSettings): () => Promise<client.Configuration | null> {
+function cacheConfiguration(
+  settings: OidcSettings,
+  send: typeof fetch,
+): () => Promise<client.Configuration | null> {
   let cached: { configuration: client.Configuration; refreshAt: number } | null = null
   let discovery: Promise<client.Configuration> | undefined
   return async () => {
     if (cached !== null && Date.now() < cached.refreshAt) return cached.configuration
-    discovery ??= discover(settings).finally(() => (discovery = undefined))
+    discovery ??= discover(settings, send).finally(() => (discovery = undefined))
     try {
       const configuration = await discovery
       cached = { configuration, refreshAt: Date.now() + refreshAfter.success }
@@ -106,7 +113,10 @@ async function completeFlow(
   }
 }
 
-async function discover({ issuerUrl, clientId, clientSecret }: OidcSettings): Promise<client.Configuration> {
+async function discover(
+  { issuerUrl, clientId, clientSecret }: OidcSettings,
+  send: typeof fetch,
+): Promise<client.Configuration> {
   const basic = client.ClientSecretBasic(clientSecret)
   const post = client.ClientSecretPost(clientSecret)
   // Basic is the default if the provider lists no methods (OpenID Connect Discovery 1.0, section 3).
@@ -121,7 +131,11 @@ async function discover({ issuerUrl, clientId, clientSecret }: OidcSettings): Pr
     clientId,
     { [client.clockTolerance]: clockToleranceSeconds },
     authenticate,
-    { timeout: requestSeconds, execute: [...insecure, client.enableNonRepudiationChecks] },
+    {
+      [client.customFetch]: send as client.CustomFetch,
+      timeout: requestSeconds,
+      execute: [...insecure, client.enableNonRepudiationChecks],
+    },
   )
 }
 
@@ -172,7 +186,8 @@ function classify(error: unknown): 'denied' | 'failed' | 'unavailable' {
   }
   if (error instanceof client.ResponseBodyError) return error.status >= 500 ? 'unavailable' : 'failed'
   if (error instanceof client.ClientError) {
-    const serverFailed = error.cause instanceof Response && error.cause.status >= 500
+    const serverFailed =
+      error.cause !== null && Number((error.cause as { status?: unknown } | undefined)?.status) >= 500
     return error.code === 'OAUTH_TIMEOUT' || serverFailed ? 'unavailable' : 'failed'
   }
   return error instanceof TypeError && error.cause !== undefined ? 'unavailable' : 'failed'

@@ -1,5 +1,6 @@
-import { EnvHttpProxyAgent } from 'undici'
 import { z } from 'zod'
+import { openProxyAgent } from '../../base/proxy.ts'
+import type { ProxySettings } from '../../config/proxy.ts'
 import { ModelHubError } from '../../ports/model-hub.ts'
 import type { HubFile, HubRepository, HubSession, ModelHub } from '../../ports/model-hub.ts'
 import { openRequests } from './requests.ts'
@@ -8,7 +9,7 @@ export interface HuggingFaceSettings {
   /** `HF_ENDPOINT` */
   endpoint: string
   /** Proxies as `http://host:port`, and comma-separated hosts to reach directly */
-  proxy?: { http: string | null; https: string | null; exceptions: string | null } | undefined
+  proxy?: ProxySettings | undefined
   /** Milliseconds that all requests of a session may take; default 60 s */
   sessionTimeoutMs?: number | undefined
 }
@@ -30,15 +31,10 @@ const descriptionSchema = z.object({
 /** Creates the client of a hub that speaks Hugging Face's protocol. */
 export function createHuggingFaceHub(settings: HuggingFaceSettings): ModelHub {
   const endpoint = settings.endpoint.replace(/\/+$/, '')
-  const { http = null, https = null, exceptions = null } = settings.proxy ?? {}
-  const dispatcher = new EnvHttpProxyAgent({
+  const dispatcher = openProxyAgent(settings.proxy, {
     headersTimeout: 15_000,
     bodyTimeout: 15_000,
     connect: { timeout: 10_000 },
-    // Empty strings, because undici reads omitted options from the environment.
-    httpProxy: http ?? '',
-    httpsProxy: https ?? '',
-    noProxy: exceptions ?? '',
   })
   return {
     host: new URL(endpoint).host,

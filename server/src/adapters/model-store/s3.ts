@@ -19,6 +19,8 @@ import type { ListMultipartUploadsCommandOutput } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { ApplicationError } from '../../base/errors.ts'
 import { nameModelFile, readModelFileName } from '../../base/model-files.ts'
+import { proxyAgentOptions } from '../../base/proxy.ts'
+import type { ProxySettings } from '../../config/proxy.ts'
 import type { ModelStore } from '../../ports/model-store.ts'
 
 /** A request without a body may take this long, with its retries. */
@@ -148,19 +150,14 @@ interface S3StoreSettings {
   endpoint: string | null
   /** null for that of the environment */
   region: string | null
-  proxy: { http: string | null; https: string | null; exceptions: string | null }
+  proxy: ProxySettings
   clock: () => Date
   logger: { warn(details: object, message: string): void }
 }
 
 /** Opens a client that works with stores that know no checksums of Amazon's newer kinds. */
 function openClient({ endpoint, region, proxy }: S3StoreSettings): S3Client {
-  const proxyEnv = {
-    HTTP_PROXY: proxy.http ?? '',
-    HTTPS_PROXY: proxy.https ?? '',
-    NO_PROXY: proxy.exceptions ?? '',
-  }
-  const agent = { keepAlive: true, maxSockets, proxyEnv }
+  const agent = { ...proxyAgentOptions(proxy), maxSockets }
   return new S3Client({
     ...(endpoint === null ? {} : { endpoint, forcePathStyle: true, region: 'us-east-1' }),
     ...(region === null ? {} : { region }),

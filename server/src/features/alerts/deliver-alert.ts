@@ -18,7 +18,7 @@ export async function deliverAlert(deps: Deps, messageId: string): Promise<void>
     await finishMessage(db, message.id, { status: 'failed', error: 'The webhook was removed.', at: clock() })
     return
   }
-  const result = await postMessage(endpoint, message, clock())
+  const result = await postMessage(endpoint, message, { now: clock(), proxy: deps.config.proxy })
   if (result.outcome === 'delivered') {
     await finishMessage(db, message.id, { status: 'delivered', error: null, at: clock() })
     return

@@ -1,6 +1,16 @@
-import { Agent, request } from 'undici'
+import { isIP } from 'node:net'
+import { Agent, ProxyAgent, request } from 'undici'
+import type { Dispatcher } from 'undici'
 import { Webhook } from 'standardwebhooks'
-import { createLookup, literalAddress, mayReach, UnreachableAddressError } from './webhook-addresses.ts'
+import { findProxy } from '../../base/proxy.ts'
+import type { ProxySettings } from '../../config/proxy.ts'
+import {
+  createLookup,
+  findAddress,
+  literalAddress,
+  mayReach,
+  UnreachableAddressError,
+} from './webhook-addresses.ts'
 
 /** Where a message goes. */
 export interface Endpoint {
@@ -26,19 +36,25 @@ const gone = 410
 export async function postMessage(
   { url, secret, networks }: Endpoint,
   { id, body }: { id: string; body: string },
-  now: Date,
+  { now, proxy }: { now: Date; proxy: ProxySettings },
 ): Promise<Outcome> {
   const literal = literalAddress(url)
   const isAllowed = (at: string) => networks === null || mayReach(url, at, networks)
   if (literal !== null && !isAllowed(literal)) return unreachable(literal)
-  const agent = new Agent({
-    connect: { timeout: timeoutMilliseconds, lookup: createLookup(isAllowed) },
-  })
+  const through = findProxy(proxy, url)
+  const agent =
+    through === null
+      ? new Agent({ connect: { timeout: timeoutMilliseconds, lookup: createLookup(isAllowed) } })
+      : openTunnel(through, url)
   try {
-    const { statusCode, body: answer } = await request(url, {
+    // A proxy looks names up again, so it gets an address that was checked.
+    const isPinned = through !== null && networks !== null
+    const target = isPinned ? atAddress(url, literal ?? (await findAddress(url.hostname, isAllowed))) : url
+    const { statusCode, body: answer } = await request(target, {
       dispatcher: agent,
       method: 'POST',
       headers: {
+        host: url.host,
         'content-type': 'application/json',
         'user-agent': 'Berth',
         'webhook-id': id,
@@ -56,6 +72,18 @@ export async function postMessage(
   } finally {
     await agent.destroy()
   }
+}
+
+/** Opens a way through a proxy to a receiver, which has to prove the name in the URL. */
+function openTunnel(uri: string, { hostname }: URL): Dispatcher {
+  const requestTls = isIP(hostname.replace(/^\[(.*)\]$/, '$1')) === 0 ? { servername: hostname } : {}
+  return new ProxyAgent({ uri, connectTimeout: timeoutMilliseconds, requestTls })
+}
+
+function atAddress(url: URL, address: string): URL {
+  const target = new URL(url)
+  target.hostname = isIP(address) === 6 ? `[${address}]` : address
+  return target
 }
 
 function judge(status: number): Outcome {

@@ -41,6 +41,18 @@ export class UnreachableAddressError extends Error {}
 
 type LookupCallback = (error: Error | null, addresses: LookupAddress[] | string, family?: number) => void
 
+/** Resolves to an address of a host. Throws an `UnreachableAddressError` if one isn't allowed. */
+export async function findAddress(
+  hostname: string,
+  isAllowed: (address: string) => boolean,
+): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  createLookup(isAllowed)(hostname, {}, (error, address) =>
+    error === null ? resolve(String(address)) : reject(error),
+  )
+  return promise
+}
+
 /** A lookup for connections, against DNS rebinding. Refuses a host if any of its addresses isn't allowed. */
 export function createLookup(isAllowed: (address: string) => boolean) {
   return (hostname: string, options: LookupOptions, callback: LookupCallback): void => {

@@ -1,3 +1,4 @@
+import type { ProxySettings } from '../../config/proxy.ts'
 import { createBufferPool } from '../../gateway/buffer-pool.ts'
 import { createCircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import { createUpstreamClient } from '../../gateway/upstream-client/client.ts'
@@ -41,7 +42,7 @@ export async function openInference(
   deps: Deps,
   { timeouts, limits, routing, tracesEndpoint }: InferenceSettings,
 ): Promise<Inference> {
-  const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint)
+  const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint, deps.config.proxy)
   const writeBatch = createWriteBatch()
   const client = createUpstreamClient(timeouts, writeBatch)
   const breakers = createCircuitBreakers()
@@ -89,8 +90,8 @@ export async function openInference(
   }
 }
 
-async function openTraces(endpoint: URL): Promise<Traces> {
+async function openTraces(endpoint: URL, proxy: ProxySettings): Promise<Traces> {
   // Loaded on demand: OpenTelemetry is large.
   const traces = await import('./counting/traces.ts')
-  return traces.openTraces(endpoint)
+  return traces.openTraces(endpoint, proxy)
 }

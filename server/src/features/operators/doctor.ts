@@ -4,13 +4,8 @@ import { longestDifference, measureClockDifference } from '../../database/databa
 import { formatFileSize } from '../../base/format-bytes.ts'
 import type { Services } from '../../services.ts'
 import { listUnpinnedRepositories } from '../catalog/pins.ts'
-
-/** One thing that `doctor` checked. `remedy` is null if all is well. */
-export interface Finding {
-  subject: string
-  state: string
-  remedy: string | null
-}
+import { askTargets } from './ask-targets.ts'
+import type { Finding } from './finding.ts'
 
 type Deps = Pick<Services, 'config' | 'clock' | 'db' | 'mailer' | 'runtime' | 'payments'>
 
@@ -18,7 +13,8 @@ const lowDiskBytes = 5 * 1024 ** 3
 const overdueMinutes = 10
 
 /** Checks what Berth depends on. A check that fails is a finding; it never throws. */
-export function examine(deps: Deps): Promise<Finding[]> {
+export async function examine(deps: Deps): Promise<Finding[]> {
+  const asked = askTargets(deps.config)
   const checks: Record<string, (deps: Deps) => Promise<Omit<Finding, 'subject'>>> = {
     database: checkDatabase,
     clock: checkClock,
@@ -30,7 +26,7 @@ export function examine(deps: Deps): Promise<Finding[]> {
     jobs: checkJobs,
     catalog: checkCatalog,
   }
-  return Promise.all(
+  const found = await Promise.all(
     Object.entries(checks).map(async ([subject, check]) => {
       try {
         return { subject, ...(await check(deps)) }
@@ -40,6 +36,7 @@ export function examine(deps: Deps): Promise<Finding[]> {
       }
     }),
   )
+  return [...found, ...(await asked)]
 }
 
 async function checkDatabase({ db }: Deps) {

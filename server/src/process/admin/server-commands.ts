@@ -55,7 +55,9 @@ export function addChecks(program: Command, shell: Shell): void {
 
   program
     .command('doctor')
-    .description('check the database, mail, runtime, disk, clock, keys and webhooks')
+    .description(
+      'check the database, mail, runtime, disk, clock, keys, webhooks and the servers that Berth calls',
+    )
     .action(() =>
       shell.withApplication(async (application) => {
         for (const { subject, state, remedy } of await examine(application)) {

@@ -1,3 +1,4 @@
+import type { ProxySettings } from '../../../config/proxy.ts'
 import type { InstanceType } from '../../../ports/model-runtime.ts'
 import type { RuntimeLogger } from '../runtime-logger.ts'
 
@@ -26,7 +27,7 @@ export interface KubernetesRuntimeSettings {
   capacityWaitMs: number
   huggingFace: { endpoint: string; token: string | null }
   /** Proxies for downloads; `exceptions` lists hosts that bypass them, separated by commas */
-  proxy: { http: string | null; https: string | null; exceptions: string | null }
+  proxy: ProxySettings
   /** Hosts that engines may fetch media from */
   mediaDomains: readonly string[]
   /** The server that engines download uploaded models from, and the port of its pods; null if they can't */

@@ -1,4 +1,5 @@
 import type { ObservedTime } from '../../../base/observed-time.ts'
+import type { ProxySettings } from '../../../config/proxy.ts'
 import type { InstanceType } from '../../../ports/model-runtime.ts'
 import type { ServingCapacity } from '../../../ports/runtime-engine.ts'
 import type { ModelStore } from '../../../ports/model-store.ts'
@@ -56,7 +57,7 @@ export interface LocalRuntimeSettings {
   /** Capacity of engines that share the memory of this host; default Berth's */
   sharedCapacity?: ServingCapacity | undefined
   /** For downloads: `http://host:port`, and comma-separated hosts to reach directly; default none */
-  proxy?: { http: string | null; https: string | null; exceptions: string | null } | undefined
+  proxy?: ProxySettings | undefined
   retry?: RetrySettings | undefined
   /** Milliseconds before loading a model counts as failed; default 20 minutes */
   loadingTimeoutMs?: number | undefined

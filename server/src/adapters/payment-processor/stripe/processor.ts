@@ -1,4 +1,7 @@
+import { Agent } from 'node:https'
 import { Stripe } from 'stripe'
+import { proxyAgentOptions } from '../../../base/proxy.ts'
+import type { ProxySettings } from '../../../config/proxy.ts'
 import type { PaymentProcessor } from '../../../ports/payment-processor.ts'
 import { cardOperations } from './cards.ts'
 import { toSeconds } from './context.ts'
@@ -17,18 +20,21 @@ export interface StripeOptions {
   webhookSecret: string
   /** A short name that distinguishes this installation from others in the same Stripe account */
   installation: string
-  /** Defaults to HTTPS requests to Stripe */
-  fetch?: ((url: string | URL | Request, init?: RequestInit) => Promise<Response>) | undefined
+  /** How requests reach Stripe */
+  transport: ProxySettings | ((url: string | URL | Request, init?: RequestInit) => Promise<Response>)
 }
 
 /** A payment processor that uses Stripe's API, version 2026-10-28.endive. */
 export function createStripeProcessor(options: StripeOptions): PaymentProcessor {
-  const { installation, webhookSecret } = options
+  const { installation, webhookSecret, transport } = options
   const stripe = new Stripe(options.secretKey, {
     maxNetworkRetries: 2,
     timeout: 20_000,
     telemetry: false,
-    ...(options.fetch === undefined ? {} : { httpClient: Stripe.createFetchHttpClient(options.fetch) }),
+    httpClient:
+      typeof transport === 'function'
+        ? Stripe.createFetchHttpClient(transport)
+        : Stripe.createNodeHttpClient(new Agent(proxyAgentOptions(transport))),
   })
   const context = { stripe, installation }
   return {

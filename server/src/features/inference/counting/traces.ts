@@ -3,6 +3,8 @@ import type { Context } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import { proxyAgentOptions } from '../../../base/proxy.ts'
+import type { ProxySettings } from '../../../config/proxy.ts'
 import type { FinishedExchange } from './finished-exchange.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 
@@ -20,9 +22,11 @@ export interface RequestSpan {
 }
 
 /** Sends a span per request to an OTLP collector in batches: OpenTelemetry's names, no content. */
-export function openTraces(endpoint: URL): Traces {
+export function openTraces(endpoint: URL, proxy: ProxySettings): Traces {
   const url = `${endpoint.href.replace(/\/$/, '')}/v1/traces`
-  const processor = new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })
+  const processor = new BatchSpanProcessor({
+    exporter: new OTLPTraceExporter({ url, httpAgentOptions: proxyAgentOptions(proxy) }),
+  })
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'berth' }),
     spanProcessors: [processor],

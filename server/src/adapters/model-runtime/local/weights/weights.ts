@@ -1,5 +1,6 @@
 import { utimes } from 'node:fs/promises'
-import { EnvHttpProxyAgent } from 'undici'
+import type { Dispatcher } from 'undici'
+import { openProxyAgent } from '../../../../base/proxy.ts'
 import { createFileHasher } from '../../../../base/file-hasher.ts'
 import type { EngineObservation } from '../../../../ports/model-runtime.ts'
 import { hasErrorCode } from '../files.ts'
@@ -79,19 +80,11 @@ function withToken(context: StoreContext, token: string | null | undefined): Sto
   return { ...context, settings: { ...settings, huggingFace: { ...settings.huggingFace, token } } }
 }
 
-function createDispatcher({ proxy }: LocalRuntimeSettings, retry: RetrySettings): EnvHttpProxyAgent {
-  const timeouts = {
+function createDispatcher({ proxy }: LocalRuntimeSettings, retry: RetrySettings): Dispatcher {
+  return openProxyAgent(proxy, {
     bodyTimeout: retry.idleTimeoutMs,
     headersTimeout: retry.idleTimeoutMs,
     connect: { timeout: Math.min(10_000, retry.idleTimeoutMs) },
-  }
-  const { http = null, https = null, exceptions = null } = proxy ?? {}
-  return new EnvHttpProxyAgent({
-    ...timeouts,
-    // Empty strings, because undici reads omitted options from the environment.
-    httpProxy: http ?? '',
-    httpsProxy: https ?? '',
-    noProxy: exceptions ?? '',
   })
 }
 
