@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { verifyProof } from '../../../cli/src/bill/verify.ts'
 import { compareInvoices } from '../../src/features/billing/reports/compare-invoices.ts'
 import { publishSandboxPrices } from '../../src/features/billing/processor/publish-prices.ts'
@@ -166,6 +166,35 @@ test('usage keeps the price of its time on the invoice, before and after a price
   const { invoice } = await readPeriod(across)
   const foreign = await stranger.get(`/v1/billing/invoices/${invoice.processor_invoice_id}/proof`)
   expect(foreign).toMatchObject({ status: 404, body: { code: 'not_found' } })
+})
+
+test('usage whose report waits when the period ends is excluded from the invoice, and charged by the next', async () => {
+  const organization = await createPostpaid()
+  const { processor_customer_id: customer, current_period_end } = organization.account
+  const end = new Date(current_period_end)
+  await use(organization, addHours(end, -30), addHours(end, -29))
+  await use(organization, addHours(end, -3), addHours(end, -2.5))
+  await reach(addHours(end, -28.5))
+  const { payments } = server.application
+  const send = payments.sendUsage.bind(payments)
+  const failing = vi.spyOn(payments, 'sendUsage').mockImplementation(async (usage) => {
+    if (usage.customerId === customer) throw new Error('The processor is away')
+    return send(usage)
+  })
+  for (const after of [-1.5, 0, 0.5, 2]) await reach(addHours(end, after))
+  const proof = await readProof(organization)
+  expect(proof.excluded).toEqual([2])
+  expect(verifyProof(proof)).toMatchObject({ difference: null, lines: [{ quantity: '3600' }] })
+  verifyIndependently(proof)
+
+  failing.mockRestore()
+  await reach(addHours(end, 2.5))
+  const { body: account } = await (await signIn(organization)).get('/v1/billing/account')
+  const later = { ...organization, account }
+  for (const after of [0, 0.5, 2]) await reach(addHours(new Date(account.current_period_end), after))
+  const next = await readProof(later)
+  expect(verifyProof(next)).toMatchObject({ difference: null, lines: [{ quantity: '1800' }] })
+  verifyIndependently(next)
 })
 
 test('an hour without a whole unit belongs to the period of the report before it', async () => {

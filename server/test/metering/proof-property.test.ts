@@ -21,7 +21,7 @@ import type { UsageEvent } from './usage-history.ts'
 /** `npm run test:proof` plays 1,000 months, from a random seed unless PROOF_SEED names one. */
 const rounds = Number(process.env['PROOF_ROUNDS'] ?? 12)
 const firstSeed = Number(process.env['PROOF_SEED'] ?? (rounds > 12 ? randomInt(2 ** 31 - rounds) : 1))
-const changesPerRound = 16
+const changesPerRound = 34
 
 let database: { url: string; drop(): Promise<void> }
 let connection: DatabaseConnection
