@@ -176,10 +176,11 @@ test('usage whose report waits when the period ends is excluded from the invoice
   await use(organization, addHours(end, -3), addHours(end, -2.5))
   await reach(addHours(end, -28.5))
   const { payments } = server.application
-  const send = payments.sendUsage.bind(payments)
-  const failing = vi.spyOn(payments, 'sendUsage').mockImplementation(async (usage) => {
-    if (usage.customerId === customer) throw new Error('The processor is away')
-    return send(usage)
+  const find = payments.findSubscription.bind(payments)
+  // The price is missing in the subscription until later.
+  const failing = vi.spyOn(payments, 'findSubscription').mockImplementation(async (id) => {
+    const subscription = await find(id)
+    return subscription !== null && id === customer ? { ...subscription, prices: [] } : subscription
   })
   for (const after of [-1.5, 0, 0.5, 2]) await reach(addHours(end, after))
   const proof = await readProof(organization)

@@ -32,7 +32,7 @@ export async function sumSealedSpending(
   scopes: readonly SpendingScope[],
   currency: string,
 ): Promise<SealedSpending[]> {
-  const [{ dayBefore } = { dayBefore: new Date() }] = scopes
+  const [{ dayBefore } = { dayBefore: new Date(0) }] = scopes
   const firstHour = floorHour(dayBefore)
   const wanted = JSON.stringify(
     scopes.map((scope) => ({
