@@ -5,7 +5,7 @@ import type { Database } from './tables.ts'
 const measureMilliseconds = 10_000
 const firstMeasurements = 3
 /** A host whose clock differs more from the database's is reported. */
-export const longestDifference = 5_000
+const longestDifference = 5_000
 
 /** The database's time, for all processes alike. Between measurements the monotonic clock counts. */
 export class DatabaseClock {
@@ -94,4 +94,11 @@ export async function readDatabaseTime(db: Database): Promise<number> {
 /** The milliseconds of this host's clock beyond `clock`, the database's. */
 export function measureClockDifference(clock: () => Date): number {
   return Date.now() - clock().getTime()
+}
+
+/** By how much this host's clock differs from the database's; null for no more than five seconds */
+export function describeClockDifference(clock: () => Date): string | null {
+  const difference = measureClockDifference(clock)
+  if (Math.abs(difference) <= longestDifference) return null
+  return `${Math.round(Math.abs(difference) / 1000)} s ${difference > 0 ? 'ahead of' : 'behind'} the database`
 }

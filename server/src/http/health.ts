@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { describeClockDifference } from '../database/database-clock.ts'
 import { DatabaseWatch } from '../database/database-watch.ts'
 import type { DatabaseOutage } from '../database/database-watch.ts'
-import { outageMilliseconds } from '../database/notified-cache.ts'
 import type { Database } from '../database/tables.ts'
+import { outageMilliseconds } from '../database/notified-cache.ts'
 import { ApplicationError } from '../base/errors.ts'
 import { version } from '../base/version.ts'
 import type { App } from './app.ts'
@@ -16,6 +17,10 @@ const readyBody = z
       .describe('`degraded`: requests to running deployments of known callers work, changes fail'),
     database: z.string().optional().describe('Since when the database is unreachable or read-only'),
     storage: z.string().optional().describe('`full` if a disk has no space'),
+    clock: z
+      .string()
+      .optional()
+      .describe("How far this host's clock is from the database's, from five seconds on"),
   })
   .describe('The server accepts requests')
 const readyQuery = z.object({
@@ -28,7 +33,7 @@ const versionBody = z.object({ version: z.string().describe('The version of Bert
 const tags = ['Service']
 
 /** `/healthz`: the database responds. `/readyz`: the server accepts requests. */
-export function healthRoutes(app: App, { db }: { db: Database }): void {
+export function healthRoutes(app: App, { db, clock }: { db: Database; clock: () => Date }): void {
   const watch = new DatabaseWatch(db, app.log)
 
   // Load tools for vLLM ask `/health` first, and give up after a 404.
@@ -97,9 +102,10 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
       if (outage?.kind === 'unreachable' && performance.now() - outage.startedAt > outageMilliseconds) {
         throw databaseUnavailable()
       }
-      if (outage === null && !isFull) return { status: 'ok' as const }
+      const difference = describeClockDifference(clock)
       return {
-        status: 'degraded' as const,
+        status: outage === null && !isFull ? ('ok' as const) : ('degraded' as const),
+        ...(difference === null ? {} : { clock: difference }),
         ...(outage === null ? {} : { database: describeOutage(outage) }),
         ...(isFull ? { storage: 'full' } : {}),
       }

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { sql } from 'kysely'
-import { longestDifference, measureClockDifference } from '../../database/database-clock.ts'
+import { describeClockDifference } from '../../database/database-clock.ts'
 import { formatFileSize } from '../../base/format-bytes.ts'
 import type { Services } from '../../services.ts'
 import { listUnpinnedRepositories } from '../catalog/pins.ts'
@@ -52,14 +52,9 @@ async function checkDatabase({ db }: Deps) {
 }
 
 async function checkClock({ clock }: Deps) {
-  const difference = measureClockDifference(clock)
-  const seconds = Math.round(Math.abs(difference) / 1000)
-  return Math.abs(difference) <= longestDifference
-    ? { state: 'in step with the database', remedy: null }
-    : {
-        state: `${seconds} s ${difference > 0 ? 'ahead of' : 'behind'} the database`,
-        remedy: 'Synchronize this host and the database’s with NTP.',
-      }
+  const difference = describeClockDifference(clock)
+  const remedy = difference === null ? null : 'Synchronize this host and the database’s with NTP.'
+  return { state: difference ?? 'in step with the database', remedy }
 }
 
 async function checkMail({ db, config }: Deps) {
