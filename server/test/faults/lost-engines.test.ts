@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { registerClient } from '../support/client.ts'
@@ -10,7 +11,7 @@ import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import type { EngineTarget } from '../../src/features/inference/targets/targets.ts'
 
-const patience = { timeout: 30_000, interval: 50 }
+const patience = { timeout: 60_000, interval: 50 }
 const answer =
   '{"choices":[{"message":{"content":"Hello"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}'
 const runtime = createScriptedRuntime()
@@ -64,8 +65,8 @@ async function deployAt(used: readonly RecordingEngine[], count = used.length): 
   return id
 }
 
-const chat = (model: string) =>
-  client.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] })
+const chat = (model: string, content = 'Hello') =>
+  client.post('/v1/chat/completions', { model, messages: [{ role: 'user', content }] })
 /** How many requests each engine got, the fewest first */
 const countRequests = () =>
   engines.map(({ requests }) => requests.length).toSorted((one, other) => one - other)
@@ -131,6 +132,61 @@ test('a request that breaks engines gets no third one', async () => {
   for (const engine of engines) engine.answer((response) => void response.destroy())
   expect(await chat(id)).toMatchObject({ status: 502, body: { error: { code: 'upstream_unavailable' } } })
   expect(countRequests()).toEqual([0, 1, 1])
+})
+
+/** Starts an engine for each instance that needs one. A request with the word `poison` ends its engine. */
+function startFragileEngines(): Set<RecordingEngine> {
+  const byId = new Map<string, RecordingEngine>()
+  const ended = new Set<RecordingEngine>()
+  const start = async (): Promise<RecordingEngine> => {
+    const engine = await startRecordingEngine()
+    engines.push(engine)
+    engine.answer((response, { body }) => {
+      if (!body.includes('poison')) return answerJson(response, answer)
+      ended.add(engine)
+      void engine.close()
+    })
+    return engine
+  }
+  const observe = (engineId: string) => {
+    const engine = byId.get(engineId)
+    if (engine === undefined) return { phase: 'absent' } as const
+    return ended.has(engine)
+      ? ({ phase: 'failed', stage: 'runtime', code: 'engine_crashed', message: 'It crashed.' } as const)
+      : ({ phase: 'ready', endpoint: { baseUrl: engine.url } } as const)
+  }
+  runtime.answer({
+    async ensureEngine({ engineId }) {
+      if (!byId.has(engineId)) byId.set(engineId, await start())
+      return observe(engineId)
+    },
+    observeEngine: (_id, engineId) => observe(engineId),
+    stopEngine: (_id, engineId) => byId.delete(engineId) || true,
+  })
+  return ended
+}
+
+test('a request that ends engines on open connections ends two, and never the deployment', async () => {
+  const ended = startFragileEngines()
+  const { id } = await deploy(client)
+  const path = `/api/v1/model-deployments/${id}`
+  deploymentId = id
+  await client.patch(path, { min_instances: 3, max_instances: 3 })
+  await vi.waitFor(async () => {
+    // Each instance has conversations of its own.
+    const asked = Array.from({ length: 12 }, () => chat(id, randomUUID()))
+    for (const { status } of await Promise.all(asked)) expect(status).toBe(200)
+    expect(engines.slice(3).filter(({ requests }) => requests.length > 0)).toHaveLength(3)
+  }, patience)
+  const refused = { status: 502, body: { error: { code: 'upstream_unavailable' } } }
+  expect(await chat(id, 'poison')).toMatchObject(refused)
+  expect(ended.size).toBe(2)
+  for (const most of [4, 6]) {
+    await vi.waitFor(async () => expect((await chat(id)).status).toBe(200), patience)
+    await chat(id, 'poison')
+    expect(ended.size).toBeLessThanOrEqual(most)
+  }
+  await vi.waitFor(async () => expect((await chat(id)).status).toBe(200), patience)
 })
 
 /** The targets that the server has in memory for a deployment whose engines answer */

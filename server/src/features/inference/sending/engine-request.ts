@@ -37,9 +37,9 @@ export interface EngineRequestOwner {
 }
 
 /**
- * A request at an engine. It is repeated where no engine can have processed it: after a stale connection, an
- * expired authorization, or (elsewhere) a refused connection. After an engine that breaks off or is lost,
- * another instance gets the request only once: the request itself may have broken the engine.
+ * A request at an engine. The engine gets it again after a stale connection or an expired authorization, and
+ * another one after a refused connection. After an engine that breaks off or is lost, another instance gets
+ * the request only once: the request itself may have broken the engine.
  */
 export class EngineRequest implements ResponseHandler {
   readonly #deps: EngineRequestDeps
@@ -189,13 +189,18 @@ export class EngineRequest implements ResponseHandler {
     if (!this.#mayMove(error)) return this.#owner.fail(error, 'engine')
     const other = this.#owner.pickOther(this.#target)
     if (other === null) this.#owner.onUnanswered(error)
-    else this.#moveTo(other, error.kind !== 'refused')
+    else this.#moveTo(other, this.#mayHaveArrived(error))
   }
 
   /** An engine that only takes long goes on with the request. */
-  #mayMove({ kind }: UpstreamError): boolean {
-    if (kind === 'refused') return true
-    return kind !== 'timeout' && this.#status === 0 && !this.#hasMoved
+  #mayMove(error: UpstreamError): boolean {
+    if (!this.#mayHaveArrived(error)) return true
+    return error.kind !== 'timeout' && this.#status === 0 && !this.#hasMoved
+  }
+
+  /** After a stale connection, an engine that refuses a new one may have ended because of the request. */
+  #mayHaveArrived({ kind }: UpstreamError): boolean {
+    return kind !== 'refused' || this.#hasRetried
   }
 
   /** The instance is lost, so no response may ever come. Without another one, the request goes on waiting. */
