@@ -162,10 +162,12 @@ test('every error code is listed by a route, except those of unknown addresses, 
   )
   const unlisted = Object.keys(errorCodes).filter((code) => !listed.some(([, each]) => each === code))
   expect(unlisted.toSorted()).toEqual([
+    'headers_too_large',
     'internal_error',
     'malformed_request',
     'method_not_allowed',
     'organization_status_conflict',
+    'server_stopping',
     'unknown_host',
     'unknown_url',
   ])
