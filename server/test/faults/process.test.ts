@@ -188,7 +188,7 @@ test('kill -9: the next server adopts PostgreSQL and the engine, and sessions st
 })
 
 test('a server starts its killed PostgreSQL again, and its log names the signal and PostgreSQL’s log', async () => {
-  const isReady = async () => (await (await client()).get('/readyz')).status
+  const isReady = async () => (await (await client()).get('/readyz?database=required')).status
   // The server has adopted the first PostgreSQL and starts the second one itself.
   for (const what of [/exited unexpectedly/, /exited unexpectedly \(SIGKILL\)/]) {
     const postmaster = (await findPostmaster(dataDirectory))!
@@ -216,7 +216,7 @@ test('a server survives the end of one PostgreSQL process, and its log names the
   await expect
     .poll(() => server.output())
     .toMatch(/terminated by signal 9.*the lock on DATA_DIR is interrupted/)
-  await expect.poll(async () => (await (await client()).get('/readyz')).status).toBe(200)
+  await expect.poll(async () => (await (await client()).get('/readyz?database=required')).status).toBe(200)
   await expectAnswer()
   expect(await findPostmaster(dataDirectory)).toBe(postmaster)
   expect(server.child.exitCode).toBeNull()
