@@ -26,6 +26,7 @@ async function count(
   afterAbort: TokenCounts['afterAbort'],
   answer: string,
   protocol: Protocol = chatCompletions,
+  times = 1,
 ) {
   const requests: string[] = []
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
@@ -53,10 +54,10 @@ async function count(
   const arrival = { protocol, request, caller: { request: { id: 'r-1' } } } as unknown as Arrival
   const aborted = countAbortedRequests(pino({ level: 'silent' }))
   const usages: (TokenUsage | null)[] = []
-  aborted.count(arrival, target, (usage) => usages.push(usage))
+  for (let time = 0; time < times; time += 1) aborted.count(arrival, target, (usage) => usages.push(usage))
   await aborted.close()
-  expect(usages).toHaveLength(1)
-  return { usage: usages[0], requests }
+  expect(usages).toHaveLength(times)
+  return { usage: usages[0], usages, requests }
 }
 
 test('an engine that tokenizes counts the prompt of an aborted request', async () => {
@@ -80,6 +81,11 @@ test.each([chatCompletions, embeddings])(
     expect(requests).toEqual(['GET /base/v1/requests/r-1/usage Bearer key '])
   },
 )
+
+test('a stop waits for the counts of all requests that it aborts', async () => {
+  const { usages } = await count('tokenize', '{"count":7}', chatCompletions, 50)
+  expect(usages).toEqual(Array.from({ length: 50 }, () => ({ inputTokens: 7, outputTokens: 0 })))
+})
 
 test.each(['', '{"count":-1}', 'null', 'not json'])(
   'the answer %j leaves the tokens unknown',

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Agent, request as send } from 'undici'
 import type { TokenUsage } from '../../metering/token-usage.ts'
@@ -25,7 +25,7 @@ const maxAnswerBytes = 64 * 1024
 export interface AbortedRequests {
   /** Calls `record` with the engine's usage, or with null */
   count(arrival: Arrival, target: EngineTarget, record: (usage: TokenUsage | null) => void): void
-  /** Resolves when what is being counted is recorded. The tokens of requests that still wait stay unknown. */
+  /** Resolves when all is recorded. The tokens of requests that wait for over five seconds stay unknown. */
   close(): Promise<void>
 }
 
@@ -74,8 +74,11 @@ export function countAbortedRequests(log: Logger): AbortedRequests {
       next()
     },
     async close() {
-      for (const { record } of waiting.splice(0)) record(null)
-      await Promise.all(counting)
+      // A stop aborts all requests at once, and engines count most of them within milliseconds.
+      const giveUp = () => waiting.splice(0).forEach(({ record }) => record(null))
+      const timer = setTimeout(giveUp, countMilliseconds)
+      while (counting.size > 0) await Promise.race(counting)
+      clearTimeout(timer)
       await agent.close()
     },
   }
@@ -125,6 +128,6 @@ async function ask({ url, init, read }: Question, dispatcher: Agent): Promise<To
     await body.dump()
     if (statusCode !== 404 || attempt === maxAttempts) throw new Error(`the engine answered ${statusCode}`)
     // The engine may not have read the aborted request yet, which came on another connection.
-    await setTimeout(retryMilliseconds)
+    await delay(retryMilliseconds)
   }
 }
