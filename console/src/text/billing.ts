@@ -181,7 +181,7 @@ export const billing = {
   verify: 'Verify',
   verifyTitle: (day: string) => `Verify this invoice of ${day}`,
   verifyWords:
-    'The proof has every price, instance time and token of the invoice. Berth’s command line recomputes it on your own computer, without this server.',
+    'The proof has every price, instance time and token of the invoice. Berth’s command line recomputes it on your own computer, without this server. Compare the invoice and the period that it prints.',
   verifyCommand: 'Command',
   downloadProof: 'Download proof',
   ofInvoice: (action: string, day: string) => `${action}: invoice of ${day}`,
