@@ -9,11 +9,13 @@ export interface DatabaseGate {
   /** Cuts all connections and refuses new ones */
   shut(): Promise<void>
   open(): Promise<void>
+  /** Leads new connections to another server. Open ones stay where they are. */
+  lead(databaseUrl: string): void
   close(): Promise<void>
 }
 
 export async function startGate(databaseUrl: string): Promise<DatabaseGate> {
-  const target = new URL(databaseUrl)
+  let target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   const server = createServer((inbound) => {
     const outbound = connect(Number(target.port), target.hostname)
@@ -41,5 +43,11 @@ export async function startGate(databaseUrl: string): Promise<DatabaseGate> {
     await closed
   }
 
-  return { url: url.href, shut, open: async () => void (await listen(server, port)), close: shut }
+  return {
+    url: url.href,
+    shut,
+    open: async () => void (await listen(server, port)),
+    lead: (otherUrl) => void (target = new URL(otherUrl)),
+    close: shut,
+  }
 }
