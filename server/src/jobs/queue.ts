@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { fromKysely, PgBoss } from 'pg-boss'
 import type { Database } from '../database/tables.ts'
 import { steadyClock } from './steady-clock.ts'
@@ -32,6 +33,8 @@ export interface Jobs {
   prepare(jobs: readonly Job[]): Promise<void>
   /** Prepares these jobs and starts to run them. */
   work(jobs: readonly Job[]): Promise<void>
+  /** Deletes all jobs in the transaction of `db`. Schedules stay. */
+  discard(db: Database): Promise<void>
   /** Waits for the jobs that are running, then closes the queue. */
   close(): Promise<void>
 }
@@ -101,6 +104,10 @@ class Queue implements Jobs {
   async work(jobs: readonly Job[]): Promise<void> {
     await this.prepare(jobs)
     for (const job of jobs) await this.#start(job)
+  }
+
+  async discard(db: Database): Promise<void> {
+    await sql`DELETE FROM pgboss.job`.execute(db)
   }
 
   async close(): Promise<void> {

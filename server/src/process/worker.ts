@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Application } from '../wiring/application.ts'
 import type { Job } from '../jobs/queue.ts'
 import { accountJobs } from '../features/accounts/jobs.ts'
@@ -15,6 +16,7 @@ import { reportEngine } from '../features/deployments/serving/report-engine.ts'
 import { runScaler } from '../features/deployments/scaling/run-scaler.ts'
 import { sleepOverBudget } from '../features/deployments/changes/sleep-over-budget.ts'
 import { sweepOrphans } from '../features/deployments/fleet/sweep-orphans.ts'
+import { isCopy } from '../features/installation/identity.ts'
 import { composeInvitationMail } from '../features/invitations/compose-invitation-mail.ts'
 import { alertJobs } from '../features/alerts/jobs.ts'
 import { mailJobs } from '../features/mail/jobs.ts'
@@ -73,8 +75,41 @@ export function listJobs(application: Application): Job[] {
   ]
 }
 
-/** Runs the background work of every feature until it is stopped. */
+const copyPollMilliseconds = 2_000
+
+/**
+ * Runs the background work of every feature until it is stopped. In a copied database it waits until a person
+ * says what the copy is: the work is the original's.
+ */
 export async function startWorker(application: Application): Promise<{ stop(): Promise<void> }> {
+  if (!(await isCopy(application.db))) return work(application)
+  application.log.error(
+    'this database is a copy of another one, so the worker does nothing: run `npm run admin -- installation take-over` if the original is gone, or `… installation fork` if it goes on',
+  )
+  const stopping = new AbortController()
+  const working = waitForDecision(application, stopping.signal)
+  return {
+    async stop() {
+      stopping.abort()
+      await (await working)?.stop()
+    },
+  }
+}
+
+/** Starts the work once the database is no copy anymore; null if it was stopped first. */
+async function waitForDecision(application: Application, signal: AbortSignal) {
+  while (!signal.aborted) {
+    await delay(copyPollMilliseconds, undefined, { signal }).catch(() => undefined)
+    const isDecided = await isCopy(application.db).then(
+      (copy) => !copy,
+      () => false,
+    )
+    if (isDecided && !signal.aborted) return work(application)
+  }
+  return null
+}
+
+async function work(application: Application): Promise<{ stop(): Promise<void> }> {
   const { jobs, log } = application
   await jobs.work(listJobs(application))
   for (const sweep of [sweepMails, sweepOrphans, publishSandboxPrices, checkPrices]) {

@@ -76,6 +76,10 @@ test.skipIf(programs === null)(
 
     embedded.child.kill('SIGTERM')
     expect(await embedded.exited).toBe(0)
+    const takeOver = run(process.execPath, [admin, 'installation', 'take-over'], {
+      env: { ...childEnvironment(), DATA_DIR, DATABASE_URL: own, SECRET_KEY },
+    })
+    expect((await takeOver).stdout).toContain('Taken over')
     const moved = start({ DATA_DIR, DATABASE_URL: own, SECRET_KEY })
     const member = createClient(await moved.listening)
     member.setCookie(owner.cookie())

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { spawnAdmin } from '../support/admin.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
@@ -163,7 +164,9 @@ test.skipIf(programs === null)(
     await mkdir(original)
     const copy = { DATABASE_URL: await postgres.createDatabase('restored') }
     await follow(readCommands('Restore', 'Your own PostgreSQL'), folder, copy)
-    const second = start({ ...settings, ...copy, DATA_DIR: restored })
+    const restoredSettings = { ...settings, ...copy, DATA_DIR: restored }
+    expect(await spawnAdmin(restoredSettings, ['installation', 'take-over'])).toMatchObject({ code: 0 })
+    const second = start(restoredSettings)
     await expectRestored(await second.listening, client.cookie(), ids, before)
   },
 )

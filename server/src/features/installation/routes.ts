@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
 import { hasAccounts } from '../accounts/find-account.ts'
+import { isCopy } from './identity.ts'
 import { installationBody } from './schemas.ts'
 
 export function installationRoutes(
@@ -13,6 +14,7 @@ export function installationRoutes(
   }: Pick<Services, 'db' | 'runtime'> & { config: Pick<Config, 'mail' | 'registration' | 'sso' | 'uploads'> },
 ): void {
   let accountsExist = false
+  let isOriginal = false
   app.get(
     '/v1/installation',
     {
@@ -28,7 +30,9 @@ export function installationRoutes(
     async () => {
       // Later requests need no database.
       accountsExist ||= await hasAccounts(db)
+      isOriginal ||= !(await isCopy(db))
       return {
+        is_copy: !isOriginal,
         mail_delivery: config.mail.url === null ? ('file' as const) : ('smtp' as const),
         password_sign_in: config.sso?.only !== true,
         registration: config.registration.mode,

@@ -13,6 +13,11 @@ export const installationBody = z
       ),
     registration_domains: z.array(z.string()).describe('Empty unless `registration` is `domains`'),
     model_uploads: z.boolean().describe('true if admins may upload model files'),
+    is_copy: z
+      .boolean()
+      .describe(
+        'true if the database was restored from a copy, until the operator says whether the original is gone: deployments don’t change, and no emails are sent',
+      ),
     accounts_exist: z.boolean().describe('false until somebody creates the first account'),
   })
   .meta({

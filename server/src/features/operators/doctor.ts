@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { describeClockDifference } from '../../database/database-clock.ts'
 import { formatFileSize } from '../../base/format-bytes.ts'
 import type { Services } from '../../services.ts'
+import { isCopy } from '../installation/identity.ts'
 import { listUnpinnedRepositories } from '../catalog/pins.ts'
 import { askTargets } from './ask-targets.ts'
 import type { Finding } from './finding.ts'
@@ -44,6 +45,13 @@ async function checkDatabase({ db }: Deps) {
     SELECT current_setting('server_version') AS version, (SELECT count(*) FROM pg_stat_activity) AS used,
       current_setting('max_connections')::int AS most`.execute(db)
   const { version, used, most } = rows[0]!
+  if (await isCopy(db)) {
+    return {
+      state: `PostgreSQL ${version}, a copy of another database`,
+      remedy:
+        'If the original is gone, run `npm run admin -- installation take-over`. If it goes on, run `… installation fork`.',
+    }
+  }
   const isFull = used > most * 0.8
   return {
     state: `PostgreSQL ${version}, ${used} of ${most} connections`,

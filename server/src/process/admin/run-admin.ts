@@ -3,7 +3,7 @@ import { ApplicationError } from '../../base/errors.ts'
 import { ConfigError } from '../../config/config.ts'
 import { addCatalogCommands, addWeightCommands } from './model-commands.ts'
 import { addAuditCommands, addOrganizationCommands, addUserCommands } from './people-commands.ts'
-import { addChecks, addDatabaseCommands } from './server-commands.ts'
+import { addChecks, addDatabaseCommands, addInstallationCommands } from './server-commands.ts'
 import { Shell } from './shell.ts'
 import type { Terminal } from './shell.ts'
 
@@ -20,6 +20,7 @@ export async function runAdmin(args: readonly string[], { settings, console }: T
   addOrganizationCommands(program, shell)
   addUserCommands(program, shell)
   addDatabaseCommands(program, shell)
+  addInstallationCommands(program, shell)
   addAuditCommands(program, shell)
   addCatalogCommands(program, shell)
   addWeightCommands(program, shell)

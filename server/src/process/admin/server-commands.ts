@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { exportDatabase } from '../../database/export.ts'
+import { forkInstallation, takeOver } from '../../features/operators/copied-database.ts'
 import { examine } from '../../features/operators/doctor.ts'
 import type { Shell } from './shell.ts'
 
@@ -28,6 +29,36 @@ export function addDatabaseCommands(program: Command, shell: Shell): void {
         shell.print(`Exported to ${path}. docs/operations.md says how to import it.`)
       }),
     )
+}
+
+/** Adds the commands that say what a copied database is. */
+export function addInstallationCommands(program: Command, shell: Shell): void {
+  const installation = program.command('installation').description('Say what a restored database is')
+  for (const [name, description, done, run] of [
+    [
+      'take-over',
+      'the original is gone: continue it here',
+      'Taken over. Workers begin within seconds.',
+      takeOver,
+    ],
+    [
+      'fork',
+      'the original goes on: forget its engines, emails and customers',
+      'Forked. The deployments sleep, and paying organizations activate billing again.',
+      forkInstallation,
+    ],
+  ] as const) {
+    installation
+      .command(name)
+      .description(description)
+      .action(() =>
+        shell.withApplication(async (application) => {
+          const refusal = await run(application)
+          if (refusal === null) shell.print(done)
+          else shell.fail(refusal)
+        }),
+      )
+  }
 }
 
 /** Adds the commands that check the server. */

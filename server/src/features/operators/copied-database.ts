@@ -1,0 +1,43 @@
+import type { Services } from '../../services.ts'
+import { discardMessages } from '../alerts/discard-messages.ts'
+import { forgetProcessor } from '../billing/account/forget-processor.ts'
+import { forgetInstances } from '../deployments/changes/forget-instances.ts'
+import { isCopy, recordIdentity } from '../installation/identity.ts'
+import { discardMails } from '../mail/discard-mails.ts'
+
+const noCopy = 'This database is no copy: the installation runs in it.'
+
+/** Continues the installation in a copied database, because the original is gone. Returns a refusal. */
+export async function takeOver({ db }: Pick<Services, 'db'>): Promise<string | null> {
+  if (!(await isCopy(db))) return noCopy
+  await db.transaction().execute((transaction) => recordIdentity(transaction))
+  return null
+}
+
+/**
+ * Makes a copied database an installation of its own beside the original. People, models and deployments stay.
+ * What belongs to the original is forgotten: instances, queued mails and webhooks, and customers at the payment
+ * processor. Returns a refusal, as while the compute backend has engines, which are the original's.
+ */
+export async function forkInstallation({
+  db,
+  clock,
+  runtime,
+  jobs,
+}: Pick<Services, 'db' | 'clock' | 'runtime' | 'jobs'>): Promise<string | null> {
+  if (!(await isCopy(db))) return noCopy
+  const { length: engines } = await runtime.listEngineIds()
+  if (engines > 0) {
+    return `The compute backend has ${engines} engines, and this installation would release those that it doesn't know. Give it a backend of its own, such as another DATA_DIR or namespace.`
+  }
+  await db.transaction().execute(async (transaction) => {
+    const at = clock()
+    await forgetInstances(transaction, at)
+    await discardMails(transaction)
+    await discardMessages(transaction, at)
+    await forgetProcessor(transaction, at)
+    await jobs.discard(transaction)
+    await recordIdentity(transaction)
+  })
+  return null
+}
