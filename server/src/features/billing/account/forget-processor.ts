@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 
 /**
- * Forgets the customers and subscriptions at the payment processor, which another installation charges. Paying
- * organizations must activate billing again, and usage until then is not reported.
+ * Forgets the customers and subscriptions at the payment processor, which another installation charges.
+ * Paying organizations must activate billing again, and usage until then is not reported.
  */
 export async function forgetProcessor(transaction: DatabaseTransaction, at: Date): Promise<void> {
   await transaction

@@ -5,7 +5,7 @@ import { toWaitingColumns } from '../state/waiting.ts'
 
 const message = 'This installation was copied. The engines belong to the original, so the deployment sleeps.'
 
-/** Puts all deployments to sleep without a word to the compute backend: the engines are of another installation. */
+/** Puts all deployments to sleep, and leaves the engines, which belong to another installation, alone. */
 export async function forgetInstances(transaction: DatabaseTransaction, at: Date): Promise<void> {
   const nothing = toWaitingColumns(null)
   const { rows: spans } = await sql<{ engineId: string; organizationId: number }>`
