@@ -15,9 +15,9 @@ export async function takeOver({ db }: Pick<Services, 'db'>): Promise<string | n
 }
 
 /**
- * Makes a copied database an installation of its own. People, models and deployments stay. Forgets what belongs
- * to the original: instances, queued mails and webhooks, and customers at the payment processor. Returns a
- * refusal, as while the compute backend has engines, which are the original's.
+ * Makes a copied database an installation of its own, with the same people, models and deployments. Forgets
+ * what belongs to the original: instances, queued mails and webhooks, and customers at the payment processor.
+ * Returns a refusal, as while the compute backend has engines, which are the original's.
  */
 export async function forkInstallation({
   db,
