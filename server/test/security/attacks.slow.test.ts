@@ -29,15 +29,16 @@ interface Attacked extends Awaited<ReturnType<typeof createCast>> {
   id: string
 }
 
+let server: TestServer
 let attacked: Attacked
 beforeAll(async () => {
-  const server = await startTestServer({ settings: { ENGINE_MAX_SEQUENCES: '4' } })
+  server = await startTestServer({ settings: { ENGINE_MAX_SEQUENCES: '4' } })
   const cast = await createCast(server)
   const { id } = await deploy(cast.member)
   expect((await cast.member.patch(`${path}/${id}`, { shared_with: 'organization' })).status).toBe(200)
   attacked = { server, ...cast, id }
 })
-afterAll(() => attacked?.server.close())
+afterAll(() => server?.close())
 
 const ask = (client: Client, content: string, more: object = {}) =>
   client.post(chats, {
