@@ -57,6 +57,10 @@ export const errorCodes = {
     meaning: 'The server stopped before it could answer; send the request again.',
   },
   database_unavailable: { kind: 'unavailable', meaning: 'The database is unreachable or refuses changes.' },
+  overloaded: {
+    kind: 'unavailable',
+    meaning: 'The server has no file descriptors, memory or processes left.',
+  },
   storage_full: { kind: 'unavailable', meaning: 'A disk of the server is full.' },
   internal_error: { kind: 'internal', meaning: 'The server failed to process the request.' },
 

@@ -1,7 +1,8 @@
 import { isUnavailableState } from './sqlstates.ts'
 
-/** Node's codes of connections that are lost or refused */
-const networkCodes = /^(ECONN[A-Z]+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
+/** Node's codes of connections that are lost or refused, and of local shortages */
+const networkCodes =
+  /^(ECONN[A-Z]+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|E[MN]FILE|ENOMEM|ENOBUFS)$/
 /** Messages of the PostgreSQL driver's errors without a code */
 const outageMessages =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|the database did not respond|Query read timeout)/

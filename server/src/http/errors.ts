@@ -5,6 +5,7 @@ import { isDatabaseUnavailable, isStorageFull, isTransactionConflict } from '../
 import { errorCodes } from '../base/error-codes.ts'
 import type { ErrorCode, ErrorKind } from '../base/error-codes.ts'
 import { ApplicationError } from '../base/errors.ts'
+import { findShortage, overloaded } from '../base/local-shortage.ts'
 import { bodyTooLarge } from './body-too-large.ts'
 import type { Storage } from './storage.ts'
 import { acceptedCodings } from './unpack-body.ts'
@@ -164,6 +165,8 @@ export function toPublicError(error: unknown): PublicError {
     }
   }
   if (hasZodFastifySchemaValidationErrors(error)) return toValidationError(error)
+  const shortage = findShortage(error)
+  if (shortage !== null) return toPublicError(overloaded(shortage))
   if (isDatabaseUnavailable(error)) {
     const message = 'The database is unreachable or refuses changes. Retry in a few seconds.'
     return toPublicError(

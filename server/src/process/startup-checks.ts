@@ -1,10 +1,13 @@
-import { access, constants, mkdir, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
 import { ConfigError } from '../config/config.ts'
 import { compareVersions } from '../base/compare-versions.ts'
 import type { Config } from '../config/config.ts'
+
+/** Fewer would be used up by the database, the engines' logs and a few dozen callers. */
+const leastDescriptors = 1024
 
 /**
  * Tries what the settings name: DATA_DIR, which it creates, the listen addresses and DATABASE_URL. Throws a
@@ -24,6 +27,7 @@ export async function checkEnvironment(config: Config): Promise<void> {
     databaseUrl !== null &&
       problemOf(tryConnect(databaseUrl), (error) => describeDatabaseProblem(error, databaseUrl)),
     findOldNode(config),
+    findDescriptorProblem(),
     findMissingProgram('LLAMA_SERVER_COMMAND', config.localEngine.llamaServerCommand),
     findMissingProgram('VLLM_COMMAND', config.localEngine.vllmCommand),
   ])
@@ -57,6 +61,19 @@ function findOldNode({ proxy }: Config): string | null {
   const { node } = process.versions
   if (proxy.https === null || compareVersions(node, leastNodeForProxies) >= 0) return null
   return `HTTPS_PROXY: a proxy needs Node ${leastNodeForProxies} or later, and this is ${node}; update Node, or unset HTTP_PROXY and HTTPS_PROXY`
+}
+
+/** Node has raised the soft limit to the hard one. Other systems than Linux don't tell. */
+async function findDescriptorProblem(): Promise<string | null> {
+  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
+  return describeDescriptorLimit(limits)
+}
+
+/** Reads the `limits` of proc(5); null if they allow enough file descriptors. */
+function describeDescriptorLimit(limits: string): string | null {
+  const limit = Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Infinity)
+  if (limit >= leastDescriptors) return null
+  return `a process may only open ${limit} files here, and Berth needs ${leastDescriptors}; raise the hard limit, for example with \`ulimit -Hn\`, LimitNOFILE or --ulimit nofile`
 }
 
 async function findMissingProgram(

@@ -517,6 +517,39 @@ describe('the log of an engine', () => {
   })
 })
 
+/** Runs `work` while this process can open no file. The shell sets the limit, which needs files itself. */
+async function withoutDescriptors(work: () => Promise<void>): Promise<void> {
+  const limit = (count: string) => `prlimit --pid ${process.pid} --nofile=${count}:; echo; read go; `
+  const shell = spawn('sh', ['-c', `soft=$(ulimit -Sn); ${limit('3')}${limit('$soft')}`])
+  try {
+    await once(shell.stdout, 'data')
+    await work()
+  } finally {
+    shell.stdin.write('\n')
+    await once(shell.stdout, 'data')
+    shell.stdin.end('\n')
+    await once(shell, 'close')
+  }
+}
+
+test.runIf(process.platform === 'linux')(
+  'a server without file descriptors judges no engine, starts none, and finds it as it was',
+  async () => {
+    const folder = await makeFolder()
+    const runtime = await openRuntime(makeSettings(folder))
+    const spec = await deploy(runtime)
+    const { endpoint } = await reach(runtime, spec, 'ready')
+    const { pid } = await readState(folder, spec)
+    await withoutDescriptors(async () => {
+      for (const act of [() => runtime.observeEngine(spec.engineId), () => runtime.ensureEngine(spec)]) {
+        await expect(act()).rejects.toMatchObject({ code: 'EMFILE' })
+      }
+    })
+    expect(await runtime.observeEngine(spec.engineId)).toEqual({ phase: 'ready', endpoint })
+    expect((await readState(folder, spec))['pid']).toBe(pid)
+  },
+)
+
 test('these tests leave no engine running', () => {
   const processes = execFileSync('ps', ['-axww', '-o', 'command='], { encoding: 'utf8' })
   expect(processes.split('\n').filter((line) => folders.some((folder) => line.includes(folder)))).toEqual([])

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, request as send } from 'undici'
+import { findShortage } from '../../base/local-shortage.ts'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../ports/model-runtime.ts'
 import type { ModelType } from '../../ports/model-variant.ts'
 
@@ -54,8 +55,8 @@ export type WarmUpRequests = Readonly<
   >
 >
 
-/** The outcome of a request: null on success, otherwise the error, and the status if the engine answered. */
-type Outcome = { message: string; status?: number } | null
+/** null on success, otherwise the error, with the status if the engine answered, or why it was not asked. */
+type Outcome = { message: string; status?: number; unasked?: Error } | null
 
 /** Reports `ready` after one inference request, because engines without a model pass health checks. */
 export function withWarmUp(
@@ -112,7 +113,8 @@ export function withWarmUp(
       const message = describeFailure(request.results, status, await response.body.text())
       return message === null ? null : { message, status }
     } catch (error) {
-      return { message: describeError(error) }
+      const unasked = error instanceof Error && findShortage(error) !== null ? { unasked: error } : {}
+      return { message: describeError(error), ...unasked }
     }
   }
 
@@ -136,6 +138,7 @@ export function withWarmUp(
       cancel(engineId)
       return observation
     }
+    if (error.unasked !== undefined) throw error.unasked
     const message = `The engine is healthy, but its test request failed: ${error.message}.`
     const at = performance.now()
     warmUp.unavailableSince = error.status === 503 ? (warmUp.unavailableSince ?? now) : null

@@ -18,6 +18,7 @@ import {
 import type { ListMultipartUploadsCommandOutput } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { ApplicationError } from '../../base/errors.ts'
+import { findShortage, overloaded } from '../../base/local-shortage.ts'
 import { nameModelFile, readModelFileName } from '../../base/model-files.ts'
 import { proxyAgentOptions } from '../../base/proxy.ts'
 import type { ProxySettings } from '../../config/proxy.ts'
@@ -208,6 +209,8 @@ function toUnavailable(
   what: string,
   error: unknown,
 ): ApplicationError {
+  const shortage = findShortage(error)
+  if (shortage !== null) return overloaded(shortage)
   const { name, message, code } = error as Error & { code?: string }
   const reason = [...new Set([code ?? name, message])].filter((part) => part !== 'Error').join(': ')
   const store = `the bucket ${bucket}${endpoint === null ? '' : ` at ${endpoint}`}`

@@ -6,6 +6,7 @@ import { copyFile, open, readFile, rename, rm, truncate } from 'node:fs/promises
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { findShortage } from '../../base/local-shortage.ts'
 import { EmbeddedDatabaseError, systemErrorCode } from './error.ts'
 import { explainSpawnFailure, programEnvironment } from './cluster.ts'
 import type { Cluster } from './cluster.ts'
@@ -51,7 +52,11 @@ async function readCommandLine(pid: number): Promise<string> {
     return stdout
   }
   // Unlike /proc/<pid>/cwd, this file is readable for root in a container. It is empty for a zombie.
-  return await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  return await readFile(`/proc/${pid}/cmdline`, 'utf8').catch((error: unknown) => {
+    // A server that lacks file descriptors must not take its database for gone.
+    if (findShortage(error) !== null) throw error
+    return ''
+  })
 }
 
 /**

@@ -1,4 +1,5 @@
 import { ApplicationError } from '../../base/errors.ts'
+import { findShortage, overloaded } from '../../base/local-shortage.ts'
 import { nameFormat } from '../../base/format-names.ts'
 import { ModelHubError } from '../../ports/model-hub.ts'
 import type { HubRepository, HubSession } from '../../ports/model-hub.ts'
@@ -218,14 +219,16 @@ function listRefused({ files }: HubRepository): RepositoryVariant[] {
   })
 }
 
-function toApplicationError({ failure, message }: ModelHubError): ApplicationError {
+function toApplicationError(error: ModelHubError): ApplicationError {
+  const shortage = findShortage(error)
+  if (shortage !== null) return overloaded(shortage)
   const codes = {
     not_found: 'repository_not_found',
     gated: 'repository_gated',
     unreachable: 'hub_unreachable',
     invalid: 'no_runnable_weights',
   } as const
-  return new ApplicationError(codes[failure], message)
+  return new ApplicationError(codes[error.failure], error.message)
 }
 
 /** Finds the engine of this server that loads a variant or serves it as a LoRA. */

@@ -26,6 +26,7 @@ export const codesOfAnyRoute = [
   'unknown_host',
   'internal_error',
   'server_stopping',
+  'overloaded',
 ] as const satisfies readonly ErrorCode[]
 
 const bodyCodes = [

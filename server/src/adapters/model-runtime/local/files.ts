@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { chmod, chown, open, rename, rm } from 'node:fs/promises'
+import { chmod, chown, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { FileHandle } from 'node:fs/promises'
 import type { Account } from '../../../base/account.ts'
@@ -54,6 +54,22 @@ export async function openRegular(path: string): Promise<FileHandle> {
   if ((await handle.stat()).isFile()) return handle
   await handle.close()
   throw Object.assign(new Error(`${path} is no file`), { code: 'ENOENT' })
+}
+
+/** The text of a file of the kernel; empty if it is missing, or closed to this process. */
+export async function readKernelFile(path: string): Promise<string> {
+  return unlessGone(readFile(path, 'utf8'), '')
+}
+
+/** Resolves to `fallback` if a file or process is missing, or closed to this process. */
+export async function unlessGone<Value, Fallback>(
+  reading: Promise<Value>,
+  fallback: Fallback,
+): Promise<Value | Fallback> {
+  return reading.catch((error: unknown) => {
+    if (hasErrorCode(error, 'ENOENT', 'ENOTDIR', 'ESRCH', 'EACCES', 'EPERM')) return fallback
+    throw error
+  })
 }
 
 async function readText(path: string): Promise<string> {

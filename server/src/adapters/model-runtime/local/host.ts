@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import type { InstanceOffer, InstanceType } from '../../../ports/model-runtime.ts'
+import { readKernelFile } from './files.ts'
 import { findGpus } from './gpus.ts'
 import type { Gpu } from './gpus.ts'
 import { defaultStateCacheBytes } from './settings.ts'
@@ -121,7 +121,7 @@ function toOffer(
 /** The kernel's out-of-memory kills, of this container if it has a counter; null if unknown. */
 export async function countOutOfMemoryKills(): Promise<number | null> {
   for (const path of ['/sys/fs/cgroup/memory.events', '/proc/vmstat']) {
-    const text = await readFile(path, 'utf8').catch(() => '')
+    const text = await readKernelFile(path)
     const count = /^oom_kill (\d+)$/m.exec(text)?.[1]
     if (count !== undefined) return Number(count)
   }
@@ -130,8 +130,8 @@ export async function countOutOfMemoryKills(): Promise<number | null> {
 
 /** Identifies the boot of this host or container, by the boot id and the start time of its first process. */
 export async function readBootId(): Promise<string> {
-  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
-  const init = await readFile('/proc/1/stat', 'utf8').catch(() => '')
+  const boot = await readKernelFile('/proc/sys/kernel/random/boot_id')
+  const init = await readKernelFile('/proc/1/stat')
   // Field 22 is the start time. The process name before it may contain spaces (proc_pid_stat(5)).
   return `${boot.trim()}:${init.slice(init.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`
 }

@@ -1,4 +1,5 @@
 import type { Agent } from 'undici'
+import { findShortage } from '../../../base/local-shortage.ts'
 import { SupervisorError, cleanText } from './errors.ts'
 
 /** A supervisor's response: its JSON, or its error detail. */
@@ -58,7 +59,7 @@ export async function sendRequest(
       retryAfterSeconds: retryAfter > 0 ? retryAfter : null,
     }
   } catch (error) {
-    if (error instanceof SupervisorError) throw error
+    if (error instanceof SupervisorError || findShortage(error) !== null) throw error
     throw new SupervisorError(`${clusterId} did not respond (${describe(error)})`, { cause: error })
   }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { ApplicationError } from '../../../base/errors.ts'
+import { findShortage, overloaded } from '../../../base/local-shortage.ts'
 import type { BillingAccount } from './store.ts'
 
 /** The reasons that block a new deployment; each is a 409 with its key as the code. */
@@ -34,6 +35,8 @@ export async function callProcessor<Result>(log: Logger, call: () => Promise<Res
 
 /** Logs an error of the processor and returns one without its details for the caller. */
 export function processorUnavailable(log: Logger, error: unknown): ApplicationError {
+  const shortage = findShortage(error)
+  if (shortage !== null) return overloaded(shortage)
   log.error({ err: error }, 'the payment processor returned an error')
   return new ApplicationError(
     'payment_processor_unavailable',

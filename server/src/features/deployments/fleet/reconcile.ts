@@ -1,3 +1,4 @@
+import { describeShortage, findShortage } from '../../../base/local-shortage.ts'
 import type { FailureStage } from '../../../ports/engine-failures.ts'
 import { readLoads } from '../serving/instance-loads.ts'
 import { ensureReady, ensureRunning } from './engine.ts'
@@ -148,7 +149,7 @@ async function runStep(context: StepContext): Promise<StepResult> {
       { err: error, deployment: deployment.id, instance: instance.id, status: instance.status },
       'a reconcile step failed, retrying',
     )
-    return retryLater(context)
+    return retryLater(context, error)
   }
 }
 
@@ -181,21 +182,23 @@ async function finishRequests(context: StepContext): Promise<StepResult> {
 
 /**
  * Reports a transient error once and retries with a growing delay. Its text may reveal internals, so only the
- * log has it. Only `provisioning` ever gives up.
+ * log has it. Only `provisioning` ever gives up, unless this server lacks something.
  */
-async function retryLater(context: StepContext): Promise<StepResult> {
+async function retryLater(context: StepContext, error: unknown): Promise<StepResult> {
   const { instance, deps, deployment } = context
-  const isReported = instance.waiting_for === 'retry'
+  const shortage = findShortage(error)
+  const message = shortage === null ? undefined : `${describeShortage(shortage)} Retrying.`
+  const waiting = { for: 'retry', message } as const
+  const isReported = instance.waiting_for === 'retry' && instance.status_message === (message ?? null)
   // Nothing else is written while the error lasts, so `updated_at` is the time of the first failure.
   const elapsed = isReported ? deps.observedTime.between(instance.updated_at, deps.clock()) : 0
-  if (instance.status === 'provisioning' && elapsed > provisioningTimeout) {
+  if (instance.status === 'provisioning' && shortage === null && elapsed > provisioningTimeout) {
     return failInstance(context, {
       stage: 'provisioning',
       code: 'provision_timeout',
       message: 'The compute backend did not answer for 10 minutes, so no instance was allocated.',
     })
   }
-  const waiting = { for: 'retry' } as const
   if (deployment.desired_state !== 'ended') await reportWaiting(context, toStage(instance.status), waiting)
   else if (!isReported) {
     await changeInstance(context, {

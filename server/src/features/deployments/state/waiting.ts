@@ -3,7 +3,7 @@ import { describeNextAttempt, hasGivenUp, isRecovering } from './recovery.ts'
 import { needsResize } from './resize.ts'
 import type { Deployment } from './store.ts'
 
-/** What a deployment says while it waits, for the waits that always say the same */
+/** What a deployment says while it waits, unless it knows more */
 const sentences = {
   release: 'The instance is being released.',
   drain: 'The requests in flight are being finished before the instance is released.',
@@ -15,7 +15,8 @@ const sentences = {
 /** What a step waits for. `message` is a sentence for a person, `progress` goes from 0 to 1. */
 export type Waiting =
   | { for: Exclude<WaitingState, keyof typeof sentences>; message: string; progress?: number | null }
-  | { for: Extract<WaitingState, keyof typeof sentences>; message?: undefined; progress?: undefined }
+  | { for: 'retry'; message?: string | undefined; progress?: undefined }
+  | { for: Exclude<keyof typeof sentences, 'retry' | 'resize'>; message?: undefined; progress?: undefined }
 
 /** The columns that record what a step waits for; null for nothing. */
 export function toWaitingColumns(waiting: Waiting | null) {
@@ -70,7 +71,7 @@ export function toStatusMessage(deployment: WaitingDeployment, instance: Capacit
 
 function toSentence(waitingFor: WaitingFor, { status_message: message }: WaitingDeployment): string | null {
   const known: Partial<Record<WaitingFor, string>> = sentences
-  return known[waitingFor] ?? message
+  return (waitingFor === 'resize' ? null : message) ?? known[waitingFor] ?? null
 }
 
 /** The cause of the outage, and how far the next attempt is */

@@ -1,3 +1,4 @@
+import { findShortage, overloaded } from '../../../base/local-shortage.ts'
 import type { CircuitBreakers } from '../../../gateway/circuit-breakers.ts'
 import type { FlowControl } from '../../../gateway/response-stream.ts'
 import type {
@@ -32,8 +33,8 @@ export interface EngineRequestOwner {
   onComplete(): void
   /** The engine did not start a response, and this process knows no other one. */
   onUnanswered(error: UpstreamError): void
-  /** No engine gave a complete response. */
-  fail(error: unknown, brokenBy: 'engine'): void
+  /** No engine gave a complete response; `brokenBy` is null if this server is to blame. */
+  fail(error: unknown, brokenBy: 'engine' | null): void
 }
 
 /**
@@ -184,6 +185,9 @@ export class EngineRequest implements ResponseHandler {
       this.#hasRetried = true
       return this.#send()
     }
+    // Other engines can't be reached either.
+    const shortage = findShortage(error)
+    if (shortage !== null) return this.#owner.fail(overloaded(shortage), null)
     this.#deps.inference.breakers.onFailure(this.#target.instanceId)
     this.report()
     if (!this.#mayMove(error)) return this.#owner.fail(error, 'engine')

@@ -298,6 +298,37 @@ test.each(['listOffers', 'provision', 'ensureEngine'] as const)(
   },
 )
 
+test('a server that lacks file descriptors says so, and gives neither a start nor an engine up', async () => {
+  const lack = () => {
+    throw new Error('fetch failed', { cause: Object.assign(new Error('connect EMFILE'), { code: 'EMFILE' }) })
+  }
+  const expectMessage = async (message: string | null) =>
+    expect.poll(async () => (await read(id)).status_message, pollOptions).toBe(message)
+  runtime.answer({ provision: lack, observeEngine: lack })
+  const id = await create()
+  await expectMessage('The server has no file descriptors left. Retrying.')
+  const since = new Date(Date.now() - 11 * 60_000)
+  await server.application.db
+    .updateTable('instances')
+    .set({ status_changed_at: since, updated_at: since })
+    .where('deployment_id', '=', id)
+    .execute()
+  const tries = runtime.callsFor(id).length
+  await makeDue(id)
+  await expect.poll(() => runtime.callsFor(id).length, pollOptions).toBeGreaterThan(tries)
+  runtime.reset()
+  runtime.answer({ observeEngine: lack })
+  await makeDue(id)
+  await waitForStatus(client, id, 'running')
+  await makeDue(id)
+  await expectMessage('The server has no file descriptors left. Retrying.')
+  expect((await read(id)).status).toBe('running')
+  runtime.reset()
+  await makeDue(id)
+  await expectMessage(null)
+  expect(runtime.callsFor(id)).not.toContain('stopEngine')
+})
+
 test('a runtime that fails to provision for 10 minutes: failed with provision_timeout', async () => {
   runtime.answer({
     provision: () => {

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { watch } from 'node:fs'
+import type { FSWatcher } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { findShortage } from '../../../../base/local-shortage.ts'
 import type { EngineObservation } from '../../../../ports/model-runtime.ts'
 import { hasErrorCode, shareFile, syncDirectory, writeJson } from '../files.ts'
 import { countOutOfMemoryKills, readBootId } from '../host.ts'
@@ -130,7 +132,7 @@ function watchStart(
   let isOver = false
   const stop = () => {
     isOver = true
-    watcher.close()
+    watcher?.close()
   }
   const look = async () => {
     const record = await readEngineRecord(directory, nonce)
@@ -138,10 +140,19 @@ function watchStart(
     stop()
     onStarted(basename(directory))
   }
-  const watcher = watch(directory, { persistent: false })
-  watcher.on('change', () => void look().catch(stop))
-  watcher.on('error', stop)
+  const watcher = openWatch(directory)
+  watcher?.on('change', () => void look().catch(stop)).on('error', stop)
   return { stop }
+}
+
+/** null if this host allows no more watches: "the disk is full", in the words of the kernel */
+function openWatch(directory: string): FSWatcher | null {
+  try {
+    return watch(directory, { persistent: false })
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOSPC') || findShortage(error) !== null) return null
+    throw error
+  }
 }
 
 async function stopEngine(context: ControlContext, directory: string): Promise<boolean> {

@@ -2,6 +2,7 @@ import type { ObservedTime } from '../../../../base/observed-time.ts'
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
+import { findShortage } from '../../../../base/local-shortage.ts'
 import type { EngineObservation } from '../../../../ports/model-runtime.ts'
 import { diagnoseStart } from '../../engine-failures.ts'
 import { hasErrorCode } from '../files.ts'
@@ -184,6 +185,8 @@ async function probeHealth(baseUrl: string): Promise<string | null> {
     return statusCode === 200 ? null : `HTTP ${statusCode}`
   } catch (error) {
     if (!(error instanceof Error)) return String(error)
+    // The engine was not asked.
+    if (findShortage(error) !== null) throw error
     return error.name === 'TimeoutError'
       ? 'no response'
       : hasErrorCode(error, 'ECONNREFUSED')

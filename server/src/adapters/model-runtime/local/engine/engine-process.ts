@@ -5,7 +5,9 @@ import { open, readFile, readdir, readlink, realpath, stat, writeFile } from 'no
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
-import { hasErrorCode, readJson } from '../files.ts'
+import pLimit from 'p-limit'
+import { findShortage } from '../../../../base/local-shortage.ts'
+import { hasErrorCode, readJson, readKernelFile, unlessGone } from '../files.ts'
 import { engineAccount } from './containment.ts'
 import type { EngineRights } from './containment.ts'
 import { engineFiles } from './engine-record.ts'
@@ -36,6 +38,8 @@ export interface EngineProcess {
 
 const inheritedVariables = /^(PATH|HOME|LANG|LC_ALL|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT)$/
 const inheritedGpuVariables = /^(CUDA|NVIDIA|NCCL|GGML|VK|HIP|HSA|ROCR|VLLM|OMP|NODE_LLAMA_CPP)_/
+/** Of `/proc`: with few file descriptors, the files of all processes would use them up. */
+const filesAtOnce = 8
 /** Marks the processes that an engine starts, because their command lines don't name its folder. */
 const folderVariable = 'BERTH_STATE_DIR'
 
@@ -83,9 +87,8 @@ export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
       },
       stdio: ['ignore', log.fd, log.fd],
     })
-    // `observe` reports a failed spawn as an exit. Without a listener the event would crash the server.
-    child.on('error', () => {})
     child.unref()
+    await confirmSpawn(child)
     // If memory runs out, the kernel should kill an engine, which can be restarted, rather than the database.
     if (process.platform === 'linux' && child.pid !== undefined) {
       await writeFile(`/proc/${child.pid}/oom_score_adj`, '500').catch(() => {})
@@ -94,6 +97,14 @@ export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
   } finally {
     await log.close()
   }
+}
+
+/** Throws if this host lacks what a process needs. `observe` reports another failure as an exit. */
+async function confirmSpawn(child: ChildProcess): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  child.on('error', (error) => (findShortage(error) === null ? resolve() : reject(error)))
+  child.once('spawn', resolve)
+  await promise
 }
 
 /** Filters the environment for an engine, so that it never contains secrets. */
@@ -152,17 +163,15 @@ interface Command {
 
 async function listLinuxCommands(stateDirectory: string): Promise<Command[]> {
   const [ids, isInSession] = await Promise.all([readdir('/proc'), openSession(stateDirectory)])
-  const commands = await Promise.all(
-    ids
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number)
-      .map(async (pid) => {
-        const [args, variable] = await Promise.all([readArguments(pid), readFolder(pid)])
-        const folder = variable ?? ((await isInSession(pid)) ? stateDirectory : null)
-        const isEngine = args !== null && (folder !== null || args.includes('--state-dir'))
-        return isEngine && !(await hasExited(pid)) ? [{ pid, args, folder }] : []
-      }),
-  )
+  const pids = ids.filter((name) => /^\d+$/.test(name)).map(Number)
+  const limit = pLimit(filesAtOnce)
+  const commands = await limit.map(pids, async (pid) => {
+    const args = await readArguments(pid)
+    if (args === null) return []
+    const folder = (await readFolder(pid)) ?? ((await isInSession(pid)) ? stateDirectory : null)
+    const isEngine = folder !== null || args.includes('--state-dir')
+    return isEngine && !(await hasExited(pid)) ? [{ pid, args, folder }] : []
+  })
   return commands.flat()
 }
 
@@ -170,41 +179,30 @@ async function listLinuxCommands(stateDirectory: string): Promise<Command[]> {
 async function openSession(stateDirectory: string): Promise<(pid: number) => Promise<boolean>> {
   const leader = (await readJson(engineFiles(stateDirectory).engine))?.['pid']
   if (typeof leader !== 'number') return () => Promise.resolve(false)
-  const folder = await realpath(stateDirectory).catch(() => null)
+  const folder = await unlessGone(realpath(stateDirectory), null)
   return async (pid) => {
     const [, , , session] = await readStatus(pid)
     if (Number(session) !== leader) return false
     // The kernel may have given the leader's id to another program since. In many containers, root may not
     // read this of another account, and no program has that of engines but engines.
-    const working = await readlink(`/proc/${pid}/cwd`).catch((error: unknown) =>
-      hasErrorCode(error, 'EACCES', 'EPERM')
-        ? isEngineOwned(pid).then((isOwned) => (isOwned ? folder : ''))
-        : '',
-    )
-    return working === folder
+    const working = await unlessGone(readlink(`/proc/${pid}/cwd`), null)
+    return working === null ? folder !== null && (await isEngineOwned(pid)) : working === folder
   }
 }
 
 async function isEngineOwned(pid: number): Promise<boolean> {
-  return stat(`/proc/${pid}`).then(
-    ({ uid }) => uid === engineAccount.uid,
-    () => false,
-  )
+  return (await unlessGone(stat(`/proc/${pid}`), null))?.uid === engineAccount.uid
 }
 
 async function readFolder(pid: number): Promise<string | null> {
-  const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+  const environment = await readKernelFile(`/proc/${pid}/environ`)
   const variable = environment.split('\0').find((each) => each.startsWith(`${folderVariable}=`))
   return variable?.slice(folderVariable.length + 1) ?? null
 }
 
 async function readArguments(pid: number): Promise<string[] | null> {
-  try {
-    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0')
-  } catch (error) {
-    if (hasErrorCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return null
-    throw error
-  }
+  const line = await unlessGone(readFile(`/proc/${pid}/cmdline`, 'utf8'), null)
+  return line?.split('\0') ?? null
 }
 
 /** True if a process has exited, reaped or not. */
@@ -215,7 +213,7 @@ async function hasExited(pid: number): Promise<boolean> {
 
 /** State, parent, process group, session and more, from proc_pid_stat(5). Empty if the process has ended. */
 async function readStatus(pid: number): Promise<string[]> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  const stat = await readKernelFile(`/proc/${pid}/stat`)
   return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 

@@ -5,10 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import type { FileHasher } from '../../../../base/file-hasher.ts'
 import { formatFileSize } from '../../../../base/format-bytes.ts'
+import { findShortage } from '../../../../base/local-shortage.ts'
 import { DownloadError, RetryableError, describeCause } from './download-errors.ts'
 import { discard, fetchBytes, fetchSize } from './fetch-bytes.ts'
 import type { ByteResponse, DownloadSource } from './fetch-bytes.ts'
-import { hasErrorCode, readJson, syncDirectory, writeJson } from '../files.ts'
+import { hasErrorCode, readJson, syncDirectory, unlessGone, writeJson } from '../files.ts'
 import type { RetrySettings } from '../settings.ts'
 
 /** Progress of a download in bytes. `note` describes what it is waiting for when no data arrives. */
@@ -239,16 +240,13 @@ async function findDefect(
 
 /** True if the file exists and starts with the GGUF magic number. */
 export async function isGguf(path: string): Promise<boolean> {
-  let handle: FileHandle
-  try {
-    handle = await open(path, 'r')
-  } catch {
-    return false
-  }
+  const handle = await unlessGone(open(path, 'r'), null)
+  if (handle === null) return false
   try {
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0)
     return bytesRead === 4 && buffer.toString('latin1') === 'GGUF'
-  } catch {
+  } catch (error) {
+    if (findShortage(error) !== null) throw error
     return false
   } finally {
     await handle.close()

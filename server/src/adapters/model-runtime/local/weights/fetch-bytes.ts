@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { request } from 'undici'
 import type { Dispatcher } from 'undici'
 import { ApplicationError } from '../../../../base/errors.ts'
+import { findShortage } from '../../../../base/local-shortage.ts'
 import { resolveRedirect } from '../../../../base/resolve-redirect.ts'
 import type { ModelStore } from '../../../../ports/model-store.ts'
 import { DownloadError, RetryableError, describeCause } from './download-errors.ts'
@@ -119,6 +120,7 @@ async function send(
     return await request(url, { dispatcher, signal, headers, method })
   } catch (error) {
     signal.throwIfAborted()
+    if (findShortage(error) !== null) throw error
     throw new RetryableError(describeUnreachable(url, describeCause(error)))
   }
 }

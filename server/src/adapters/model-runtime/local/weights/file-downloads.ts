@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import type { Dispatcher } from 'undici'
 import type { FileHasher } from '../../../../base/file-hasher.ts'
 import type { RetrySettings } from '../settings.ts'
+import { unlessGone } from '../files.ts'
 import { DownloadError } from './download-errors.ts'
 import { downloadFile, isGguf } from './download.ts'
 import type { DownloadProgress } from './download.ts'
@@ -86,11 +87,8 @@ export async function awaitFile(
 /** True for a complete file. Downloads verify the contents before they give a file its name. */
 export async function isPresent({ path, source, bytes }: Omit<WeightFile, 'name'>): Promise<boolean> {
   if (source === null || source.isGguf) return isGguf(path)
-  const size = await stat(path).then(
-    (found) => found.size,
-    () => null,
-  )
-  return size !== null && (bytes === null || size === bytes)
+  const found = await unlessGone(stat(path), null)
+  return found !== null && (bytes === null || found.size === bytes)
 }
 
 function missingFile({ name, isUpload }: WeightFile): DownloadError {

@@ -1,4 +1,5 @@
 import { formatFileSize } from '../../../../base/format-bytes.ts'
+import { findShortage } from '../../../../base/local-shortage.ts'
 import type { EngineObservation } from '../../../../ports/model-runtime.ts'
 import type { RuntimeLogger } from '../../runtime-logger.ts'
 import { DownloadError } from './download-errors.ts'
@@ -45,7 +46,9 @@ export async function runFetch(context: FetchContext, engineId: string, fetch: W
     if (fetches.get(engineId) === fetch) fetches.delete(engineId)
   } catch (error) {
     if (fetch.controller.signal.aborted) return
-    fetch.failure = toDownloadError(error)
+    // The engine's next attempt goes on with the download.
+    if (findShortage(error) === null) fetch.failure = toDownloadError(error)
+    else if (fetches.get(engineId) === fetch) fetches.delete(engineId)
     logger.warn({ engineId, err: error }, 'downloading model weights failed')
   }
 }

@@ -2,6 +2,7 @@ import { utimes } from 'node:fs/promises'
 import type { Dispatcher } from 'undici'
 import { openProxyAgent } from '../../../../base/proxy.ts'
 import { createFileHasher } from '../../../../base/file-hasher.ts'
+import { findShortage } from '../../../../base/local-shortage.ts'
 import type { EngineObservation } from '../../../../ports/model-runtime.ts'
 import { hasErrorCode } from '../files.ts'
 import type { LocalRuntimeSettings, RetrySettings } from '../settings.ts'
@@ -107,6 +108,7 @@ async function ensureWeights(
     if (repository === null) fetch.files = files
     else fetch.repository = repository
   } catch (error) {
+    if (findShortage(error) !== null) throw error
     fetch.failure = toDownloadError(error)
   }
   fetches.set(engineId, fetch)
