@@ -5,6 +5,7 @@ import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
 import { listModelCapabilities } from '../deployments/serving/list-model-capabilities.ts'
 import {
+  isListed,
   listServingDeployments,
   requireCallable,
   resolveDeployments,
@@ -31,7 +32,7 @@ export function modelRoutes(app: App, deps: Deps): void {
         operationId: 'listModels',
         summary:
           'List the models of your running and sleeping deployments, and of those that others share with your organization',
-        description: `${shapes} Anthropic’s has pages, by \`limit\`, \`after_id\` and \`before_id\`.`,
+        description: `${shapes} Deployments that are being started again stay listed. Anthropic’s has pages, by \`limit\`, \`after_id\` and \`before_id\`.`,
         tags,
         response: { 200: modelsBody },
         errorBody: openAiErrorBody,
@@ -63,7 +64,7 @@ export function modelRoutes(app: App, deps: Deps): void {
     if (model === '') throw unknownUrl('GET', '/v1/models/')
     const resolved = await resolveDeployments(deps, viewer, model)
     const found = requireCallable(viewer, resolved, () => modelNotFound(model))
-    const serving = found.filter(({ status }) => status === 'running' || status === 'sleeping')
+    const serving = found.filter(isListed)
     if (serving.length === 0) throw await explainModelNotFound(deps, viewer, model)
     if (speaksAnthropic(request)) return sendUndescribed(reply, toAnthropicModel(model, serving))
     const listed = await listServingDeployments(deps, viewer)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient, registerClient } from '../../support/client.ts'
 import { deploy, waitForStatus } from '../../support/deployments.ts'
+import { makeDue } from '../../support/reconcile.ts'
 import { setRole } from '../../support/roles.ts'
 import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
 import { startTestServer } from '../../support/server.ts'
@@ -69,6 +70,21 @@ test('GET /v1/models: deployments that are not running are omitted', async () =>
   runtime.reset()
   await waitForStatus(client, id, 'running')
   expect((await client.get('/v1/models')).body.data).toHaveLength(1)
+  await client.delete(`/api/v1/model-deployments/${id}`)
+  expect((await client.get('/v1/models')).body.data).toEqual([])
+})
+
+test('GET /v1/models: a deployment that has served stays in the list while it is started again', async () => {
+  const client = await registerClient(server.url)
+  const { id } = await deploy(client)
+  const { body } = await client.get('/v1/models')
+  const gone = { phase: 'failed', stage: 'runtime', code: 'engine_crashed', message: 'It ended.' } as const
+  runtime.answer({ observeEngine: () => gone, ensureEngine: () => gone })
+  await makeDue(server, id)
+  await waitForStatus(client, id, 'deploying')
+  expect((await client.get('/v1/models')).body).toEqual(body)
+  expect((await client.get(`/v1/models/${id}`)).body).toEqual({ ...body.data[0], id })
+  runtime.reset()
   await client.delete(`/api/v1/model-deployments/${id}`)
   expect((await client.get('/v1/models')).body.data).toEqual([])
 })

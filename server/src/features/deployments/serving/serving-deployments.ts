@@ -7,6 +7,7 @@ import { parseStoredVariant } from '../../catalog/stored-model.ts'
 import { groupByFile } from '../../placement/loaded-loras.ts'
 import { listShownInstances } from '../state/instance-store.ts'
 import type { Instance } from '../state/instance-store.ts'
+import { isActive } from '../state/lifecycle.ts'
 import type { DeploymentStatus } from '../state/lifecycle.ts'
 import { isRecovering } from '../state/recovery.ts'
 import type { Recovery } from '../state/recovery.ts'
@@ -37,6 +38,8 @@ export interface ServingDeployment extends DeploymentOwnership {
   modelUid: string
   status: DeploymentStatus
   failureReason: string | null
+  /** It has been running, so clients know it, and it is never `failed`. */
+  hasServed: boolean
   /** Whose requests share cached prompts */
   cacheScope: CacheScope
   /** Whether a request wakes it, or waits until it is awake */
@@ -169,7 +172,12 @@ export function requireCallable<Each extends DeploymentOwnership>(
   throw refusal.code === 'not_found' ? toUnknown() : toAccessError(refusal)
 }
 
-/** The running and sleeping deployments that the viewer may call, newest first, each with all its LoRAs. */
+/** True for a deployment in lists of models: one that answers requests, or will when it is started again. */
+export function isListed({ status, hasServed }: Pick<ServingDeployment, 'status' | 'hasServed'>): boolean {
+  return status === 'running' || status === 'sleeping' || (hasServed && isActive(status))
+}
+
+/** The listed deployments that the viewer may call, newest first, each with all its LoRAs. */
 export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,
   viewer: Viewer,
@@ -229,6 +237,7 @@ async function toServing(db: Database, named: readonly NamedDeployment[]): Promi
       modelUid: row.inference_model_uid,
       status: row.status,
       failureReason: row.failure_reason,
+      hasServed: row.ran_at !== null,
       cacheScope: row.cache_scope,
       isWaking: isWaking(row),
       recovery: row.recovery,

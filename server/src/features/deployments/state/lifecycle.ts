@@ -33,6 +33,9 @@ export const waitingReasons = [...waitingStates, 'resize'] as const
 
 export type WaitingFor = (typeof waitingReasons)[number]
 
+/** The statuses of a deployment that starts, for the first time or again. */
+export const startingStatuses: readonly DeploymentStatus[] = ['requested', 'provisioning', 'deploying']
+
 /** True for a deployment that is running, starting or asleep. */
 export function isActive(status: DeploymentStatus): boolean {
   return status !== 'failed' && status !== 'terminating' && status !== 'terminated'

@@ -1,4 +1,6 @@
 import type { EngineFailure } from '../../../ports/engine-failures.ts'
+import type { ServingCapacity } from '../../../ports/runtime-engine.ts'
+import { startingStatuses } from './lifecycle.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
 
 /** What a deployment does after a failure. Times are ISO 8601. */
@@ -13,6 +15,8 @@ export interface Recovery {
   served_at: string | null
   /** The last failure */
   cause: EngineFailure
+  /** What the next start has at most, after an engine ran out of memory */
+  most?: ServingCapacity | undefined
 }
 
 /** The longest pause before an attempt, in milliseconds */
@@ -31,8 +35,6 @@ interface RecoveryState {
   status: DeploymentStatus
   recovery: Recovery | null
 }
-
-const startingStatuses: readonly DeploymentStatus[] = ['requested', 'provisioning', 'deploying']
 
 /** True while a deployment that doesn't serve is started again by itself. */
 export function isRecovering({ status, recovery }: RecoveryState): boolean {

@@ -5,6 +5,7 @@ import type { Viewer } from '../../../base/viewer.ts'
 import type { Database } from '../../../database/tables.ts'
 import { servesLora } from '../../own-models/serves-lora.ts'
 import { insertInstance, makeInstance } from './instance-store.ts'
+import { startingStatuses } from './lifecycle.ts'
 import type { DeploymentEventsTable, DeploymentsTable } from './tables.ts'
 
 export type Deployment = Selectable<DeploymentsTable>
@@ -207,10 +208,15 @@ export async function existsUnshared(
   return found !== undefined
 }
 
-/** Deployments that serve requests: the running and the sleeping ones, newest first. */
+/** Deployments that serve requests, or have and are started again, newest first; also the sleeping ones. */
 export function listCallableDeployments(db: Database, scope: ServingScope): Promise<Deployment[]> {
   return selectServing(db, scope)
-    .where('status', 'in', ['running', 'sleeping'])
+    .where((where) =>
+      where.or([
+        where('status', 'in', ['running', 'sleeping']),
+        where.and([where('status', 'in', [...startingStatuses]), where('ran_at', 'is not', null)]),
+      ]),
+    )
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .execute()

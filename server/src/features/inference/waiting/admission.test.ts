@@ -22,6 +22,7 @@ function makeTarget(parallelSequences: number | null): EngineTarget {
     organizationId: 1,
     modelName: 'm',
     baseModelName: 'm',
+    hasServed: true,
     loraId: null,
     alias: null,
     modelType: 'LLM',
