@@ -1,12 +1,14 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { EngineFailure, FailureCode } from '../../../ports/engine-failures.ts'
+import type { ServingCapacity } from '../../../ports/runtime-engine.ts'
 import { queueAlert } from '../../alerts/queue-alert.ts'
 import { addRefusal } from '../changes/refusal.ts'
 import { beginTransition } from '../state/event-transition.ts'
 import { describeNextAttempt, isRecovering } from '../state/recovery.ts'
-import { findServedSettings } from '../state/resize.ts'
+import { findServedSettings, minimumsOf } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
 import type { EngineSettings } from '../state/tables.ts'
+import { describeCapacity, shrinkCapacity } from './shrink-capacity.ts'
 import { planAttempt } from './recovery.ts'
 import type { Attempt } from './recovery.ts'
 import { changeInstance, moveInstance } from './step.ts'
@@ -167,10 +169,13 @@ function sleepOn(
 async function tryAgain(
   context: StepContext,
   failure: EngineFailure,
-  { recovery, isNew, keepsHardware }: Extract<Attempt, { outcome: 'retry' }>,
+  { recovery: planned, isNew, keepsHardware }: Extract<Attempt, { outcome: 'retry' }>,
   alsoAlert: AlertHook | undefined,
 ): Promise<StepResult> {
-  const { stage, message } = failure
+  const { stage } = failure
+  const most = failure.code === 'out_of_memory' ? findSmaller(context) : null
+  const recovery = most === null ? planned : { ...planned, most }
+  const message = most === null ? failure.message : `${failure.message} ${describeCapacity(most)}`
   const staysInPlace = keepsHardware && hasEngine(context, failure)
   const follows =
     recovery.attempts > 1
@@ -187,10 +192,18 @@ async function tryAgain(
     },
   }
   if (!staysInPlace) return release(context, change)
-  const columns = { engine_url: null }
+  const smaller = most && { context_tokens: most.contextTokens, parallel_sequences: most.parallelSequences }
+  const columns = { engine_url: null, ...smaller }
   return {
     next: await changeInstance(context, { ...change, columns, waiting: { for: 'stop', message: follows } }),
   }
+}
+
+/** A smaller capacity for an engine that ran out of memory; null if its owner asks for what it has. */
+function findSmaller({ instance, pass }: StepContext): ServingCapacity | null {
+  const { context_tokens: contextTokens, parallel_sequences: parallelSequences } = instance
+  if (contextTokens === null || parallelSequences === null) return null
+  return shrinkCapacity({ contextTokens, parallelSequences }, minimumsOf(pass.deployment))
 }
 
 function fallAsleep(

@@ -8,10 +8,17 @@ import type { EventContent } from '../state/change-store.ts'
 import { readEngineSpec } from '../serving/engine-spec.ts'
 import type { Selection } from '../../placement/instance-selection.ts'
 import { isRecovering } from '../state/recovery.ts'
-import { chooseHardware, explainSelection, needsOtherEngine, settingsOf } from '../state/resize.ts'
+import {
+  chooseHardware,
+  explainSelection,
+  minimumsOf,
+  needsOtherEngine,
+  settingsOf,
+} from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
 import { askForHardware, callNext, isOvertaking } from './yielding.ts'
 import { failInstance, toAlerted } from './fail.ts'
+import { limitCapacity } from './shrink-capacity.ts'
 import { reportWaiting } from './report-waiting.ts'
 import {
   changeInstance,
@@ -60,7 +67,7 @@ type Selected = NonNullable<InstanceChange['columns']>
 
 function toColumns(deployment: Deployment, selection: Selection): Selected {
   const { offer, sizing, memoryBytes } = selection
-  const { capacity } = sizing
+  const capacity = limitCapacity(sizing.capacity, deployment.recovery?.most ?? null, minimumsOf(deployment))
   return {
     instance_type: offer.instanceType,
     selection_reason: explainSelection(deployment.variant_reason, selection),

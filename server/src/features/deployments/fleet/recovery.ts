@@ -53,6 +53,7 @@ export function planAttempt(
     next_at: new Date(now.getTime() + wait).toISOString(),
     served_at: null,
     cause: { stage, code, message },
+    ...(known?.most !== undefined && { most: known.most }),
   })
   if (!hasServed && (!passingCodes.has(code) || down + pause > firstStartPatience)) return { outcome: 'fail' }
   if (hasServed && down >= outagePatience) return { outcome: 'sleep', recovery: next(longestPause) }
