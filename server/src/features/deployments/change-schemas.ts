@@ -102,7 +102,8 @@ const schedule = z
       .min(0)
       .max(100)
       .describe(
-        'Takes the place of the policy’s from then on. 0 allows sleep, more wakes the deployment and keeps it awake',
+        'Takes the place of the policy’s from then on. 0 lets the deployment sleep, after five minutes without a request if `idle_minutes` is null; ' +
+          'more wakes it and keeps it awake',
       ),
   })
   .superRefine(({ cron, time_zone: timeZone }, context) => {

@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { InstancePhase } from '../state/instance-lifecycle.ts'
-import { decideInstances, findSampleMilliseconds, findTargetConcurrency } from './decide-instances.ts'
+import {
+  decideInstances,
+  findIdleMinutes,
+  findSampleMilliseconds,
+  findTargetConcurrency,
+} from './decide-instances.ts'
 import type { ScalingObservations, ScalingPolicy } from './decide-instances.ts'
 import type { LoadSample } from './load-window.ts'
 
@@ -141,6 +146,16 @@ test('a schedule wakes and keeps awake; 0 allows sleep', () => {
   expect(decideInstances({ ...policy, idleMinutes: 1, scheduledMinimum: 0 }, idle)).toMatchObject({
     desired: 0,
   })
+})
+
+test('a schedule of 0 lets a deployment without idle minutes of its own sleep after five', () => {
+  const scheduled = { ...policy, scheduledMinimum: 0 }
+  const since = (seconds: number) => observe({ lastUsedAt: now - seconds * 1000 })
+  expect(decideInstances(scheduled, since(300))).toEqual({ desired: 0, start: 0, reason: 'idle' })
+  expect(decideInstances(scheduled, since(299))).toMatchObject({ desired: 1 })
+  expect(findIdleMinutes(scheduled)).toBe(5)
+  expect(findIdleMinutes({ ...scheduled, idleMinutes: 30 })).toBe(30)
+  expect(findIdleMinutes(policy)).toBeNull()
 })
 
 test('refused capacity is asked for again with backoff', () => {

@@ -10,7 +10,7 @@ export interface ScalingPolicy {
   idleMinutes: number | null
   /** Requests in flight per instance to aim for */
   targetConcurrency: number
-  /** What the schedule in effect says: 0 allows sleep, more keeps awake; null without one */
+  /** What the schedule in effect says: 0 asks for sleep, more keeps awake; null without one */
   scheduledMinimum: number | null
 }
 
@@ -54,6 +54,8 @@ export interface ScalingDecision {
 
 /** How long the load must ask for fewer instances before one is released */
 const defaultScaleDownMilliseconds = 300_000
+/** Of a deployment that only a schedule lets sleep */
+const scheduledIdleMinutes = 5
 const firstRetryMilliseconds = 10_000
 const lastRetryMilliseconds = 300_000
 
@@ -103,15 +105,24 @@ function servesOrWill({ status }: { status: InstancePhase }): boolean {
   return status === 'starting' || status === 'running'
 }
 
+/** Minutes without a request until the deployment falls asleep; null if it stays awake. */
+export function findIdleMinutes({
+  idleMinutes,
+  scheduledMinimum,
+}: Pick<ScalingPolicy, 'idleMinutes' | 'scheduledMinimum'>): number | null {
+  return idleMinutes ?? (scheduledMinimum === 0 ? scheduledIdleMinutes : null)
+}
+
 function mayBeAsleep(
-  { idleMinutes, scheduledMinimum }: ScalingPolicy,
+  policy: ScalingPolicy,
   { now, isAwake, load, lastUsedAt }: ScalingObservations,
 ): boolean {
   const last = load.at(-1)
   if (last !== undefined && last.requests > 0) return false
-  if (scheduledMinimum !== null && scheduledMinimum > 0) return false
+  if (policy.scheduledMinimum !== null && policy.scheduledMinimum > 0) return false
   if (!isAwake) return true
   const isLoadKnown = last !== undefined && now - last.at < meanMilliseconds
+  const idleMinutes = findIdleMinutes(policy)
   return isLoadKnown && idleMinutes !== null && now - lastUsedAt >= idleMinutes * 60_000
 }
 

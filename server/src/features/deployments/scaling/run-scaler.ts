@@ -15,7 +15,7 @@ import { wakeAsScheduled } from '../serving/wake.ts'
 import { listScalableDeployments } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
 import type { Refusal } from '../state/tables.ts'
-import { decideInstances, findSampleMilliseconds } from './decide-instances.ts'
+import { decideInstances, findIdleMinutes, findSampleMilliseconds } from './decide-instances.ts'
 import type { ScalingDecision } from './decide-instances.ts'
 import type { LoadSample } from './load-window.ts'
 import { countInFlight, observeScaling, toScalingPolicy } from './observe-scaling.ts'
@@ -90,7 +90,7 @@ async function scale(
   const isSmall = instances.some(
     (instance) => instance.status === 'running' && needsResize(deployment, instance),
   )
-  await follow(deps, deployment, decision, { inFlight, isSmall })
+  await follow(deps, deployment, decision, { inFlight, isSmall, idleMinutes: findIdleMinutes(policy) })
 }
 
 /** Writes a decision, so that the reconciler starts or releases instances. */
@@ -98,11 +98,11 @@ async function follow(
   deps: Deps,
   deployment: Deployment,
   decision: ScalingDecision,
-  { inFlight, isSmall }: { inFlight: number; isSmall: boolean },
+  { inFlight, isSmall, idleMinutes }: { inFlight: number; isSmall: boolean; idleMinutes: number | null },
 ): Promise<void> {
-  const { id, status, desired_state, idle_minutes: idle, desired_instances: current, refusals } = deployment
+  const { id, status, desired_state, desired_instances: current, refusals } = deployment
   const { desired, start, reason } = decision
-  if (reason === 'idle') return putToSleepFor(deps, id, { cause: 'idle', idle_minutes: idle })
+  if (reason === 'idle') return putToSleepFor(deps, id, { cause: 'idle', idle_minutes: idleMinutes })
   if (reason === 'asleep' || reason === 'no_capacity') return
   if (reason === 'schedule' && desired_state === 'asleep') return wakeOnSchedule(deps, deployment)
   // A larger instance that was refused is not asked for again by itself.

@@ -34,6 +34,19 @@ test('of two schedules that begin together, the later one in the list counts', (
   expect(findScheduledMinimum(both, at('2026-11-25T09:00:00Z')).minInstances).toBe(3)
 })
 
+test('of two schedules that the change to summer time moves to one moment, the later on the clock counts', () => {
+  const berlin = (...starts: [cron: string, minInstances: number][]) =>
+    starts.map(([cron, minInstances]) => ({ cron, timeZone: 'Europe/Berlin', minInstances }))
+  const afterwards = at('2027-03-28T12:00:00Z')
+  const find = (...starts: [cron: string, minInstances: number][]) =>
+    findScheduledMinimum(berlin(...starts), afterwards).minInstances
+  expect(find(['0 3 * * *', 2], ['30 2 * * *', 0])).toBe(2)
+  expect(find(['30 2 * * *', 0], ['0 3 * * *', 2])).toBe(2)
+  expect(find(['50 2 * * *', 0], ['30 2 * * *', 2])).toBe(0)
+  expect(find(['30 2 * * *', 2], ['50 2 * * *', 0])).toBe(0)
+  expect(find(['30 2 * * *', 2], ['30 2 * * *', 1])).toBe(1)
+})
+
 test.for([
   ['0 8 * * MON-FRI', 'Europe/Berlin', null],
   ['*/5 * * * *', 'UTC', null],
