@@ -16,6 +16,12 @@ import {
   workload,
 } from '../../../../test/support/pods.ts'
 
+/** What the kubelet reports before a back-off */
+const pullEvents = (cause: string) => [
+  makeEvent('Failed', `Failed to pull image "vllm/vllm-openai:v9": ${cause}`),
+  makeEvent('Failed', 'Error: ImagePullBackOff'),
+]
+
 describe('evaluateEngine', () => {
   test('absent: no workload, or one that was scaled to zero', () => {
     expect(evaluateEngine({ workload: null, pods: [] }, endpoint, timeouts)).toEqual({ phase: 'absent' })
@@ -67,6 +73,14 @@ describe('evaluateEngine', () => {
       'a short registry outage',
       makeSnapshot({ container: waiting('ErrImagePull', 'i/o timeout') }),
       /i\/o timeout/,
+    ],
+    [
+      'a back-off after a short registry outage',
+      makeSnapshot(
+        { container: waiting('ImagePullBackOff', 'Back-off pulling image') },
+        { events: pullEvents('no such host') },
+      ),
+      /waiting on node node-1: no such host/,
     ],
     [
       'its Secret does not exist yet',
@@ -223,6 +237,26 @@ describe('evaluateEngine', () => {
       'engine_startup',
       'provider_error',
       /can't be pulled/,
+    ],
+    [
+      'an image that the registry refused before the back-off',
+      makeSnapshot(
+        { container: waiting('ImagePullBackOff', 'Back-off pulling image') },
+        { events: pullEvents('rpc error: code = NotFound desc = v9: not found') },
+      ),
+      'engine_startup',
+      'provider_error',
+      /can't be pulled: rpc error: code = NotFound desc = v9: not found\.$/,
+    ],
+    [
+      'a registry that refuses for more than 5 minutes',
+      makeSnapshot(
+        { created: 301, container: waiting('ImagePullBackOff', 'Back-off pulling image') },
+        { events: pullEvents('toomanyrequests: You have reached your pull rate limit') },
+      ),
+      'engine_startup',
+      'provider_error',
+      /can't be pulled: toomanyrequests: You have reached your pull rate limit\.$/,
     ],
     [
       'a Secret that is never created',

@@ -172,7 +172,8 @@ function diagnoseScheduled(snapshot: PodSnapshot, { now }: StartTimeouts): Engin
   const engine = findEngine(pod)
   const waiting = engine?.state?.waiting
   const since = now - (findCondition(pod, 'PodScheduled')?.lastTransitionTime?.getTime() ?? createdAt(pod))
-  const detail = waiting?.message === undefined ? '.' : `: ${sentence(waiting.message)}`
+  const cause = explainWaiting(snapshot)
+  const detail = cause === undefined ? '.' : `: ${sentence(cause)}`
   switch (waiting?.reason) {
     case 'InvalidImageName':
     case 'ErrImageNeverPull':
@@ -181,7 +182,7 @@ function diagnoseScheduled(snapshot: PodSnapshot, { now }: StartTimeouts): Engin
     case 'ImagePullBackOff':
     case 'ImageInspectError':
     case 'RegistryUnavailable':
-      return isPermanentPullError(waiting.message) || since > imagePullTimeout
+      return isPermanentPullError(cause) || since > imagePullTimeout
         ? failStart(`The image ${engine?.image} can't be pulled${detail}`)
         : null
     case 'CreateContainerConfigError':
@@ -203,7 +204,17 @@ function failStart(message: string): EngineFailure {
   return { stage: 'engine_startup', code: 'provider_error', message }
 }
 
-/** True for registry errors that a retry can't fix. A back-off message does not repeat the error. */
+/** Why the engine's container waits. A back-off has the registry's words only in an earlier event. */
+function explainWaiting({ pod, events }: PodSnapshot): string | undefined {
+  const { reason, message } = findEngine(pod)?.state?.waiting ?? {}
+  if (reason !== 'ImagePullBackOff') return message
+  const pull = events.findLast((event) => event.reason === 'Failed' && pullFailure.test(event.message ?? ''))
+  return pull?.message?.replace(pullFailure, '') ?? message
+}
+
+const pullFailure = /^Failed to pull image "[^"]*": /
+
+/** True for registry errors that a retry can't fix. */
 function isPermanentPullError(message = ''): boolean {
   return /not found|manifest unknown|unauthorized|denied|forbidden|invalid reference|no match for platform/i.test(
     message,
@@ -226,9 +237,9 @@ function describeProgress(pods: readonly PodSnapshot[]): string {
     return exit === null ? progress : `The engine ${describeExit(exit)} and was restarted. ${progress}`
   }
   if (exit !== null) return `The engine ${describeExit(exit)} and is being restarted.`
-  const { reason, message } = engine?.state?.waiting ?? {}
+  const reason = engine?.state?.waiting?.reason
   if (reason !== undefined && reason !== 'ContainerCreating' && reason !== 'PodInitializing') {
-    return `The engine is waiting on node ${pod.spec?.nodeName}: ${sentence(message ?? reason)}`
+    return `The engine is waiting on node ${pod.spec?.nodeName}: ${sentence(explainWaiting(snapshot) ?? reason)}`
   }
   return `Node ${pod.spec?.nodeName} is pulling the image and creating the engine's container.`
 }
