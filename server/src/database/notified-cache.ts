@@ -16,12 +16,14 @@ export interface Loaded<Value> {
   value: Value
   /** Id of the user whose notifications invalidate the value */
   userId: number
+  /** True if it may serve after a notification while the database does not respond; default false */
+  survives?: boolean
 }
 
 interface Entry<Value> extends Loaded<Value> {
   /** Milliseconds on the monotonic clock */
   readAt: number
-  /** A notification about the value may have been missed, so only the database knows if it is still valid. */
+  /** A notification came or may have been missed, so only the database knows if the value is still valid. */
   distrusted: boolean
 }
 
@@ -29,12 +31,12 @@ interface Entry<Value> extends Loaded<Value> {
 export const outageMilliseconds = 300_000
 /** Delay before the next query to an unreachable database */
 const probeMilliseconds = 500
-/** A longer read doesn't delay callers that have a last value: the database may be frozen. */
-const patienceMilliseconds = 2_000
+/** A longer read doesn't delay callers that have a last value: the database or a table may be frozen. */
+const patienceMilliseconds = 1_000
 
 /**
  * Caches at most `limit` values for `milliseconds`. A notification on `channel` invalidates the values of one
- * user. Without the listener's connection every value is read from the database, so a revoked value lives for
+ * user, and removes those that don't survive it. Without the listener's connection every value is read from the database, so a revoked value lives for
  * at most a second. If the database doesn't respond either, the last value remains valid for a few minutes.
  */
 export function createNotifiedCache<Value>(
@@ -144,7 +146,7 @@ class RowCache<Value> implements NotifiedCache<Value> {
   #invalidate(payload: string): void {
     if (payload === '') return this.#clear()
     this.#forgetReads()
-    this.#entries.removeUser(Number(payload))
+    this.#entries.invalidateUser(Number(payload))
   }
 
   #distrust(): void {
@@ -212,9 +214,12 @@ class Entries<Value> {
     return true
   }
 
-  removeUser(userId: number): void {
-    for (const key of this.#keys.get(userId) ?? []) this.#entries.delete(key)
-    this.#keys.delete(userId)
+  invalidateUser(userId: number): void {
+    for (const key of [...(this.#keys.get(userId) ?? [])]) {
+      const entry = this.#entries.get(key)
+      if (entry?.survives === true) entry.distrusted = true
+      else this.remove(key)
+    }
   }
 
   distrust(): void {

@@ -236,6 +236,25 @@ test('a value that a notification removes while the database is silent does not 
   cache.close()
 })
 
+test('a value that survives a notification serves while a table is locked, and never if the database answers', async () => {
+  const cache = createCache()
+  const own = { value: 'own', userId: 1, survives: true }
+  await cache.load('a', async () => own)
+  await cache.put('b', 1)
+  await admin.query(`SELECT pg_notify('session_revoked', '1')`)
+  await expect.poll(() => cache.size(), patience).toBe(1)
+  expect(cache.get('a')).toBeUndefined()
+  const locked = Promise.withResolvers<typeof own>()
+  expect(await cache.load('a', () => locked.promise)).toBe('own')
+  locked.resolve({ ...own, value: 'moved' })
+  await expect.poll(() => cache.get('a'), patience).toBe('moved')
+  await admin.query(`SELECT pg_notify('session_revoked', '1')`)
+  await expect.poll(() => cache.get('a'), patience).toBeUndefined()
+  expect(await cache.load('a', async () => null)).toBeNull()
+  expect(cache.size()).toBe(0)
+  cache.close()
+})
+
 test('an unresponsive connection is distrusted within a second and replaced', async () => {
   const cache = createCache()
   await cache.put('a', 1)

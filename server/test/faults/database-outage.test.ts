@@ -12,6 +12,7 @@ import { query } from '../database/scratch.ts'
 import { administer } from '../support/administer-database.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Answer, Client } from '../support/client.ts'
+import { administer } from '../support/administer-database.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startGate } from '../support/database-gate.ts'
 import type { DatabaseGate } from '../support/database-gate.ts'
@@ -314,6 +315,36 @@ test('requests in flight go on while the database has no connection left, and a 
     await setting.close()
     await engine.close()
     await admin.end()
+    await own.drop()
+  }
+})
+
+test('a locked table delays no chats to deployments that are known, also after a change of theirs', async () => {
+  const own = await createTestDatabase()
+  const holder = new pg.Client({ connectionString: own.url })
+  await holder.connect()
+  const engine = await startRecordingEngine()
+  engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":2}}'))
+  const runtime = createScriptedRuntime(engine.url)
+  const setting = await startTestServer({ runtime, settings: { DATABASE_URL: own.url } })
+  try {
+    const owner = await registerClient(setting.url)
+    const { id: model } = await deploy(owner)
+    const chat = async () => (await owner.post('/v1/chat/completions', { model })).status
+    expect(await chat()).toBe(200)
+    const changed = Promise.withResolvers<string>()
+    setting.application.notifications.subscribe('deployment_changed', changed.resolve)
+    await holder.query('BEGIN; LOCK TABLE deployments IN ACCESS EXCLUSIVE MODE')
+    await administer(own.url, `SELECT pg_notify('deployment_changed', max(id)::text) FROM users`)
+    await changed.promise
+    expect(await Promise.all([chat(), chat(), chat()])).toEqual([200, 200, 200])
+    expect((await holder.query('COMMIT')).command).toBe('COMMIT')
+    await owner.delete(`/api/v1/model-deployments/${model}`)
+    await expect.poll(chat).toBe(404)
+  } finally {
+    await holder.end()
+    await setting.close()
+    await engine.close()
     await own.drop()
   }
 })

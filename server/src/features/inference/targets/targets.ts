@@ -80,7 +80,12 @@ export async function loadTargets(
   viewer: Viewer,
   model: string,
 ): Promise<readonly EngineTarget[]> {
-  const load = async () => ({ value: await readTargets(deps, viewer, model), userId: viewer.userId })
+  const load = async () => {
+    const value = await readTargets(deps, viewer, model)
+    // What others share can be taken back; what is one's own only changes its place.
+    const survives = value.every(({ ownerId }) => ownerId === viewer.userId)
+    return { value, userId: viewer.userId, survives }
+  }
   if (model.length > maxNameLength) return (await load()).value
   const found = await deps.inference.targets.load(toKey(viewer, model), load)
   return found ?? []
