@@ -63,7 +63,7 @@ export async function transferDeployments(
   const { organizationId } = scope
   const owned = await listUnterminated(transaction, { organizationId, userId: recipient.userId })
   for (const deployment of await listUnterminated(transaction, scope)) {
-    const { id, status, model_name: name } = deployment
+    const { id, status, model_name: model, alias } = deployment
     // An alias that the recipient's requests don't know yet could take over one of their names.
     const isKnown = deployment.shared_with !== null && owned.every((own) => own.alias !== deployment.alias)
     await transaction
@@ -79,7 +79,7 @@ export async function transferDeployments(
     await notify(transaction, 'deployment_event', id)
     await recordAction(transaction, actor, 'deployment.transferred', {
       organizationId: scope.organizationId,
-      target: { type: 'deployment', id, name },
+      target: { type: 'deployment', id, name: alias ?? model },
       details: { to: recipient.email },
     })
   }

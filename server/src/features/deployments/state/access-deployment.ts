@@ -33,7 +33,7 @@ export async function accessDeployment(
   const refusal = judgeAccess({ act, person: viewer, deployment: toOwnership(deployment) })
   if (refusal === null) return deployment
   if (refusal.code !== 'not_found' && (act === 'change' || act === 'terminate')) {
-    const target = { type: 'deployment', id, name: deployment.model_name } as const
+    const target = { type: 'deployment', id, name: deployment.alias ?? deployment.model_name } as const
     await recordRefusal(db, { ...viewer, organizationId: deployment.organization_id }, target)
   }
   throw toAccessError(refusal)
