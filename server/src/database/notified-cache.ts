@@ -215,7 +215,7 @@ class Entries<Value> {
   }
 
   invalidateUser(userId: number): void {
-    for (const key of [...(this.#keys.get(userId) ?? [])]) {
+    for (const key of this.#keys.get(userId) ?? []) {
       const entry = this.#entries.get(key)
       if (entry?.survives === true) entry.distrusted = true
       else this.remove(key)

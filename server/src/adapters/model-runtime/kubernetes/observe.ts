@@ -206,10 +206,12 @@ function failStart(message: string): EngineFailure {
 
 /** Why the engine's container waits. A back-off has the registry's words only in an earlier event. */
 function explainWaiting({ pod, events }: PodSnapshot): string | undefined {
-  const { reason, message } = findEngine(pod)?.state?.waiting ?? {}
-  if (reason !== 'ImagePullBackOff') return message
-  const pull = events.findLast((event) => event.reason === 'Failed' && pullFailure.test(event.message ?? ''))
-  return pull?.message?.replace(pullFailure, '') ?? message
+  const waiting = findEngine(pod)?.state?.waiting
+  if (waiting?.reason !== 'ImagePullBackOff') return waiting?.message
+  const pull = events.findLast(
+    ({ reason, message }) => reason === 'Failed' && pullFailure.test(message ?? ''),
+  )
+  return pull?.message?.replace(pullFailure, '') ?? waiting.message
 }
 
 const pullFailure = /^Failed to pull image "[^"]*": /

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { describeShortage, findShortage } from '../../../base/local-shortage.ts'
 import type { FailureStage } from '../../../ports/engine-failures.ts'
 import { readLoads } from '../serving/instance-loads.ts'
@@ -8,6 +9,7 @@ import { provisionInstance, selectInstanceType } from './provision.ts'
 import { releaseInstance } from './release.ts'
 import { findPause, isRecovering } from '../state/recovery.ts'
 import { reportWaiting } from './report-waiting.ts'
+import { toWaitingColumns } from '../state/waiting.ts'
 import {
   changeInstance,
   endDeployment,
@@ -189,7 +191,8 @@ async function retryLater(context: StepContext, error: unknown): Promise<StepRes
   const shortage = findShortage(error)
   const message = shortage === null ? undefined : `${describeShortage(shortage)} Retrying.`
   const waiting = { for: 'retry', message } as const
-  const isReported = instance.waiting_for === 'retry' && instance.status_message === (message ?? null)
+  const { waiting_for, status_message, progress } = instance
+  const isReported = isDeepStrictEqual(toWaitingColumns(waiting), { waiting_for, status_message, progress })
   // Nothing else is written while the error lasts, so `updated_at` is the time of the first failure.
   const elapsed = isReported ? deps.observedTime.between(instance.updated_at, deps.clock()) : 0
   if (instance.status === 'provisioning' && shortage === null && elapsed > provisioningTimeout) {
