@@ -36,8 +36,9 @@ const patienceMilliseconds = 1_000
 
 /**
  * Caches at most `limit` values for `milliseconds`. A notification on `channel` invalidates the values of one
- * user, and removes those that don't survive it. Without the listener's connection every value is read from the database, so a revoked value lives for
- * at most a second. If the database doesn't respond either, the last value remains valid for a few minutes.
+ * user, and removes those that don't survive it. Without the listener's connection every value is read from
+ * the database, so a revoked value lives for at most a second. If the database doesn't respond either, the
+ * last value remains valid for a few minutes.
  */
 export function createNotifiedCache<Value>(
   notifications: Notifications,

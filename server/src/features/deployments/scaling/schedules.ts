@@ -37,8 +37,8 @@ export function findScheduleError({
 }
 
 /**
- * Finds the schedule that started last; of two at the same time, the later one by the clock on the wall, which
- * skips an hour in spring; of two alike, the later one in the list.
+ * Finds the schedule that started last; of two at the same time, the later one by the clock on the wall,
+ * which skips an hour in spring; of two alike, the later one in the list.
  */
 export function findScheduledMinimum(schedules: readonly ScalingSchedule[], now: number): ScheduledMinimum {
   const result: ScheduledMinimum = { minInstances: null, until: Infinity }
