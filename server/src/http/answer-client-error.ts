@@ -35,7 +35,10 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
   // The request whose body is refused ends now.
-  if (open) return void socket.destroySoon()
+  if (open) {
+    socket.destroySoon()
+    return
+  }
   // Closing at once would reset the connection of a caller who is still sending, and lose the response.
   const timer = setTimeout(() => socket.destroy(), lingerMilliseconds)
   socket.once('close', () => clearTimeout(timer))

@@ -26,13 +26,13 @@ export async function checkEnvironment(config: Config): Promise<void> {
       ),
     databaseUrl !== null &&
       problemOf(tryConnect(databaseUrl), (error) => describeDatabaseProblem(error, databaseUrl)),
-    findOldNode(config),
     findDescriptorProblem(),
     findMissingProgram('LLAMA_SERVER_COMMAND', config.localEngine.llamaServerCommand),
     findMissingProgram('VLLM_COMMAND', config.localEngine.vllmCommand),
   ])
   // PORT and METRICS_PORT fail alike on a HOST that can't be used.
-  const distinct = [...new Set(problems.filter((problem) => typeof problem === 'string'))]
+  const found = [...problems, findOldNode(config)]
+  const distinct = [...new Set(found.filter((problem) => typeof problem === 'string'))]
   if (distinct.length > 0) throw new ConfigError(distinct)
 }
 

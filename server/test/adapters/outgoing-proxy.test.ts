@@ -87,7 +87,7 @@ beforeAll(async () => {
   syncBuiltinESMExports()
   closings.push(
     () => proxy.close(),
-    ...[http, https].map((server) => () => void server.close().closeAllConnections()),
+    ...[http, https].map((server) => () => server.close().closeAllConnections()),
     () => setDefaultCACertificates(trusted),
     () => {
       vi.restoreAllMocks()

@@ -189,7 +189,7 @@ function watchAdmission() {
     arrive(request)
   })
   vi.spyOn(admission, 'release').mockImplementation((request, target) => {
-    log.push({ event: 'ended', userId: request.userId, request: request as AdmissionRequest })
+    log.push({ event: 'ended', userId: request.userId, request })
     release(request, target)
   })
   return log

@@ -142,7 +142,7 @@ export interface ReplicatedDatabase {
    * Promotes the standby, and makes the old primary its standby, to which the proxy still leads. Then
    * `switchProxy` leads new connections to the new primary; open ones stay at the standby.
    */
-  failOver(): Promise<{ switchProxy(): void }>
+  failOver(): Promise<{ switchProxy: () => void }>
   /** Stops the processes of the primary, until `thaw`. */
   freeze(): Promise<void>
   thaw(): Promise<void>

@@ -186,9 +186,9 @@ function classify(error: unknown): 'denied' | 'failed' | 'unavailable' {
   }
   if (error instanceof client.ResponseBodyError) return error.status >= 500 ? 'unavailable' : 'failed'
   if (error instanceof client.ClientError) {
-    const serverFailed =
-      error.cause !== null && Number((error.cause as { status?: unknown } | undefined)?.status) >= 500
-    return error.code === 'OAUTH_TIMEOUT' || serverFailed ? 'unavailable' : 'failed'
+    const { cause } = error
+    const status = cause instanceof Object && 'status' in cause ? Number(cause.status) : 0
+    return error.code === 'OAUTH_TIMEOUT' || status >= 500 ? 'unavailable' : 'failed'
   }
   return error instanceof TypeError && error.cause !== undefined ? 'unavailable' : 'failed'
 }

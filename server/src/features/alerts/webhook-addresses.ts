@@ -48,7 +48,7 @@ export async function findAddress(
 ): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   createLookup(isAllowed)(hostname, {}, (error, address) =>
-    error === null ? resolve(String(address)) : reject(error),
+    error === null ? resolve(typeof address === 'string' ? address : address[0]!.address) : reject(error),
   )
   return promise
 }

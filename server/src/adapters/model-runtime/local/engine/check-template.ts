@@ -23,7 +23,7 @@ export async function checkTemplate(
   { milliseconds, heapMebibytes }: TemplateLimits = defaultLimits,
 ): Promise<string | null> {
   const [command, ...args] = [...prefix, process.execPath, `--max-old-space-size=${heapMebibytes}`, program]
-  const child = spawn(command!, args, {
+  const child = spawn(command, args, {
     ...(prefix.length === 0 ? account : null),
     cwd: '/',
     env: {},
