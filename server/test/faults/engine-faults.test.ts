@@ -259,9 +259,9 @@ test.each([
 })
 
 test.each([
-  ['is missing', chunk, chunk, [1, 0, 2]],
+  ['is missing', chunk, chunk, [1, 0, 1]],
   ['occurs twice', usageChunk + chunk + usageChunk, chunk, [1, 1, 2]],
-  ['is implausible', chunk + usageChunk.replace('1', '-1'), chunk, [1, 0, 2]],
+  ['is implausible', chunk + usageChunk.replace('1', '-1'), chunk, [1, 0, 1]],
 ])('a stream whose usage %s', async (_how, sent, seen, added) => {
   const before = await metered()
   engine.answer((socket) => socket.write(streamHead + toChunk(sent + endChunk) + lastChunk))
