@@ -122,7 +122,12 @@ export const chatCompletions: MainProtocol = {
     readUsage: readOpenAiUsage,
     openRewriter: () => null,
   },
-  events: { ...openAiChunks, textMark: /"(?:content|reasoning|reasoning_content|arguments)"\s*:\s*"(?!")/g },
+  events: {
+    ...openAiChunks,
+    chunkMark: 'delta"',
+    emptyChunk:
+      /\s*:\s*\{\s*(?:"role"\s*:\s*"\w+"\s*,?\s*)?(?:"content"\s*:\s*(?:""|null)\s*,?\s*)?(?:"tool_calls"\s*:\s*\[\s*\]\s*)?\}/y,
+  },
   composeThought: (text, { id, model }) => ({
     id: `chatcmpl-${id}`,
     object: 'chat.completion.chunk',

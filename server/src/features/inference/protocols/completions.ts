@@ -81,7 +81,8 @@ export const completions: Protocol = {
   bodies: { usageAt: ['usage'], readUsage: readOpenAiUsage, openRewriter: () => null },
   events: {
     ...openAiChunks,
-    textMark: /"text"\s*:\s*"(?!")/g,
+    chunkMark: 'text"',
+    emptyChunk: /\s*:\s*""/y,
     // A list may have several prompts, each with a choice.
     openChoices: ({ prompt, n }, inEvents) =>
       openAiChunks.openChoices({ n: prompt === 'array' ? 2 : n }, inEvents),

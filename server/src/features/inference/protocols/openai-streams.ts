@@ -16,7 +16,7 @@ const countRequests = ['stream_options', ...timingRequests] as const
 export const streamMembers = ['n', ...countRequests] as const
 
 /** OpenAI's streams of chunks, with a last chunk of only usage if `stream_options` ask for it. */
-export const openAiChunks: Omit<EventFormat, 'textMark'> = {
+export const openAiChunks: Omit<EventFormat, 'chunkMark' | 'emptyChunk'> = {
   counted: {
     usage: { member: 'usage', marks: ['usage"'], read: readOpenAiUsage },
     timings: { member: 'timings', marks: ['timings"', 'usage"', 'prompt_progress"'], read: readTimings },

@@ -157,8 +157,10 @@ export interface EventFormat {
   readonly countMark: string
   /** Reads an event's counts, which replace earlier ones; null without plausible ones. */
   readonly readUsage: (event: unknown) => Partial<TokenUsage> | null
-  /** Global; matches once in each event with generated text, a token each if the engine counts none */
-  readonly textMark: RegExp
+  /** Occurs once in each event with generated text; these count as tokens if the engine counts none */
+  readonly chunkMark: string
+  /** Sticky; matches what follows the mark in an event without text. Null if all marked events have text. */
+  readonly emptyChunk: RegExp | null
   /** Returns what adds up the counts of a response with several choices; null if one event has all counts. */
   readonly openChoices: (values: MemberValues, inEvents: TokenCounts['inEvents']) => ChoiceCounts | null
   /** Returns what to remove from events, because only Berth asked the engine for it; null for nothing. */

@@ -97,7 +97,7 @@ export class StreamMeter implements BodyMeter {
 
   /** Reads complete events and returns those to forward. */
   #readEvents(events: string): string {
-    if (this.#reported.outputTokens === undefined) this.#chunks += countMatches(events, this.#format.textMark)
+    if (this.#reported.outputTokens === undefined) this.#chunks += countChunks(events, this.#format)
     return this.#counted === null ? this.#readSome(events) : this.#readEach(events)
   }
 
@@ -192,10 +192,15 @@ class MarkSearch {
   }
 }
 
-function countMatches(text: string, pattern: RegExp): number {
+function countChunks(events: string, { chunkMark: mark, emptyChunk }: EventFormat): number {
   let count = 0
-  pattern.lastIndex = 0
-  while (pattern.test(text)) count += 1
+  for (let at = events.indexOf(mark); at !== -1; at = events.indexOf(mark, at + mark.length)) {
+    if (emptyChunk !== null) {
+      emptyChunk.lastIndex = at + mark.length
+      if (emptyChunk.test(events)) continue
+    }
+    count += 1
+  }
   return count
 }
 

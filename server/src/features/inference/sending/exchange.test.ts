@@ -65,7 +65,8 @@ const summaries: Protocol = {
       if (step.start !== undefined) return { inputTokens: step.start.cost.in }
       return step.end === undefined ? null : { outputTokens: step.end.cost.out }
     },
-    textMark: /"word"/g,
+    chunkMark: 'word"',
+    emptyChunk: null,
     openChoices: () => null,
     openRemoval: ({ style }) =>
       style === 'silent'

@@ -107,7 +107,8 @@ export const responses: Protocol = {
     counted: {},
     countMark: 'usage"',
     readUsage: (event) => readUsageAt(event, ['response', 'usage'], readResponseUsage),
-    textMark: /"delta"\s*:\s*"(?!")/g,
+    chunkMark: '.delta"',
+    emptyChunk: null,
     openChoices: () => null,
     openRemoval: () => null,
     end: {
