@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { AdmissionRequest } from '../../src/features/inference/waiting/admission.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
 import { joinClient } from '../support/organizations.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
+import { watchAdmission } from '../support/watch-admission.ts'
 
 const path = '/api/v1/model-deployments'
 const alias = 'team/chat'
@@ -13,8 +13,7 @@ const alias = 'team/chat'
 let server: TestServer
 let members: Client[]
 let id: string
-/** The arrivals and starts of requests, in order */
-const log: { event: 'arrived' | 'sent'; userId: number; request: AdmissionRequest }[] = []
+let log: ReturnType<typeof watchAdmission>
 
 beforeAll(async () => {
   server = await startTestServer({ settings: { ENGINE_MAX_SEQUENCES: '2' } })
@@ -24,24 +23,9 @@ beforeAll(async () => {
   id = (await deploy(owner)).id
   const shared = await owner.patch(`${path}/${id}`, { shared_with: 'organization', alias })
   expect(shared.body).toMatchObject({ alias, parallel_sequences: 2 })
-  watchAdmission()
+  log = watchAdmission(server)
 }, 120_000)
 afterAll(() => server?.close())
-
-function watchAdmission(): void {
-  const { admission } = server.application.inference
-  const pass = admission.request.bind(admission)
-  vi.spyOn(admission, 'request').mockImplementation((request) => {
-    const { userId } = request
-    log.push({ event: 'arrived', userId, request })
-    const admit = request.admit.bind(request)
-    request.admit = (target) => {
-      log.push({ event: 'sent', userId, request })
-      admit(target)
-    }
-    pass(request)
-  })
-}
 
 /** Sends a chat of so many tokens and resolves to its status when the answer is complete. */
 async function chat(

@@ -1,10 +1,13 @@
-import { sql } from 'kysely'
-import { expect } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { createRandom } from '../chaos/load.ts'
 import { checkLedger } from '../../src/features/metering/checks.ts'
 import { settleUsage } from '../../src/features/metering/settle.ts'
+import { readDatabaseTime } from '../../src/database/database-clock.ts'
+import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 const second = 1_000
@@ -33,14 +36,24 @@ function stepHostClock(random: () => number): () => void {
   }
 }
 
+/** Starts a server for the tests of a file. Returns a function that bills a deployment on it. */
+export function openSteppingHost(): (seed: number) => Promise<void> {
+  let server: TestServer
+  let client: Client
+  beforeAll(async () => {
+    // The provider of the hardware has a clock of its own, which is right.
+    const runtime = createScriptedRuntime(undefined, () => server.application.clock())
+    server = await startTestServer({ runtime })
+    client = await registerClient(server.url)
+  })
+  afterAll(() => server?.close())
+  return (seed) => bill(server, client, seed)
+}
+
 /** Runs a deployment on a host whose clock steps, and compares its bill with the time that passed. */
-export async function billOnSteppingHost(server: TestServer, client: Client, seed: number): Promise<void> {
+async function bill(server: TestServer, client: Client, seed: number): Promise<void> {
   const { db } = server.application
-  const readDatabase = async () => {
-    const { rows } = await sql<{ at: number }>`
-      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at`.execute(db)
-    return { at: rows[0]!.at, monotonic: performance.now() }
-  }
+  const readDatabase = async () => ({ at: await readDatabaseTime(db), monotonic: performance.now() })
   const restore = stepHostClock(createRandom(seed))
   try {
     const requested = await readDatabase()

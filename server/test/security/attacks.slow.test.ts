@@ -6,7 +6,6 @@ import type { ClientRequest } from 'node:http'
 import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { hostileSchemas, properties } from '../../../grammar/test/support/hostile-schemas.ts'
-import type { AdmissionRequest } from '../../src/features/inference/waiting/admission.ts'
 import type { Client } from '../support/client.ts'
 import { registerClient } from '../support/client.ts'
 import { deploy, waitForStatus } from '../support/deployments.ts'
@@ -17,6 +16,7 @@ import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import { announceUpload, uploadFile } from '../support/tus.ts'
+import { watchAdmission } from '../support/watch-admission.ts'
 
 const path = '/api/v1/model-deployments'
 const chats = '/v1/chat/completions'
@@ -173,34 +173,12 @@ test('M3: announced uploads take no room from other organizations', async () => 
   expect((await announceUpload(admin, 10_000_000)).status).toBe(201)
 })
 
-/** The requests that the server sends to engines, and those that end, in order */
-function watchAdmission() {
-  const { admission } = attacked.server.application.inference
-  const log: { event: 'arrived' | 'sent' | 'ended'; userId: number; request: AdmissionRequest }[] = []
-  const [arrive, release] = [admission.request.bind(admission), admission.release.bind(admission)]
-  vi.spyOn(admission, 'request').mockImplementation((request) => {
-    const { userId } = request
-    log.push({ event: 'arrived', userId, request })
-    const admit = request.admit.bind(request)
-    request.admit = (target) => {
-      log.push({ event: 'sent', userId, request })
-      admit(target)
-    }
-    arrive(request)
-  })
-  vi.spyOn(admission, 'release').mockImplementation((request, target) => {
-    log.push({ event: 'ended', userId: request.userId, request })
-    release(request, target)
-  })
-  return log
-}
-
 const idOf = async (client: Client): Promise<number> => (await client.get('/v1/auth/session')).body.user.id
 
 test('M4: between two chats of the owner, a viewer gets one request, however many choices it has', async () => {
   const { member, viewer } = attacked
   const [owner, attacker] = [await idOf(member), await idOf(viewer)]
-  const log = watchAdmission()
+  const log = watchAdmission(attacked.server)
   const wide = Array.from({ length: 24 }, () => ask(viewer, 'x', { n: 16, max_tokens: 4 }))
   await vi.waitFor(() => expect(log.filter(({ event }) => event === 'arrived')).toHaveLength(24), patience)
   for (let count = 0; count < 4; count += 1) expect((await ask(member, 'x')).status).toBe(200)

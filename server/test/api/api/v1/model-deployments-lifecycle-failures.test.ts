@@ -298,6 +298,16 @@ test.each(['listOffers', 'provision', 'ensureEngine'] as const)(
   },
 )
 
+/** Lets a deployment's instances be in their status for so many milliseconds. */
+async function age(id: string, milliseconds: number): Promise<void> {
+  const since = new Date(Date.now() - milliseconds)
+  await server.application.db
+    .updateTable('instances')
+    .set({ status_changed_at: since, updated_at: since })
+    .where('deployment_id', '=', id)
+    .execute()
+}
+
 test('a server that lacks file descriptors says so, and gives neither a start nor an engine up', async () => {
   const lack = () => {
     throw new Error('fetch failed', { cause: Object.assign(new Error('connect EMFILE'), { code: 'EMFILE' }) })
@@ -307,12 +317,7 @@ test('a server that lacks file descriptors says so, and gives neither a start no
   runtime.answer({ provision: lack, observeEngine: lack })
   const id = await create()
   await expectMessage('The server has no file descriptors left. Retrying.')
-  const since = new Date(Date.now() - 11 * 60_000)
-  await server.application.db
-    .updateTable('instances')
-    .set({ status_changed_at: since, updated_at: since })
-    .where('deployment_id', '=', id)
-    .execute()
+  await age(id, 11 * 60_000)
   const tries = runtime.callsFor(id).length
   await makeDue(id)
   await expect.poll(() => runtime.callsFor(id).length, pollOptions).toBeGreaterThan(tries)
@@ -337,12 +342,7 @@ test('a runtime that fails to provision for 10 minutes: failed with provision_ti
   })
   const id = await create()
   await expect.poll(async () => (await read(id)).waiting_for).toBe('retry')
-  const since = new Date(Date.now() - 11 * 60_000)
-  await server.application.db
-    .updateTable('instances')
-    .set({ status_changed_at: since, updated_at: since })
-    .where('deployment_id', '=', id)
-    .execute()
+  await age(id, 11 * 60_000)
   await makeDue(id)
   expect(await waitForStatus(client, id, 'failed')).toMatchObject({
     failure_stage: 'provisioning',
