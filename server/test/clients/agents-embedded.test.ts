@@ -8,10 +8,9 @@ import { openShell } from '../../../cli/test/support/command.ts'
 import type { Shell } from '../../../cli/test/support/command.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { deploy } from '../support/deployments.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
-import { writeLongModel } from './support/long-model.ts'
+import { deployForAgents, writeLongModel } from './support/long-model.ts'
 
 let folder: string
 let server: TestServer
@@ -22,7 +21,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'berth-agents-'))
   server = await startTestServer({ settings: { CATALOG_FILE: await writeLongModel(folder) } })
   client = await registerClient(server.url)
-  id = (await deploy(client)).id
+  id = await deployForAgents(client, 'berth-tiny')
   shell = await openShell({ BERTH_URL: server.url }, client)
   shell.env['PATH'] = `${process.env['TEST_CLIENTS_AGENTS']}:${shell.env['PATH']}`
 })

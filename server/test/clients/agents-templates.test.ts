@@ -13,10 +13,9 @@ import {
 } from '../../../engine/test/support/scripted-model.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { waitForStatus } from '../support/deployments.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
-import { longContext, writeCatalog } from './support/long-model.ts'
+import { deployForAgents, longContext, writeCatalog } from './support/long-model.ts'
 
 const templates = process.env['TEST_TEMPLATES'] ?? ''
 const reply = 'The harbor is open.'
@@ -96,11 +95,7 @@ async function writeFamily(name: string, agent: Agent): Promise<string> {
 }
 
 describe.each(Object.keys(families))('a model with the template of %s', (family) => {
-  async function deploy(agent: Agent): Promise<void> {
-    const body = { model_name: `${family}-${agent}`, min_context_tokens: longContext }
-    const created = await client.post('/api/v1/model-deployments', body)
-    await waitForStatus(client, created.body.id, 'running', 300_000)
-  }
+  const deploy = (agent: Agent) => deployForAgents(client, `${family}-${agent}`)
   async function launch(agent: Agent, args: string[]): Promise<string> {
     const command = ['launch', agent, '--model', `${family}-${agent}`, '--', ...args]
     const { code, stdout, stderr } = await shell.berth(command, '')

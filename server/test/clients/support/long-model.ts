@@ -1,6 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parse } from 'yaml'
+import type { Client } from '../../support/client.ts'
+import { waitForStatus } from '../../support/deployments.ts'
 
 const catalog = resolve(import.meta.dirname, '../../../../catalog')
 const key = 'llama.context_length'
@@ -37,4 +39,12 @@ export async function writeCatalog(folder: string, files: Readonly<Record<string
   // JSON is YAML.
   await writeFile(path, JSON.stringify({ models: entries }))
   return path
+}
+
+/** Deploys a model with the context that agents need, and returns the id of the deployment that runs. */
+export async function deployForAgents(client: Client, model_name: string): Promise<string> {
+  const body = { model_name, min_context_tokens: longContext }
+  const { id } = (await client.post('/api/v1/model-deployments', body)).body
+  await waitForStatus(client, id, 'running', 300_000)
+  return id
 }
