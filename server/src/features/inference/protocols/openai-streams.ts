@@ -15,13 +15,16 @@ const countRequests = ['stream_options', ...timingRequests] as const
 /** Members of a request that the streams of chunks depend on */
 export const streamMembers = ['n', ...countRequests] as const
 
+/** A search jumps to the first letter, which is a rare one in chunks. */
+const usageMark = 'ge"'
+
 /** OpenAI's streams of chunks, with a last chunk of only usage if `stream_options` ask for it. */
 export const openAiChunks: Omit<EventFormat, 'chunkMark' | 'emptyChunk'> = {
   counted: {
-    usage: { member: 'usage', marks: ['usage"'], read: readOpenAiUsage },
-    timings: { member: 'timings', marks: ['timings"', 'usage"', 'prompt_progress"'], read: readTimings },
+    usage: { member: 'usage', marks: [usageMark], read: readOpenAiUsage },
+    timings: { member: 'timings', marks: ['gs"', usageMark, 'gress"'], read: readTimings },
   },
-  countMark: 'usage"',
+  countMark: usageMark,
   readUsage: (chunk) =>
     readUsageAt(chunk, ['usage'], readOpenAiUsage) ??
     readUsageAt(chunk, ['prompt_progress'], readProgress) ??

@@ -28,10 +28,12 @@ export class EndGuard implements BodyMeter {
   #isBroken = false
   /** The first event of a stream whose usage may be missing */
   #first = ''
-  /** The end of what was forwarded, which has the marks */
+  /** The end of the stream so far, which has the marks */
   #last = ''
-  /** The start of a line that may be the last one */
+  /** The start of a line of the engine's that may be the last one */
   #held = ''
+  /** What the engine sent before ends a line. */
+  #isAtLineStart = true
 
   constructor(
     meter: BodyMeter,
@@ -50,27 +52,27 @@ export class EndGuard implements BodyMeter {
   }
 
   take(bytes: string): string {
-    let text = this.#held + this.#meter.take(bytes)
+    let text = this.#held + bytes
     this.#held = ''
-    if (text === '' || this.#hasAll) return text
+    if (text === '' || this.#hasAll) return this.#meter.take(text)
     if (!text.endsWith('\n')) text = this.#holdLine(text)
+    if (text === '') return ''
     const at = this.#findDone(text)
-    this.#forward(at < 0 ? text : text.slice(0, at))
-    return at < 0 ? text : text.slice(0, at) + this.#addMissing(endedEarly) + text.slice(at)
+    this.#isAtLineStart = text.endsWith('\n')
+    if (at < 0) return this.#read(text)
+    return this.#read(text.slice(0, at)) + this.#addMissing(endedEarly) + this.#meter.take(text.slice(at))
   }
 
   finish(error?: ErrorFacts): string {
-    const last = (error === undefined ? this.#held : '') + this.#meter.finish(error)
+    const held = error === undefined ? this.#read(this.#held) : ''
+    const rest = this.#meter.finish(error)
+    const last = held + rest
     this.#held = ''
     if (this.#hasAll) return last
-    this.#forward(last)
+    if (this.#wantsUsage) this.#keepLast(rest)
     const isWhole = this.#last === '' || /(?:\n\r?\n|\r\r)$/.test(this.#last)
     const missing = this.#addMissing(error ?? endedEarly)
     return missing === '' || isWhole ? last + missing : `${last}\n\n${missing}`
-  }
-
-  get #isAtLineStart(): boolean {
-    return this.#last === '' || this.#last.endsWith('\n')
   }
 
   /** Holds the last line back if it may become the mark of the end. */
@@ -88,9 +90,17 @@ export class EndGuard implements BodyMeter {
     return (at === 0 ? this.#isAtLineStart : text[at - 1] === '\n') ? at : -1
   }
 
-  #forward(text: string): void {
-    if (this.#wantsUsage && this.#first === '') this.#keepFirst(text)
-    // A long read is not joined, because joining copies it.
+  /** Reads what the engine sent. Returns what the meter forwards. */
+  #read(text: string): string {
+    const forwarded = this.#meter.take(text)
+    if (this.#wantsUsage && this.#first === '') this.#keepFirst(forwarded)
+    // The meter removes counts that only Berth asked for, which are no usage for the caller. Otherwise the
+    // engine's text serves, because what is forwarded consists of parts, and joining copies them.
+    this.#keepLast(this.#wantsUsage ? forwarded : text)
+    return forwarded
+  }
+
+  #keepLast(text: string): void {
     this.#last = cutToLastEvents(text) ?? cutToLastEvents(this.#last + text) ?? this.#last + text
   }
 
@@ -102,12 +112,13 @@ export class EndGuard implements BodyMeter {
   #addMissing(error: ErrorFacts): string {
     this.#hasAll = true
     const { complete, lastComplete = [], failed, composeUsage } = this.#format
-    if (hasOne(this.#last, failed)) return ''
-    if (!hasOne(this.#last, complete) && !hasOne(this.#last, lastComplete)) {
+    const isComplete = hasOne(this.#last, complete) || hasOne(this.#last, lastComplete)
+    const lacksUsage = this.#wantsUsage && this.#first !== '' && !hasOne(this.#last, usageMarks)
+    if ((isComplete && !lacksUsage) || hasOne(this.#last, failed)) return ''
+    if (!isComplete) {
       this.#isBroken = true
       return toLatin1(this.#composeError(error))
     }
-    if (!this.#wantsUsage || this.#first === '' || hasOne(this.#last, usageMarks)) return ''
     const usage = this.usage()
     return usage === null ? '' : toLatin1(writeData(composeUsage!(parseEventData(this.#first), usage)))
   }

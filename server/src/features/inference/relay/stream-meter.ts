@@ -97,8 +97,9 @@ export class StreamMeter implements BodyMeter {
 
   /** Reads complete events and returns those to forward. */
   #readEvents(events: string): string {
+    const forwarded = this.#counted === null ? this.#readSome(events) : this.#readEach(events)
     if (this.#reported.outputTokens === undefined) this.#chunks += countChunks(events, this.#format)
-    return this.#counted === null ? this.#readSome(events) : this.#readEach(events)
+    return forwarded
   }
 
   /** Reads the events that may have a count. Most streams have one such event. */
@@ -121,29 +122,32 @@ export class StreamMeter implements BodyMeter {
     const removal = this.#removal
     const cuts = removal !== null && removal.cutsCounts
     let forwarded = ''
+    // Unchanged events are joined together, because each part is copied.
+    let copied = 0
     let counted = ''
     let countAt = -1
     for (let start = 0, end = 0; start < events.length; start = end) {
       end = endOfEvent(events, start) || events.length
       const event = events.slice(start, end)
       const at = running === null ? -1 : running.find(event)
+      let kept = event
       if (at === -1) {
         this.#reportRunning(counted, countAt)
         countAt = -1
         const next = marks?.next(start) ?? start
-        if (next < end) forwarded += this.#readEvent(event)
-        else {
-          end = next === events.length ? next : eventAround(events, next).start
-          forwarded += events.slice(start, end)
-        }
+        if (next < end) kept = this.#readEvent(event)
+        else end = next === events.length ? next : eventAround(events, next).start
       } else {
         counted = event
         countAt = at
-        forwarded += cuts ? running!.cut(event, at, removal.leavesNull) : event
+        if (cuts) kept = running!.cut(event, at, removal.leavesNull)
       }
+      if (kept === event) continue
+      forwarded += events.slice(copied, start) + kept
+      copied = end
     }
     this.#reportRunning(counted, countAt)
-    return forwarded
+    return forwarded + events.slice(copied)
   }
 
   #reportRunning(event: string, at: number): void {
