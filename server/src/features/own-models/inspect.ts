@@ -12,7 +12,7 @@ import { placeVariants } from '../placement/plan.ts'
 import type { SelectionResult } from '../placement/instance-selection.ts'
 import { refusedFiles, ggufLoraFormat, ggufFormat } from './facts/formats.ts'
 import { readGgufFacts } from './facts/gguf-facts.ts'
-import { listGgufVariants } from './facts/gguf-variants.ts'
+import { listGgufVariants, unknownQuantization } from './facts/gguf-variants.ts'
 import type { GgufVariant } from './facts/gguf-variants.ts'
 import { readGgufHeader } from './files/gguf-header.ts'
 import type { GgufHeader } from './files/gguf-header.ts'
@@ -179,9 +179,10 @@ async function readGgufVariants(reader: RepositoryReader): Promise<RepositoryVar
   const read = await catchInvalid(() => readFacts(reader, smallest))
   if ('reason' in read) return variants.map((variant) => refuse(variant, variant.reason ?? read.reason))
   const { facts, parameters } = read.value
+  const inHeader = variants.length === 1 ? facts.quantization : null
   return variants.map(({ quantization, files, bytes, reason }) => ({
     format: facts.lora === null ? ggufFormat : ggufLoraFormat,
-    quantization,
+    quantization: quantization === unknownQuantization ? (inHeader ?? quantization) : quantization,
     modelType: facts.modelType,
     weightBytes: bytes,
     files: files.map(({ path }) => path),

@@ -69,6 +69,10 @@ export function makeRepositories(): Record<string, HubRepository> {
       commit: commitOf('6'),
       files: { 'Ranker-Q8_0.gguf': makeGguf({ ...qwenMetadata, 'qwen3.pooling_type': 4 }) },
     },
+    'acme/Unnamed-GGUF': {
+      commit: commitOf('9'),
+      files: { 'model.gguf': makeGguf({ ...qwenMetadata, 'general.file_type': 15 }) },
+    },
     'acme/Ranker': { commit: commitOf('7'), files: makeClassifier(1) },
     'acme/Classifier': { commit: commitOf('8'), files: makeClassifier(3) },
     'acme/Pickle': {

@@ -9,6 +9,8 @@ export interface GgufFacts {
   /** The architecture's name, such as `qwen3`; null if the header has none */
   name: string | null
   contextLength: number | null
+  /** The quantization of most weights; null if the header doesn't say */
+  quantization: string | null
   modelType: ModelType
   chatTemplate: string | null
   /** Replaces `chatTemplate` in requests with tools; null for none */
@@ -17,6 +19,13 @@ export interface GgufFacts {
   /** null for a model that is no LoRA */
   lora: LoraContents | null
 }
+
+/** By llama.cpp's `LLAMA_FTYPE_*`; dashes are numbers that it no longer loads. */
+const fileTypes = (
+  'F32 F16 Q4_0 Q4_1 - - - Q8_0 Q5_0 Q5_1 Q2_K Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M Q5_K_S Q5_K_M Q6_K IQ2_XXS ' +
+  'IQ2_XS Q2_K_S IQ3_XS IQ3_XXS IQ1_S IQ4_NL IQ3_S IQ3_M IQ2_S IQ2_M IQ4_XS IQ1_M BF16 - - - TQ1_0 TQ2_0 ' +
+  'MXFP4_MOE NVFP4 Q1_0 Q2_0'
+).split(' ')
 
 const rankPooling = 4
 /** Architectures without a pooling type in old files */
@@ -40,6 +49,7 @@ export function readGgufFacts({ values, lengths, matrices }: GgufHeader, paramet
   return {
     name,
     contextLength: integer(of('context_length')),
+    quantization: nameFileType(values.get('general.file_type')),
     modelType: pooling === rankPooling ? 'rerank' : isPooled ? 'embedding' : 'LLM',
     chatTemplate: text(values.get('tokenizer.chat_template')),
     toolTemplate: text(values.get('tokenizer.chat_template.tool_use')),
@@ -125,6 +135,11 @@ function countWithCache(of: (key: string) => GgufValue | undefined, layers: numb
   const interval = integer(of('full_attention_interval'))
   if (interval !== null) return Math.floor(layers / interval)
   return of('ssm.state_size') === undefined ? layers : 0
+}
+
+function nameFileType(value: GgufValue | undefined): string | null {
+  const found = typeof value === 'number' ? fileTypes[value] : undefined
+  return found === undefined || found === '-' ? null : found
 }
 
 function text(value: GgufValue | undefined): string | null {

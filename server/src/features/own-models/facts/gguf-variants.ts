@@ -19,6 +19,8 @@ export interface GgufListing {
 
 const quantizationName =
   /(?:^|[-._/])((?:UD-)?(?:I?Q\d(?:_[A-Z0-9]{1,3}){0,2}|TQ[12]_0|MXFP4(?:_MOE)?|NVFP4|BF16|FP?16|FP?32)(?:_XL)?)(?=[-._/]|$)/gi
+/** Of weights whose files don't say it */
+export const unknownQuantization = 'unknown'
 const splitName = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/i
 const projectorName = /(^|[-_./])mmproj/i
 /** Importance matrices and draft models are no variants. */
@@ -45,14 +47,14 @@ function toVariant(stem: string, parts: readonly HubFile[]): GgufVariant {
   const announced = Number(splitName.exec(files[0]!.path)?.[3] ?? 1)
   const reason =
     announced === files.length ? null : `The repository has ${files.length} of ${announced} parts`
-  return { quantization: nameQuantization(stem), files, bytes, reason }
+  return { quantization: nameQuantization(stem) ?? unknownQuantization, files, bytes, reason }
 }
 
-/** The last quantization in a path, because a model's name may contain one too; else `unknown`. */
-export function nameQuantization(stem: string): string {
+/** The last quantization in a path, because a model's name may contain one too; else null. */
+export function nameQuantization(stem: string): string | null {
   const path = stem.replace(/\.gguf$/i, '')
   const name = [...path.matchAll(quantizationName)].at(-1)?.[1]
-  return name === undefined ? 'unknown' : name.toUpperCase().replace(/^FP/, 'F')
+  return name === undefined ? null : name.toUpperCase().replace(/^FP/, 'F')
 }
 
 function markDuplicates(variants: readonly GgufVariant[]): GgufVariant[] {

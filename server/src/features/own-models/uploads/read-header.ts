@@ -5,7 +5,7 @@ import { readGgufHeader } from '../files/gguf-header.ts'
 import type { GgufHeader } from '../files/gguf-header.ts'
 import { ggufLoraFormat, ggufFormat } from '../facts/formats.ts'
 import { readGgufFacts } from '../facts/gguf-facts.ts'
-import { nameQuantization } from '../facts/gguf-variants.ts'
+import { nameQuantization, unknownQuantization } from '../facts/gguf-variants.ts'
 import { findObstacle, findServingEngine } from '../inspect.ts'
 import type { RepositoryVariant } from '../repository-reader.ts'
 
@@ -52,7 +52,7 @@ function toVariant(header: GgufHeader, { fileName, bytes }: ArrivingFile): Repos
   const isPart = Number(values.get('split.count') ?? 1) > 1
   return {
     format: facts.lora === null ? ggufFormat : ggufLoraFormat,
-    quantization: nameQuantization(fileName),
+    quantization: nameQuantization(fileName) ?? facts.quantization ?? unknownQuantization,
     modelType: facts.modelType,
     weightBytes: bytes,
     files: [],

@@ -474,6 +474,18 @@ describe('POST /api/v1/deployable-models {upload_id}', () => {
     expect(listContents()).not.toContain(`${sha256(tiny)}.gguf`)
   })
 
+  test.each([
+    ['pilot.gguf', 'general.file_type', 7, 'Q8_0'],
+    ['pilot-Q4_K_M.gguf', 'general.file_type', 7, 'Q4_K_M'],
+    ['pilot.gguf', 'general.file_type', 4, 'unknown'],
+    ['pilot.gguf', 'general.size_label', 7, 'unknown'],
+  ])('the quantization of %s with %s %d is %s', async (filename, key, value, quantization) => {
+    const id = await uploadFile(admin, makeGguf({ ...qwenMetadata, [key]: value }), { filename })
+    const { body } = await admin.post(`${models}/inspect`, { upload_id: id })
+    expect(body.variants, JSON.stringify(body)).toMatchObject([{ quantizations: [quantization] }])
+    await admin.request('DELETE', `${uploadsPath}/${id}`, undefined, tusHeaders)
+  })
+
   test('two organizations share the file of one content until the last model is removed', async () => {
     const bytes = otherFile(2)
     const name = `${sha256(bytes)}.gguf`

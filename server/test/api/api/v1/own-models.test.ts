@@ -106,6 +106,11 @@ describe('POST /api/v1/deployable-models/inspect', () => {
     ])
   })
 
+  test('a quantization that no file name has is that of the header', async () => {
+    const { body } = await member.post(`${path}/inspect`, { huggingface: 'acme/Unnamed-GGUF' })
+    expect(body.variants).toMatchObject([{ quantizations: ['Q4_K_M'], runs: true }])
+  })
+
   test('a reranking model is one by its pooling; a classifier of several outputs is none', async () => {
     const inspect = async (huggingface: string) =>
       (await member.post(`${path}/inspect`, { huggingface })).body
