@@ -171,6 +171,12 @@ describe('a file', () => {
   test.each([
     ['that refuses each message', '{{ raise_exception("No messages, please.") }}', 'No messages, please.'],
     ['that is no template', '{% if tools | length > 0 %}[INST]', "can't be rendered"],
+    ['that writes much', `{% for a in range(101) %}${'a'.repeat(1000)}{% endfor %}`, '100,000 characters'],
+    [
+      'that takes memory',
+      '{% set n = namespace(x=["a"]) %}{% for a in range(99) %}{% set n.x = n.x + n.x %}{% endfor %}',
+      'memory limit',
+    ],
   ])('with a template %s fails the start with its error', async (_, source, message) => {
     const engine = await start(source)
     expect(await engine.ended()).toBe(1)

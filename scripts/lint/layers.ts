@@ -223,7 +223,11 @@ const engineRooms = ['base', 'calls', 'template', 'model', 'chat', 'completions'
 const engine: readonly Layer[] = [
   { name: 'engine base', files: ['engine/src/base/**'], imports: [] },
   { name: 'engine calls', files: ['engine/src/calls/**'], imports: ['engine base', '@berth/grammar'] },
-  { name: 'engine template', files: ['engine/src/template/**'], imports: ['engine base', 'engine calls'] },
+  {
+    name: 'engine template',
+    files: ['engine/src/template/**'],
+    imports: ['engine base', 'engine calls', '@berth/grammar'],
+  },
   { name: 'engine model', files: ['engine/src/model/**'], imports: ['engine base', 'engine template'] },
   {
     name: 'engine chat',

@@ -15,6 +15,7 @@ import type { Names, Settings } from '../base/settings.ts'
 import { chooseAttention } from './attention.ts'
 import { waitingPerSequence } from './limits.ts'
 import { noGpu, toLoadError } from './load-error.ts'
+import { checkRendering } from '../template/check-rendering.ts'
 import { ModelTemplate } from '../template/model-template.ts'
 import type { ChatMetadata } from '../template/model-template.ts'
 import { LoadError } from '../base/load-error.ts'
@@ -62,8 +63,7 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
     })
     log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu}`)
     if (settings.requiresGpu && !(await findsGpu(llama))) throw noGpu(complaints)
-    const attention = llama.gpu === false ? chooseAttention(file, settings.type) : {}
-    return await load(llama, settings, attention, log)
+    return await load(llama, settings, file, log)
   } catch (error) {
     throw toLoadError(error, complaints)
   }
@@ -74,12 +74,10 @@ async function findsGpu(llama: Llama): Promise<boolean> {
   return llama.gpu !== false && (await llama.getGpuDeviceNames()).length > 0
 }
 
-async function load(
-  llama: Llama,
-  settings: Settings,
-  attention: Partial<LlamaModelOptions>,
-  log: Log,
-): Promise<LoadedModel> {
+async function load(llama: Llama, settings: Settings, file: GgufFileInfo, log: Log): Promise<LoadedModel> {
+  const attention = llama.gpu === false ? chooseAttention(file, settings.type) : {}
+  const checked = settings.type === 'chat' ? checkTemplate(file) : Promise.resolve()
+  checked.catch(() => {})
   const model = await readModel(llama, settings, attention, log)
   const trained = model.trainContextSize
   log(
@@ -109,7 +107,7 @@ async function load(
     },
   }
   if (settings.type === 'embedding') await (await loaded.embeddings()).getEmbeddingFor('warm')
-  else if (settings.type === 'chat') loaded.chat = await createChat(model, settings, threads, log)
+  else if (settings.type === 'chat') loaded.chat = await createChat(model, settings, threads, checked, log)
   else {
     loaded.ranking = await model.createRankingContext(pooled)
     await loaded.ranking.rank('warm', 'warm')
@@ -156,6 +154,7 @@ async function createChat(
   model: LlamaModel,
   { parallel, contextTokens, stateCacheBytes, stateCacheGrows }: Settings,
   threads: Threads,
+  checked: Promise<void>,
   log: Log,
 ): Promise<LoadedModel['chat']> {
   const context = await model.createContext({ sequences: parallel, contextSize: contextTokens })
@@ -163,6 +162,7 @@ async function createChat(
   await warm.evaluateWithoutGeneratingNewTokens(model.tokenize('warm'))
   await warm.dispose()
   log(`context of ${context.contextSize} tokens for each of ${parallel} sequences`)
+  await checked
   const template = readTemplate(model, log)
   const states = await createStateCache(stateCacheBytes, stateCacheGrows, log)
   const pool = createSequencePool(context, { maxWaiting: waitingPerSequence * parallel, states, threads })
@@ -180,9 +180,18 @@ async function checkFile(path: string): Promise<GgufFileInfo> {
   }
 }
 
+const readMetadata = ({ metadata }: GgufFileInfo) => metadata.tokenizer as unknown as ChatMetadata
+
+/** Rejects with a LoadError for a template that would take the engine's time or memory. */
+async function checkTemplate(file: GgufFileInfo): Promise<void> {
+  const { chat_template: plain, 'chat_template.tool_use': forTools } = readMetadata(file)
+  if (typeof plain !== 'string') return
+  await checkRendering({ chat_template: plain, 'chat_template.tool_use': forTools })
+}
+
 /** The model's own chat template. Null, and a line in the log, if the file has none. */
 function readTemplate(model: LlamaModel, log: Log): ModelTemplate | null {
-  const metadata = model.fileInfo.metadata.tokenizer as unknown as ChatMetadata
+  const metadata = readMetadata(model.fileInfo)
   if (typeof metadata.chat_template === 'string') return new ModelTemplate(metadata, log)
   log('the file has no chat template, so the model serves completions only')
   return null

@@ -1,0 +1,4 @@
+import { serveJobs } from '@berth/grammar/deadline-worker.ts'
+import { rendersTooLong } from './render-once.ts'
+
+serveJobs(rendersTooLong)
