@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { registerClient } from '../../server/test/support/client.ts'
 import type { Client } from '../../server/test/support/client.ts'
 import { waitForStatus } from '../../server/test/support/deployments.ts'
+import { makeOffer } from '../../server/test/support/scripted-runtime.ts'
 import { openShell } from './support/command.ts'
 import type { Shell } from './support/command.ts'
 import { chunk, startServerWithEngine, streamed } from './support/engine.ts'
@@ -285,4 +286,21 @@ test('deploy --wait says how to use a model that does not chat, and why another 
   expect(failed).toMatchObject({ code: 1, stderr: expect.stringMatching(/12 GiB\. `berth logs/) })
   await shell.berth(['rm', 'berth-tiny-embedding'])
   await waitForStatus(client, embedding.stdout.trim(), 'terminated')
+})
+
+test('--instance-type asks for one instance type, also if a cheaper one fits', async () => {
+  served.runtime.answer({ listOffers: () => [makeOffer('small'), makeOffer('large')] })
+  onTestFinished(() => served.runtime.reset())
+  const plan = (name: string) => shell.json(['plan', 'berth-tiny', '--instance-type', name])
+  expect(await plan('large')).toMatchObject({ feasible: true, instance_type: 'large' })
+  expect(await plan('small')).toMatchObject({ feasible: true, instance_type: 'small' })
+  expect(await plan('absent')).toMatchObject({ feasible: false, instance_type: null })
+  const id = await deployed('--instance-type', 'large')
+  await waitForStatus(client, id, 'running')
+  expect((await client.get(`/api/v1/model-deployments/${id}`)).body).toMatchObject({
+    requested_instance_type: 'large',
+    selected_instance_type: 'large',
+  })
+  await client.delete(`/api/v1/model-deployments/${id}`)
+  await waitForStatus(client, id, 'terminated')
 })
