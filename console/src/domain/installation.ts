@@ -21,3 +21,15 @@ export function useUploadsAllowed(): boolean {
 export function usePasswordsAllowed(): boolean {
   return useQuery(installationQuery).data?.password_sign_in ?? true
 }
+
+/** How often a copied database is asked whether it still is one, in milliseconds. */
+const copyInterval = 30_000
+
+/** True while the database is a copy that waits for the operator's decision. */
+export function useIsCopy(): boolean {
+  const { data } = useQuery({
+    ...installationQuery,
+    refetchInterval: ({ state }) => state.data?.is_copy === true && copyInterval,
+  })
+  return data?.is_copy === true
+}

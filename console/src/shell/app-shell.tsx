@@ -6,6 +6,7 @@ import type { ComponentType } from 'react'
 import { isUnreachable } from '../api/client.ts'
 import { organizationQuery, useSession } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
+import { useIsCopy } from '../domain/installation.ts'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 import { unreachableEvent } from '../routing/retry-load.ts'
 import { text } from '../text/index.ts'
@@ -85,7 +86,9 @@ function RareNotices() {
   const { data: organization } = useSuspenseQuery(organizationQuery)
   const { user } = useSession()
   const last = useLastOrganization()
-  if (organization.status === 'active' && !user.requires_email_verification && last === null) return null
+  const isCopy = useIsCopy()
+  const isUsual = organization.status === 'active' && !user.requires_email_verification && !isCopy
+  if (isUsual && last === null) return null
   return (
     <Suspense>
       <Notices last={last} />

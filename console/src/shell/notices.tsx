@@ -1,21 +1,23 @@
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { Ban, MailWarning, UserRoundX } from 'lucide-react'
+import { Ban, DatabaseBackup, MailWarning, UserRoundX } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { callApi } from '../api/client.ts'
 import { organizationQuery, useSession } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
 import { describeError } from '../components/states.tsx'
+import { useIsCopy } from '../domain/installation.ts'
 import { organizationsQuery, useOpenOrganization } from '../domain/session/organizations.ts'
 import { text } from '../text/index.ts'
 import type { LastOrganization } from './use-last-organization.ts'
 
-/** What few people see above a page: about their membership, their address and their organization. */
+/** What few people see above a page, such as about their membership, their address and their organization. */
 export function Notices({ last }: { last: LastOrganization | null }) {
   return (
     <>
       {last && <FormerOrganizationNotice key={last.id} last={last} />}
       <EmailNotice />
       <SuspensionNotice />
+      <CopyNotice />
     </>
   )
 }
@@ -28,6 +30,17 @@ function SuspensionNotice() {
     <div role="status" className="flex items-center gap-x-3 bg-bad-soft px-4 py-2 text-bad sm:px-8">
       <Ban aria-hidden className="size-4 shrink-0" />
       <p className="min-w-0 flex-1 wrap-anywhere">{text.notices[organization.status](organization.name)}</p>
+    </div>
+  )
+}
+
+/** Shown while the database is a copy, and workers wait for the operator. */
+function CopyNotice() {
+  if (!useIsCopy()) return null
+  return (
+    <div role="status" className="flex items-center gap-x-3 bg-warn-soft px-4 py-2 text-warn sm:px-8">
+      <DatabaseBackup aria-hidden className="size-4 shrink-0" />
+      <p className="min-w-0 flex-1 wrap-anywhere">{text.notices.copiedDatabase}</p>
     </div>
   )
 }

@@ -27,6 +27,7 @@ export const audit = {
     model: 'Models',
     deployment: 'Deployments',
     billing: 'Billing',
+    installation: 'Installation',
     permission: 'Permissions',
   },
   nothing: 'none',
@@ -143,6 +144,8 @@ export const audit = {
     'webhook.deleted': 'Deleted the webhook for alerts',
     'webhook.secret_rotated': 'Replaced the secret of the webhook',
     'webhook.tested': 'Sent a test alert',
+    'installation.taken_over': 'Continued in a restored database by the operator',
+    'installation.forked': 'Copied to another installation by the operator',
     'permission.refused': 'Tried something their role does not allow',
   } satisfies Record<AuditAction, string>,
 }

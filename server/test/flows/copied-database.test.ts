@@ -9,6 +9,7 @@ import { deploy, waitForStatus } from '../support/deployments.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import type { ScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
 
 const SECRET_KEY = 'a secret of the original and its copies'
 const path = '/api/v1/model-deployments'
@@ -63,6 +64,17 @@ async function startOn(copy: Awaited<ReturnType<typeof copyDatabase>>, runtime: 
   return { server, owner, settings: { ...adminSettings(server), SECRET_KEY } }
 }
 
+/** What the audit log has about the copy, by the operator. */
+async function listDecisions({ application }: TestServer): Promise<string[]> {
+  const rows = await application.db
+    .selectFrom('audit_log')
+    .select('action')
+    .where('action', 'in', ['installation.taken_over', 'installation.forked'])
+    .where('user_agent', '=', 'npm run admin')
+    .execute()
+  return rows.map(({ action }) => action)
+}
+
 test('in a copied database the worker touches nothing, until the copy takes over', async () => {
   const copy = await copyDatabase()
   const runtime = createScriptedRuntime()
@@ -79,6 +91,7 @@ test('in a copied database the worker touches nothing, until the copy takes over
 
   const taken = await runAdmin(settings, ['installation', 'take-over'])
   expect(taken).toMatchObject({ code: 0, stdout: expect.stringContaining('Taken over') })
+  expect(await listDecisions(server)).toEqual(['installation.taken_over'])
   await waitForStatus(owner, id, 'running')
   await expect.poll(() => runtime.allocated.has(stray)).toBe(false)
   expect((await owner.get('/v1/installation')).body.is_copy).toBe(false)
@@ -91,6 +104,7 @@ test('a fork keeps people and deployments, which sleep, and forgets engines, ema
   const { server, owner, settings } = await startOn(copy, runtime)
   const { db } = server.application
   expect(await runAdmin(settings, ['installation', 'fork'])).toMatchObject({ code: 0 })
+  expect(await listDecisions(server)).toEqual(['installation.forked'])
   const forked = (await owner.get(`${path}/${copy.id}`)).body
   expect(forked).toMatchObject({ status: 'sleeping', instances: [] })
   expect(runtime.callsFor(copy.id)).toEqual([])

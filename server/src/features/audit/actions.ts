@@ -67,6 +67,8 @@ export const auditActions = [
   'webhook.deleted',
   'webhook.secret_rotated',
   'webhook.tested',
+  'installation.taken_over',
+  'installation.forked',
   'permission.refused',
 ] as const
 

@@ -1,5 +1,7 @@
 import type { Services } from '../../services.ts'
+import type { Actor } from '../../base/viewer.ts'
 import { discardMessages } from '../alerts/discard-messages.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { forgetProcessor } from '../billing/account/forget-processor.ts'
 import { forgetInstances } from '../deployments/changes/forget-instances.ts'
 import { isCopy, recordIdentity } from '../installation/identity.ts'
@@ -8,9 +10,12 @@ import { discardMails } from '../mail/discard-mails.ts'
 const noCopy = 'This database is no copy: the installation runs in it.'
 
 /** Continues the installation in a copied database, because the original is gone. Returns a refusal. */
-export async function takeOver({ db }: Pick<Services, 'db'>): Promise<string | null> {
+export async function takeOver({ db }: Pick<Services, 'db'>, operator: Actor): Promise<string | null> {
   if (!(await isCopy(db))) return noCopy
-  await db.transaction().execute((transaction) => recordIdentity(transaction))
+  await db.transaction().execute(async (transaction) => {
+    await recordIdentity(transaction)
+    await recordAction(transaction, operator, 'installation.taken_over')
+  })
   return null
 }
 
@@ -19,12 +24,10 @@ export async function takeOver({ db }: Pick<Services, 'db'>): Promise<string | n
  * what belongs to the original: instances, queued mails and webhooks, and customers at the payment processor.
  * Returns a refusal, as while the compute backend has engines, which are the original's.
  */
-export async function forkInstallation({
-  db,
-  clock,
-  runtime,
-  jobs,
-}: Pick<Services, 'db' | 'clock' | 'runtime' | 'jobs'>): Promise<string | null> {
+export async function forkInstallation(
+  { db, clock, runtime, jobs }: Pick<Services, 'db' | 'clock' | 'runtime' | 'jobs'>,
+  operator: Actor,
+): Promise<string | null> {
   if (!(await isCopy(db))) return noCopy
   const { length: engines } = await runtime.listEngineIds()
   if (engines > 0) {
@@ -38,6 +41,7 @@ export async function forkInstallation({
     await forgetProcessor(transaction, at)
     await jobs.discard(transaction)
     await recordIdentity(transaction)
+    await recordAction(transaction, operator, 'installation.forked')
   })
   return null
 }

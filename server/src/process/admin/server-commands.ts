@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { exportDatabase } from '../../database/export.ts'
 import { forkInstallation, takeOver } from '../../features/operators/copied-database.ts'
 import { examine } from '../../features/operators/doctor.ts'
+import { identifyOperator } from '../../features/operators/operator.ts'
 import type { Shell } from './shell.ts'
 
 /** Adds the command that exports the database. */
@@ -53,7 +54,7 @@ export function addInstallationCommands(program: Command, shell: Shell): void {
       .description(description)
       .action(() =>
         shell.withApplication(async (application) => {
-          const refusal = await run(application)
+          const refusal = await run(application, identifyOperator())
           if (refusal === null) shell.print(done)
           else shell.fail(refusal)
         }),
