@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { Pool } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -6,6 +7,7 @@ import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { deploy } from '../support/deployments.ts'
 import {
+  childEnvironment,
   createDataDirectory,
   findEngineProcesses,
   removeDataDirectory,
@@ -54,6 +56,16 @@ async function askOnEach(method: 'GET' | 'POST', path: string, body?: unknown) {
     }),
   )
 }
+
+test('a start that may open too few files is refused, with the limit and the remedy', async () => {
+  const program = resolve(import.meta.dirname, '../../bin/berth.mjs')
+  const limited = ['-c', 'ulimit -n 256 && exec "$@"', 'sh', process.execPath, program]
+  const env = { ...childEnvironment(), DATA_DIR: join(dataDirectory, 'refused'), PORT: '0' }
+  await expect(promisify(execFile)('sh', limited, { env, timeout: 60_000 })).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/may only open 256 files here, and Berth needs 1024; raise the hard limit/),
+  })
+})
 
 test('a server without file descriptors says so, and nothing is restarted for it', async () => {
   const { id } = await deploy(client)
