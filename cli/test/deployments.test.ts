@@ -304,3 +304,17 @@ test('--instance-type asks for one instance type, also if a cheaper one fits', a
   await client.delete(`/api/v1/model-deployments/${id}`)
   await waitForStatus(client, id, 'terminated')
 })
+
+test('engine shows the engine; options that it does not take, or that are none, are refused', async () => {
+  const refused = await shell.berth(['deploy', 'berth-tiny', '--engine-option', 'threads=2'])
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('takes no options') })
+  const malformed = await shell.berth(['plan', 'berth-tiny', '--engine-option', '=2'])
+  expect(malformed).toMatchObject({ code: 2, stderr: expect.stringContaining('name=value') })
+  const id = await deployed('--wait')
+  expect(await shell.json(['engine', id])).toMatchObject({ engine_options: {} })
+  expect((await shell.berth(['engine', id])).stdout).toMatch(/^Engine +\S+[^]*\nOptions +none\n$/)
+  expect(await shell.berth(['engine', id, 'threads=2'])).toMatchObject({ code: 1 })
+  expect((await shell.json(['engine', id, 'none'])).engine_options).toEqual({})
+  expect((await shell.berth(['rm', id])).code).toBe(0)
+  await waitForStatus(client, id, 'terminated')
+})

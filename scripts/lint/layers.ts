@@ -184,6 +184,7 @@ const consoleFeatures = [
 const consoleLayers: readonly Layer[] = [
   { name: 'contract', files: ['console/src/{contract,operations}.ts', 'console/openapi.d.ts'], imports: [] },
   { name: 'schedules', files: ['console/src/schedules*.ts'], imports: ['contract'] },
+  { name: 'engine options', files: ['console/src/engine-options*.ts'], imports: ['contract'] },
   { name: 'console base', files: ['console/src/{browser,class-names,format,theme}*.ts'], imports: [] },
   { name: 'console routing', files: ['console/src/routing/**'], imports: ['contract'] },
   { name: 'console text', files: ['console/src/text/**'], imports: ['contract'] },
@@ -193,7 +194,11 @@ const consoleLayers: readonly Layer[] = [
     files: ['console/src/components/**'],
     imports: ['console base', 'console routing', 'console text', 'console api'],
   },
-  { name: 'console domain', files: ['console/src/domain/**'], imports: ['contract', ...consoleParts] },
+  {
+    name: 'console domain',
+    files: ['console/src/domain/**'],
+    imports: ['contract', 'engine options', ...consoleParts],
+  },
   {
     name: 'console shell',
     files: ['console/src/shell/**'],
@@ -202,7 +207,7 @@ const consoleLayers: readonly Layer[] = [
   ...consoleFeatures.map((name) => ({
     name: `console ${name}`,
     files: [`console/src/features/${name}/**`],
-    imports: ['contract', 'schedules', 'console domain', ...consoleParts],
+    imports: ['contract', 'schedules', 'engine options', 'console domain', ...consoleParts],
   })),
   {
     name: 'console app',
@@ -257,7 +262,7 @@ const cli: readonly Layer[] = [
   {
     name: 'cli commands',
     files: ['cli/src/commands/**'],
-    imports: ['contract', 'schedules', 'cli base', 'cli api', 'cli bill', 'cli proxy'],
+    imports: ['contract', 'schedules', 'engine options', 'cli base', 'cli api', 'cli bill', 'cli proxy'],
   },
   { name: 'cli program', files: ['cli/src/program/**'], imports: ['cli base', 'cli commands'] },
   { name: 'cli', files: ['cli/src/main.ts'], imports: ['cli base', 'cli program'] },

@@ -13,6 +13,8 @@ CREATE TABLE deployments (
   model_type             text GENERATED ALWAYS AS (variant ->> 'modelType') STORED,
   variant_reason         text,
   adapters               jsonb NOT NULL DEFAULT '[]',
+  engine_options         jsonb NOT NULL DEFAULT '{}',
+  engine_version         text,
   served_settings        jsonb,
   desired_state                 text NOT NULL DEFAULT 'awake' CHECK (desired_state IN ('awake', 'asleep', 'ended')),
   status                 text NOT NULL CHECK (status IN
@@ -69,7 +71,9 @@ COMMENT ON COLUMN deployments.shared_with IS
 COMMENT ON COLUMN deployments.alias IS 'A further name for requests, which several deployments may have';
 COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
 COMMENT ON COLUMN deployments.adapters IS 'The LoRAs that the deployment serves, copied from the catalog when they were added';
-COMMENT ON COLUMN deployments.served_settings IS 'The last {"min_context_tokens", "min_parallel_sequences", "adapters"} with which an instance served; NULL if none did';
+COMMENT ON COLUMN deployments.engine_options IS 'Options of the engine''s command line, by name without dashes';
+COMMENT ON COLUMN deployments.engine_version IS 'The only version of the engine for instances; NULL for the newest at each start';
+COMMENT ON COLUMN deployments.served_settings IS 'The last {"min_context_tokens", "min_parallel_sequences", "adapters", "engine_options", "engine_version"} with which an instance served; NULL if none did';
 COMMENT ON COLUMN deployments.desired_state IS 'What the deployment is to be; status says how far it is';
 COMMENT ON COLUMN deployments.status IS 'Follows from desired_state, failure_reason and the instances (derive-status.ts)';
 COMMENT ON COLUMN deployments.waiting_for IS

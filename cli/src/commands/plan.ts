@@ -32,6 +32,7 @@ function printPlan(output: Output, plan: DeploymentPlan): void {
   ])
   output.line('')
   output.line(cleanText(plan.reason))
+  if (plan.command !== null) output.line(`\n${cleanText(plan.command.join(' '))}`)
   if (plan.considered.length === 0) return
   output.line('')
   output.table(

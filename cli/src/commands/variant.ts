@@ -1,4 +1,7 @@
+import { parseEngineOptions } from '../../../console/src/engine-options.ts'
+import type { EngineOptions } from '../../../console/src/engine-options.ts'
 import { ApiError } from '../api/client.ts'
+import { usageError } from '../base/errors.ts'
 
 /** The options that choose a variant of a model. */
 export interface VariantOptions {
@@ -8,6 +11,7 @@ export interface VariantOptions {
   minContext?: number | undefined
   minParallel?: number | undefined
   instanceType?: string | undefined
+  engineOption?: readonly string[] | undefined
 }
 
 /** The body of a plan or a deployment. */
@@ -20,6 +24,17 @@ export function toDeploymentRequest(model: string, options: VariantOptions) {
     min_context_tokens: options.minContext,
     min_parallel_sequences: options.minParallel,
     instance_type: options.instanceType,
+    engine_options: options.engineOption && readEngineOptions(options.engineOption),
+  }
+}
+
+/** Reads `name=value`. Throws a usage error for anything else. */
+export function readEngineOptions(texts: readonly string[]): EngineOptions {
+  try {
+    return parseEngineOptions(texts)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw usageError(`“${error.message}” is no option. Write name=value, such as kv-cache-dtype=fp8.`)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { deployment, examples, idleMinutes, lazily, wholeNumber } from './define.ts'
+import { collect, deployment, examples, idleMinutes, lazily, wholeNumber } from './define.ts'
 import { defineInstanceCommands } from './instances.ts'
 
 /** Defines the commands of the catalog, of deployments and of instances. */
@@ -96,4 +96,9 @@ function withVariant(command: Command): Command {
     .option('--min-context <tokens>', 'the longest request that it must serve', wholeNumber)
     .option('--min-parallel <requests>', 'requests that it must serve at the same time', wholeNumber)
     .option('--instance-type <name>', 'the only instance type that may serve it; `berth plan` lists them')
+    .option(
+      '--engine-option <name=value>',
+      'an option of the engine, for admins; repeat it for several',
+      collect,
+    )
 }

@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Command } from 'commander'
 import { collect, deployment, examples, idleMinutes, lazily, wholeNumber } from './define.ts'
 
-/** Defines `sleep`, `wake`, `scale` and `adapters`. */
+/** Defines `sleep`, `wake`, `scale`, `adapters` and `engine`. */
 export function defineInstanceCommands(program: Command): void {
   program
     .command('sleep')
@@ -65,4 +65,20 @@ export function defineInstanceCommands(program: Command): void {
       ),
     )
     .action(lazily(async () => (await import('../commands/adapters.ts')).adapters))
+  program
+    .command('engine')
+    .description('Show the engine of a deployment, set its options, or update it')
+    .argument(...deployment)
+    .argument('[name=value...]', 'options, which replace those there are, or none')
+    .option('--update [version]', 'move to the newest version, or to this one, without a gap')
+    .addHelpText(
+      'after',
+      examples(
+        'berth engine assistant',
+        'berth engine assistant kv-cache-dtype=fp8 enforce-eager=true',
+        'berth engine assistant none',
+        'berth engine assistant --update',
+      ),
+    )
+    .action(lazily(async () => (await import('../commands/engine.ts')).engine))
 }

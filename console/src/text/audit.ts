@@ -55,6 +55,8 @@ export const audit = {
     changed: 'Changed',
     code: 'Reason',
     collection_method: 'Payment',
+    engine_options: 'Engine options',
+    engine_version: 'Engine version',
     group_by: 'By',
     issuer: 'Provider',
     min_context_tokens: 'Minimum context',

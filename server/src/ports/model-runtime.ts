@@ -1,7 +1,7 @@
 /** The port to the compute backends that run inference engines. */
 
 import type { EngineError, EngineErrorResponse, EngineFailure, FailureCode } from './engine-failures.ts'
-import type { ModelLora, ModelVariant } from './model-variant.ts'
+import type { EngineOptions, ModelLora, ModelVariant } from './model-variant.ts'
 import type { RuntimeEngine, ServingCapacity } from './runtime-engine.ts'
 
 /** How a model writes conversations. */
@@ -39,11 +39,27 @@ export interface EngineSpec extends ServingCapacity {
   fileKey?: string | undefined
   /** What the engine serves besides, in this order; absent for none */
   loras?: readonly EngineLora[] | undefined
+  /** Options of the engine's command line that the deployment sets; absent for none */
+  engineOptions?: EngineOptions | undefined
+  /** Which of the engine's versions runs, if the runtime still has it; absent for the newest */
+  engineVersion?: string | undefined
   instanceType: string
   gpuCount: number
   /** Estimated memory for weights, caches and overhead; the runtime reserves this amount */
   memoryBytes: number
 }
+
+/** What is known of an engine before its deployment exists. */
+export type PlannedEngine = Pick<
+  EngineSpec,
+  | 'variant'
+  | 'engineOptions'
+  | 'instanceType'
+  | 'gpuCount'
+  | 'memoryBytes'
+  | 'contextTokens'
+  | 'parallelSequences'
+>
 
 export type GpuVendor = 'nvidia' | 'amd' | 'apple'
 
@@ -226,6 +242,11 @@ export interface ModelRuntime {
    * nothing. Absent where engines have containers of their own.
    */
   checkChatTemplate?(templates: ChatTemplates): Promise<string | null>
+  /**
+   * The command line of an engine, without addresses, secrets, and places of files; null for an engine that
+   * takes no options. Absent where Berth doesn't write it.
+   */
+  describeCommand?(engine: PlannedEngine): Promise<readonly string[] | null>
   /** Allocates an instance for an engine, or returns its existing one. */
   provision(spec: EngineSpec): Promise<ProvisionResult>
   /**

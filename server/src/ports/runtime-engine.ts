@@ -113,6 +113,18 @@ export interface CacheSeparation {
   deafRoutes?: readonly EngineRoute[]
 }
 
+/**
+ * What an option of an engine's command line takes. `switch`: true or false, which is `--no-…`. `flag`: true
+ * or false, which omits it. `words`: one of these. `json`: the text of an object with only these keys, whose
+ * values have no members; null for any keys.
+ */
+export type OptionRule =
+  | { takes: 'switch' | 'flag' }
+  | { takes: 'integer' | 'number'; from: number; to: number }
+  | { takes: 'words'; words: readonly string[] }
+  | { takes: 'name' }
+  | { takes: 'json'; keys: readonly string[] | null }
+
 /** An engine that a runtime runs. */
 export interface RuntimeEngine {
   /** The name in the API, such as `vllm`; null if the runtime doesn't say which engine serves a model */
@@ -138,10 +150,14 @@ export interface RuntimeEngine {
   chatForm?: ChatForm | null
   /** Absent if the engine serves no LoRAs on this runtime */
   loras?: LoraServing
+  /** The options that a deployment may set, by name without dashes; absent or null for none */
+  options?: Readonly<Record<string, OptionRule>> | null
   /** Absent or null if all requests share cached prefixes, or while that is unknown */
   cacheSeparation?: CacheSeparation | null
-  /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown */
+  /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown. The newest of several. */
   version: string | null
+  /** All versions that instances can have, the newest first; absent for one that only the operator changes */
+  versions?: readonly string[]
   /** What the engine's releases have before the version, such as `b` */
   versionPrefix: string
 }

@@ -42,6 +42,10 @@ const BudgetNotices = lazyPart(() =>
   import('../budgets/budget-notices.tsx').then((module) => module.BudgetNotices),
 )
 
+const EngineOptionsPart = lazyPart(() =>
+  import('./engine-options-part.tsx').then((module) => module.EngineOptionsPart),
+)
+
 const stopsNewDeployments = ({ scope, at_limit: atLimit, exhausted }: Budget) =>
   exhausted && atLimit !== 'notify' && scope !== 'deployment'
 
@@ -52,6 +56,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
   const [sleeps, setSleeps] = useState(false)
   const [alias, setAlias] = useState('')
   const aliasError = findAliasError(alias)
+  const [isMalformed, setMalformed] = useState(false)
   const placements = useQuery(placementsQuery)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
   // The first choice depends on what fits.
@@ -63,6 +68,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
   const isSettled = plan.data !== undefined && !plan.isPlaceholderData && !plan.isError
   const isStopped = useStoppingBudgets().length > 0
   const isFull = useLimitReached()
+  const canSetOptions = useCan()('manageDeployments') && takesOptions(plan.data, requirements)
   const deploy = useDeploy()
   const navigate = useNavigate()
   const toasts = useToasts()
@@ -109,7 +115,14 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
           <Button
             variant="primary"
             busy={deploy.isPending || deploy.isSuccess}
-            disabled={!isSettled || !plan.data.feasible || isFull || isStopped || aliasError !== undefined}
+            disabled={
+              !isSettled ||
+              !plan.data.feasible ||
+              isFull ||
+              isStopped ||
+              aliasError !== undefined ||
+              isMalformed
+            }
             onClick={submit}
           >
             {words.deploy}
@@ -150,6 +163,15 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
           onChange={({ target }) => setAlias(target.value)}
         />
         <SleepField plan={plan.data} checked={sleeps} onChange={setSleeps} />
+        {canSetOptions && (
+          <Suspense>
+            <EngineOptionsPart
+              plan={plan.data}
+              onChange={(options) => ask({ engine_options: options })}
+              onError={setMalformed}
+            />
+          </Suspense>
+        )}
         {isSettled && !plan.data.feasible && choice && (
           <Alternatives placements={own} choice={choice} onChoose={choose} />
         )}
@@ -157,6 +179,11 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
       </div>
     </Dialog>
   )
+}
+
+/** Whether the planned engine takes options; true while some are set, so that a person can remove them. */
+function takesOptions(plan: DeploymentPlan | undefined, { engine_options: set }: Requirements): boolean {
+  return plan?.command != null || set !== undefined
 }
 
 /** Whether the organization's deployments have as many instances as its plan allows; false until known. */

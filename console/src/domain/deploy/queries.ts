@@ -8,7 +8,7 @@ import type { Variant } from '../models/variants.ts'
 /** What a deployment must be able to serve, and where. */
 export type Requirements = Pick<
   DeploymentRequestInput,
-  'min_context_tokens' | 'min_parallel_sequences' | 'instance_type'
+  'min_context_tokens' | 'min_parallel_sequences' | 'instance_type' | 'engine_options'
 >
 
 /** The instance type and price of one variant, with the reasons; disabled without a choice. */

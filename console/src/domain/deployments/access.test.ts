@@ -38,7 +38,7 @@ test.each([
     permissions: admin,
     current: 7,
     shared: false,
-    may: ['inspect', 'change', 'terminate'],
+    may: ['inspect', 'change', 'configure', 'terminate'],
   },
   {
     who: 'an admin',
@@ -46,7 +46,7 @@ test.each([
     permissions: admin,
     current: 7,
     shared: true,
-    may: ['inspect', 'call', 'change', 'terminate'],
+    may: ['inspect', 'call', 'change', 'configure', 'terminate'],
   },
   { who: 'a member', userId: 3, permissions: member, current: 7, shared: true, may: ['call'] },
   { who: 'a member elsewhere', userId: 3, permissions: member, current: 8, shared: true, may: [] },

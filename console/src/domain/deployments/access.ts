@@ -1,11 +1,12 @@
 import type { Deployment, Permission } from '../../contract.ts'
 
-/** What a person may do with a deployment. `inspect` means its log and its cost. */
+/** What a person may do with a deployment. `inspect`: its log and cost; `configure`: its engine. */
 export interface DeploymentAccess {
   isOwner: boolean
   inspect: boolean
   call: boolean
   change: boolean
+  configure: boolean
   terminate: boolean
 }
 
@@ -29,6 +30,7 @@ export function judgeAccess(
     inspect: manages,
     call: (isOwner || isShared) && permissions.includes('useOwnDeployments'),
     change: manages && permissions.includes('createDeployments'),
+    configure: permissions.includes('manageDeployments'),
     terminate: manages && permissions.includes('terminateOwnDeployments'),
   }
 }

@@ -33,6 +33,8 @@ const PolicyDialog = lazyPart(() => import('./policy-dialog.tsx').then((module) 
 /** Most deployments have none. */
 const Adapters = lazy(async () => ({ default: (await import('./adapters.tsx')).Adapters }))
 
+const EngineSection = lazyPart(() => import('./engine-section.tsx').then((module) => module.EngineSection))
+
 const words = text.instances
 
 /** Failure, timeline, reason for the instance type, and details of a deployment. */
@@ -51,6 +53,9 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
             <Adapters deployment={deployment} />
           </Suspense>
         )}
+        <Suspense fallback={null}>
+          <EngineSection deployment={deployment} />
+        </Suspense>
         {deployment.selected_instance_type !== null && (
           <Disclosure summary={text.deployment.whyInstance} className="rounded-xl bg-surface">
             <p className="max-w-prose px-5 py-4">{deployment.selection_reason}</p>

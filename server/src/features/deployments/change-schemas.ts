@@ -29,6 +29,25 @@ const minimums = {
   ),
 }
 
+const optionName = /^[a-z0-9][a-z0-9-]{0,63}$/
+
+/** Bounded options of an engine. Their names and values depend on the engine, which the use cases know. */
+export const engineOptions = z
+  .record(
+    z.string().regex(optionName, 'Use the name of an option, without leading dashes'),
+    z.union([text({ min: 1, max: 2_000 }), z.number(), z.boolean()]),
+  )
+  .refine((options) => Object.keys(options).length <= 32, 'At most 32 options')
+  .describe(
+    'Options of the engine’s command line, without leading dashes. Only admins may set them. Options with addresses, keys, files, code, ' +
+      'capacity and memory are Berth’s own',
+  )
+  .meta({ examples: [{ 'kv-cache-dtype': 'fp8', 'enable-prefix-caching': false }] })
+
+export const engineVersion = text({ min: 1, max: 64 })
+  .nullable()
+  .describe('The version of the engine that instances have; null: the newest one at each start')
+
 export const createDeploymentBody = z
   .strictObject({
     model_name: unicodeText()
@@ -40,6 +59,7 @@ export const createDeploymentBody = z
     quantization: choiceText.describe('Quantization of the weights, such as `q4_k_m`'),
     ...minimums,
     instance_type: choiceText.describe('The only instance type that may serve, such as `local-cpu`'),
+    engine_options: engineOptions.optional(),
   })
   .meta({
     id: 'DeploymentRequest',
@@ -168,6 +188,8 @@ export const updateDeploymentBody = z
     ...z.object(policyFields).partial().shape,
     shared_with: sharedWith.optional(),
     alias: alias.optional(),
+    engine_options: engineOptions.optional(),
+    engine_version: engineVersion.optional(),
     adapters: z
       .array(text({ min: 1, max: 128 }))
       .max(32)
@@ -184,6 +206,8 @@ export const updateDeploymentBody = z
       { shared_with: 'organization' },
       { alias: 'team-chat' },
       { adapters: [] },
+      { engine_options: { 'kv-cache-dtype': 'fp8' } },
+      { engine_version: '0.33.0' },
     ],
   })
 
@@ -195,6 +219,8 @@ export function toUpdate(body: z.infer<typeof updateDeploymentBody>): Deployment
     sharedWith: body.shared_with,
     alias: body.alias,
     adapters: body.adapters,
+    engineOptions: body.engine_options,
+    engineVersion: body.engine_version,
     policy: {
       min_instances: body.min_instances,
       max_instances: body.max_instances,

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Database } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
 import { listShownInstances } from './state/instance-store.ts'
 import { readLoads } from './serving/instance-loads.ts'
 import { toDeploymentBody } from './schemas.ts'
@@ -7,11 +7,12 @@ import type { deploymentBody } from './schemas.ts'
 import { findOwners } from './state/store.ts'
 import type { DeploymentSummary } from './state/store.ts'
 
+type Deps = Pick<Services, 'db' | 'runtime'>
 type DeploymentBody = z.infer<typeof deploymentBody>
 
 /** The API's objects of these deployments, with their owners and instances. */
 export async function presentDeployments(
-  db: Database,
+  { db, runtime }: Deps,
   deployments: readonly DeploymentSummary[],
 ): Promise<DeploymentBody[]> {
   const [owners, instances] = await Promise.all([
@@ -29,14 +30,17 @@ export async function presentDeployments(
     serving.map(({ id }) => id),
   )
   return deployments.map((deployment) =>
-    toDeploymentBody(deployment, owners.get(deployment.user_id)!, instances.get(deployment.id) ?? [], loads),
+    toDeploymentBody(
+      deployment,
+      owners.get(deployment.user_id)!,
+      instances.get(deployment.id) ?? [],
+      loads,
+      runtime.engines,
+    ),
   )
 }
 
-export async function presentDeployment(
-  db: Database,
-  deployment: DeploymentSummary,
-): Promise<DeploymentBody> {
-  const [body] = await presentDeployments(db, [deployment])
+export async function presentDeployment(deps: Deps, deployment: DeploymentSummary): Promise<DeploymentBody> {
+  const [body] = await presentDeployments(deps, [deployment])
   return body!
 }

@@ -64,7 +64,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     },
     async ({ query, viewer }) => {
       const { items, total } = await listDeployments(deps.db, toListScope(viewer, query.scope), query)
-      const bodies = await presentDeployments(deps.db, items)
+      const bodies = await presentDeployments(deps, items)
       return { items: bodies, total, limit: query.limit, offset: query.offset }
     },
   )
@@ -84,8 +84,14 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ body, viewer }, reply) => {
-      const deployment = await requestDeployment(deps, viewer, toVariantChoice(body), toRequirements(body))
-      return reply.code(201).send(await presentDeployment(deps.db, deployment))
+      const deployment = await requestDeployment(
+        deps,
+        viewer,
+        toVariantChoice(body),
+        toRequirements(body),
+        body.engine_options,
+      )
+      return reply.code(201).send(await presentDeployment(deps, deployment))
     },
   )
 
@@ -111,6 +117,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         viewer.organizationId,
         toVariantChoice(body),
         toRequirements(body),
+        body.engine_options,
       )
       return toPlanBody(plan, deps.config.billing.currency)
     },
@@ -131,7 +138,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, query, viewer }) =>
-      presentDeployment(deps.db, await accessDeployment(deps, viewer, 'read', toReference(params, query))),
+      presentDeployment(deps, await accessDeployment(deps, viewer, 'read', toReference(params, query))),
   )
 
   app.patch(
@@ -141,7 +148,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       schema: {
         operationId: 'updateDeployment',
         summary:
-          'Update what a deployment must be able to serve, its LoRAs, its policy, who may call it, and its alias',
+          'Update what a deployment must be able to serve, its LoRAs, its engine options, its policy, who may call it, and its alias',
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
           'serves until a larger instance takes over, and says so in `waiting_for`; without room for both, it moves when its engine starts ' +
@@ -168,7 +175,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     },
     async ({ params, query, body, viewer }) =>
       presentDeployment(
-        deps.db,
+        deps,
         await changeDeployment(deps, viewer, toReference(params, query), toUpdate(body)),
       ),
   )
@@ -190,7 +197,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, query, viewer }) =>
-      presentDeployment(deps.db, await terminateDeployment(deps, viewer, toReference(params, query))),
+      presentDeployment(deps, await terminateDeployment(deps, viewer, toReference(params, query))),
   )
 
   app.post(
@@ -212,7 +219,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, query, viewer }) =>
-      presentDeployment(deps.db, await putToSleep(deps, viewer, toReference(params, query))),
+      presentDeployment(deps, await putToSleep(deps, viewer, toReference(params, query))),
   )
 
   app.post(
@@ -240,7 +247,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, query, viewer }) =>
-      presentDeployment(deps.db, await wakeForPerson(deps, viewer, toReference(params, query))),
+      presentDeployment(deps, await wakeForPerson(deps, viewer, toReference(params, query))),
   )
 
   app.get(

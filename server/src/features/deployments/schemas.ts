@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import type { RuntimeEngine } from '../../ports/runtime-engine.ts'
 import { modelTypes } from '../../ports/model-variant.ts'
 import type { ModelLora } from '../../ports/model-variant.ts'
 import { count, page, pageQuery, queryBoolean, timestamp } from '../../http/schemas.ts'
+import { findEngine } from '../catalog/engine-choice.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import { contextTokens, parallelSequences } from '../placement/schemas.ts'
-import { alias, policyBody, sharedWith } from './change-schemas.ts'
+import { alias, engineOptions, engineVersion, policyBody, sharedWith } from './change-schemas.ts'
 import type { AsleepTime } from './changes/asleep-time.ts'
 import type { InstanceLoad } from './serving/instance-loads.ts'
 import { instancePhases } from './state/instance-lifecycle.ts'
@@ -14,6 +16,7 @@ import { listScopes } from './state/list-scope.ts'
 import { referenceScopes } from './state/access-deployment.ts'
 import type { DeploymentReference } from './state/access-deployment.ts'
 import { hasLora } from './state/resize.ts'
+import type { ServingEngine } from './state/tables.ts'
 import type { DeploymentSummary } from './state/store.ts'
 import { findWaitingFor, toStatusMessage } from './state/waiting.ts'
 
@@ -49,6 +52,17 @@ export function toReference(
   return { id, scope }
 }
 
+const engineFields = {
+  name: z.string().meta({
+    examples: ['vllm', 'llama.cpp', 'embedded'],
+    description: "`embedded` is Berth's own engine over llama.cpp",
+  }),
+  version: z
+    .string()
+    .nullable()
+    .describe('`0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown'),
+}
+
 const instanceBody = z
   .object({
     id: z.string().meta({ format: 'uuid', description: 'Id of the instance' }),
@@ -68,6 +82,7 @@ const instanceBody = z
     started_at: timestamp
       .nullable()
       .describe('When the compute backend handed the hardware over; null before'),
+    engine: z.object(engineFields).nullable().describe('null until it is ready, and if it is unknown'),
     in_flight: count.describe('Requests at the engine, and those that wait for it, about a second ago'),
   })
   .meta({ id: 'DeploymentInstance', description: 'One engine of a deployment on its hardware' })
@@ -128,7 +143,7 @@ export const deploymentBody = z
         'What the deployment is waiting for: `instance`: the compute backend provides one; `engine`: it starts, or downloads the ' +
           'model; `stop`: a lost engine stops before its restart; `release`: an instance is released; `drain`: requests in flight are finished before that; `runtime`: ' +
           'the compute backend answers again; `retry`: the compute backend returned an error; `resize`: the model serves, and an ' +
-          'instance that is larger, or has further LoRAs, is to take over',
+          'instance with the changed settings is to take over',
       ),
     status_message: z
       .string()
@@ -150,14 +165,11 @@ export const deploymentBody = z
       .describe('Why this instance type was chosen, and the variant, if the request left it open'),
     engine: z
       .object({
-        name: z.string().meta({
-          examples: ['vllm', 'llama.cpp', 'embedded'],
-          description: "`embedded` is Berth's own engine over llama.cpp",
-        }),
-        version: z
+        ...engineFields,
+        update: z
           .string()
           .nullable()
-          .describe('`0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown'),
+          .describe('The newest version, if the engine has an older one; else null'),
       })
       .nullable()
       .describe('The engine that serves the model; null until it is ready, and where Xinference chooses it'),
@@ -167,6 +179,8 @@ export const deploymentBody = z
     instances: z.array(instanceBody).describe('Those that are not released, oldest first'),
     min_context_tokens: z.int().nullable().describe('The minimum that the owner has set'),
     min_parallel_sequences: z.int().nullable().describe('The minimum that the owner has set'),
+    engine_options: engineOptions,
+    engine_version: engineVersion,
     requested_instance_type: z
       .string()
       .nullable()
@@ -191,13 +205,14 @@ export function toDeploymentBody(
   /** The live ones, oldest first, or the last one */
   instances: readonly Instance[],
   loads: ReadonlyMap<string, InstanceLoad>,
+  engines: readonly RuntimeEngine[],
 ): z.infer<typeof deploymentBody> {
   const instance = findShownInstance(deployment, instances)
   return {
     ...deployment,
     ...toHardware(instance),
     ...toSelection(deployment, instance),
-    engine: instance?.engine ?? null,
+    engine: toEngine(deployment, instance?.engine ?? null, engines),
     context_tokens: instance?.context_tokens ?? null,
     parallel_sequences: instance?.parallel_sequences ?? null,
     policy: {
@@ -227,6 +242,17 @@ function findShownInstance({ status }: DeploymentSummary, instances: readonly In
   // A worker may have chosen hardware since the row of the deployment was read.
   if (status === 'requested') return null
   return instances.find((instance) => isLive(instance) || !isActive(status)) ?? null
+}
+
+function toEngine(
+  { model_format: format }: DeploymentSummary,
+  engine: ServingEngine | null,
+  engines: readonly RuntimeEngine[],
+): z.infer<typeof deploymentBody>['engine'] {
+  if (engine === null) return null
+  const { versions: [newest] = [], name } = findEngine({ format }, engines) ?? {}
+  const isNewer = newest !== undefined && name === engine.name && newest !== engine.version
+  return { ...engine, update: isNewer ? newest : null }
 }
 
 function toLoraBody(
@@ -271,6 +297,7 @@ function toInstanceBody(
     region: instance.region,
     ...toHardware(instance),
     started_at: instance.started_at?.toISOString() ?? null,
+    engine: instance.engine,
     in_flight: loads.get(instance.id)?.inFlight ?? 0,
   }
 }

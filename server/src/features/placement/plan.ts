@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { ModelVariant } from '../../ports/model-variant.ts'
+import type { EngineOptions, ModelVariant } from '../../ports/model-variant.ts'
 import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../base/errors.ts'
 import { findVariant, listMatchingVariants } from '../catalog/model.ts'
 import type { CatalogModel, CatalogVariant, VariantChoice } from '../catalog/model.ts'
 import { findRequestedModel, listDeployableModels } from '../catalog/find-variant.ts'
+import { requireEngineOptions } from '../catalog/engine-options.ts'
 import { findAlternatives } from './alternatives.ts'
 import type { Alternatives } from './alternatives.ts'
 import { listPricedOffers, noRequirements, readRules } from './choose-instance.ts'
@@ -24,6 +25,8 @@ export interface DeploymentPlan {
   alternatives: Alternatives
   /** Median of the last starts in the organization; null before the first */
   startSeconds: number | null
+  /** null if no instance type fits, and for engines whose command line isn't Berth's */
+  command: readonly string[] | null
 }
 
 /** Returns a deployment's instance type, capacity and the reason, without creating the deployment. */
@@ -32,14 +35,31 @@ export async function planDeployment(
   organizationId: number,
   input: { modelName: string } & VariantChoice,
   requirements: Requirements,
+  engineOptions: EngineOptions = {},
 ): Promise<DeploymentPlan> {
   const model = await findRequestedModel(deps, organizationId, input)
   const { offers, rules } = await readRuntime(deps, requirements)
   const choice = chooseVariant(model, input, offers, rules)
   const { variant } = choice
+  requireEngineOptions(variant, deps.runtime.engines, engineOptions)
   const result = selectInstance(variant, offers, rules, [])
   const startSeconds = await readUsualStartSeconds(deps.db, organizationId, variant)
-  return { choice, result, alternatives: findAlternatives(variant, result, rules), startSeconds }
+  const alternatives = findAlternatives(variant, result, rules)
+  const command = await describeCommand(deps, variant, result, engineOptions)
+  return { choice, result, alternatives, startSeconds, command }
+}
+
+async function describeCommand(
+  { runtime }: Pick<Deps, 'runtime'>,
+  variant: ModelVariant,
+  result: SelectionResult,
+  engineOptions: EngineOptions,
+): Promise<readonly string[] | null> {
+  if (result.outcome === 'infeasible') return null
+  const { offer, sizing, memoryBytes } = result.selection
+  const { instanceType, gpuCount } = offer
+  const planned = { variant, engineOptions, instanceType, gpuCount, memoryBytes, ...sizing.capacity }
+  return (await runtime.describeCommand?.(planned)) ?? null
 }
 
 /** Median seconds of a variant's last starts, or null; per organization, as model names may collide. */

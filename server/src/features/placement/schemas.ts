@@ -94,6 +94,13 @@ export const planBody = z
         'Why Berth chose the variant, if the request left it open; the memory estimate, the choice of the instance type, and why ' +
           'others were ruled out',
       ),
+    command: z
+      .array(z.string())
+      .nullable()
+      .describe(
+        'The engine’s command line with the deployment’s options, without addresses, files and secrets; null if no instance type can run ' +
+          'the model, or Berth doesn’t write it',
+      ),
     considered: z
       .array(
         z.object({
@@ -161,7 +168,7 @@ function toVariantFields({ format, sizeInBillions, quantization }: Placement['va
 }
 
 export function toPlanBody(
-  { choice: { variant, reason }, result, alternatives, startSeconds }: DeploymentPlan,
+  { choice: { variant, reason }, result, alternatives, startSeconds, command }: DeploymentPlan,
   currency: string,
 ): z.infer<typeof planBody> {
   const selection = result.outcome === 'selected' ? result.selection : null
@@ -177,6 +184,7 @@ export function toPlanBody(
     cheaper: toAlternative(alternatives.cheaper),
     larger: toAlternative(alternatives.larger),
     reason: `${reason ?? ''} ${explanation}`.trimStart(),
+    command: command === null ? null : [...command],
     considered: result.considered.map(({ offer, fits, reason: why }) => ({
       instance_type: offer.instanceType,
       fits,

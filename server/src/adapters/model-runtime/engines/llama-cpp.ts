@@ -1,6 +1,7 @@
 import type { EngineSpec } from '../../../ports/model-runtime.ts'
 import type { LoraServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { llamaCppArchitectures } from './architectures.ts'
+import { llamaCppOptions, toEngineOptions } from './engine-options.ts'
 import { engineRoutes, ignoredFields } from './engine-routes.ts'
 import { toArguments } from './to-arguments.ts'
 
@@ -52,6 +53,7 @@ export const llamaCpp = {
   },
   routes: engineRoutes.llamaCpp,
   ignoredFields: ignoredFields.llamaCpp,
+  options: llamaCppOptions,
   // As build 11549 does
   chatForm: { schemas: 'some keywords', namesTools: false, callsWithSchema: false },
   // Build 11669 drops `cache_prompt` from messages.
@@ -93,5 +95,6 @@ export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
     'reasoning-format': isChat ? 'deepseek' : undefined,
     'chat-template': isChat ? chatTemplate : undefined,
     ...options,
+    ...toEngineOptions(llamaCppOptions, spec.engineOptions),
   })
 }

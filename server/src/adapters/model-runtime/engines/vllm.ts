@@ -1,6 +1,7 @@
 import type { EngineSpec } from '../../../ports/model-runtime.ts'
 import type { LoraServing, RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { vllmArchitectures } from './architectures.ts'
+import { toEngineOptions, vllmOptions } from './engine-options.ts'
 import { engineRoutes, ignoredFields } from './engine-routes.ts'
 import { listModelNames } from './model-names.ts'
 import { toArguments } from './to-arguments.ts'
@@ -51,6 +52,7 @@ export const vllm = {
   },
   routes: engineRoutes.vllm,
   ignoredFields: ignoredFields.vllm,
+  options: vllmOptions,
   chatForm: { schemas: 'all keywords', namesTools: true, callsWithSchema: true },
   // 0.32.0 drops `cache_salt` from messages.
   cacheSeparation: { by: 'salt', spansEngines: true, deafRoutes: ['messages'] },
@@ -105,6 +107,7 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
     quantization: quantizesOnLoad(spec, model) ? 'fp8' : undefined,
     ...ofType,
     ...options,
+    ...toEngineOptions(vllmOptions, spec.engineOptions),
   })
   return [model, ...arguments_]
 }

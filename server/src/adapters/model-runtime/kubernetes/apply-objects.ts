@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { KubernetesObject } from '@kubernetes/client-node'
-import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
+import type { EngineSpec, InstanceType, PlannedEngine } from '../../../ports/model-runtime.ts'
+import { toExampleSpec, toShownCommand } from '../engines/engine-options.ts'
 import { deploymentKind, setKind, workloadOf } from './context.ts'
 import type { KubernetesContext } from './context.ts'
 import { planEngine } from './engine-plan.ts'
@@ -27,6 +28,19 @@ export async function planObjects(
     )
   }
   return { type, objects: buildObjects(spec, type, planned.plan, settings) }
+}
+
+/** The command line of an engine, for people; null for an instance type or weights that don't fit. */
+export async function describeCommand(
+  { settings, types }: KubernetesContext,
+  engine: PlannedEngine,
+): Promise<readonly string[] | null> {
+  const type = types.get(engine.instanceType)
+  if (type === undefined) return null
+  const planned = planEngine(toExampleSpec(engine), type, settings, 0)
+  if ('refusal' in planned) return null
+  const program = planned.plan.engine === 'vllm' ? ['vllm', 'serve'] : ['llama-server']
+  return toShownCommand(program, planned.plan.args)
 }
 
 /** Applies all objects. The owner comes first, so a crash leaves no object without an owner. */

@@ -9,7 +9,7 @@ import type {
 } from '../../../ports/model-runtime.ts'
 import { readEngineError } from '../engine-errors.ts'
 import { mergeOffers } from '../merge-offers.ts'
-import { applyObjects, planObjects } from './apply-objects.ts'
+import { applyObjects, describeCommand, planObjects } from './apply-objects.ts'
 import { connectCluster } from './cluster.ts'
 import type { Cluster } from './cluster.ts'
 import { deploymentKind, setKind, workloadOf } from './context.ts'
@@ -60,6 +60,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
       follow: (engineId, tail, signal) => followEngineLog(cluster, engineId, tail, signal),
     },
     listOffers: async () => listOffers(settings),
+    describeCommand: (engine) => describeCommand(context, engine),
     provision: (spec) => provision(context, spec),
     ensureEngine: (spec) => ensureEngine(context, spec),
     observeEngine: (engineId) => observeEngine(context, engineId, watched.findReady(engineId)),

@@ -2,8 +2,14 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { EngineObservation, EngineSpec, ModelRuntime } from '../../../ports/model-runtime.ts'
+import type {
+  EngineObservation,
+  EngineSpec,
+  ModelRuntime,
+  PlannedEngine,
+} from '../../../ports/model-runtime.ts'
 import { readEngineError } from '../engine-errors.ts'
+import { toExampleSpec } from '../engines/engine-options.ts'
 import { createSerialQueue } from '../serial-queue.ts'
 import { checkTemplate } from './engine/check-template.ts'
 import { openContainment } from './engine/containment.ts'
@@ -81,6 +87,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       fetch: (variant, options) => fetchWeights(weights, variant, options),
     },
     listOffers: async () => offers.map(({ offer }) => offer),
+    describeCommand: async (engine) => describeCommand(context, engine),
     provision: (spec) => runExclusive(spec.engineId, () => reservations.reserve(spec)),
     ensureEngine: (spec) => runExclusive(spec.engineId, () => ensureEngine(context, spec)),
     observeEngine: (engineId) => observeEngine(context, engineId),
@@ -148,6 +155,15 @@ function startLogChecks({ folders, settings: { logger } }: LocalContext): () => 
   }, logCheckMs)
   timer.unref()
   return () => clearInterval(timer)
+}
+
+function describeCommand({ programs, offers }: LocalContext, engine: PlannedEngine) {
+  const found = offers.find(({ offer }) => offer.instanceType === engine.instanceType)
+  return programs.describe(toExampleSpec(engine), {
+    gpus: found?.gpus == null ? null : [],
+    hidesGpus: found?.hidesGpus ?? false,
+    computeCapability: found?.offer.computeCapability ?? null,
+  })
 }
 
 async function observeEngine(

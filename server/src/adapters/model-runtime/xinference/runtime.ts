@@ -69,6 +69,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     engines: [vllm, llamaCpp].map((engine) => ({
       ...engine,
       name: null,
+      options: null,
       counts: { inEvents: 'none', afterAbort: 'none' },
       routes: engineRoutes.xinference,
       cacheSeparation: null,

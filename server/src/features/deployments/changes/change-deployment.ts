@@ -7,11 +7,12 @@ import type { Viewer } from '../../../base/viewer.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { updateOwnDeployment } from '../state/change-store.ts'
 import { findEngine } from '../../catalog/engine-choice.ts'
-import type { ModelLora } from '../../../ports/model-variant.ts'
+import { requireEngineOptions } from '../../catalog/engine-options.ts'
+import type { EngineOptions, ModelLora } from '../../../ports/model-variant.ts'
 import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { chooseLoras } from './choose-loras.ts'
 import { claimNames, lockNames } from './claim-names.ts'
-import { accessDeployment } from '../state/access-deployment.ts'
+import { accessDeployment, requireAdmin } from '../state/access-deployment.ts'
 import type { DeploymentReference } from '../state/access-deployment.ts'
 import { queryRuntime } from '../../placement/query-runtime.ts'
 import { listLiveInstances } from '../state/instance-store.ts'
@@ -19,7 +20,7 @@ import { chooseHardware, needsResize, minimumsOf, settingsOf } from '../state/re
 import type { CapacityMinimums } from '../../placement/serving-capacity.ts'
 import { describeTarget } from '../state/audit-target.ts'
 import type { Deployment } from '../state/store.ts'
-import type { SharedWith } from '../state/tables.ts'
+import type { EngineSettings, SharedWith } from '../state/tables.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'prices'>
 
@@ -31,13 +32,16 @@ export type DeploymentUpdate = {
   alias?: string | null | undefined
   /** Ids of models */
   adapters?: readonly string[] | undefined
+  engineOptions?: EngineOptions | undefined
+  engineVersion?: string | null | undefined
   policy?: { [Name in keyof Policy]?: Policy[Name] | undefined }
 }
 
 /**
  * Changes what a deployment must be able to serve, its alias, its policy, and its sharing. One that doesn't
- * serve yet moves to hardware that is large enough; a running one starts a larger instance first. Throws
- * `deployment_ended`, `no_feasible_instance`, `alias_taken` and `adapter_not_supported`.
+ * serve yet moves to hardware that is large enough; a running one starts another instance first. Throws
+ * `forbidden` if a member sets options of the engine, `deployment_ended`, `no_feasible_instance`,
+ * `alias_taken` and `adapter_not_supported`.
  */
 export async function changeDeployment(
   deps: Deps,
@@ -54,6 +58,13 @@ export async function changeDeployment(
     const change = toChange(deployment, { ...update, adapters })
     if (change === null) return deployment
     const { columns, asksForMore } = change
+    if (columns.engine_options !== undefined) {
+      await requireAdmin(deps, viewer, deployment)
+      const { model_format: format } = deployment
+      requireEngineOptions({ format }, deps.runtime.engines, columns.engine_options)
+    }
+    if (columns.engine_version != null)
+      requireVersion(deps.runtime.engines, deployment, columns.engine_version)
     if (columns.cache_scope === 'member') requireSeparableCache(deps.runtime.engines, deployment)
     const next = { ...deployment, ...columns }
     const isLarger = asksForMore && (await needsInstance(deps, next))
@@ -73,7 +84,7 @@ export async function changeDeployment(
         desired_instances: keepWithin(deployment.desired_instances, { ...deployment, ...columns }),
         // Other minimums may find hardware where the old ones didn't.
         ...(asksForMore ? { refusals: 0, refusal: null } : {}),
-        ...(isServed ? { served_settings: settingsOf(next) } : {}),
+        ...(isServed ? { served_settings: toServed(next) } : {}),
       },
       change.event,
       deps.clock(),
@@ -85,7 +96,17 @@ export async function changeDeployment(
         await recordAction(transaction, viewer, 'deployment.updated', {
           target,
           organizationId,
-          details: { ...details, ...columns, adapters: columns.adapters?.map(({ modelName }) => modelName) },
+          details: {
+            ...details,
+            ...columns,
+            adapters: columns.adapters?.map(({ modelName }) => modelName),
+            ...('engine_options' in columns && {
+              engine_options: { from: deployment.engine_options, to: columns.engine_options },
+            }),
+            ...('engine_version' in columns && {
+              engine_version: { from: deployment.engine_version, to: columns.engine_version },
+            }),
+          },
         })
       },
     )
@@ -96,7 +117,14 @@ export async function changeDeployment(
 type ChangedColumns = Partial<
   Pick<
     Deployment,
-    'min_context_tokens' | 'min_parallel_sequences' | 'shared_with' | 'alias' | 'adapters' | keyof Policy
+    | 'min_context_tokens'
+    | 'min_parallel_sequences'
+    | 'shared_with'
+    | 'alias'
+    | 'adapters'
+    | 'engine_options'
+    | 'engine_version'
+    | keyof Policy
   >
 >
 
@@ -110,8 +138,12 @@ function toChange(
     sharedWith = deployment.shared_with,
     alias = deployment.alias,
     adapters = deployment.adapters,
+    engineOptions = deployment.engine_options,
+    engineVersion = deployment.engine_version,
   } = update
   const setsLoras = listNames(adapters) !== listNames(deployment.adapters)
+  const setsOptions = !isDeepStrictEqual(engineOptions, deployment.engine_options)
+  const setsVersion = engineVersion !== deployment.engine_version
   const policy = changePolicy(deployment, update.policy ?? {})
   const changes = [
     minimums !== null && {
@@ -127,11 +159,13 @@ function toChange(
     },
     alias !== deployment.alias && { columns: { alias }, message: describeAlias(alias) },
     setsLoras && { columns: { adapters }, message: describeLoras(adapters) },
+    setsOptions && { columns: { engine_options: engineOptions }, message: describeOptions(engineOptions) },
+    setsVersion && { columns: { engine_version: engineVersion }, message: describeVersion(engineVersion) },
     policy !== null && { columns: policy, message: describePolicy({ ...deployment, ...policy }) },
   ].filter((change) => change !== false)
   if (changes.length === 0) return null
   return {
-    asksForMore: minimums !== null || setsLoras,
+    asksForMore: minimums !== null || setsLoras || setsOptions || setsVersion,
     columns: Object.assign({}, ...changes.map(({ columns }) => columns)) as ChangedColumns,
     event: {
       stage: minimums === null ? null : 'instance_selection',
@@ -158,6 +192,19 @@ function describeLoras(adapters: readonly ModelLora[]): string {
   return adapters.length === 0
     ? 'The deployment serves no LoRAs anymore.'
     : `The deployment is to serve the LoRAs ${listNames(adapters)}.`
+}
+
+function describeOptions(options: EngineOptions): string {
+  const list = Object.entries(options).map(([name, value]) => `${name}=${value}`)
+  return list.length === 0
+    ? 'The engine is to start without options of the deployment.'
+    : `The engine is to start with ${list.join(', ')}.`
+}
+
+function describeVersion(version: string | null): string {
+  return version === null
+    ? 'Each start takes the newest version of the engine from now on.'
+    : `The deployment is to have version ${version} of the engine.`
 }
 
 function describeSharing(sharedWith: SharedWith | null): string {
@@ -225,6 +272,27 @@ function changePolicy(
     throw invalidField('max_instances', `Must be at least \`min_instances\`, which is ${least}.`, 'too_small')
   }
   return Object.keys(changed).length === 0 ? null : changed
+}
+
+/** Settings that the running instances meet, with the version that they have. */
+function toServed(next: Deployment): EngineSettings {
+  const engine_version = next.engine_version ?? next.served_settings?.engine_version ?? null
+  return { ...settingsOf(next), engine_version }
+}
+
+/** Throws a 422 for a version of the engine that instances can't have. */
+function requireVersion(
+  engines: readonly RuntimeEngine[],
+  { model_format: format }: Deployment,
+  version: string,
+): void {
+  const { title = 'The engine', versions = [] } = findEngine({ format }, engines) ?? {}
+  if (versions.includes(version)) return
+  const message =
+    versions.length === 0
+      ? `${title} has no versions to choose from.`
+      : `${title} ${version} is not installed. The versions are ${versions.join(', ')}.`
+  throw invalidField('engine_version', message, 'custom')
 }
 
 /** Throws a 422 if the engine can't keep the cached prompts of people apart. */

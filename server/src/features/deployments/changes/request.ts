@@ -5,6 +5,7 @@ import { recordAction } from '../../audit/record-action.ts'
 import { assertBudgetsAllow, readBlockingBudgets } from '../../billing/budgets/budget-limits.ts'
 import { assertCanDeploy, readTrialUsage } from '../../billing/limits/deployment-limits.ts'
 import type { VariantChoice } from '../../catalog/model.ts'
+import { requireEngineOptions } from '../../catalog/engine-options.ts'
 import { serializeVariant } from '../../catalog/stored-model.ts'
 import { chooseDeployable } from '../../placement/plan.ts'
 import type { Requirements } from '../../placement/choose-instance.ts'
@@ -12,6 +13,8 @@ import { holdMembership } from '../../organizations/memberships.ts'
 import { explainSelection } from '../state/resize.ts'
 import { insertDeployment } from '../state/store.ts'
 import type { Deployment } from '../state/store.ts'
+import { requireAdmin } from '../state/access-deployment.ts'
+import type { EngineOptions } from '../../../ports/model-variant.ts'
 
 /** Creates a deployment if hardware, billing and budgets allow it. A worker provisions it later. */
 export async function requestDeployment(
@@ -19,21 +22,32 @@ export async function requestDeployment(
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
   requirements: Requirements,
+  engineOptions: EngineOptions = {},
 ): Promise<Deployment> {
   const { organizationId } = viewer
+  const id = uuidv7()
+  if (Object.keys(engineOptions).length > 0) {
+    await requireAdmin(deps, viewer, {
+      id,
+      organization_id: organizationId,
+      alias: null,
+      model_name: input.modelName,
+    })
+  }
   const { variant, reason, selection } = await chooseDeployable(deps, organizationId, input, requirements)
+  requireEngineOptions(variant, deps.runtime.engines, engineOptions)
   const pricePerHour = selection?.offer.pricePerHour ?? null
   const trialUse = await readTrialUsage(deps, organizationId)
   const start = { organizationId, userId: viewer.userId, deploymentId: null, pricePerHour }
   const budgets = await readBlockingBudgets(deps, start)
-  const id = uuidv7()
   const at = deps.clock()
   return deps.db.transaction().execute(async (transaction) => {
     await holdMembership(transaction, viewer)
     await assertCanDeploy(transaction, deps, organizationId, trialUse)
     await assertBudgetsAllow(transaction, deps, budgets, start)
     const target = { type: 'deployment', id, name: variant.modelName } as const
-    await recordAction(transaction, viewer, 'deployment.created', { target })
+    const details = Object.keys(engineOptions).length === 0 ? {} : { engine_options: engineOptions }
+    await recordAction(transaction, viewer, 'deployment.created', { target, details })
     return insertDeployment(
       transaction,
       {
@@ -53,6 +67,7 @@ export async function requestDeployment(
         min_context_tokens: requirements.contextTokens,
         min_parallel_sequences: requirements.parallelSequences,
         requested_instance_type: requirements.instanceType,
+        engine_options: JSON.stringify(engineOptions),
         idle_minutes: deps.config.defaultIdleMinutes,
         status: 'requested',
         created_at: at,

@@ -64,10 +64,12 @@ async function startEngine({ deployment, instance, deps }: StepContext): Promise
 }
 
 /** The column `engine` for an engine that has become ready; null if the runtime doesn't say which it is. */
-function describeEngine({ deployment, deps: { runtime } }: StepContext): ServingEngine | null {
+function describeEngine({ deployment, instance, deps: { runtime } }: StepContext): ServingEngine | null {
   const engine = findEngine(parseStoredVariant(deployment), runtime.engines)
   if (engine === undefined || engine.name === null) return null
-  return { name: engine.name, version: engine.version }
+  const chosen = instance.engine_settings?.engine_version
+  const version = engine.versions?.find((each) => each === chosen) ?? engine.version
+  return { name: engine.name, version }
 }
 
 /** A further instance of a deployment that serves already ends no start. */

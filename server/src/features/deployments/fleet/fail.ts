@@ -5,7 +5,7 @@ import { queueAlert } from '../../alerts/queue-alert.ts'
 import { addRefusal } from '../changes/refusal.ts'
 import { beginTransition } from '../state/event-transition.ts'
 import { describeNextAttempt, isRecovering } from '../state/recovery.ts'
-import { findServedSettings, minimumsOf } from '../state/resize.ts'
+import { differOnlyInVersion, findServedSettings, minimumsOf, settingsOf } from '../state/resize.ts'
 import type { Deployment } from '../state/store.ts'
 import type { EngineSettings } from '../state/tables.ts'
 import { describeCapacity, shrinkCapacity } from './shrink-capacity.ts'
@@ -56,7 +56,12 @@ export async function failInstance(
   }
   const attempt = planAttempt(deployment.recovery, failure, deps.clock(), deployment.ran_at !== null)
   const restarts = attempt.outcome === 'retry' && attempt.isNew && hasEngine(context, failure)
-  const mayTakeBack = failure.code !== 'budget_exhausted' && !(restarts && lossCodes.has(failure.code))
+  // Hardware that is refused says nothing about a version.
+  const isSameAsk = served !== null && differOnlyInVersion(served, settingsOf(deployment))
+  const mayTakeBack =
+    failure.code !== 'budget_exhausted' &&
+    !(restarts && lossCodes.has(failure.code)) &&
+    !(isRefusal && isSameAsk)
   if (served !== null && mayTakeBack) return takeBack(context, failure, served, alsoAlert)
   if (sleepsOn(context, failure)) return sleepOn(context, failure, alsoAlert)
   switch (attempt.outcome) {
@@ -120,7 +125,12 @@ function takeBack(
   hook: AlertHook | undefined,
 ): Promise<StepResult> {
   const sentences = `${message} The deployment has the settings again with which it served last.`
-  return release(context, { deployment: served, event: { stage, message: sentences }, hook })
+  const { instance, pass } = context
+  // Only a version that failed ends the choice of the newest one.
+  const hasServedVersion = instance.engine_settings?.engine_version === served.engine_version
+  const version = hasServedVersion ? pass.deployment.engine_version : served.engine_version
+  const settings = { ...served, engine_version: version }
+  return release(context, { deployment: settings, event: { stage, message: sentences }, hook })
 }
 
 /** The autoscaler asks for another instance later. */

@@ -11,6 +11,8 @@ const awake = {
   min_context_tokens: 8_192,
   min_parallel_sequences: null,
   adapters: [],
+  engine_options: {},
+  engine_version: null,
 } satisfies Target
 const asleep = { ...awake, desired_state: 'asleep' } satisfies Target
 const nothing = { start: 0, keep: [], drain: [], release: [] }
@@ -23,6 +25,7 @@ const members = (...statuses: InstanceStatus[]) =>
     context_tokens: 8_192,
     parallel_sequences: 4,
     adapters: [],
+    engine_settings: null,
   }))
 
 test.each([
@@ -94,4 +97,16 @@ test.each([
   ['asleep', asleep, 1, small('running'), { drain: ['small 0'] }],
 ])('a replacement of too small instances: %s', (_name, deployment, count, instances, expected) => {
   expect(planInstances(deployment, count, instances)).toEqual({ ...nothing, ...expected })
+})
+
+test.each([
+  ['other options', { engine_options: { seed: 1 } }, { start: 1 }],
+  ['another version', { engine_version: '2' }, { start: 1 }],
+  ['the same options and version', { engine_options: {}, engine_version: '1' }, {}],
+  ['any version', { engine_options: {}, engine_version: null }, {}],
+])('an instance that has %s', (_name, asked, expected) => {
+  const settings = { min_context_tokens: null, min_parallel_sequences: null, adapters: [] }
+  const [instance] = members('running')
+  const running = { ...instance!, engine_settings: { ...settings, engine_options: {}, engine_version: '1' } }
+  expect(planInstances({ ...awake, ...asked }, 1, [running])).toEqual({ ...nothing, ...expected })
 })

@@ -22,11 +22,16 @@ type Target = Pick<
   | 'min_context_tokens'
   | 'min_parallel_sequences'
   | 'adapters'
+  | 'engine_options'
+  | 'engine_version'
 >
-type Member = Pick<Instance, 'id' | 'status' | 'context_tokens' | 'parallel_sequences' | 'adapters'>
+type Member = Pick<
+  Instance,
+  'id' | 'status' | 'context_tokens' | 'parallel_sequences' | 'adapters' | 'engine_settings'
+>
 
 /**
- * Plans an awake deployment's instances, oldest first. Those with less than the owner asks for leave first,
+ * Plans an awake deployment's instances, oldest first. Those without what the owner asks for leave first,
  * then the newest. One at a time is replaced before it leaves, unless the hardware was refused.
  */
 export function planInstances(

@@ -1,5 +1,8 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
 import type { FailureCode } from '../../../ports/engine-failures.ts'
+import type { ModelRuntime } from '../../../ports/model-runtime.ts'
+import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
+import { findEngine } from '../../catalog/engine-choice.ts'
 import { findBudgetBlock } from '../../billing/budgets/budget-limits.ts'
 import type { Start } from '../../billing/budgets/budget-limits.ts'
 import { queueAlert } from '../../alerts/queue-alert.ts'
@@ -51,7 +54,7 @@ export async function selectInstanceType(context: StepContext): Promise<StepResu
     context,
     { from: 'requested', to: 'provisioning' },
     {
-      columns: toColumns(deployment, result.selection),
+      columns: toColumns(deployment, result.selection, deps.runtime),
       event: toSelectionEvent(deployment, result.selection),
     },
   )
@@ -65,7 +68,11 @@ function toSelectionEvent(deployment: Deployment, selection: Selection): EventCo
 
 type Selected = NonNullable<InstanceChange['columns']>
 
-function toColumns(deployment: Deployment, selection: Selection): Selected {
+function toColumns(
+  deployment: Deployment,
+  selection: Selection,
+  { engines }: Pick<ModelRuntime, 'engines'>,
+): Selected {
   const { offer, sizing, memoryBytes } = selection
   const capacity = limitCapacity(sizing.capacity, deployment.recovery?.most ?? null, minimumsOf(deployment))
   return {
@@ -77,9 +84,17 @@ function toColumns(deployment: Deployment, selection: Selection): Selected {
     context_tokens: capacity.contextTokens,
     parallel_sequences: capacity.parallelSequences,
     adapters: deployment.adapters,
-    engine_settings: settingsOf(deployment),
+    engine_settings: { ...settingsOf(deployment), engine_version: chooseVersion(deployment, engines) },
     hardware_refused_at: null,
   }
+}
+
+/** The version that the owner asks for, or the newest; null for an engine that has no others. */
+function chooseVersion(
+  { model_format: format, engine_version: asked }: Deployment,
+  engines: readonly RuntimeEngine[],
+): string | null {
+  return asked ?? findEngine({ format }, engines)?.versions?.[0] ?? null
 }
 
 /** The step for `provisioning`: allocates the instance, or switches types if the hardware is refused. */
@@ -173,7 +188,7 @@ async function tryNextOffer(
   }
   const { selection } = result
   const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
-  const columns = { ...toColumns(deployment, selection), offers_refused: refused }
+  const columns = { ...toColumns(deployment, selection, deps.runtime), offers_refused: refused }
   const event = { stage: 'provisioning', message }
   return { next: await changeInstance(context, { columns, event, hook: alert }) }
 }
@@ -255,7 +270,7 @@ export async function resizeEngine(context: StepContext): Promise<StepResult> {
   }
   const chosen = toSelectionEvent(deployment, result.selection)
   const change = {
-    columns: { ...toColumns(deployment, result.selection), ...withoutHardware },
+    columns: { ...toColumns(deployment, result.selection, deps.runtime), ...withoutHardware },
     waiting: null,
     event: { ...chosen, message: `Resizing the engine. ${chosen.message}` },
   }

@@ -60,6 +60,8 @@ export async function readEngineSpec(
     hubToken: await tokenOf(variant.weights),
     ...(variant.weights.kind === 'upload' ? { fileKey: deriveFileKey(deps.secretKey, deployment.id) } : {}),
     loras: await Promise.all(loras),
+    engineOptions: instance.engine_settings?.engine_options,
+    engineVersion: instance.engine_settings?.engine_version ?? undefined,
     instanceType: instance_type,
     gpuCount: gpu_count,
     memoryBytes: memory_bytes,

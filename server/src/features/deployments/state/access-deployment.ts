@@ -1,6 +1,7 @@
 import { validate as isUuid } from 'uuid'
-import { NotFoundError } from '../../../base/errors.ts'
-import { toRefusalError } from '../../../base/standing.ts'
+import { ApplicationError, NotFoundError } from '../../../base/errors.ts'
+import { findStanding, toRefusalError } from '../../../base/standing.ts'
+import { roleCan } from '../../../base/roles.ts'
 import type { Services } from '../../../services.ts'
 import type { Person, Viewer } from '../../../base/viewer.ts'
 import { recordRefusal } from '../../audit/record-action.ts'
@@ -37,6 +38,23 @@ export async function accessDeployment(
     await recordRefusal(db, { ...viewer, organizationId: deployment.organization_id }, target)
   }
   throw toAccessError(refusal)
+}
+
+/** Throws `forbidden`, and records it, for a person who is no admin of the organization of a deployment. */
+export async function requireAdmin(
+  { db }: Pick<Services, 'db'>,
+  viewer: Viewer,
+  {
+    id,
+    organization_id: organizationId,
+    alias,
+    model_name: modelName,
+  }: Pick<Deployment, 'id' | 'organization_id' | 'alias' | 'model_name'>,
+): Promise<void> {
+  const standing = findStanding(viewer, organizationId)
+  if (standing !== undefined && roleCan(standing.role, 'manageDeployments')) return
+  await recordRefusal(db, { ...viewer, organizationId }, { type: 'deployment', id, name: alias ?? modelName })
+  throw new ApplicationError('forbidden', 'Only admins of the organization may set engine options.')
 }
 
 /** Whether a person may still do this with a deployment that they accessed. */

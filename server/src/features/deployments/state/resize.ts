@@ -9,6 +9,8 @@ import type { Deployment } from './store.ts'
 import type { EngineSettings } from './tables.ts'
 
 type Minimums = Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences' | 'adapters'>
+type Settings = Minimums & Pick<Deployment, 'engine_options' | 'engine_version'>
+type Equipment = Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters' | 'engine_settings'>
 
 /** What the owner of a deployment asks for. */
 export function minimumsOf({
@@ -29,24 +31,30 @@ export function chooseHardware(
   return chooseInstance(deps, parseStoredVariant(deployment), requirements, refused, adapters)
 }
 
-/** True if an instance has less than the owner asks for: a smaller capacity, or fewer LoRAs. */
-export function needsResize(
-  deployment: Minimums,
-  instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,
-): boolean {
+/** True if an instance has a smaller capacity than the owner asks for, fewer LoRAs, or another engine. */
+export function needsResize(deployment: Settings, instance: Equipment): boolean {
   const { contextTokens, parallelSequences } = minimumsOf(deployment)
   return (
     (contextTokens ?? 0) > (instance.context_tokens ?? Infinity) ||
     (parallelSequences ?? 0) > (instance.parallel_sequences ?? Infinity) ||
-    deployment.adapters.some(({ modelId }) => !hasLora(instance, modelId))
+    deployment.adapters.some(({ modelId }) => !hasLora(instance, modelId)) ||
+    hasOtherEngine(deployment, instance)
+  )
+}
+
+/** False until the instance type of an instance is chosen. */
+function hasOtherEngine(
+  { engine_options: options, engine_version: version }: Settings,
+  { engine_settings: has }: Equipment,
+): boolean {
+  if (has === null) return false
+  return (
+    !isDeepStrictEqual(has.engine_options, options) || (version !== null && has.engine_version !== version)
   )
 }
 
 /** True if a restart needs another engine: it has less than the owner asks for, or removed LoRAs. */
-export function needsOtherEngine(
-  deployment: Minimums,
-  instance: Pick<Instance, 'context_tokens' | 'parallel_sequences' | 'adapters'>,
-): boolean {
+export function needsOtherEngine(deployment: Settings, instance: Equipment): boolean {
   return needsResize(deployment, instance) || instance.adapters.length > deployment.adapters.length
 }
 
@@ -55,8 +63,10 @@ export function settingsOf({
   min_context_tokens,
   min_parallel_sequences,
   adapters,
-}: Minimums): EngineSettings {
-  return { min_context_tokens, min_parallel_sequences, adapters }
+  engine_options,
+  engine_version,
+}: Settings): EngineSettings {
+  return { min_context_tokens, min_parallel_sequences, adapters, engine_options, engine_version }
 }
 
 /**
@@ -64,13 +74,21 @@ export function settingsOf({
  * others; null if not.
  */
 export function findServedSettings(
-  deployment: Minimums & Pick<Deployment, 'served_settings'>,
+  deployment: Settings & Pick<Deployment, 'served_settings'>,
   { engine_settings: ofInstance }: Pick<Instance, 'engine_settings'>,
 ): EngineSettings | null {
   const { served_settings: served } = deployment
   const isServed = (settings: EngineSettings) => isDeepStrictEqual(settings, served)
-  const areSame = isServed(settingsOf(deployment)) && (ofInstance === null || isServed(ofInstance))
+  const asked = settingsOf(deployment)
+  const version = asked.engine_version ?? served?.engine_version ?? null
+  const areSame =
+    isServed({ ...asked, engine_version: version }) && (ofInstance === null || isServed(ofInstance))
   return areSame ? null : served
+}
+
+/** True if these settings differ in nothing but the version of the engine. */
+export function differOnlyInVersion(one: EngineSettings, other: EngineSettings): boolean {
+  return isDeepStrictEqual({ ...one, engine_version: null }, { ...other, engine_version: null })
 }
 
 /** True if the engine of an instance has a LoRA. */

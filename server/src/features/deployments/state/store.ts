@@ -24,6 +24,8 @@ const summaryColumns = [
   'model_size_in_billions',
   'quantization',
   'adapters',
+  'engine_options',
+  'engine_version',
   'inference_model_uid',
   'status',
   'waiting_for',

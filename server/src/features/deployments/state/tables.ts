@@ -1,7 +1,7 @@
 import type { ColumnType, Generated, GeneratedAlways, JSONColumnType } from 'kysely'
 import type { ErrorCode } from '../../../base/error-codes.ts'
 import type { FailureCode, FailureStage } from '../../../ports/engine-failures.ts'
-import type { ModelLora, ModelType } from '../../../ports/model-variant.ts'
+import type { EngineOptions, ModelLora, ModelType } from '../../../ports/model-variant.ts'
 import type { InstanceStatus } from './instance-lifecycle.ts'
 import type { EventTransition } from './event-transition.ts'
 import type { Recovery } from './recovery.ts'
@@ -42,6 +42,8 @@ export interface EngineSettings {
   min_context_tokens: number | null
   min_parallel_sequences: number | null
   adapters: ModelLora[]
+  engine_options: EngineOptions
+  engine_version: string | null
 }
 
 /** Who may call a deployment besides its owner */
@@ -68,6 +70,8 @@ export interface DeploymentsTable {
   model_type: GeneratedAlways<ModelType>
   variant_reason: string | null
   adapters: ColumnType<ModelLora[], string | undefined, string>
+  engine_options: ColumnType<EngineOptions, string | undefined, string>
+  engine_version: string | null
   served_settings: ColumnType<EngineSettings | null, string | null | undefined, string | null>
   desired_state: Generated<DesiredState>
   status: DeploymentStatus

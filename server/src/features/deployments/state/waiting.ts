@@ -9,7 +9,7 @@ const sentences = {
   drain: 'The requests in flight are being finished before the instance is released.',
   retry: 'The compute backend returned an error. Retrying.',
   resize:
-    'A larger instance, or one with further LoRAs, starts and takes over. Until then the model serves as before.',
+    'An instance with the changed settings starts and takes over. Until then the model serves as before.',
 } as const satisfies Partial<Record<WaitingFor, string>>
 
 /** What a step waits for. `message` is a sentence for a person, `progress` goes from 0 to 1. */
@@ -42,6 +42,8 @@ type WaitingDeployment = Pick<
   | 'min_context_tokens'
   | 'min_parallel_sequences'
   | 'adapters'
+  | 'engine_options'
+  | 'engine_version'
 >
 type Capacity = Parameters<typeof needsResize>[1]
 

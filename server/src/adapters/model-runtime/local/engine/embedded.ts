@@ -15,6 +15,7 @@ export const embedded: RuntimeEngine = {
   name: 'embedded',
   title: "Berth's engine",
   images: 'none',
+  options: null,
   counts: {
     inEvents: 'usage',
     afterAbort: 'report',
@@ -38,6 +39,7 @@ const typeNames = { LLM: 'chat', embedding: 'embedding', rerank: 'rerank' } as c
 export function openEmbedded(settings: LocalRuntimeSettings): LocalEngine {
   return {
     facts: embedded,
+    describe: () => null,
     build: (spec, weights, place) => buildEmbedded(settings, spec, weights, place),
   }
 }

@@ -3,11 +3,12 @@ import { availableParallelism, totalmem } from 'node:os'
 import { promisify } from 'node:util'
 import { findFreePort } from '../../../../base/free-port.ts'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
+import { toShownCommand } from '../../engines/engine-options.ts'
 import { buildLlamaServerArguments, llamaCpp, llamaCppLoras } from '../../engines/llama-cpp.ts'
 import { defaultStateCacheBytes } from '../settings.ts'
 import type { Command, LocalRuntimeSettings } from '../settings.ts'
 import { mebibyte, supervise, versionTimeoutMs } from './local-engine.ts'
-import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
+import type { DescribedPlace, EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
 
 const run = promisify(execFile)
 
@@ -27,6 +28,11 @@ export async function openLlamaServer(
 ): Promise<LocalEngine> {
   return {
     facts: { ...llamaCpp, loras: llamaCppLoras, version: await findVersion(command) },
+    describe: (spec, place) => {
+      const projector = spec.variant.engines.llamaCpp?.projector ?? null
+      const args = listArguments(settings, spec, { model: '', projector, loras: [] }, place, 0)
+      return toShownCommand(['llama-server'], args)
+    },
     build: (spec, weights, place) => buildLlamaServer(settings, command, spec, weights, place),
   }
 }
@@ -46,13 +52,29 @@ async function buildLlamaServer(
   settings: LocalRuntimeSettings,
   command: Command,
   spec: EngineSpec,
-  { model, projector, loras }: LocalWeights,
-  { gpus, hidesGpus }: EnginePlace,
+  weights: LocalWeights,
+  place: EnginePlace,
 ): Promise<EngineCommand> {
-  const { stateCacheBytes = defaultStateCacheBytes } = settings
   const port = await findFreePort()
+  return supervise({
+    title: 'llama-server',
+    port,
+    command: [...command, ...listArguments(settings, spec, weights, place, port)],
+    variables: {},
+    noGpu: place.gpus === null ? null : usesCpu,
+  })
+}
+
+function listArguments(
+  settings: LocalRuntimeSettings,
+  spec: EngineSpec,
+  { model, projector, loras }: LocalWeights,
+  { gpus, hidesGpus }: DescribedPlace,
+  port: number,
+): string[] {
+  const { stateCacheBytes = defaultStateCacheBytes } = settings
   const share = Math.floor((totalmem() * promptCacheShare) / expectedEngines / mebibyte)
-  const args = buildLlamaServerArguments({
+  return buildLlamaServerArguments({
     spec,
     source: { model },
     projector: projector === null ? null : { mmproj: projector },
@@ -65,12 +87,5 @@ async function buildLlamaServer(
     // The memory estimate of an engine on the host counts the same amount.
     promptCacheMebibytes:
       gpus === null ? stateCacheBytes / mebibyte : Math.min(maxPromptCacheMebibytes, share),
-  })
-  return supervise({
-    title: 'llama-server',
-    port,
-    command: [...command, ...args],
-    variables: {},
-    noGpu: gpus === null ? null : usesCpu,
   })
 }

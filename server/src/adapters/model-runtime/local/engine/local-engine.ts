@@ -20,6 +20,9 @@ export interface EnginePlace {
   rights: EngineRights
 }
 
+/** What a command line shows of a place. */
+export type DescribedPlace = Pick<EnginePlace, 'gpus' | 'hidesGpus' | 'computeCapability'>
+
 /** The weights of a model on this host. */
 export interface LocalWeights {
   /** A GGUF file, or the folder of a Hugging Face repository */
@@ -33,6 +36,8 @@ export interface LocalWeights {
 /** An engine of this host. */
 export interface LocalEngine {
   facts: RuntimeEngine
+  /** The command line for people; null for an engine that takes no options */
+  describe(spec: EngineSpec, place: DescribedPlace): readonly string[] | null
   /** Builds the command of an engine for weights on this host. */
   build(spec: EngineSpec, weights: LocalWeights, place: EnginePlace): Promise<EngineCommand>
 }

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { findFreePort } from '../../../../base/free-port.ts'
 import type { EngineSpec } from '../../../../ports/model-runtime.ts'
+import { toShownCommand } from '../../engines/engine-options.ts'
 import { buildVllmArguments, vllm, vllmLoras } from '../../engines/vllm.ts'
 import type { Command, LocalRuntimeSettings } from '../settings.ts'
 import { supervise, versionTimeoutMs } from './local-engine.ts'
-import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
+import type { DescribedPlace, EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
 
 const run = promisify(execFile)
 
@@ -25,6 +26,11 @@ export async function openVllm(settings: LocalRuntimeSettings, command: Command)
   const installation = { command, version: await findVersion(command) }
   return {
     facts: { ...vllm, loras: vllmLoras, version: installation.version },
+    describe: (spec, place) =>
+      toShownCommand(
+        ['vllm', 'serve'],
+        listArguments(settings, spec, { model: spec.variant.modelName, loras: [] }, place, 0),
+      ),
     build: (spec, weights, place) => buildVllm(settings, installation, spec, weights, place),
   }
 }
@@ -33,21 +39,12 @@ async function buildVllm(
   settings: LocalRuntimeSettings,
   { command, version }: Installation,
   spec: EngineSpec,
-  { model, loras }: LocalWeights,
-  { gpus, gpuModel, computeCapability, rights }: EnginePlace,
+  weights: LocalWeights,
+  place: EnginePlace,
 ): Promise<EngineCommand> {
+  const { gpus, gpuModel, rights } = place
   const port = await findFreePort()
-  const args = buildVllmArguments({
-    spec,
-    model,
-    loras,
-    host: '127.0.0.1',
-    port,
-    gpus: Math.max(1, spec.gpuCount),
-    computeCapability,
-    memoryShare: settings.gpuMemoryShare ?? 0.9,
-    mediaDomains: settings.mediaDomains ?? [],
-  })
+  const args = listArguments(settings, spec, weights, place, port)
   const device = (gpuModel ?? 'cpu').toLowerCase().replace(/[^a-z0-9]+/g, '-')
   const cache = join(rights.cacheDirectory, `vllm-${version ?? 'unknown'}`, device)
   const variables = {
@@ -68,6 +65,26 @@ async function buildVllm(
     command: [...command, 'serve', ...args],
     variables,
     noGpu: gpus === null ? null : usesCpu,
+  })
+}
+
+function listArguments(
+  settings: LocalRuntimeSettings,
+  spec: EngineSpec,
+  { model, loras }: Pick<LocalWeights, 'model' | 'loras'>,
+  { computeCapability }: DescribedPlace,
+  port: number,
+): string[] {
+  return buildVllmArguments({
+    spec,
+    model,
+    loras,
+    host: '127.0.0.1',
+    port,
+    gpus: Math.max(1, spec.gpuCount),
+    computeCapability,
+    memoryShare: settings.gpuMemoryShare ?? 0.9,
+    mediaDomains: settings.mediaDomains ?? [],
   })
 }
 

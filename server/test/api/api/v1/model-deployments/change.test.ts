@@ -109,7 +109,7 @@ test('PATCH …/{id}: a running deployment serves until a larger instance takes 
     parallel_sequences: 8,
     min_parallel_sequences: 16,
     waiting_for: 'resize',
-    status_message: expect.stringContaining('A larger instance, or one with further LoRAs, starts'),
+    status_message: expect.stringContaining('An instance with the changed settings starts'),
   }
   expect(body).toMatchObject(before)
   await vi.waitFor(async () => {

@@ -69,12 +69,12 @@ test('GET …/{id}: engine is what started last, not what the operator has insta
     model_format: 'pytorch',
     model_size_in_billions: 7,
   })
-  expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.27.1' })
+  expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.27.1', update: null })
   installed.splice(0, 1, { ...vllm, version: '0.28.0' })
   const observed = runtime.callsFor(id).length
   await makeDue(server, id)
   await vi.waitFor(() => expect(runtime.callsFor(id).slice(observed)).toContain('observeEngine'), patience)
-  expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.27.1' })
+  expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.27.1', update: null })
   await crash(id)
-  expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.28.0' })
+  expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.28.0', update: null })
 })

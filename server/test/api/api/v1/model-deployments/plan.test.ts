@@ -74,6 +74,7 @@ test('POST …/plan: the choice, its price and every offer; creates nothing and 
     reason: expect.stringMatching(
       /^Needs at least .+ GiB \(weights .+ \+ KV cache .+ for 4 × 8192 tokens \+ overhead .+\)\. l4-x2 provides 40\.5 GiB and is the cheapest of 2 instance types that fit\. It serves requests of up to 32768 tokens \(the context of the model\), 5 at a time \(as its memory allows\)\. Ruled out: t4-x1 \(13\.5 GiB\), l4-x1 \(20\.3 GiB\): .+ needed\.$/,
     ),
+    command: null,
     considered: [
       {
         instance_type: 'l4-x2',
@@ -148,6 +149,7 @@ test('POST …/plan: an infeasible variant is a 200 with nulls and the reasons',
     reason: expect.stringMatching(
       /^No instance type can run this model\. It needs at least .+\. Ruled out: .*cpu: runs GGUF models, not PyTorch/,
     ),
+    command: null,
     considered: [
       expect.objectContaining({ instance_type: 'l4-x1', fits: false }),
       expect.objectContaining({ instance_type: 'l4-x4', fits: false }),
