@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { unescape as decodeText } from 'node:querystring'
 import { z } from 'zod'
-import { commaList, commandLine, oneOf, optionalText, size, wholeNumber } from './values.ts'
+import { commaList, commandLine, oneOf, optionalText, positiveNumber, size, wholeNumber } from './values.ts'
 
 /** The compute backend, its engines, and when their hardware is released. */
 export interface RuntimesConfig {
@@ -43,6 +43,8 @@ export interface EnginesConfig {
 export interface LocalEngineConfig {
   /** Memory for all engines in bytes; null for the memory of the host or container */
   memoryLimitBytes: number | null
+  /** The largest model for the CPU beside GPUs, in billions of parameters */
+  cpuMaxBillions: number
   /** Command lines of the operator's engines, split at spaces; null for none */
   llamaServerCommand: readonly [string, ...string[]] | null
   vllmCommand: readonly [string, ...string[]] | null
@@ -130,6 +132,7 @@ export const runtimesSettings = {
   ENGINE_MAX_SEQUENCES: wholeNumber(1, 4096).optional(),
   DEFAULT_IDLE_MINUTES: wholeNumber(1, 10_080).optional(),
   LOCAL_MEMORY_LIMIT: size({ least: '64MiB', most: '1024TiB' }).optional(),
+  LOCAL_CPU_MAX_BILLIONS: positiveNumber(100_000).default(1),
   LLAMA_SERVER_COMMAND: commandLine.optional(),
   VLLM_COMMAND: commandLine.optional(),
   WEIGHTS_LIMIT: size({ least: '1MiB', most: '1024TiB' }).optional(),
@@ -172,6 +175,7 @@ export function readRuntimes(settings: Settings, problems: string[]): RuntimesCo
     },
     localEngine: {
       memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
+      cpuMaxBillions: settings.LOCAL_CPU_MAX_BILLIONS,
       llamaServerCommand: settings.LLAMA_SERVER_COMMAND ?? null,
       vllmCommand: settings.VLLM_COMMAND ?? null,
       maxWeightBytes: settings.WEIGHTS_LIMIT ?? null,

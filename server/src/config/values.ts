@@ -14,6 +14,17 @@ export function wholeNumber(minimum: number, maximum: number) {
     .pipe(z.int(message).min(minimum, message).max(maximum, message))
 }
 
+/** A positive number up to a limit, with at most three decimal places. */
+export function positiveNumber(maximum: number) {
+  const message = `must be a number above 0, up to ${maximum}, with at most three decimal places`
+  return z
+    .string()
+    .trim()
+    .regex(/^\d{1,9}(\.\d{1,3})?$/, { error: message, abort: true })
+    .transform(Number)
+    .pipe(z.number(message).positive(message).max(maximum, message))
+}
+
 /** The limits of a number with a unit. Without `plain`, a number without a unit is refused. */
 interface Limits {
   least: string

@@ -101,6 +101,7 @@ function openRuntime(
       parallelSequences: config.engines.maxSequences ?? 4,
     },
     memoryBytes: config.localEngine.memoryLimitBytes ?? undefined,
+    cpuMaxBillions: config.localEngine.cpuMaxBillions,
     maxWeightBytes: config.localEngine.maxWeightBytes,
     llamaServerCommand: config.localEngine.llamaServerCommand,
     vllmCommand: config.localEngine.vllmCommand,

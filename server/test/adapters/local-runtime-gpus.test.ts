@@ -83,6 +83,12 @@ test('each of two deployments gets its own GPU, and the third is refused with a 
   expect(await runtime.provision(specs[2]!)).toMatchObject({ instance: { gpuAllocationId: 'GPU-a' } })
 })
 
+test('LOCAL_CPU_MAX_BILLIONS limits the models for the CPU beside GPUs', async () => {
+  const { settings } = await makeGpuHost(['GPU-a'])
+  const runtime = await openRuntime({ ...settings, cpuMaxBillions: 0.5 })
+  expect((await runtime.listOffers()).at(-1)).toMatchObject({ instanceType: 'local-cpu', maxBillions: 0.5 })
+})
+
 test('an engine sees only its own GPUs, which stay allocated until the engine has exited', async () => {
   const { folder, settings } = await makeGpuHost(['GPU-a', 'GPU-b', 'GPU-c'])
   const program = join(folder, 'engine.mjs')

@@ -9,8 +9,8 @@ import { llamaCpp } from '../engines/llama-cpp.ts'
 
 /** Engines' share of memory. The rest is for the server, database and system, or a margin on a GPU. */
 const engineMemoryShare = 0.9
-/** The largest model for the CPU beside GPUs, in billions of parameters: larger ones are slow there. */
-const cpuMaxBillions = 1
+/** `LOCAL_CPU_MAX_BILLIONS`: larger models are slow on the CPU. */
+const defaultCpuMaxBillions = 1
 /** GPU counts that one engine can split a model over */
 const gpuCounts: readonly number[] = [1, 2, 4, 8]
 
@@ -42,7 +42,7 @@ function readHostMemory(): number {
 export async function describeHost(
   settings: Pick<
     LocalRuntimeSettings,
-    'memoryBytes' | 'environment' | 'instanceTypes' | 'gpuMemoryShare' | 'stateCacheBytes'
+    'memoryBytes' | 'environment' | 'instanceTypes' | 'gpuMemoryShare' | 'stateCacheBytes' | 'cpuMaxBillions'
   >,
   formats: string[],
 ): Promise<HostOffer[]> {
@@ -62,7 +62,8 @@ export async function describeHost(
     formats,
   }
   if (gpus.length === 0) return [{ offer: shared, gpus: null, hidesGpus: false }]
-  const onCpu = { ...shared, formats: [...llamaCpp.formats], maxBillions: cpuMaxBillions }
+  const { cpuMaxBillions: maxBillions = defaultCpuMaxBillions } = settings
+  const onCpu = { ...shared, formats: [...llamaCpp.formats], maxBillions }
   return [
     ...listGpuOffers(gpus, instanceTypes, { formats, memoryShare: gpuMemoryShare }),
     { offer: onCpu, gpus: null, hidesGpus: true },

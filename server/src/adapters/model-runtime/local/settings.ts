@@ -42,6 +42,8 @@ export interface LocalRuntimeSettings {
   instanceTypes?: readonly InstanceType[] | undefined
   /** Memory for all engines in bytes, without NVIDIA GPUs; default: that of the container or host */
   memoryBytes?: number | undefined
+  /** The largest model for the CPU beside GPUs, in billions of parameters; default 1 */
+  cpuMaxBillions?: number | undefined
   /** Memory of an engine for states of conversations without a sequence; default 128 MiB */
   stateCacheBytes?: number | undefined
   /** `WEIGHTS_LIMIT`: limit of the weight cache; null for the disk except a tenth */
