@@ -1,7 +1,9 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { Exact } from '../../base/decimal.ts'
 import type { InstanceType } from '../../ports/model-runtime.ts'
 import { findHourlyPrice, toInstancePrices } from './instance-prices.ts'
+import { findPrice } from './prices.ts'
 import type { Price } from '../../base/price.ts'
 
 const now = new Date('2026-05-05T05:05:05Z')
@@ -58,4 +60,52 @@ test('the hourly price equals the price in the file exactly, for any price', () 
       expect(shown).toBe(price.replace(/\.?0+$/, ''))
     }),
   )
+})
+
+describe('shares of a GPU', () => {
+  test('a share has its part of the price of the GPU', () => {
+    expect(hourOf([general, ...l4], 'l4/4')).toBe('0.2')
+    expect(hourOf([general, ...l4], 'l4/3')).toBe('0.26666666')
+    expect(hourOf([general], 'other/2')).toBe('1.8')
+    expect(hourOf([general, ...l4, makePrice({ instance_type: 'l4', region: 'r' }, '0')], 'l4/4')).toBe('0')
+  })
+
+  test('a name that is no share has its own price', () => {
+    for (const name of ['l4/1', 'l4/17', 'l4/04', 'l4/2/2', '/2']) {
+      expect(hourOf([general, ...l4], name)).toBe('3.6')
+    }
+  })
+
+  test('a row that names a share can make it cheaper, but not more expensive than its part', () => {
+    const named = (amount: string) => [general, ...l4, makePrice({ instance_type: 'l4/4' }, amount)]
+    expect(hourOf(named('0.00001'), 'l4/4')).toBe('0.036')
+    expect(hourOf(named('0.0001'), 'l4/4')).toBe('0.2')
+  })
+
+  test('the shares of a GPU never cost more than the GPU, and barely less, for any price', () => {
+    const amount = fc.bigInt({ min: 0n, max: 10n ** 15n }).map((digits) => {
+      const text = String(digits).padStart(13, '0')
+      return `${text.slice(0, -12)}.${text.slice(-12)}`
+    })
+    fc.assert(
+      fc.property(amount, fc.integer({ min: 2, max: 16 }), (unitAmount, parts) => {
+        const prices = [makePrice({ instance_type: 'l4' }, unitAmount)]
+        const unitOf = (instance_type: string) =>
+          new Exact(
+            findPrice(prices, 'gpu_instance_seconds', { instance_type, region: 'r' }, now).unit!.amount,
+          )
+        const [whole, shares] = [unitOf('l4'), unitOf(`l4/${parts}`).times(parts)]
+        expect(shares.lte(whole) && whole.minus(shares).lt('0.000000000016')).toBe(true)
+        expect(new Exact(hourOf(prices, `l4/${parts}`)!).times(parts).lte(hourOf(prices)!)).toBe(true)
+      }),
+    )
+  })
+
+  test('its line on the bill names the share', () => {
+    const gpu = { ...makePrice({ instance_type: 'l4' }, '1'), displayName: 'Our GPU' }
+    const nameOf = (prices: Price[]) =>
+      findPrice(prices, 'gpu_instance_seconds', { instance_type: 'l4/4', region: 'r' }, now).displayName
+    expect(nameOf([gpu])).toBe('Our GPU (1/4)')
+    expect(nameOf(l4)).toBe('l4/4 in r')
+  })
 })

@@ -1,5 +1,6 @@
 import type { InstanceOffer, InstanceType } from '../../ports/model-runtime.ts'
 import { Exact } from '../../base/decimal.ts'
+import { parseShare } from '../../base/gpu-share.ts'
 import { floorHour } from './hours.ts'
 import { findPrice } from './prices.ts'
 import type { Price } from '../../base/price.ts'
@@ -38,5 +39,11 @@ export function findHourlyPrice(
 ): string | null {
   const dimensions = { instance_type: instanceType, region }
   const { unit } = findPrice(prices, 'gpu_instance_seconds', dimensions, floorHour(at))
-  return unit && new Exact(unit.amount).times(secondsPerHour).toDecimalPlaces(8).toFixed()
+  const perHour = unit && new Exact(unit.amount).times(secondsPerHour).toDecimalPlaces(8)
+  const share = parseShare(instanceType)
+  if (perHour === null || share === null) return perHour?.toFixed() ?? null
+  // Rounding up would show shares that cost more than their GPU.
+  const ofGpu = findHourlyPrice(prices, { instanceType: share.whole, region }, at) ?? 0
+  const most = new Exact(ofGpu).dividedBy(share.parts).toDecimalPlaces(8, Exact.ROUND_DOWN)
+  return Exact.min(perHour, most).toFixed()
 }

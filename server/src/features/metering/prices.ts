@@ -1,5 +1,6 @@
 import type { MeteredPrice } from '../../ports/payment-processor.ts'
-import { formatDecimal } from '../../base/decimal.ts'
+import { Exact, formatDecimal } from '../../base/decimal.ts'
+import { parseShare } from '../../base/gpu-share.ts'
 import { addHours, floorHour } from './hours.ts'
 import type { BucketPrice } from './ledger.ts'
 import type { Price } from '../../base/price.ts'
@@ -49,7 +50,34 @@ export function findPrice(
   }
 }
 
+/** The most specific price. A share of a GPU costs at most its part of the price of the whole GPU. */
 function findBest(
+  prices: readonly Price[],
+  meter: MeterName,
+  dimensions: Dimensions,
+  hour: Date,
+): Price | undefined {
+  const best = findMostSpecific(prices, meter, dimensions, hour)
+  const share = parseShare(dimensions['instance_type'] ?? '')
+  if (share === null) return best
+  const ofGpu = { ...dimensions, instance_type: share.whole }
+  const whole = findMostSpecific(prices, meter, ofGpu, hour)
+  const part = whole && dividePrice(whole, share.parts)
+  const isNamed = best?.dimensions['instance_type'] !== undefined
+  return part === undefined || (isNamed && new Exact(best.unitAmount).lte(part.unitAmount)) ? best : part
+}
+
+/** Rounds down, so that all parts together never cost more than the whole. */
+function dividePrice(whole: Price, parts: number): Price {
+  const { displayName } = whole
+  return {
+    ...whole,
+    unitAmount: new Exact(whole.unitAmount).dividedBy(parts).toDecimalPlaces(12, Exact.ROUND_DOWN).toFixed(),
+    displayName: displayName.includes('{instance_type}') ? displayName : `${displayName} (1/${parts})`,
+  }
+}
+
+function findMostSpecific(
   prices: readonly Price[],
   meter: MeterName,
   dimensions: Dimensions,
