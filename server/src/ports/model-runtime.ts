@@ -80,6 +80,10 @@ export interface InstanceOffer {
   formats: string[]
   /** The largest model that it takes, in billions of parameters; omitted for any */
   maxBillions?: number | undefined
+  /** Into how many shares its GPU is divided: it is one of them; omitted for whole GPUs */
+  shares?: number | undefined
+  /** Why it has less memory now: its memory without the programs of others; omitted if it has all of it */
+  inUse?: { memoryBytes: number; programs: string } | undefined
 }
 
 /** One entry of the instance type file: a set of GPUs rented as a unit. */
@@ -96,6 +100,8 @@ export interface InstanceType {
   pricePerHour: string
   /** Kubernetes node labels that select nodes with these GPUs */
   nodeSelector: Record<string, string>
+  /** The Kubernetes resource that counts them, such as `nvidia.com/mig-1g.10gb`; omitted for whole GPUs */
+  resource?: string | undefined
   tolerations: Toleration[]
 }
 

@@ -46,6 +46,21 @@ test('each type inherits the facts of its GPU', async () => {
   })
 })
 
+test('a type may name its Kubernetes resource; an engine uses one MIG slice', async () => {
+  const withResource = (resource: string, from = 'l4-x1, gpu_count: 1') =>
+    read(good.replace(from, `${from}, resource: ${resource}`))
+  expect((await withResource('nvidia.com/mig-1g.10gb')).map(({ resource }) => resource)).toEqual([
+    'nvidia.com/mig-1g.10gb',
+    undefined,
+  ])
+  for (const bad of ['gpu', 'Nvidia.com/gpu', 'nvidia.com/', 'nvidia.com/a/b', '"nvidia.com/gpu "', '7']) {
+    await expect(withResource(bad), bad).rejects.toThrow('gpus[0].types[0].resource: ')
+  }
+  await expect(withResource('nvidia.com/mig-1g.10gb', 'l4-x2, gpu_count: 2')).rejects.toThrow(
+    'gpus[0].types[1].gpu_count: must be 1, because an engine uses one MIG slice',
+  )
+})
+
 test('the shipped file has eight GPUs in four sizes each', () => {
   const path = resolve(import.meta.dirname, '../../../../catalog/instance-types.yaml')
   const types = readInstanceTypesFile(path)

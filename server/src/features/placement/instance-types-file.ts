@@ -5,17 +5,30 @@ import type { Mistake } from '../../base/yaml-file.ts'
 
 const text = yamlText.max(200, 'must have at most 200 characters')
 
-const typeSchema = z.strictObject({
-  name: z
-    .string()
-    .regex(/^[a-z0-9]+([._-][a-z0-9]+)*$/, 'must be a lowercase slug such as l4-x2')
-    .max(63, 'must have at most 63 characters'),
-  gpu_count: z.int().min(1).max(64),
-  region: text,
-  price_per_hour: z
-    .string('must be a decimal number in quotes')
-    .regex(/^\d{1,9}(\.\d{1,6})?$/, 'must be a decimal such as "0.80", with at most 6 decimal places'),
-})
+const resource = z
+  .string()
+  .regex(
+    /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?\/[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$/,
+    'must be a Kubernetes resource such as nvidia.com/mig-1g.10gb',
+  )
+
+const typeSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[a-z0-9]+([._-][a-z0-9]+)*$/, 'must be a lowercase slug such as l4-x2')
+      .max(63, 'must have at most 63 characters'),
+    gpu_count: z.int().min(1).max(64),
+    region: text,
+    price_per_hour: z
+      .string('must be a decimal number in quotes')
+      .regex(/^\d{1,9}(\.\d{1,6})?$/, 'must be a decimal such as "0.80", with at most 6 decimal places'),
+    resource: resource.exactOptional(),
+  })
+  .refine(({ gpu_count, resource: named }) => gpu_count === 1 || named?.includes('/mig-') !== true, {
+    path: ['gpu_count'],
+    message: 'must be 1, because an engine uses one MIG slice',
+  })
 
 const tolerationSchema = z.strictObject({
   key: text.exactOptional(),
@@ -82,6 +95,7 @@ function toInstanceTypes(gpu: z.output<typeof gpuSchema>): InstanceType[] {
     computeCapability: gpu.compute_capability ?? null,
     pricePerHour: type.price_per_hour,
     nodeSelector: gpu.node_selector,
+    ...(type.resource !== undefined && { resource: type.resource }),
     tolerations: gpu.tolerations,
   }))
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
 import type { ModelVariant } from '../../../ports/model-variant.ts'
-import { listEngines, planEngine } from './engine-plan.ts'
+import { listEngines, listFormats, planEngine } from './engine-plan.ts'
 import { buildObjects } from './objects.ts'
 
 const settings = {
@@ -238,6 +238,23 @@ describe('objects', () => {
     return JSON.parse(JSON.stringify({ workload, secret, service, policy }))
   }
 
+  test('a pod asks for the resource of its instance type, and tolerates the taints of its GPUs', () => {
+    const resourcesOf = (changes: Partial<InstanceType>) => {
+      const type = { ...l4, ...changes }
+      const spec = makeSpec({})
+      const planned = planEngine(spec, type, settings, null)
+      if (!('plan' in planned)) throw new Error(planned.refusal)
+      const { workload } = buildObjects(spec, type, planned.plan, settings)
+      const pod = JSON.parse(JSON.stringify(workload)).spec.template.spec
+      const keys = pod.tolerations.map(({ key }: { key: string }) => key)
+      return [pod.containers[0].resources.limits, keys.filter((key: string) => key.includes('.com/'))]
+    }
+    const mig = 'nvidia.com/mig-1g.10gb'
+    expect(resourcesOf({})).toEqual([{ 'nvidia.com/gpu': '1' }, ['nvidia.com/gpu']])
+    expect(resourcesOf({ resource: mig })).toEqual([{ [mig]: '1' }, ['nvidia.com/gpu', mig]])
+    expect(resourcesOf({ vendor: 'amd' })).toEqual([{ 'amd.com/gpu': '1' }, ['amd.com/gpu']])
+  })
+
   test('a pod is unprivileged, has no token, and selects the nodes of its instance type', () => {
     const pod = build(2).workload.spec.template.spec
     expect(pod).toMatchObject({
@@ -357,5 +374,44 @@ describe('objects', () => {
 
   test('the same spec builds the same objects', () => {
     expect(build(2)).toEqual(build(2))
+  })
+})
+
+describe('what the images run on a type', () => {
+  const nvidia = { vllm: 'vllm/vllm-openai:v0.32.0', llamaCpp: 'ghcr.io/ggml-org/llama.cpp:server-cuda-b1' }
+  const amd = { vllm: 'rocm/vllm:v1', llamaCpp: 'ghcr.io/ggml-org/llama.cpp:server-rocm-b1' }
+  const vulkan = { ...nvidia, llamaCpp: 'ghcr.io/ggml-org/llama.cpp:server-vulkan-b1' }
+  const summarize = (type: Parameters<typeof listFormats>[0], images: typeof nvidia) => {
+    const formats = listFormats(type, images)
+    return [formats.includes('pytorch') && 'vLLM', formats.includes('ggufv2') && 'llama.cpp'].filter(Boolean)
+  }
+
+  test.each([
+    [{ vendor: 'nvidia' as const }, ['vLLM', 'llama.cpp'], [], ['vLLM', 'llama.cpp']],
+    [{ vendor: 'amd' as const }, [], ['vLLM', 'llama.cpp'], ['llama.cpp']],
+    [{ vendor: 'apple' as const }, [], [], []],
+    [
+      { vendor: 'nvidia' as const, resource: 'nvidia.com/mig-1g.10gb' },
+      ['vLLM', 'llama.cpp'],
+      [],
+      ['vLLM', 'llama.cpp'],
+    ],
+    // Nothing keeps vLLM to its part of a GPU in time slices.
+    [{ vendor: 'nvidia' as const, resource: 'nvidia.com/gpu.shared' }, ['llama.cpp'], [], ['llama.cpp']],
+  ])('%j', (type, onNvidia, onAmd, onVulkan) => {
+    expect([nvidia, amd, vulkan].map((images) => summarize(type, images))).toEqual([
+      onNvidia,
+      onAmd,
+      onVulkan,
+    ])
+  })
+
+  test('llama-server must use the devices of its image', () => {
+    const deviceOf = (images: typeof nvidia) => {
+      const planned = planEngine(makeSpec(gguf()), l4, { ...settings, images }, null)
+      if (!('plan' in planned)) throw new Error(planned.refusal)
+      return planned.plan.args[planned.plan.args.indexOf('--device') + 1]
+    }
+    expect([nvidia, amd, vulkan].map(deviceOf)).toEqual(['CUDA0', 'ROCm0', 'Vulkan0'])
   })
 })

@@ -29,7 +29,7 @@ export interface EnginePlan {
 export type PlanResult = { plan: EnginePlan } | { refusal: string }
 
 /** The weight formats that this runtime supports. */
-export const engineFormats: string[] = [...vllm.formats, ...llamaCpp.formats]
+const engineFormats: string[] = [...vllm.formats, ...llamaCpp.formats]
 
 /** The engines of this runtime. The tags of their images tell the versions. */
 export function listEngines(images: KubernetesRuntimeSettings['images']): RuntimeEngine[] {
@@ -37,6 +37,25 @@ export function listEngines(images: KubernetesRuntimeSettings['images']): Runtim
     { ...vllm, version: /:v?(\d+\.\d+\.\d+)/.exec(images.vllm)?.[1] ?? null },
     { ...llamaCpp, version: /:[\w.-]*-b(\d+)$/.exec(images.llamaCpp)?.[1] ?? null },
   ]
+}
+
+/** What an image of llama.cpp calls its devices, as its name tells: `server-cuda`, `server-rocm`, `server-vulkan` */
+function nameDevice(image: string): 'CUDA' | 'ROCm' | 'Vulkan' {
+  return /rocm/i.test(image) ? 'ROCm' : /vulkan/i.test(image) ? 'Vulkan' : 'CUDA'
+}
+
+/** The formats that the images run on a type; none if they were built for the GPUs of another vendor. */
+export function listFormats(
+  { vendor, resource }: Pick<InstanceType, 'vendor' | 'resource'>,
+  images: KubernetesRuntimeSettings['images'],
+): string[] {
+  if (vendor === 'apple') return []
+  // vLLM would take its part of all of the memory, of which each replica has only some.
+  const isShared = resource?.endsWith('.shared') === true
+  const runsVllm = !isShared && /rocm/i.test(images.vllm) === (vendor === 'amd')
+  const device = nameDevice(images.llamaCpp)
+  const runsLlamaCpp = device === 'Vulkan' || (device === 'ROCm') === (vendor === 'amd')
+  return [...(runsVllm ? vllm.formats : []), ...(runsLlamaCpp ? llamaCpp.formats : [])]
 }
 
 const gibibyte = 2 ** 30
@@ -172,8 +191,11 @@ function planLlamaCpp({ spec, settings, localFileBytes, shape }: PlacedEngine): 
         host: '0.0.0.0',
         port: enginePort,
         gpuLayers: allLayers,
-        // Without CUDA, llama-server would go on with the CPU, at the price of the GPUs.
-        devices: Array.from({ length: shape.gpusPerPod }, (_, index) => `CUDA${index}`),
+        // Without its GPUs, llama-server would go on with the CPU, at their price.
+        devices: Array.from(
+          { length: shape.gpusPerPod },
+          (_, index) => `${nameDevice(settings.images.llamaCpp)}${index}`,
+        ),
         promptCacheMebibytes: llamaCppMemory.promptCache / 2 ** 20,
       }),
       workerArgs: [],

@@ -1,10 +1,27 @@
-import type { EngineSpec } from '../../../ports/model-runtime.ts'
+import type { EngineSpec, GpuVendor, InstanceType } from '../../../ports/model-runtime.ts'
 
 /** Port of every engine. */
 export const enginePort = 8000
 /** Name of the engine's container in its pod. */
 export const engineContainer = 'engine'
-export const gpuResource = 'nvidia.com/gpu'
+/** The resources of whole GPUs */
+const gpuResources: Record<GpuVendor, string> = {
+  nvidia: 'nvidia.com/gpu',
+  amd: 'amd.com/gpu',
+  // No cluster has these.
+  apple: 'apple.com/gpu',
+}
+
+/** The resource that counts the GPUs of a type in a cluster */
+export function resourceOf({ vendor, resource }: Pick<InstanceType, 'vendor' | 'resource'>): string {
+  return resource ?? gpuResources[vendor]
+}
+
+/** The resource of the whole GPUs of a type, after which their nodes are often tainted */
+export function wholeResourceOf({ vendor }: Pick<InstanceType, 'vendor'>): string {
+  return gpuResources[vendor]
+}
+
 /** Where the volume for weights is mounted in a pod. */
 export const cacheFolder = '/cache'
 /** Where a pod joins the parts of a local weights file. */

@@ -6,11 +6,12 @@ import {
   cacheFolder,
   engineContainer,
   enginePort,
-  gpuResource,
   labels,
   localFilePath,
   modelUrlKey,
   objectNameOf,
+  resourceOf,
+  wholeResourceOf,
   weightPartName,
 } from './names.ts'
 import type { KubernetesRuntimeSettings, ModelCache } from './settings.ts'
@@ -52,7 +53,11 @@ export function buildPodTemplate(
       nodeSelector: type.nodeSelector,
       tolerations: [
         ...type.tolerations,
-        { key: gpuResource, operator: 'Exists', effect: 'NoSchedule' },
+        ...[...new Set([wholeResourceOf(type), resourceOf(type)])].map((key) => ({
+          key,
+          operator: 'Exists',
+          effect: 'NoSchedule',
+        })),
         ...['not-ready', 'unreachable'].map((condition) => ({
           key: `node.kubernetes.io/${condition}`,
           operator: 'Exists',
@@ -69,7 +74,7 @@ export function buildPodTemplate(
         seccompProfile: { type: 'RuntimeDefault' },
       },
       ...(plan.weightParts > 0 ? { initContainers: [buildWeightJoiner(plan)] } : {}),
-      containers: [buildContainer(spec, plan, settings, sharedMemoryBytes)],
+      containers: [buildContainer(spec, type, plan, settings, sharedMemoryBytes)],
       volumes: [
         ...(plan.weightParts > 0 ? [toWeightParts(spec, plan.weightParts)] : []),
         { name: 'temporary', emptyDir: {} },
@@ -112,6 +117,7 @@ function toWeightParts({ engineId }: EngineSpec, count: number): V1Volume {
 
 function buildContainer(
   spec: EngineSpec,
+  type: InstanceType,
   plan: EnginePlan,
   settings: Settings,
   sharedMemoryBytes: number,
@@ -130,7 +136,7 @@ function buildContainer(
         memory: String(plan.hostMemoryBytes),
         ...requestDisk(spec, settings.modelCache),
       },
-      limits: { [gpuResource]: String(plan.gpusPerPod) },
+      limits: { [resourceOf(type)]: String(plan.gpusPerPod) },
     },
     securityContext: unprivileged,
     startupProbe: {

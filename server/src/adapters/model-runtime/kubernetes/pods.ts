@@ -1,5 +1,5 @@
 import type { CoreV1Event, V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
-import { engineContainer, gpuResource } from './names.ts'
+import { engineContainer } from './names.ts'
 
 /** A pod of an engine with its events. */
 export interface PodSnapshot {
@@ -68,7 +68,9 @@ function nameOf(pod: V1Pod | undefined): string {
 
 function countGpus({ spec }: V1Pod): number {
   const container = spec?.containers.find(({ name }) => name === engineContainer)
-  return Number(container?.resources?.limits?.[gpuResource] ?? 0)
+  // Only resources of devices have a domain.
+  const device = Object.entries(container?.resources?.limits ?? {}).find(([name]) => name.includes('/'))
+  return Number(device?.[1] ?? 0)
 }
 
 export interface EngineExit {

@@ -15,7 +15,7 @@ import type { Cluster } from './cluster.ts'
 import { deploymentKind, setKind, workloadOf } from './context.ts'
 import type { KubernetesContext } from './context.ts'
 import { followEngineLog, readEngineLog } from './engine-log.ts'
-import { engineFormats, listEngines } from './engine-plan.ts'
+import { listEngines, listFormats } from './engine-plan.ts'
 import { labels, managedSelector, objectNameOf, selectorOf } from './names.ts'
 import { evaluateEngine, evaluateScheduling, findLoss } from './observe.ts'
 import type { EngineSnapshot, StartTimeouts } from './observe.ts'
@@ -76,16 +76,11 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
 }
 
 function listOffers(settings: KubernetesRuntimeSettings): InstanceOffer[] {
-  const available = settings.instanceTypes.filter(({ vendor }) => vendor === 'nvidia')
-  return mergeOffers(
-    settings.instanceTypes,
-    available.map(({ name, region }) => ({
-      instanceType: name,
-      formats: engineFormats,
-      region,
-    })),
-    settings.gpuMemoryShare,
-  )
+  const available = settings.instanceTypes.flatMap((type) => {
+    const formats = listFormats(type, settings.images)
+    return formats.length === 0 ? [] : { instanceType: type.name, formats, region: type.region }
+  })
+  return mergeOffers(settings.instanceTypes, available, settings.gpuMemoryShare)
 }
 
 async function provision(context: KubernetesContext, spec: EngineSpec): Promise<ProvisionResult> {
