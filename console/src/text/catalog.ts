@@ -42,6 +42,7 @@ export const catalog = {
   needsAtLeast: (memory: string) => `needs at least ${memory}`,
   noHardware: 'no hardware available',
   otherHardware: 'needs other hardware',
+  memoryInUse: 'memory is in use by others',
   unfit: (value: string, why: string) => `${value} (${why})`,
   from: (price: string) => `from ${price}/hour`,
   perHour: (price: string) => `${price}/hour`,
@@ -67,7 +68,12 @@ export const catalog = {
   defaultVariant: 'Default',
   memory: 'Memory',
   runsOn: 'Runs on',
-  gpus: (count: number) => (count === 0 ? 'CPU' : count === 1 ? '1 GPU' : `${count} GPUs`),
+  gpus: (count: number, instanceType: string | null) => {
+    // `l4-x1/4` is a share.
+    const [, shares] = /\/(\d+)$/.exec(instanceType ?? '') ?? []
+    if (shares !== undefined) return `1/${shares} of a GPU’s memory`
+    return count === 0 ? 'CPU' : count === 1 ? '1 GPU' : `${count} GPUs`
+  },
   yourDeployments: 'Your deployments',
   seeAllDeployments: 'See all deployments',
   createdAgo: (when: string) => `requested ${when}`,

@@ -82,6 +82,7 @@ export const deployment = {
   remedies: {
     no_feasible_instance:
       'No instance type has enough memory or the required hardware. Deploy a smaller size or quantization, or ask your administrator for larger instances.',
+    in_use: 'Other programs use the memory of the GPU. End them, or deploy a smaller size or quantization.',
     no_capacity: 'All matching instances are in use. Terminate a deployment, or try again later.',
     quota_exceeded:
       'The cluster’s quota is used up. Terminate a deployment, or ask your administrator to raise the quota.',

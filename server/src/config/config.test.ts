@@ -87,6 +87,7 @@ const badValues: Record<string, string[]> = {
   ENGINE_MAX_SEQUENCES: [...notNumbers, '0', '4097'],
   LOCAL_MEMORY_LIMIT: [...notSizes, '1073741824', '1MiB'],
   LOCAL_CPU_MAX_BILLIONS: ['0', '0.000', '-1', '1.2345', '1e3', 'many', '100001'],
+  GPU_SHARES: [...notNumbers, '0', '17'],
   LLAMA_SERVER_COMMAND: ['"/opt/llama server"', 'llama-server; rm', 'a\tb'],
   VLLM_COMMAND: ["'vllm'", '$HOME/vllm'],
   WEIGHTS_LIMIT: [...notSizes, '1073741824', '1KiB'],

@@ -45,6 +45,8 @@ export interface LocalEngineConfig {
   memoryLimitBytes: number | null
   /** The largest model for the CPU beside GPUs, in billions of parameters */
   cpuMaxBillions: number
+  /** Into how many shares each GPU is also offered; 1 for whole GPUs only */
+  gpuShares: number
   /** Command lines of the operator's engines, split at spaces; null for none */
   llamaServerCommand: readonly [string, ...string[]] | null
   vllmCommand: readonly [string, ...string[]] | null
@@ -133,6 +135,7 @@ export const runtimesSettings = {
   DEFAULT_IDLE_MINUTES: wholeNumber(1, 10_080).optional(),
   LOCAL_MEMORY_LIMIT: size({ least: '64MiB', most: '1024TiB' }).optional(),
   LOCAL_CPU_MAX_BILLIONS: positiveNumber(100_000).default(1),
+  GPU_SHARES: wholeNumber(1, 16).default(1),
   LLAMA_SERVER_COMMAND: commandLine.optional(),
   VLLM_COMMAND: commandLine.optional(),
   WEIGHTS_LIMIT: size({ least: '1MiB', most: '1024TiB' }).optional(),
@@ -176,6 +179,7 @@ export function readRuntimes(settings: Settings, problems: string[]): RuntimesCo
     localEngine: {
       memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
       cpuMaxBillions: settings.LOCAL_CPU_MAX_BILLIONS,
+      gpuShares: settings.GPU_SHARES,
       llamaServerCommand: settings.LLAMA_SERVER_COMMAND ?? null,
       vllmCommand: settings.VLLM_COMMAND ?? null,
       maxWeightBytes: settings.WEIGHTS_LIMIT ?? null,

@@ -14,6 +14,7 @@ export type FailureStage =
 export type FailureCode =
   | 'no_feasible_instance'
   | 'no_capacity'
+  | 'in_use'
   | 'quota_exceeded'
   | 'provider_error'
   | 'provision_timeout'

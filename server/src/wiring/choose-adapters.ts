@@ -102,6 +102,7 @@ function openRuntime(
     },
     memoryBytes: config.localEngine.memoryLimitBytes ?? undefined,
     cpuMaxBillions: config.localEngine.cpuMaxBillions,
+    gpuShares: config.localEngine.gpuShares,
     maxWeightBytes: config.localEngine.maxWeightBytes,
     llamaServerCommand: config.localEngine.llamaServerCommand,
     vllmCommand: config.localEngine.vllmCommand,

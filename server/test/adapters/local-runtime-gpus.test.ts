@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -29,6 +30,40 @@ async function makeGpuHost(uuids: string[]): Promise<{ folder: string; settings:
   await chmod(join(programs, 'nvidia-smi'), 0o755)
   const environment = { PATH: `${programs}:${process.env['PATH']}`, HOME: folder }
   return { folder, settings: makeSettings(folder, { environment }) }
+}
+
+/** A GPU of `nvidia-smi` with 24 GiB, and what is in use there, in MiB. */
+interface UsedGpu {
+  uuid: string
+  used: number
+  programs?: readonly (readonly [pid: number, name: string, used: number])[]
+}
+
+/** A host whose nvidia-smi tells what is in use, which `use` changes. */
+async function makeUsedHost(gpus: UsedGpu[], changes: Partial<LocalRuntimeSettings> = {}) {
+  const { folder, settings } = await makeGpuHost([])
+  const program = join(folder, 'bin', 'nvidia-smi')
+  const use = async (now: UsedGpu[]) => {
+    const answers = {
+      'query-compute-apps': now.flatMap(({ uuid, programs = [] }) =>
+        programs.map((each) => [uuid, ...each].join(', ')),
+      ),
+      'memory.used':
+        now.length === 0
+          ? ['No devices were found']
+          : now.map(({ uuid, used }, index) => `${uuid}, 00000000:0${index}:00.0, ${used}`),
+      compute_cap: now.map(({ uuid }) => `${uuid}, 8.9`),
+      'memory.total': now.map(({ uuid }, index) => `${index}, ${uuid}, NVIDIA L4, 24576, 570.86.15`),
+    }
+    const cases = Object.entries(answers).map(
+      ([name, lines]) => `*${name}*)\n${lines.map((line) => `echo '${line}'`).join('\n') || ':'}\n;;`,
+    )
+    const path = `${program}.new`
+    await writeFile(path, `#!/bin/sh\ncase $1 in\n${cases.join('\n')}\nesac\n`, { mode: 0o755 })
+    await rename(path, program)
+  }
+  await use(gpus)
+  return { folder, settings: { ...settings, ...changes }, use }
 }
 
 async function openRuntime(settings: LocalRuntimeSettings): Promise<ModelRuntime> {
@@ -129,6 +164,149 @@ test('an engine on the CPU of a host with GPUs sees none of them, and leaves the
   await expect.poll(readStart).toMatch(/^\["",".*--device any --gpu-layers 0/)
   const onCard = await runtime.provision(makeSpec(tinyVariant, onGpu))
   expect(onCard).toMatchObject({ instance: { gpuAllocationId: 'GPU-a' } })
+})
+
+/** An engine that says on which GPU it runs, and goes on. */
+async function writeEngine(folder: string): Promise<string> {
+  const program = join(folder, 'engine.mjs')
+  await writeFile(
+    program,
+    `console.log('pid ' + process.pid + ' sees ' + process.env.CUDA_VISIBLE_DEVICES)
+     setInterval(() => {}, 1000)`,
+  )
+  return program
+}
+
+async function readStart(runtime: ModelRuntime, engineId: string): Promise<{ pid: number; gpu: string }> {
+  return vi.waitFor(async () => {
+    const lines = (await runtime.logs.read(engineId, 10)).map(({ line }) => line)
+    const [, pid, gpu] = [...lines.join('\n').matchAll(/pid (\d+) sees (\S*)/g)].at(-1) ?? []
+    if (pid === undefined) throw new Error(`no start in ${lines.join('\n')}`)
+    return { pid: Number(pid), gpu: gpu! }
+  }, patient)
+}
+
+const owner = userInfo().username
+
+test('memory that other programs use is neither offered nor given, and the programs are named', async () => {
+  const program = [process.pid, '/usr/bin/python3', 20_480] as const
+  const { settings, use } = await makeUsedHost([{ uuid: 'GPU-a', used: 20_500, programs: [program] }])
+  const runtime = await openRuntime(settings)
+  const named = `python3 (pid ${process.pid}, user ${owner}) uses 20.0 GiB`
+  const [offer] = await runtime.listOffers()
+  expect(offer).toMatchObject({ instanceType: 'local-gpu', inUse: { programs: named } })
+  expect(offer!.memoryBytes).toBeLessThan(4 * 2 ** 30)
+  const spec = makeSpec(tinyVariant, { ...onGpu, memoryBytes: 8 * 2 ** 30 })
+  expect(await runtime.provision(spec)).toEqual({
+    outcome: 'refused',
+    code: 'in_use',
+    message: `local-gpu needs a GPU, but memory is in use by others: ${named}.`,
+  })
+
+  await use([{ uuid: 'GPU-a', used: 4 }])
+  expect(await runtime.provision(spec)).toMatchObject({ outcome: 'provisioned' })
+  // Between the reservation and the start, the program is back.
+  await use([{ uuid: 'GPU-a', used: 20_500, programs: [program] }])
+  await expect
+    .poll(() => runtime.ensureEngine(spec), patient)
+    .toMatchObject({
+      phase: 'failed',
+      stage: 'engine_startup',
+      code: 'in_use',
+      message: `local-gpu can’t start the engine, because memory is in use by others: ${named}.`,
+    })
+})
+
+test("the memory of Berth's own engines is not that of others", async () => {
+  const { folder, settings, use } = await makeUsedHost([{ uuid: 'GPU-a', used: 4 }], { gpuShares: 4 })
+  const runtime = await openRuntime({ ...settings, engineProgram: await writeEngine(folder) })
+  const spec = makeSpec(tinyVariant, { instanceType: 'local-gpu/4', gpuCount: 1 })
+  await runtime.provision(spec)
+  await vi.waitFor(() => runtime.ensureEngine(spec), patient)
+  const { pid } = await readStart(runtime, spec.engineId)
+  await use([{ uuid: 'GPU-a', used: 5_100, programs: [[pid, 'node', 5_000]] }])
+  const other = makeSpec(tinyVariant, { instanceType: 'local-gpu/4', gpuCount: 1 })
+  expect(await runtime.provision(other)).toMatchObject({ outcome: 'provisioned' })
+  // 5 GiB of an engine, and 10 of another program
+  const foreign = [process.pid, 'python', 10_240] as const
+  await use([{ uuid: 'GPU-a', used: 15_300, programs: [[pid, 'node', 5_000], foreign] }])
+  const third = makeSpec(tinyVariant, { instanceType: 'local-gpu/4', gpuCount: 1 })
+  expect(await runtime.provision(third)).toMatchObject({
+    code: 'in_use',
+    message: `local-gpu/4 needs a share of a GPU, but memory is in use by others: python (pid ${process.pid}, user ${owner}) uses 10.0 GiB.`,
+  })
+})
+
+test('engines on shares of one GPU, and a whole GPU only if it is empty, also after a restart', async () => {
+  const { folder, settings } = await makeUsedHost([{ uuid: 'GPU-a', used: 4 }], { gpuShares: 2 })
+  const runtime = await openRuntime({ ...settings, engineProgram: await writeEngine(folder) })
+  const [share, whole] = await runtime.listOffers()
+  expect(share).toMatchObject({ instanceType: 'local-gpu/2', shares: 2 })
+  expect(share!.memoryBytes).toBe(Math.floor(whole!.memoryBytes / 2))
+  const specs = [1, 2, 3].map(() => makeSpec(tinyVariant, { instanceType: 'local-gpu/2', gpuCount: 1 }))
+  const results = await Promise.all(specs.map((spec) => runtime.provision(spec)))
+  expect(results).toMatchObject([
+    { instance: { gpuAllocationId: 'GPU-a/2' } },
+    { instance: { gpuAllocationId: 'GPU-a/2' } },
+    { code: 'no_capacity', message: expect.stringContaining('0 of the 1 on this host have room') },
+  ])
+  for (const spec of specs.slice(0, 2)) {
+    await runtime.ensureEngine(spec)
+    expect((await readStart(runtime, spec.engineId)).gpu).toBe('GPU-a')
+  }
+  const again = await createLocalRuntime(settings)
+  expect(await again.provision(specs[0]!)).toEqual(results[0])
+  expect(await again.provision(makeSpec(tinyVariant, onGpu))).toMatchObject({ code: 'no_capacity' })
+  await again.close()
+  for (const { engineId } of specs) await vi.waitUntil(() => runtime.release(engineId), patient)
+  expect(await runtime.provision(makeSpec(tinyVariant, onGpu))).toMatchObject({
+    instance: { gpuAllocationId: 'GPU-a' },
+  })
+})
+
+test('an engine that takes more than its share fails, and leaves the others their memory', async () => {
+  const { folder, settings, use } = await makeUsedHost([{ uuid: 'GPU-a', used: 4 }], { gpuShares: 4 })
+  const runtime = await openRuntime({ ...settings, engineProgram: await writeEngine(folder) })
+  const spec = makeSpec(tinyVariant, { instanceType: 'local-gpu/4', gpuCount: 1 })
+  await runtime.provision(spec)
+  await runtime.ensureEngine(spec)
+  const { pid } = await readStart(runtime, spec.engineId)
+  await use([{ uuid: 'GPU-a', used: 7_000, programs: [[pid, 'node', 6_900]] }])
+  await runtime.listOffers()
+  await expect
+    .poll(() => runtime.observeEngine(spec.engineId), patient)
+    .toMatchObject({
+      phase: 'failed',
+      code: 'out_of_memory',
+      message: 'The engine uses 6.7 GiB of the GPU, more than its share of 6.0 GiB (1/4).',
+    })
+})
+
+test('an engine whose GPU disappears fails, is not billed from then on, and starts on another one', async () => {
+  const gpus = ['GPU-a', 'GPU-b'].map((uuid) => ({ uuid, used: 4 }))
+  const { folder, settings, use } = await makeUsedHost(gpus)
+  const runtime = await openRuntime({ ...settings, engineProgram: await writeEngine(folder) })
+  const spec = makeSpec(tinyVariant, onGpu)
+  expect(await runtime.provision(spec)).toMatchObject({ instance: { gpuAllocationId: 'GPU-a' } })
+  await runtime.ensureEngine(spec)
+  await readStart(runtime, spec.engineId)
+  await use(gpus.slice(1))
+  const message =
+    'The GPU NVIDIA L4 (GPU-a) disappeared from this host. The kernel log has the reason, such as an Xid error.'
+  await expect
+    .poll(() => runtime.observeEngine(spec.engineId), patient)
+    .toEqual({ phase: 'failed', stage: 'runtime', code: 'instance_lost', message, lostAt: 'unknown' })
+  expect(await runtime.listOffers()).toMatchObject([
+    { instanceType: 'local-gpu' },
+    { instanceType: 'local-cpu' },
+  ])
+
+  await vi.waitUntil(() => runtime.stopEngine(spec.engineId), patient)
+  await runtime.ensureEngine(spec)
+  await expect.poll(async () => (await readStart(runtime, spec.engineId)).gpu, patient).toBe('GPU-b')
+  await use([])
+  await vi.waitUntil(() => runtime.stopEngine(spec.engineId), patient)
+  expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'failed', code: 'instance_lost' })
 })
 
 const llamaDouble = fileURLToPath(new URL('llama-server-double.mjs', import.meta.url))

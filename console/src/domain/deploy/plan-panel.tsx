@@ -45,7 +45,7 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
         <Figure
           label={words.instance}
           value={<span className="break-all">{plan.instance_type}</span>}
-          hint={plan.gpu_count !== null && words.gpus(plan.gpu_count)}
+          hint={plan.gpu_count !== null && words.gpus(plan.gpu_count, plan.instance_type)}
         />
         <Figure label={words.region} value={<span className="break-all">{plan.region}</span>} />
         <Figure

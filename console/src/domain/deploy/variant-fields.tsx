@@ -110,5 +110,6 @@ function describeObstacle(placements: readonly Placement[], members: readonly Va
   const needs = found.flatMap(({ obstacle, memory_bytes }) =>
     obstacle === 'memory' && memory_bytes !== null ? memory_bytes : [],
   )
+  if (found.some(({ obstacle }) => obstacle === 'in_use')) return words.memoryInUse
   return needs.length > 0 ? words.needs(formatBytes(Math.min(...needs))) : words.otherHardware
 }

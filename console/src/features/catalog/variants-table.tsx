@@ -140,7 +140,9 @@ function VariantRow({ choice, isDefault, placement, currency, onDeploy }: Varian
           <span className="flex flex-wrap gap-x-2">
             {placement.instance_type}
             {placement.gpu_count !== null && (
-              <span className="whitespace-nowrap text-muted">{words.gpus(placement.gpu_count)}</span>
+              <span className="whitespace-nowrap text-muted">
+                {words.gpus(placement.gpu_count, placement.instance_type)}
+              </span>
             )}
           </span>
         ) : (

@@ -80,6 +80,49 @@ test('an offer with a limit of size takes no larger model', () => {
   })
 })
 
+test('memory that others use rules an offer out, and both say which programs use it', () => {
+  const programs = 'python (pid 4242, user kai) uses 21.3 GiB'
+  const crowded = (left: number, all: number) =>
+    offer('l4', left, { inUse: { memoryBytes: all * GiB, programs } })
+  expect(selectInstance(variant, [crowded(10, 20), offer('t4', 8)], rules, [])).toMatchObject({
+    outcome: 'infeasible',
+    isInUse: true,
+    reason: expect.stringMatching(
+      /Ruled out: t4 \(8\.0 GiB\): 14\.0 GiB needed; l4 \(10\.0 GiB\): 14\.0 GiB needed, in use by others: python \(pid 4242, user kai\) uses 21\.3 GiB\.$/,
+    ),
+    considered: [
+      { reason: '8.0 GiB usable, 14.0 GiB needed', isInUse: false },
+      { reason: `10.0 GiB usable, 14.0 GiB needed; in use by others: ${programs}`, isInUse: true },
+    ],
+  })
+  expect(selectInstance(variant, [crowded(10, 12)], rules, [])).toMatchObject({ isInUse: false })
+  const others = [crowded(10, 20), offer('t4', 16)]
+  expect(selectInstance(variant, others, { ...rules, instanceType: 't4' }, ['t4'])).toMatchObject({
+    outcome: 'infeasible',
+    isInUse: false,
+  })
+  const fits = selectInstance(variant, [crowded(15, 20)], rules, [])
+  expect(fits).toMatchObject({
+    selection: { reason: expect.stringContaining(`Its memory is in use by others: ${programs}.`) },
+  })
+})
+
+test('a share is the cheaper choice, and the reason says that compute is not divided', () => {
+  const offers = [
+    offer('l4-x1', 64, { pricePerHour: '0.8' }),
+    offer('l4-x1/4', 16, { pricePerHour: '0.2', shares: 4 }),
+  ]
+  expect(selectInstance(variant, offers, rules, [])).toMatchObject({
+    selection: {
+      offer: { instanceType: 'l4-x1/4' },
+      reason: expect.stringContaining(
+        'It has one of 4 shares of the memory of a GPU, whose compute is not divided.',
+      ),
+    },
+  })
+  expect(choose(offers, ['l4-x1/4'])).toBe('l4-x1')
+})
+
 test('the cheapest offer that fits is chosen, regardless of order', () => {
   const offers = [
     offer('expensive', 16, { pricePerHour: '10' }),
@@ -172,6 +215,7 @@ test('an infeasible variant names why each instance type was ruled out, grouped 
   expect(selectInstance(variant, [], rules, [])).toEqual({
     outcome: 'infeasible',
     reason: 'No instance type can run this model. The compute backend offers no instance types.',
+    isInUse: false,
     considered: [],
     memoryBytes: null,
   })

@@ -52,6 +52,8 @@ export interface ConsideredOffer {
   fits: boolean
   /** True if the offer doesn't fit only because its memory is too small for the least capacity */
   isTooSmall: boolean
+  /** True if the offer would fit without the programs of others */
+  isInUse: boolean
   /** Why the offer was ruled out, or its usable and needed memory if it fits */
   reason: string
 }
@@ -62,7 +64,8 @@ export interface ConsideredOffer {
  */
 export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: number | null } & (
   | { outcome: 'selected'; selection: Selection }
-  | { outcome: 'infeasible'; reason: string }
+  /** `isInUse`: an instance type would fit without the programs of others */
+  | { outcome: 'infeasible'; reason: string; isInUse: boolean }
 )
 
 /**
@@ -93,6 +96,7 @@ export function selectInstance(
     return {
       outcome: 'infeasible',
       reason,
+      isInUse: rejected.some(({ isInUse }) => isInUse),
       considered: considered.map(toConsideredOffer),
       memoryBytes: smallest?.estimate?.totalBytes ?? null,
     }
@@ -108,6 +112,10 @@ export function selectInstance(
     `Needs at least ${describeNeed(chosen)}.`,
     `${offer.instanceType} provides ${formatMemory(offer.memoryBytes)} and is ${rank}.`,
     describeSizing(sizing, (isSharedOffer(offer) ? rules.shared : rules.ceilings).settings),
+    ...(offer.inUse === undefined ? [] : [`Its memory is in use by others: ${offer.inUse.programs}.`]),
+    ...(offer.shares === undefined
+      ? []
+      : [`It has one of ${offer.shares} shares of the memory of a GPU, whose compute is not divided.`]),
     ...(caveat === null ? [] : [`On its GPUs, ${caveat}.`]),
     ...(rejected.length > 0 ? [`Ruled out: ${listRejections(rejected)}.`] : []),
   ]
@@ -208,6 +216,8 @@ interface Evaluation {
   rejection: string | null
   /** True when the offer is ruled out for its memory */
   isTooSmall: boolean
+  /** True when the offer would fit without the programs of others */
+  isInUse: boolean
   /** A limitation of the offer's GPUs, or null */
   caveat: string | null
 }
@@ -222,15 +232,17 @@ function evaluateOffer(
   const model = toServedModel(variant, rules)
   const least = readLeastCapacity(model, offer, rules)
   if (typeof least === 'string') {
-    return { offer, least: null, estimate: null, rejection: least, isTooSmall: false, caveat }
+    const impossible = { isTooSmall: false, isInUse: false }
+    return { offer, least: null, estimate: null, rejection: least, ...impossible, caveat }
   }
   const estimate = estimateCapacity(model, least, offer)
   const incompatibility = findIncompatibility(model, offer, rules)
   const isTooSmall = incompatibility === null && estimate.totalBytes > offer.memoryBytes
+  const isInUse = isTooSmall && estimate.totalBytes <= (offer.inUse?.memoryBytes ?? 0)
   const rejection = isTooSmall
-    ? `${formatMemory(estimate.totalBytes)} needed`
+    ? `${formatMemory(estimate.totalBytes)} needed${isInUse ? `, in use by others: ${offer.inUse?.programs}` : ''}`
     : (incompatibility ?? (refused.includes(offer.instanceType) ? 'no capacity' : null))
-  return { offer, least, estimate, rejection, isTooSmall, caveat }
+  return { offer, least, estimate, rejection, isTooSmall, isInUse, caveat }
 }
 
 /** The least capacity, or why a minimum can't be met. */
@@ -275,11 +287,19 @@ function findExcess(
   return sizeInBillions > maxBillions ? `takes models of up to ${maxBillions}B, not ${sizeInBillions}B` : null
 }
 
-function toConsideredOffer({ offer, estimate, rejection, isTooSmall, caveat }: Evaluation): ConsideredOffer {
+function toConsideredOffer(evaluation: Evaluation): ConsideredOffer {
+  const { offer, estimate, rejection, isTooSmall, isInUse, caveat } = evaluation
   const needed = estimate === null ? '' : `, ${formatMemory(estimate.totalBytes)} needed`
-  const memory = `${formatMemory(offer.memoryBytes)} usable${needed}`
+  const others = offer.inUse === undefined ? '' : `; in use by others: ${offer.inUse.programs}`
+  const memory = `${formatMemory(offer.memoryBytes)} usable${needed}${others}`
   const fit = caveat === null ? memory : `${memory}; ${caveat}`
-  return { offer, fits: rejection === null, isTooSmall, reason: isTooSmall ? memory : (rejection ?? fit) }
+  return {
+    offer,
+    fits: rejection === null,
+    isTooSmall,
+    isInUse,
+    reason: isTooSmall ? memory : (rejection ?? fit),
+  }
 }
 
 /** The least need, preferably on an instance type that only lacks memory. */

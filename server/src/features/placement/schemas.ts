@@ -36,10 +36,10 @@ const alternative = z
 const choice = {
   feasible: z.boolean().describe('false if no instance type can run the model'),
   obstacle: z
-    .enum(['memory', 'hardware'])
+    .enum(['in_use', 'memory', 'hardware'])
     .nullable()
     .describe(
-      'Why no instance type can run the model: all have too little memory, or none has the hardware for its format; null if one can',
+      'Why no instance type can run the model: other programs use the memory, all have too little, or none has the hardware for its format; null if one can',
     ),
   instance_type: z
     .string()
@@ -158,9 +158,10 @@ function toChoice(result: Placement['result']) {
   }
 }
 
-function findObstacle({ outcome, considered }: Placement['result']): 'memory' | 'hardware' | null {
-  if (outcome === 'selected') return null
-  return considered.some(({ isTooSmall }) => isTooSmall) ? 'memory' : 'hardware'
+function findObstacle(result: Placement['result']): 'in_use' | 'memory' | 'hardware' | null {
+  if (result.outcome === 'selected') return null
+  if (result.isInUse) return 'in_use'
+  return result.considered.some(({ isTooSmall }) => isTooSmall) ? 'memory' : 'hardware'
 }
 
 function toVariantFields({ format, sizeInBillions, quantization }: Placement['variant']) {

@@ -1,3 +1,4 @@
+import { listHalves } from './hardware.ts'
 import type { Holding } from './hardware.ts'
 import type { History } from './owner.ts'
 import type { Action, Event, Records, Span } from './records.ts'
@@ -42,7 +43,7 @@ export function compareBills(
   const unheld = spans.filter(({ engineId }) => !known.has(engineId))
   return [
     ...unheld.map(({ engineId }) => `${engineId} has a span but never held hardware`),
-    ...holdings.flatMap(({ engineId, slot, from, readyAt, served, returnedAt, until }) => {
+    ...holdings.flatMap(({ engineId, slot, instanceType, from, readyAt, served, returnedAt, until }) => {
       const own = byEngine.get(engineId) ?? []
       const billed = own.filter(({ isBilled }) => isBilled)
       if (until === null || returnedAt === null) return [`${engineId} still holds ${slot}`]
@@ -56,6 +57,7 @@ export function compareBills(
       if (readyAt === null) return [`${engineId} is billed and was never ready`]
       const isRight =
         span!.slot === slot &&
+        span!.instanceType === instanceType &&
         Math.abs(span!.from - from) <= clock &&
         span!.to >= until - clock &&
         span!.to <= findLatestEnd(until, disturbances) + clock
@@ -68,18 +70,19 @@ export function compareBills(
   ]
 }
 
-/** Each second of a GPU has one payer, apart from those that pass until a worker knows that it is free. */
+/** Each second of each half of a GPU has one payer, until a worker knows that it is free. */
 export function findSharedSeconds(
   spans: readonly Span[],
   holdings: readonly Holding[],
   { clock }: Disturbances,
 ): string[] {
   const held = new Map(holdings.map((holding) => [holding.engineId, holding]))
-  const bySlot = Map.groupBy(
-    spans.filter(({ isBilled }) => isBilled),
-    ({ slot }) => slot,
-  )
-  return [...bySlot].flatMap(([slot, own]) => {
+  const billed = spans
+    .filter(({ isBilled }) => isBilled)
+    .flatMap((span) => listHalves(span.slot).map((half) => ({ half, span })))
+  const byHalf = Map.groupBy(billed, ({ half }) => half)
+  const shared = [...byHalf.values()].flatMap((each) => {
+    const own = each.map(({ span }) => span)
     // In the order of the hardware, because workers whose clocks differ may record two holdings in reverse
     const heldSince = ({ engineId, from }: Span) => held.get(engineId)?.from ?? from
     const sorted = own.toSorted((one, other) => heldSince(one) - heldSince(other))
@@ -88,10 +91,11 @@ export function findSharedSeconds(
       if (previous === undefined) return []
       const freeAt = held.get(previous.engineId)?.until ?? Infinity
       if (span.from >= freeAt - 2 * clock) return []
-      const shared = Math.min(previous.to, span.to) - span.from
-      return [`${slot} is billed twice for ${shared} ms: to ${previous.engineId} and ${span.engineId}`]
+      const twice = Math.min(previous.to, span.to) - span.from
+      return [`${span.slot} is billed twice for ${twice} ms: to ${previous.engineId} and ${span.engineId}`]
     })
   })
+  return [...new Set(shared)]
 }
 
 /**

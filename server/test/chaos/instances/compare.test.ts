@@ -19,6 +19,7 @@ function hold(changes: Partial<Holding>): Holding {
     engineId: 'e',
     deploymentId,
     slot: 'slot-1',
+    instanceType: 'small',
     from: seconds(10),
     readyAt: seconds(12),
     starts: 1,
@@ -32,8 +33,8 @@ function hold(changes: Partial<Holding>): Holding {
 }
 
 function bill(changes: Partial<Span>): Span {
-  const span = { engineId: 'e', deploymentId, slot: 'slot-1', from: seconds(10), to: seconds(51) }
-  return { ...span, isBilled: true, ...changes }
+  const span = { engineId: 'e', deploymentId, slot: 'slot-1', instanceType: 'small', isBilled: true }
+  return { ...span, from: seconds(10), to: seconds(51), ...changes }
 }
 
 function record(changes: Partial<Event>): Event {
@@ -102,6 +103,28 @@ test.each<[string, Partial<Play>, string | null]>([
     'two payers',
     { records: { spans: [bill({}), bill({ ...other, from: seconds(50), to: seconds(70) })] } },
     'slot-1 is billed twice for 1000 ms',
+  ],
+  [
+    'a bill for the whole of a half',
+    { holdings: [hold({ instanceType: 'small/2' })] },
+    'but is billed for slot-1',
+  ],
+  [
+    'payers of both halves',
+    {
+      holdings: [hold({ slot: 'slot-1/1' }), hold({ ...idle, deploymentId: 'g', slot: 'slot-1/2' })],
+      records: { spans: [bill({ slot: 'slot-1/1' }), bill({ ...other, slot: 'slot-1/2' })] },
+    },
+    null,
+  ],
+  [
+    'a payer of the whole beside one of a half',
+    {
+      records: {
+        spans: [bill({}), bill({ ...other, slot: 'slot-1/2', from: seconds(50), to: seconds(70) })],
+      },
+    },
+    'slot-1/2 is billed twice for 1000 ms',
   ],
   [
     'two holdings that wrong clocks record in reverse',

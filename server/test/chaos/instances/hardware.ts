@@ -14,7 +14,9 @@ import type { FastTime } from './to-fast-time.ts'
 export interface Holding {
   readonly engineId: string
   readonly deploymentId: string
+  /** A GPU such as `slot-1`, or a half of it, `slot-1/2` */
   readonly slot: string
+  readonly instanceType: string
   readonly from: number
   /** When the engine was first said to be ready */
   readyAt: number | null
@@ -47,11 +49,17 @@ interface Engine {
   responses: Set<ServerResponse>
 }
 
-export const instanceType = 'small'
+/** A whole place, and half of one */
+export const instanceTypes = ['small', 'small/2'] as const
+
+/** The halves of a place that a slot consists of */
+export function listHalves(slot: string): string[] {
+  return slot.includes('/') ? [slot] : [`${slot}/1`, `${slot}/2`]
+}
 
 /**
- * Simulated hardware with so many places, and the engines on it. Server processes reach it over HTTP
- * (`remote-runtime.ts`). Its record is independent of Berth's ledger.
+ * Simulated hardware with so many places, given whole or in halves, and the engines on it. Server processes
+ * reach it over HTTP (`remote-runtime.ts`). Its record is independent of Berth's ledger.
  */
 export class Hardware {
   readonly record: Holding[] = []
@@ -117,7 +125,7 @@ export class Hardware {
   #call(method: string, argument: unknown): unknown {
     switch (method) {
       case 'listOffers':
-        return [makeOffer(instanceType)]
+        return [makeOffer('small'), makeOffer('small/2', { memoryBytes: 4 * 2 ** 30, shares: 2 })]
       case 'provision':
         return this.#provision(argument as EngineSpec)
       case 'ensureEngine':
@@ -135,14 +143,15 @@ export class Hardware {
     }
   }
 
-  #provision({ engineId, deploymentId }: EngineSpec): ProvisionResult {
+  #provision({ engineId, deploymentId, instanceType }: EngineSpec): ProvisionResult {
     const known = this.#engines.get(engineId)
-    const taken = new Set([...this.#engines.values()].map(({ holding }) => holding.slot))
-    const slot = this.#slots.find((each) => !taken.has(each))
+    const taken = new Set([...this.#engines.values()].flatMap(({ holding }) => listHalves(holding.slot)))
+    const places = instanceType === 'small' ? this.#slots : this.#slots.flatMap(listHalves)
+    const slot = places.find((each) => listHalves(each).every((half) => !taken.has(half)))
     if (known === undefined && (slot === undefined || this.isFull)) {
       return { outcome: 'refused', code: 'no_capacity', message: 'All places are taken.' }
     }
-    const { holding } = known ?? this.#hold(engineId, deploymentId, slot!)
+    const { holding } = known ?? this.#hold({ engineId, deploymentId, instanceType, slot: slot! })
     const startedAt = new Date(holding.from)
     const instance = {
       instanceId: holding.slot,
@@ -153,11 +162,9 @@ export class Hardware {
     return { outcome: 'provisioned', instance: { ...instance, startedAt } }
   }
 
-  #hold(engineId: string, deploymentId: string, slot: string): Engine {
+  #hold(given: Pick<Holding, 'engineId' | 'deploymentId' | 'instanceType' | 'slot'>): Engine {
     const holding: Holding = {
-      engineId,
-      deploymentId,
-      slot,
+      ...given,
       from: this.now,
       readyAt: null,
       starts: 0,
@@ -175,7 +182,7 @@ export class Hardware {
       isBroken: false,
       responses: new Set(),
     }
-    this.#engines.set(engineId, engine)
+    this.#engines.set(given.engineId, engine)
     return engine
   }
 

@@ -1,7 +1,7 @@
 import { createClient, registerClient } from '../../support/client.ts'
 import type { Answer } from '../../support/client.ts'
 import { pickFrom } from '../load.ts'
-import { nothingUsed } from './hardware.ts'
+import { instanceTypes, nothingUsed } from './hardware.ts'
 import type { Usage } from './hardware.ts'
 import { call, change, deploymentsPath, explain, onAnyApi, send } from './owner.ts'
 import type { Actor, Owned } from './owner.ts'
@@ -93,7 +93,10 @@ async function act(actor: Actor): Promise<void> {
 }
 
 async function deploy(actor: Actor): Promise<void> {
-  const { status, body } = await send(actor, 'POST', deploymentsPath, { model_name: 'berth-tiny' })
+  // Without a type, an instance takes a half, and a whole place if no half is free.
+  const type = pickFrom(actor.random, [...instanceTypes, undefined])
+  const wanted = { model_name: 'berth-tiny', ...(type !== undefined && { instance_type: type }) }
+  const { status, body } = await send(actor, 'POST', deploymentsPath, wanted)
   if (status === 201) actor.deployments.set(body.id, own())
   else explain(actor, 'POST', deploymentsPath, { status, body })
 }

@@ -8,6 +8,7 @@ export interface Span {
   engineId: string
   deploymentId: string
   slot: string
+  instanceType: string
   from: number
   to: number
   isBilled: boolean
@@ -62,6 +63,7 @@ async function readSpans(db: Database, ids: readonly string[]): Promise<Span[]> 
     engineId: row.engine_id,
     deploymentId: row.deployment_id,
     slot: row.instance_id,
+    instanceType: row.instance_type,
     from: row.started_at.getTime(),
     to: row.ended_at?.getTime() ?? Infinity,
     isBilled: row.voided_at === null,

@@ -39,7 +39,7 @@ export function listEngines(images: KubernetesRuntimeSettings['images']): Runtim
   ]
 }
 
-/** What an image of llama.cpp calls its devices, as its name tells: `server-cuda`, `server-rocm`, `server-vulkan` */
+/** What an image of llama.cpp calls its devices, by the name of the image */
 function nameDevice(image: string): 'CUDA' | 'ROCm' | 'Vulkan' {
   return /rocm/i.test(image) ? 'ROCm' : /vulkan/i.test(image) ? 'Vulkan' : 'CUDA'
 }

@@ -1,7 +1,8 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
+import type { GpuProgram, GpuReading, ReadGpus } from './gpu-reader.ts'
+import { runBriefly } from './run-briefly.ts'
+import type { BriefRun } from './run-briefly.ts'
 
-const run = promisify(execFile)
+const deadlineMs = 10_000
 
 /** An NVIDIA GPU of this host. */
 export interface Gpu {
@@ -24,11 +25,83 @@ export async function findGpus(environment: Environment): Promise<Gpu[]> {
 }
 
 async function query(fields: string, environment: Environment): Promise<string> {
-  const args = [`--query-gpu=${fields}`, '--format=csv,noheader,nounits']
-  try {
-    return (await run('nvidia-smi', args, { timeout: 10_000, env: environment })).stdout
-  } catch {
-    return ''
+  const run = await runQuery(`--query-gpu=${fields}`, environment)
+  return run?.code === 0 ? run.stdout : ''
+}
+
+function runQuery(selection: string, environment: Environment): Promise<BriefRun | null> {
+  const args = [selection, '--format=csv,noheader,nounits']
+  return runBriefly('nvidia-smi', args, { environment, deadlineMs })
+}
+
+/** Reads the memory in use and its programs. Remembers the bus of each GPU, for one that is lost. */
+export function createNvidiaReading(environment: Environment): ReadGpus {
+  let last: { reading: GpuReading; buses: Map<string, string> } | null = null
+  return async () => {
+    const [cards, programs] = await Promise.all([
+      runQuery('--query-gpu=uuid,pci.bus_id,memory.used', environment),
+      runQuery('--query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory', environment),
+    ])
+    if (cards === null) return null
+    const read = parseUse(cards.stdout, programs?.code === 0 ? programs.stdout : '')
+    if (read.reading.usedBytes.size > 0 || /no devices were found/i.test(cards.stdout)) last = read
+    else {
+      const lost = findLostBus(cards.stdout + cards.stderr)
+      const uuid = [...(last?.buses ?? [])].find(([, bus]) => bus === lost)?.[0]
+      if (last === null || uuid === undefined) return null
+      last = { ...last, reading: withoutGpu(last.reading, uuid) }
+    }
+    return last.reading
+  }
+}
+
+/** Parses nvidia-smi's UUID, bus, MiB in use; UUID, process id, path of the program, MiB in use. */
+export function parseUse(
+  cards: string,
+  programs: string,
+): { reading: GpuReading; buses: Map<string, string> } {
+  const rows = splitRows(cards).flatMap(([uuid = '', bus = '', mebibytes = '']) => {
+    // Some drivers don't tell how much is in use: `[N/A]`.
+    const used = mebibytes.startsWith('[') ? 0 : toBytes(mebibytes)
+    return /^[\w-]+$/.test(uuid) && used !== null ? [{ uuid, bus: toBus(bus), used }] : []
+  })
+  return {
+    reading: {
+      usedBytes: new Map(rows.map(({ uuid, used }) => [uuid, used])),
+      programs: splitRows(programs).flatMap(toProgram),
+    },
+    buses: new Map(rows.map(({ uuid, bus }) => [uuid, bus])),
+  }
+}
+
+function toProgram([uuid = '', pid = '', ...rest]: string[]): GpuProgram[] {
+  if (!/^[\w-]+$/.test(uuid) || !/^[1-9]\d{0,9}$/.test(pid) || rest.length < 2) return []
+  // A path may have commas.
+  return [{ uuid, pid: Number(pid), name: rest.slice(0, -1).join(','), bytes: toBytes(rest.at(-1)!) }]
+}
+
+function toBytes(mebibytes: string): number | null {
+  return /^\d{1,9}$/.test(mebibytes) ? Number(mebibytes) * 2 ** 20 : null
+}
+
+/** A bus that both outputs of nvidia-smi write alike: `0000:41:00.0` */
+function toBus(text: string): string {
+  return text.toLowerCase().slice(-12)
+}
+
+/** The bus of a GPU that has fallen off it; null for other messages. */
+function findLostBus(output: string): string | null {
+  const [, bus] =
+    /unable to determine the device handle for .*?([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])/i.exec(
+      output,
+    ) ?? []
+  return bus === undefined ? null : toBus(bus)
+}
+
+function withoutGpu({ usedBytes, programs }: GpuReading, lost: string): GpuReading {
+  return {
+    usedBytes: new Map([...usedBytes].filter(([uuid]) => uuid !== lost)),
+    programs: programs.filter(({ uuid }) => uuid !== lost),
   }
 }
 

@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import type { InstanceType } from '../../../ports/model-runtime.ts'
 import type { Gpu } from './gpus.ts'
-import { listGpuOffers } from './host.ts'
+import type { GpuUse } from './gpu-use.ts'
+import { describeHost, limitOffer, listGpuOffers } from './host.ts'
 
 function makeGpu(index: number, name: string, gibibytes = 22): Gpu {
   const memoryBytes = gibibytes * 2 ** 30
@@ -65,4 +69,66 @@ test('GPUs that the file does not have are local-gpu, with the memory of the sma
     gpuModel: 'RTX 4090, RTX 3060',
     memoryBytes: Math.floor(24 * 2 ** 30 * 0.9),
   })
+})
+
+const GiB = 2 ** 30
+
+/** The use of GPUs by others, in GiB by UUID; null for one that has disappeared */
+function useOthers(gibibytes: Record<string, number | null>) {
+  return (uuid: string): GpuUse => {
+    const used = gibibytes[uuid] ?? 0
+    const others = used > 0 ? `python (pid 4242, user kai) uses ${used} GiB` : ''
+    const isPresent = gibibytes[uuid] !== null
+    return { isPresent, othersBytes: used * GiB, others, engineBytes: new Map() }
+  }
+}
+
+test('an offer has the memory that others leave on its best GPUs, and names them', () => {
+  const gpus = [makeGpu(0, 'NVIDIA L4', 20), makeGpu(1, 'NVIDIA L4', 20)]
+  const [one, two] = listGpuOffers(gpus, instanceTypes, engineLimits)
+  const limit = (host: typeof one, use: Record<string, number | null>) => {
+    const offer = limitOffer(host!, useOthers(use))
+    return offer && [offer.memoryBytes / GiB, offer.inUse]
+  }
+  expect(limit(one, {})).toEqual([18, undefined])
+  // Half of the margin is free for others.
+  expect(limit(one, { 'GPU-0': 1, 'GPU-1': 1 })).toEqual([18, undefined])
+  expect(limit(one, { 'GPU-0': 15 })).toEqual([18, undefined])
+  const programs = 'python (pid 4242, user kai) uses 15 GiB of GPU-0'
+  expect(limit(two, { 'GPU-0': 15 })).toEqual([8, { memoryBytes: 36 * GiB, programs }])
+  expect(limit(two, { 'GPU-0': null })).toBeNull()
+  expect(limit(one, { 'GPU-0': null })).toEqual([18, undefined])
+})
+
+test('GPU_SHARES offers each GPU also in shares, the cheaper ones first', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-host-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const lines =
+    '0, GPU-0, NVIDIA L4, 20480, 570\n1, GPU-1, NVIDIA L4, 20480, 570\n2, GPU-2, RTX 4090, 20480, 570'
+  await writeFile(join(folder, 'nvidia-smi'), `#!/bin/sh\ncat <<'END'\n${lines}\nEND\n`, { mode: 0o755 })
+  const environment = { PATH: `${folder}:/usr/bin:/bin` }
+  const offersOf = (gpuShares: number | undefined) =>
+    describeHost({ environment, instanceTypes, gpuShares }, ['ggufv2'])
+  const shared = await offersOf(3)
+  expect(shared.map(({ offer, parts }) => [offer.instanceType, offer.shares, parts])).toEqual([
+    ['l4-x1/3', 3, 3],
+    ['l4-x1', undefined, 1],
+    ['l4-x2', undefined, 1],
+    ['local-gpu/3', 3, 3],
+    ['local-gpu', undefined, 1],
+    ['local-cpu', undefined, 1],
+  ])
+  const [share, whole] = shared.map(({ offer }) => offer)
+  expect(share).toEqual({
+    ...whole,
+    instanceType: 'l4-x1/3',
+    memoryBytes: Math.floor(whole!.memoryBytes / 3),
+    shares: 3,
+  })
+  expect(limitOffer(shared[0]!, useOthers({ 'GPU-0': 19, 'GPU-1': 10 }))).toEqual(share)
+  expect(limitOffer(shared[0]!, useOthers({ 'GPU-0': 19, 'GPU-1': 19 }))).toMatchObject({
+    memoryBytes: 0,
+    inUse: { memoryBytes: share!.memoryBytes },
+  })
+  expect(await offersOf(1)).toEqual(await offersOf(undefined))
 })

@@ -1,6 +1,8 @@
 import { totalmem } from 'node:os'
+import { nameShare } from '../../../base/gpu-share.ts'
 import type { InstanceOffer, InstanceType } from '../../../ports/model-runtime.ts'
 import { readKernelFile } from './files.ts'
+import type { UseOf } from './gpu-use.ts'
 import { findGpus } from './gpus.ts'
 import type { Gpu } from './gpus.ts'
 import { defaultStateCacheBytes } from './settings.ts'
@@ -21,6 +23,10 @@ export interface HostOffer {
   gpus: readonly Gpu[] | null
   /** True if engines must not use the GPUs that the host has */
   hidesGpus: boolean
+  /** Into how many shares each GPU is divided; 1 for whole GPUs */
+  parts: number
+  /** The part of a GPU's memory that its engines may use together */
+  memoryShare: number
 }
 
 /** The formats that engines load, and the share of a GPU's memory that they use. */
@@ -42,11 +48,22 @@ function readHostMemory(): number {
 export async function describeHost(
   settings: Pick<
     LocalRuntimeSettings,
-    'memoryBytes' | 'environment' | 'instanceTypes' | 'gpuMemoryShare' | 'stateCacheBytes' | 'cpuMaxBillions'
+    | 'memoryBytes'
+    | 'environment'
+    | 'instanceTypes'
+    | 'gpuMemoryShare'
+    | 'gpuShares'
+    | 'stateCacheBytes'
+    | 'cpuMaxBillions'
   >,
   formats: string[],
 ): Promise<HostOffer[]> {
-  const { environment, instanceTypes = [], gpuMemoryShare = engineMemoryShare } = settings
+  const {
+    environment,
+    instanceTypes = [],
+    gpuMemoryShare: memoryShare = engineMemoryShare,
+    gpuShares: parts = 1,
+  } = settings
   const usesGpus = environment['NODE_LLAMA_CPP_GPU'] !== 'false'
   const isApple = usesGpus && process.platform === 'darwin' && process.arch === 'arm64'
   const gpus = usesGpus && !isApple ? await findGpus(environment) : []
@@ -61,13 +78,73 @@ export async function describeHost(
     stateCacheBytes: settings.stateCacheBytes ?? defaultStateCacheBytes,
     formats,
   }
-  if (gpus.length === 0) return [{ offer: shared, gpus: null, hidesGpus: false }]
+  const onHost = { gpus: null, parts: 1, memoryShare }
+  if (gpus.length === 0) return [{ ...onHost, offer: shared, hidesGpus: false }]
   const { cpuMaxBillions: maxBillions = defaultCpuMaxBillions } = settings
   const onCpu = { ...shared, formats: [...llamaCpp.formats], maxBillions }
+  const whole = listGpuOffers(gpus, instanceTypes, { formats, memoryShare })
   return [
-    ...listGpuOffers(gpus, instanceTypes, { formats, memoryShare: gpuMemoryShare }),
-    { offer: onCpu, gpus: null, hidesGpus: true },
+    ...whole.flatMap((host) => (parts > 1 && host.offer.gpuCount === 1 ? [divide(host, parts), host] : host)),
+    { ...onHost, offer: onCpu, hidesGpus: true },
   ]
+}
+
+/** The shares of one GPU: all of them together use no more than an engine with the whole GPU. */
+function divide(whole: HostOffer, parts: number): HostOffer {
+  const { offer } = whole
+  const instanceType = nameShare({ whole: offer.instanceType, parts })
+  const memoryBytes = Math.floor(offer.memoryBytes / parts)
+  return { ...whole, offer: { ...offer, instanceType, memoryBytes, shares: parts }, parts }
+}
+
+/** The part of the whole memory of each GPU that an engine may use; to four decimals, never rounded up */
+export function getMemoryShare({ memoryShare, parts }: Pick<HostOffer, 'memoryShare' | 'parts'>): number {
+  // A tiny amount makes up for the error of floating-point numbers.
+  return Math.floor((memoryShare / parts) * 10_000 + 1e-6) / 10_000
+}
+
+/** What an engine can use of a GPU beside others, who may take half of the margin for free. */
+export function getUsableBytes({ memoryBytes }: Gpu, memoryShare: number, othersBytes: number): number {
+  const withOthers = memoryBytes * ((1 + memoryShare) / 2) - othersBytes
+  return Math.max(0, Math.min(memoryBytes * memoryShare, withOthers))
+}
+
+/** The offer with the memory that others leave; null if its GPUs have disappeared. */
+export function limitOffer(
+  { offer, gpus, parts, memoryShare }: HostOffer,
+  useOf: UseOf,
+): InstanceOffer | null {
+  if (gpus === null) return offer
+  const usable = gpus
+    .filter(({ uuid }) => useOf(uuid).isPresent)
+    .map((gpu) => getUsableBytes(gpu, memoryShare, useOf(gpu.uuid).othersBytes))
+    .toSorted((one, other) => other - one)
+  const last = usable[offer.gpuCount - 1]
+  if (last === undefined) return null
+  const left = Math.floor(last) * offer.gpuCount
+  if (left >= offer.memoryBytes) return offer
+  // A share is all or nothing.
+  const memoryBytes = parts > 1 ? 0 : left
+  return {
+    ...offer,
+    memoryBytes,
+    inUse: { memoryBytes: offer.memoryBytes, programs: nameOthers(gpus, useOf) },
+  }
+}
+
+/** The programs of others, such as `python (pid 4242, user kai) uses 21.3 GiB of GPU-5c2d8f1a` */
+export function nameOthers(gpus: readonly Gpu[], useOf: UseOf): string {
+  return gpus
+    .filter(({ uuid }) => useOf(uuid).others !== '')
+    .map(({ uuid }) =>
+      gpus.length === 1 ? useOf(uuid).others : `${useOf(uuid).others} of ${shortenUuid(uuid)}`,
+    )
+    .join('; ')
+}
+
+/** As much of a UUID as people and nvidia-smi need to tell GPUs apart */
+export function shortenUuid(uuid: string): string {
+  return uuid.slice(0, 12)
 }
 
 /** The instance types that these GPUs can make up. */
@@ -84,6 +161,8 @@ export function listGpuOffers(
       offer: { ...offer, computeCapability: type.computeCapability },
       gpus: matching,
       hidesGpus: false,
+      parts: 1,
+      memoryShare: engines.memoryShare,
     }
   })
   const others = gpus.filter((gpu) => !types.some((type) => isOfType(gpu, type)))
@@ -94,9 +173,14 @@ export function listGpuOffers(
 }
 
 /** The label of NVIDIA's GPU feature discovery is the name of the GPU with dashes. */
-function isOfType({ name }: Gpu, { vendor, gpuModel, nodeSelector }: InstanceType): boolean {
+function isOfType({ name }: Gpu, { vendor, gpuModel, nodeSelector, resource }: InstanceType): boolean {
   const label = nodeSelector['nvidia.com/gpu.product']
-  return vendor === 'nvidia' && (name === gpuModel || name.replaceAll(' ', '-') === label)
+  // A resource of its own is no whole GPU.
+  return (
+    vendor === 'nvidia' &&
+    resource === undefined &&
+    (name === gpuModel || name.replaceAll(' ', '-') === label)
+  )
 }
 
 function toOffer(
@@ -116,7 +200,7 @@ function toOffer(
     memoryBytes: Math.floor(Math.min(...gpus.map(({ memoryBytes }) => memoryBytes)) * gpuCount * memoryShare),
     formats,
   }
-  return { offer, gpus, hidesGpus: false }
+  return { offer, gpus, hidesGpus: false, parts: 1, memoryShare }
 }
 
 /** The kernel's out-of-memory kills, of this container if it has a counter; null if unknown. */

@@ -1,32 +1,39 @@
 import { mkdir } from 'node:fs/promises'
-import { formatMemory } from '../../../base/format-bytes.ts'
-import type { FailureCode } from '../../../ports/engine-failures.ts'
-import type { EngineSpec, InstanceOffer, ProvisionResult } from '../../../ports/model-runtime.ts'
+import { nameShare } from '../../../base/gpu-share.ts'
+import type { EngineSpec, ProvisionResult } from '../../../ports/model-runtime.ts'
 import { createSerialQueue } from '../serial-queue.ts'
+import { allocate } from './allocate.ts'
+import type { Held } from './allocate.ts'
 import { engineFiles } from './engine/engine-record.ts'
 import { readJson, writeJson } from './files.ts'
-import type { Gpu } from './gpus.ts'
+import { allFree } from './gpu-use.ts'
+import type { HeldGpu } from './gpu-use.ts'
+import type { HostGpus } from './host-gpus.ts'
 import type { HostOffer } from './host.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 import { listWeightPaths } from './weights/weight-files.ts'
 
 /** What an engine has reserved on this host. */
-export interface Reservation {
+export interface Reservation extends Held {
   startedAt: Date
-  memoryBytes: number
-  /** UUIDs of its GPUs; null if it shares the memory of the host */
-  gpus: string[] | null
+  /** Why the GPUs that it had first are gone, as a sentence; null if it still has them */
+  lost: string | null
   /** Paths of the weights that it needs */
   weights: string[]
 }
 
 /** The reservations of all engines, in their folders. A reservation ends when its folder is deleted. */
 export interface Reservations {
-  /** Reserves GPUs or memory, or returns the earlier reservation. Resolves once the disk has it. */
+  /**
+   * Reserves GPUs or memory, or returns the earlier reservation, with other GPUs for those that are lost.
+   * Resolves once the disk has it.
+   */
   reserve(spec: EngineSpec): Promise<ProvisionResult>
   find(engineId: string): Promise<Reservation | null>
   /** Paths of the weights that engines need */
   listNeededWeights(): Promise<string[]>
+  /** The parts of GPUs that engines have */
+  listHeldGpus(): Promise<HeldGpu[]>
 }
 
 /** The folders of engines on this host. */
@@ -37,24 +44,25 @@ export interface DeploymentFolders {
   list(): Promise<string[]>
 }
 
-type Assignment = { gpus: string[] | null } | { code: FailureCode; message: string }
-
 export function createReservations(
   settings: LocalRuntimeSettings,
   offers: readonly HostOffer[],
   folders: DeploymentFolders,
+  gpus: Pick<HostGpus, 'readUse' | 'findLost'>,
 ): Reservations {
   const runExclusive = createSerialQueue()
 
   const find = (engineId: string) => readReservation(folders.of(engineId))
 
-  async function list(): Promise<Reservation[]> {
-    return (await Promise.all((await folders.list()).map(find))).filter((each) => each !== null)
+  async function list(exceptId: string | null = null): Promise<Reservation[]> {
+    const ids = (await folders.list()).filter((id) => id !== exceptId)
+    return (await Promise.all(ids.map(find))).filter((each) => each !== null)
   }
 
   async function reserve(spec: EngineSpec): Promise<ProvisionResult> {
     const existing = await find(spec.engineId)
-    if (existing !== null) return describeInstance(spec.engineId, existing)
+    const lost = existing === null ? null : await gpus.findLost(existing, 0)
+    if (existing !== null && lost === null) return describeInstance(spec.engineId, existing)
     const found = offers.find(({ offer }) => offer.instanceType === spec.instanceType)
     if (found === undefined || !found.offer.formats.includes(spec.variant.format)) {
       const supported = offers.map(
@@ -63,12 +71,22 @@ export function createReservations(
       const message = `This host supports ${supported.join('; ')}, not ${spec.variant.format} on ${spec.instanceType}.`
       return { outcome: 'refused', code: 'no_feasible_instance', message }
     }
-    const allocation = allocate(found, spec.memoryBytes, await list())
-    if ('code' in allocation) return { outcome: 'refused', ...allocation }
+    const allocation = allocate(
+      found,
+      spec.memoryBytes,
+      await list(spec.engineId),
+      found.gpus === null ? allFree : await gpus.readUse(0),
+    )
+    if ('code' in allocation) {
+      const refusal = lost === null ? allocation : { code: 'instance_lost' as const, message: lost }
+      return { outcome: 'refused', ...refusal }
+    }
     const reservation = {
       startedAt: settings.clock?.() ?? new Date(),
       memoryBytes: spec.memoryBytes,
       gpus: allocation.gpus,
+      parts: found.parts,
+      lost,
       weights: [spec.variant, ...(spec.loras ?? [])].flatMap((each) => listWeightPaths(each, settings)),
     }
     const folder = folders.of(spec.engineId)
@@ -77,6 +95,8 @@ export function createReservations(
       started_at: reservation.startedAt.toISOString(),
       memory_bytes: reservation.memoryBytes,
       gpus: reservation.gpus,
+      parts: reservation.parts,
+      lost: reservation.lost,
       weights: reservation.weights,
     })
     return describeInstance(spec.engineId, reservation)
@@ -87,70 +107,47 @@ export function createReservations(
     reserve: (spec) => runExclusive('reserve', () => reserve(spec)),
     find,
     listNeededWeights: async () => (await list()).flatMap(({ weights }) => weights),
+    listHeldGpus: async () => {
+      const held = (await folders.list()).map(async (engineId) => {
+        const { gpus, parts } = (await find(engineId)) ?? { gpus: null, parts: 1 }
+        return (gpus ?? []).map((uuid) => ({ engineId, uuid, parts }))
+      })
+      return (await Promise.all(held)).flat()
+    },
   }
-}
-
-function allocate(
-  { offer, gpus }: HostOffer,
-  memoryBytes: number,
-  others: readonly Reservation[],
-): Assignment {
-  return gpus === null ? allocateMemory(offer, memoryBytes, others) : allocateGpus(offer, gpus, others)
-}
-
-/** Each GPU serves one engine. */
-function allocateGpus(
-  { instanceType, gpuCount }: InstanceOffer,
-  gpus: readonly Gpu[],
-  others: readonly Reservation[],
-): Assignment {
-  const taken = others.flatMap((other) => other.gpus ?? [])
-  const free = gpus.filter(({ uuid }) => !taken.includes(uuid))
-  if (free.length >= gpuCount) return { gpus: free.slice(0, gpuCount).map(({ uuid }) => uuid) }
-  const needed = gpuCount === 1 ? 'a GPU' : `${gpuCount} GPUs`
-  const message =
-    `${instanceType} needs ${needed}, but ${free.length} of the ${gpus.length} on this host are free. ` +
-    'Terminate a deployment, or deploy again when another one has ended.'
-  return { code: 'no_capacity', message }
-}
-
-function allocateMemory(
-  { memoryBytes: total }: InstanceOffer,
-  needed: number,
-  others: readonly Reservation[],
-): Assignment {
-  const sharing = others.filter(({ gpus }) => gpus === null)
-  const reserved = sharing.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
-  if (reserved + needed <= total) return { gpus: null }
-  const message =
-    `The engine needs ${formatMemory(needed)} of memory, but other deployments (${sharing.length}) use ` +
-    `${formatMemory(reserved)} of the ${formatMemory(total)} that this host has for engines. ` +
-    'Terminate a deployment or choose a smaller model.'
-  return { code: 'no_capacity', message }
 }
 
 async function readReservation(folder: string): Promise<Reservation | null> {
   const record = await readJson(engineFiles(folder).instance)
-  const { started_at: startedAt, memory_bytes: memoryBytes, gpus, weights } = record ?? {}
+  const { started_at: startedAt, memory_bytes: memoryBytes, gpus, parts, lost, weights } = record ?? {}
   if (typeof startedAt !== 'string' || typeof memoryBytes !== 'number' || !Array.isArray(weights)) return null
   return {
     startedAt: new Date(startedAt),
     memoryBytes,
     gpus: Array.isArray(gpus) ? gpus.map(String) : null,
+    parts: typeof parts === 'number' ? parts : 1,
+    lost: typeof lost === 'string' ? lost : null,
     weights: weights.map(String),
   }
 }
 
-function describeInstance(engineId: string, { gpus, startedAt }: Reservation): ProvisionResult {
+/** The name of an allocation: the GPUs, `GPU-5c2d8f1a/4` for a share of one, or the host */
+export function nameAllocation({ gpus, parts }: Pick<Reservation, 'gpus' | 'parts'>): string {
+  if (gpus === null) return 'host'
+  const whole = gpus.join(',')
+  return parts === 1 ? whole : nameShare({ whole, parts })
+}
+
+function describeInstance(engineId: string, reservation: Reservation): ProvisionResult {
   return {
     outcome: 'provisioned',
     instance: {
       // The last part of a UUIDv7 is random, unlike the first, which is the time.
       instanceId: `local-${engineId.slice(-12)}`,
       clusterId: 'local',
-      gpuAllocationId: gpus?.join(',') ?? 'host',
+      gpuAllocationId: nameAllocation(reservation),
       region: 'local',
-      startedAt,
+      startedAt: reservation.startedAt,
     },
   }
 }

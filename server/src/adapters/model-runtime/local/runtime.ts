@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type {
   EngineObservation,
   EngineSpec,
+  InstanceOffer,
   ModelRuntime,
   PlannedEngine,
 } from '../../../ports/model-runtime.ts'
@@ -23,9 +24,12 @@ import { followLog, hideFolder, limitLog, readLog } from './engine/engine-log.ts
 import type { LocalWeights } from './engine/local-engine.ts'
 import { engineFiles } from './engine/engine-record.ts'
 import { hasErrorCode } from './files.ts'
-import { describeHost } from './host.ts'
+import { createNvidiaReading } from './gpus.ts'
+import { openHostGpus } from './host-gpus.ts'
+import type { HostGpus } from './host-gpus.ts'
+import { describeHost, getMemoryShare, limitOffer } from './host.ts'
 import type { HostOffer } from './host.ts'
-import { createReservations } from './reservations.ts'
+import { createReservations, nameAllocation } from './reservations.ts'
 import type { DeploymentFolders, Reservations } from './reservations.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 import { fetchWeights } from './weights/fetch-weights.ts'
@@ -36,6 +40,8 @@ import type { WeightStore } from './weights/weights.ts'
 const engineProgram = fileURLToPath(new URL('../../../../../engine/src/main.ts', import.meta.url))
 const engineIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const logCheckMs = 30_000
+/** An engine that works is checked by readings of its GPUs of this age. */
+const runningAgeMs = 30_000
 
 /** The parts of the runtime, which its operations share. */
 interface LocalContext {
@@ -43,6 +49,7 @@ interface LocalContext {
   folders: DeploymentFolders
   programs: LocalEngines
   offers: readonly HostOffer[]
+  gpus: HostGpus
   engines: EngineControl
   reservations: Reservations
   weights: WeightStore
@@ -55,7 +62,7 @@ interface LocalContext {
  */
 export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<ModelRuntime> {
   const context = await openContext(given)
-  const { settings, folders, programs, offers, reservations, weights } = context
+  const { settings, folders, programs, reservations, weights } = context
   const stopLogChecks = startLogChecks(context)
   const runExclusive = createSerialQueue()
   const hidePath = hideFolder(settings.dataDirectory)
@@ -86,7 +93,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       prune: () => weights.cache.prune(),
       fetch: (variant, options) => fetchWeights(weights, variant, options),
     },
-    listOffers: async () => offers.map(({ offer }) => offer),
+    listOffers: () => listOffers(context),
     describeCommand: async (engine) => describeCommand(context, engine),
     provision: (spec) => runExclusive(spec.engineId, () => reservations.reserve(spec)),
     ensureEngine: (spec) => runExclusive(spec.engineId, () => ensureEngine(context, spec)),
@@ -118,10 +125,22 @@ async function openContext(given: LocalRuntimeSettings): Promise<LocalContext> {
   const formats = programs.list.flatMap((engine) => engine.formats)
   const offers = await describeHost(settings, formats)
   const engines = createEngineControl(settings, settings.engineProgram ?? engineProgram)
-  const reservations = createReservations(settings, offers, folders)
+  const gpus = openHostGpus({
+    gpus: [...new Map(offers.flatMap((host) => host.gpus ?? []).map((gpu) => [gpu.uuid, gpu])).values()],
+    readGpus: createNvidiaReading(settings.environment),
+    listHeldGpus: () => reservations.listHeldGpus(),
+    folderOf: (engineId) => folders.of(engineId),
+    logger: settings.logger,
+  })
+  const reservations = createReservations(settings, offers, folders, gpus)
   const weights = createWeightStore(settings, () => reservations.listNeededWeights())
   const containment = await openContainment(settings, listPrograms(settings))
-  return { settings, folders, programs, offers, engines, reservations, weights, containment }
+  return { settings, folders, programs, offers, gpus, engines, reservations, weights, containment }
+}
+
+async function listOffers({ offers, gpus }: LocalContext): Promise<InstanceOffer[]> {
+  const useOf = await gpus.readUse()
+  return offers.flatMap((host) => limitOffer(host, useOf) ?? [])
 }
 
 /** The programs that engines of this host run, with Node itself. */
@@ -163,34 +182,57 @@ function describeCommand({ programs, offers }: LocalContext, engine: PlannedEngi
     gpus: found?.gpus == null ? null : [],
     hidesGpus: found?.hidesGpus ?? false,
     computeCapability: found?.offer.computeCapability ?? null,
+    memoryShare: found === undefined ? 0.9 : getMemoryShare(found),
   })
 }
 
-async function observeEngine(
-  { engines, weights, folders }: LocalContext,
-  engineId: string,
-): Promise<EngineObservation> {
+async function observeEngine(context: LocalContext, engineId: string): Promise<EngineObservation> {
+  const { engines, weights, folders } = context
   const engine = await engines.observe(folders.of(engineId))
-  return engine.phase === 'absent' ? (weights.observe(engineId) ?? engine) : engine
+  if (engine.phase === 'absent') return weights.observe(engineId) ?? engine
+  return observeGpus(context, engineId, engine)
+}
+
+/** The state of an engine, unless its GPU is lost, or it takes more of one than its share. */
+async function observeGpus(
+  { reservations, gpus }: LocalContext,
+  engineId: string,
+  engine: EngineObservation,
+): Promise<EngineObservation> {
+  const reservation = await reservations.find(engineId)
+  if (reservation === null || reservation.gpus === null) return engine
+  const { phase } = engine
+  const lost = await gpus.findLost(reservation, phase === 'ready' ? runningAgeMs : undefined)
+  if (lost !== null) {
+    return { phase: 'failed', stage: 'runtime', code: 'instance_lost', message: lost, lostAt: 'unknown' }
+  }
+  const excess = phase === 'failed' ? null : await gpus.findRunFailure(engineId, reservation)
+  if (excess !== null) return { phase: 'failed', ...excess }
+  if (phase !== 'ready' || reservation.lost === null) return engine
+  const { startedAt } = reservation
+  const moved = { createdAt: startedAt, startedAt, reason: reservation.lost }
+  return { ...engine, instance: { ...moved, gpuAllocationId: nameAllocation(reservation) } }
 }
 
 async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<EngineObservation> {
-  const { settings, folders, engines, reservations } = context
+  const { settings, folders, engines } = context
   const { engineId } = spec
   const directory = folders.of(engineId)
+  const before = await observeEngine(context, engineId)
+  if (before.phase !== 'absent') return before
   // A restored DATA_DIR has no reservations.
-  const provisioned = await reservations.reserve(spec)
+  const provisioned = await context.reservations.reserve(spec)
   if (provisioned.outcome === 'refused') {
     const { code, message } = provisioned
     return { phase: 'failed', stage: 'engine_startup', code, message }
   }
-  const before = await observeEngine(context, engineId)
-  if (before.phase !== 'absent') return before
   // A hanging engine may outlive its launch record. Two engines would use twice the memory.
   if (!(await engines.stop(directory)))
     return { phase: 'starting', message: 'Waiting for the previous engine to stop.' }
   const model = await ensureWeights(context, spec)
   if (model !== null) {
+    const failure = await findStartFailure(context, spec)
+    if (failure !== null) return { phase: 'failed', ...failure }
     try {
       await engines.launch(directory, await buildStart(context, directory, spec, model))
     } catch (error) {
@@ -203,6 +245,16 @@ async function ensureEngine(context: LocalContext, spec: EngineSpec): Promise<En
   }
   const after = await observeEngine(context, engineId)
   return after.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : after
+}
+
+async function findStartFailure({ reservations, offers, gpus }: LocalContext, spec: EngineSpec) {
+  const reservation = await reservations.find(spec.engineId)
+  const host = findHost(offers, spec)
+  return reservation === null || host === undefined ? null : gpus.findStartFailure(spec, reservation, host)
+}
+
+function findHost(offers: readonly HostOffer[], { instanceType }: EngineSpec): HostOffer | undefined {
+  return offers.find(({ offer }) => offer.instanceType === instanceType)
 }
 
 /** The weights of an engine and its LoRAs; null while they are downloaded, one after the other. */
@@ -222,18 +274,20 @@ async function ensureWeights(
 }
 
 async function buildStart(
-  { programs, offers, reservations, containment }: LocalContext,
+  { programs, offers, gpus, reservations, containment }: LocalContext,
   directory: string,
   spec: EngineSpec,
   weights: LocalWeights,
 ): Promise<EngineStart> {
   const reservation = await reservations.find(spec.engineId)
-  const found = offers.find(({ offer }) => offer.instanceType === spec.instanceType)
+  const found = findHost(offers, spec)
   const place = {
     gpus: reservation?.gpus ?? null,
     hidesGpus: found?.hidesGpus ?? false,
     gpuModel: found?.offer.gpuModel ?? null,
     computeCapability: found?.offer.computeCapability ?? null,
+    memoryShare:
+      reservation === null || found === undefined ? 0.9 : await gpus.findMemoryShare(reservation, found),
     rights: await containment.prepare(directory, reservation?.weights ?? []),
   }
   return programs.build(spec, weights, place)

@@ -54,6 +54,8 @@ export interface LocalRuntimeSettings {
   vllmCommand?: Command | null | undefined
   /** The share of a GPU's memory that an engine may use; default 0.9 */
   gpuMemoryShare?: number | undefined
+  /** `GPU_SHARES`: into how many shares each GPU is also offered; default 1 for whole GPUs only */
+  gpuShares?: number | undefined
   /** Hosts that engines may fetch media from; default none */
   mediaDomains?: readonly string[] | undefined
   /** Capacity of engines that share the memory of this host; default Berth's */

@@ -19,6 +19,7 @@ type AlertHook = (transaction: DatabaseTransaction) => Promise<void>
 /** Refusals of hardware, after which a woken deployment sleeps on */
 const refusalCodes: ReadonlySet<FailureCode> = new Set([
   'no_capacity',
+  'in_use',
   'quota_exceeded',
   'budget_exhausted',
   'provision_timeout',

@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
-import type { FailureCode } from '../../../ports/engine-failures.ts'
+import type { EngineFailure, FailureCode } from '../../../ports/engine-failures.ts'
 import type { ModelRuntime } from '../../../ports/model-runtime.ts'
 import type { RuntimeEngine } from '../../../ports/runtime-engine.ts'
 import { findEngine } from '../../catalog/engine-choice.ts'
@@ -9,7 +9,7 @@ import { queueAlert } from '../../alerts/queue-alert.ts'
 import { findHourlyPrice } from '../../metering/instance-prices.ts'
 import type { EventContent } from '../state/change-store.ts'
 import { readEngineSpec } from '../serving/engine-spec.ts'
-import type { Selection } from '../../placement/instance-selection.ts'
+import type { Selection, SelectionResult } from '../../placement/instance-selection.ts'
 import { isRecovering } from '../state/recovery.ts'
 import {
   chooseHardware,
@@ -36,6 +36,8 @@ import type { InstanceChange, StepContext, StepResult } from './step.ts'
 import type { Instance } from '../state/instance-store.ts'
 
 const pendingTimeout = 60 * 60_000
+/** Refusals of hardware that deployments or other programs use */
+const takenCodes: ReadonlySet<FailureCode> = new Set(['no_capacity', 'in_use'])
 /** How long an instance waits for hardware of other deployments */
 const yieldTimeout = 10 * 60_000
 
@@ -44,11 +46,7 @@ export async function selectInstanceType(context: StepContext): Promise<StepResu
   const { deployment, instance, deps } = context
   const result = await chooseHardware(deps, deployment, instance.offers_refused)
   if (result.outcome === 'infeasible') {
-    return failInstance(context, {
-      stage: 'instance_selection',
-      code: 'no_feasible_instance',
-      message: result.reason,
-    })
+    return failInstance(context, toSelectionFailure(result))
   }
   const next = await moveInstance(
     context,
@@ -59,6 +57,13 @@ export async function selectInstanceType(context: StepContext): Promise<StepResu
     },
   )
   return { next }
+}
+
+function toSelectionFailure({
+  reason: message,
+  isInUse,
+}: Extract<SelectionResult, { outcome: 'infeasible' }>): EngineFailure {
+  return { stage: 'instance_selection', code: isInUse ? 'in_use' : 'no_feasible_instance', message }
 }
 
 function toSelectionEvent(deployment: Deployment, selection: Selection): EventContent {
@@ -177,9 +182,10 @@ async function tryNextOffer(
 ): Promise<StepResult> {
   const { deployment, instance, deps } = context
   const refused = [...instance.offers_refused, instance.instance_type ?? '']
-  const result = refusal.code === 'no_capacity' ? await chooseHardware(deps, deployment, refused) : null
+  const isTaken = takenCodes.has(refusal.code)
+  const result = isTaken ? await chooseHardware(deps, deployment, refused) : null
   const alert = (transaction: DatabaseTransaction) => alertRefusal(context, refusal, transaction)
-  if (result?.outcome !== 'selected' && refusal.code === 'no_capacity' && (await mayGetHardware(context))) {
+  if (result?.outcome !== 'selected' && isTaken && (await mayGetHardware(context))) {
     return waitForHardware(context, { hardware_refused_at: deps.clock() })
   }
   if (result?.outcome !== 'selected') {
@@ -240,7 +246,7 @@ async function alertRefusal(
   { code, message }: { code: FailureCode; message: string },
   transaction: DatabaseTransaction,
 ): Promise<void> {
-  if (code !== 'no_capacity' && code !== 'quota_exceeded') return
+  if (!takenCodes.has(code) && code !== 'quota_exceeded') return
   const data = {
     ...toAlerted(deployment),
     instance_type: instance.instance_type,
@@ -262,11 +268,7 @@ export async function resizeEngine(context: StepContext): Promise<StepResult> {
     return { waitMilliseconds: pollDelay.stopping }
   }
   if (result.outcome === 'infeasible') {
-    return failInstance(context, {
-      stage: 'instance_selection',
-      code: 'no_feasible_instance',
-      message: result.reason,
-    })
+    return failInstance(context, toSelectionFailure(result))
   }
   const chosen = toSelectionEvent(deployment, result.selection)
   const change = {

@@ -42,6 +42,7 @@ const host = {
   hidesGpus: false,
   gpuModel: null,
   computeCapability: null,
+  memoryShare: 0.9,
   rights: { account: null, prefix: [], cacheDirectory: '/data/compile-cache' },
 }
 

@@ -136,6 +136,18 @@ export async function findEngines(stateDirectory: string): Promise<EngineProcess
     .map(({ pid, args }) => ({ pid, nonce: optionValue(args, '--nonce') }))
 }
 
+/** The state folder of the engine that a process belongs to, of these; null for none. On Linux only. */
+export async function findOwner(pid: number, stateDirectories: readonly string[]): Promise<string | null> {
+  const args = process.platform === 'linux' ? await readArguments(pid) : null
+  if (args === null) return null
+  const folder = optionValue(args, '--state-dir') ?? (await readFolder(pid))
+  if (folder !== null) return stateDirectories.includes(folder) ? folder : null
+  for (const directory of stateDirectories) {
+    if (await (await openSession(directory))(pid)) return directory
+  }
+  return null
+}
+
 /** True until the process has exited. */
 export async function isRunning(pid: number): Promise<boolean> {
   return process.platform === 'linux'

@@ -17,11 +17,13 @@ export interface EnginePlace {
   gpuModel: string | null
   /** Such as 8.9; null when unknown or without NVIDIA GPUs */
   computeCapability: number | null
+  /** The part of the whole memory of each GPU that the engine may use, above 0 and below 1 */
+  memoryShare: number
   rights: EngineRights
 }
 
 /** What a command line shows of a place. */
-export type DescribedPlace = Pick<EnginePlace, 'gpus' | 'hidesGpus' | 'computeCapability'>
+export type DescribedPlace = Pick<EnginePlace, 'gpus' | 'hidesGpus' | 'computeCapability' | 'memoryShare'>
 
 /** The weights of a model on this host. */
 export interface LocalWeights {

@@ -72,7 +72,7 @@ function listArguments(
   settings: LocalRuntimeSettings,
   spec: EngineSpec,
   { model, loras }: Pick<LocalWeights, 'model' | 'loras'>,
-  { computeCapability }: DescribedPlace,
+  { computeCapability, memoryShare }: DescribedPlace,
   port: number,
 ): string[] {
   return buildVllmArguments({
@@ -83,7 +83,7 @@ function listArguments(
     port,
     gpus: Math.max(1, spec.gpuCount),
     computeCapability,
-    memoryShare: settings.gpuMemoryShare ?? 0.9,
+    memoryShare,
     mediaDomains: settings.mediaDomains ?? [],
   })
 }

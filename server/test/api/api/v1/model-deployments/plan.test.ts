@@ -261,3 +261,33 @@ test('POST …/plan: tells how long the last starts of the variant took, in the 
   expect(await readSeconds(owner, { model_name: 'berth-tiny-embedding' })).toBeNull()
   expect(await readSeconds(await registerClient(starting.url), tiny)).toBeNull()
 })
+
+test('POST …/plan and create name the programs of others that use the memory', async () => {
+  const programs = 'python (pid 4242, user kai) uses 21.3 GiB'
+  const crowded = { memoryBytes: 1 * GiB, inUse: { memoryBytes: 20 * GiB, programs } }
+  runtime.answer({ listOffers: () => [{ ...makeGpu('l4-x1', 1, 22.5), ...crowded }] })
+  const body = { model_name: 'qwen2.5-instruct', model_size_in_billions: 7, model_format: 'awq' }
+  const plan = await client.post(path, body)
+  expect(plan.body).toMatchObject({
+    feasible: false,
+    obstacle: 'in_use',
+    reason: expect.stringContaining(`needed, in use by others: ${programs}.`),
+  })
+  const created = await client.post('/api/v1/model-deployments', body)
+  expect(created.body).toMatchObject({ code: 'model_not_deployable', detail: plan.body.reason })
+})
+
+test('POST …/plan: a share of a GPU has its part of the price, and compute is not divided', async () => {
+  const whole = makeGpu('l4-x1', 1, 22.5)
+  const share = { instanceType: 'l4-x1/3', memoryBytes: Math.floor(whole.memoryBytes / 3), shares: 3 }
+  runtime.answer({ listOffers: () => [whole, { ...whole, ...share }] })
+  const body = { model_name: 'qwen2.5-instruct', model_size_in_billions: 0.5, model_format: 'awq' }
+  expect((await client.post(path, body)).body).toMatchObject({
+    instance_type: 'l4-x1/3',
+    price_per_hour: '0.26666666',
+    reason: expect.stringContaining('one of 3 shares of the memory of a GPU, whose compute is not divided'),
+    larger: { instance_type: 'l4-x1', price_per_hour: '0.8' },
+  })
+  const chosen = await client.post(path, { ...body, instance_type: 'l4-x1' })
+  expect(chosen.body).toMatchObject({ instance_type: 'l4-x1', price_per_hour: '0.8' })
+})
