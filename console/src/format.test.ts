@@ -1,5 +1,12 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { formatDelay, formatDuration, formatHours, formatRelative, formatBytes } from './format.ts'
+import {
+  formatDelay,
+  formatDuration,
+  formatHours,
+  formatMoney,
+  formatRelative,
+  formatBytes,
+} from './format.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -29,6 +36,17 @@ test('hours keep three significant digits below ten, one decimal above; less tha
   ])
 })
 
+test('amounts below a tenth have two significant digits', () => {
+  expect([0, 0.000104, 0.00291, 0.0996, 0.5, 12].map((amount) => formatMoney(amount, 'usd'))).toEqual([
+    '$0.00',
+    '$0.0001',
+    '$0.0029',
+    '$0.1',
+    '$0.50',
+    '$12.00',
+  ])
+})
+
 test('future times round to the nearest unit, past times round down', () => {
   const now = Date.parse('2026-03-01T12:00:00Z')
   // American English abbreviates with a period.
@@ -47,7 +65,8 @@ test('future times round to the nearest unit, past times round down', () => {
 })
 
 test('formats memory in the units of the server', () => {
-  expect(formatBytes(320 * 2 ** 20)).toBe('320\u00a0MiB')
+  expect(formatBytes(320.4 * 2 ** 20)).toBe('320\u00a0MiB')
+  expect(formatBytes(1.24 * 2 ** 20)).toBe('1.2\u00a0MiB')
   expect(formatBytes(22.5 * 2 ** 30)).toBe('22.5\u00a0GiB')
   expect(formatBytes(24 * 2 ** 30)).toBe('24.0\u00a0GiB')
 })

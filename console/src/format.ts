@@ -65,14 +65,14 @@ export const formatMean = (value: number) => mean().format(value)
 /** A share from 0 to 1 */
 export const formatPercent = (share: number) => percent().format(share)
 
-/** Formats an amount in the currency's main unit; amounts below 0.1 keep up to three significant digits. */
-export function formatMoney(amount: string | number, currency: string): string {
+/** Formats an amount in the currency's main unit; below 0.1 with at most so many significant digits. */
+export function formatMoney(amount: string | number, currency: string, digits = 2): string {
   const value = Number(amount)
   const small = value !== 0 && Math.abs(value) < 0.1
   return new Intl.NumberFormat(locale, {
     style: 'currency',
     currency,
-    ...(small ? { minimumSignificantDigits: 1, maximumSignificantDigits: 3 } : {}),
+    ...(small ? { minimumSignificantDigits: 1, maximumSignificantDigits: digits } : {}),
   }).format(value)
 }
 
@@ -143,10 +143,11 @@ export function formatHours(hours: number): string {
   return `${number.format(hours)}\u00a0h`
 }
 
-/** Formats an amount of memory in the binary units of the server's messages: 320 MiB, 22.5 GiB */
+/** Formats an amount of memory in the binary units of the server's messages: 1.2 MiB, 320 MiB, 22.5 GiB */
 export function formatBytes(bytes: number): string {
   const gib = bytes / 2 ** 30
-  if (gib < 1) return withSign(Math.max(1, Math.round(bytes / 2 ** 20)), 'MiB')
+  const mib = bytes / 2 ** 20
+  if (gib < 1) return withSign(Math.max(mib, 0.1), 'MiB', mib < 10 ? 1 : 0)
   const number = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 })
   return `${number.format(gib)}\u00a0GiB`
 }

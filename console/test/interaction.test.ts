@@ -242,7 +242,7 @@ test('the deploy dialog tells the size of the weights, and how long earlier star
   const names = () => panel.getByRole('term').allInnerTexts()
   await page.goto('/catalog/berth-tiny')
   await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
-  await see(panel.getByText(/^\d+\sMiB$/))
+  await see(panel.getByText(/^[\d.]+\sMiB$/))
   expect(await names()).toContain('Weights')
   expect(await names()).not.toContain('Time until ready')
 

@@ -126,7 +126,7 @@ test('schedules are set as hours or cron patterns, with their next times; an idl
   await dialog.getByLabel('Keep awake').fill('2')
   await dialog.getByLabel('Sat', { exact: true }).check()
   await dialog.getByLabel('Until').fill('20:30')
-  await see(dialog.getByText('Next times, in your time zone'))
+  await see(dialog.getByText('Next times, in your time zone (UTC)'))
   await see(dialog.getByRole('listitem').getByText('Keep 2 awake').first())
   await see(dialog.getByRole('listitem').getByText('May sleep').first())
 

@@ -25,7 +25,9 @@ export const ownModels = {
   deleteUpload: (name: string) => `Delete the upload of ${name}`,
   uploadOf: (name: string) => `Upload of ${name}`,
   uploadStates: {
-    sending: (sent: string, size: string) => `${sent} of ${size} uploaded`,
+    sending: (sent: string, size: string, rate: string | null) =>
+      `${sent} of ${size} uploaded${rate === null ? '' : `, ${rate}/s`}`,
+    waiting: (sent: string, size: string) => `${sent} of ${size} uploaded. Waiting for the server`,
     paused: (sent: string, size: string) => `Paused at ${sent} of ${size}`,
     failed: (sent: string, size: string) => `Stopped at ${sent} of ${size}`,
     sent: (_sent: string, size: string) => `${size} uploaded`,

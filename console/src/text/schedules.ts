@@ -19,6 +19,6 @@ export const schedules = {
     'Enter five fields (minute, hour, day of the month, month, day of the week) with a time that exists.',
   instancesRange: (least: number, most: number) =>
     least === most ? `Keep ${least} awake.` : `Keep ${least} to ${most} awake, within the most instances.`,
-  next: 'Next times, in your time zone',
+  next: (zone: string) => `Next times, in your time zone (${zone})`,
   change: (instances: number) => (instances === 0 ? 'May sleep' : `Keep ${instances} awake`),
 }

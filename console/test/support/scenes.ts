@@ -337,7 +337,7 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('button', { name: 'Edit policy' }).click()
       await dialog(page).getByRole('button', { name: 'Add hours' }).click()
       await dialog(page).getByRole('button', { name: 'Add cron pattern' }).click()
-      await see(dialog(page).getByText('Next times, in your time zone'))
+      await see(dialog(page).getByText('Next times, in your time zone (UTC)'))
     },
     'deployment-falling-asleep': async (page, { deployments: { chat } }) => {
       await page.route(`**/model-deployments/${chat}*`, showFallingAsleep)

@@ -180,7 +180,7 @@ function NextChanges({ rules }: { rules: readonly RuleDraft[] }) {
   const changes = listNextChanges(toDraftedSchedules(rules), shownChanges)
   return (
     <div className="grid gap-1 text-[0.8125rem] text-muted">
-      <p>{words.next}</p>
+      <p>{words.next(readTimeZone())}</p>
       <ol className="tabular grid gap-0.5">
         {changes.map(({ at, instances }, index) => (
           <li key={index} className="flex flex-wrap justify-between gap-x-4">

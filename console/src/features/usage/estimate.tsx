@@ -65,7 +65,7 @@ export function formatQuantity(quantity: string, unit: string): string {
 /** Formats a price per hour or per million tokens. */
 function formatUnitPrice({ unit, unit_amount_decimal: price, unit_amount_currency: currency }: UsageTotal) {
   if (Number(price) === 0) return text.usage.free
-  return unit === 'second'
-    ? text.usage.perHour(formatMoney(multiplyDecimal(price, 3_600), currency))
-    : text.usage.perMillion(formatMoney(multiplyDecimal(price, 1_000_000), currency))
+  // A digit more than in amounts, which are quantities times prices.
+  const format = (units: number) => formatMoney(multiplyDecimal(price, units), currency, 3)
+  return unit === 'second' ? text.usage.perHour(format(3_600)) : text.usage.perMillion(format(1_000_000))
 }

@@ -176,17 +176,21 @@ function isRefused(error: Error | null): boolean {
 
 /** How much of a file has arrived, with the controls of its upload. */
 function UploadProgress({ upload, onPause, onResume, onCancel }: UploadProgressProps) {
-  const { fileName, bytes, sent, status, error } = upload
+  const { fileName, bytes, sent, status, rate, error } = upload
   return (
     <section aria-label={words.upload} className="grid gap-2 rounded-lg border px-4 py-3">
       <div className="flex flex-wrap items-center gap-2">
         <div className="grid min-w-0 flex-1 gap-0.5">
           <span className="truncate font-medium">{fileName}</span>
           <span className="tabular text-[0.8125rem] text-muted">
-            {words.uploadStates[status](formatBytes(sent), formatBytes(bytes))}
+            {words.uploadStates[status](
+              formatBytes(sent),
+              formatBytes(bytes),
+              rate === null ? null : formatBytes(rate),
+            )}
           </span>
         </div>
-        {status === 'sending' && (
+        {(status === 'sending' || status === 'waiting') && (
           <Button size="small" onClick={onPause}>
             {words.pause}
           </Button>

@@ -10,6 +10,8 @@ const retryDelays = [0, 1_000, 2_000, 5_000, 10_000, 10_000, 10_000]
 
 export interface UploadListener {
   onProgress: (sent: number) => void
+  /** The server did not answer, and is asked again. */
+  onRetry: () => void
   onDone: (id: string) => void
   onError: (error: Error) => void
 }
@@ -27,7 +29,9 @@ export function createUpload(file: File, id: string | null, listener: UploadList
     onShouldRetry: (error) => {
       if (!navigator.onLine) return false
       const status = error instanceof DetailedError ? (error.originalResponse?.getStatus() ?? 0) : 0
-      return status === 0 || status === 409 || status === 423 || status >= 500
+      const isRetried = status === 0 || status === 409 || status === 423 || status >= 500
+      if (isRetried) listener.onRetry()
+      return isRetried
     },
     onProgress: listener.onProgress,
     onSuccess: () => listener.onDone(upload.url!.split('/').at(-1)!),

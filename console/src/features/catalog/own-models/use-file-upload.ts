@@ -4,10 +4,13 @@ import type { ModelUpload } from '../../../contract.ts'
 
 /** A file on its way to the server. */
 export interface FileUpload {
-  status: 'sending' | 'paused' | 'failed' | 'sent'
+  /** `waiting`: the server did not answer */
+  status: 'sending' | 'waiting' | 'paused' | 'failed' | 'sent'
   fileName: string
   bytes: number
   sent: number
+  /** Bytes per second since the last interruption; null in the first second */
+  rate: number | null
   /** Of the upload; null until the server has received everything */
   id: string | null
   error: Error | null
@@ -18,20 +21,39 @@ interface Running {
   start: () => void
 }
 
+function measureRate({ at, sent: first }: { at: number; sent: number }, sent: number): number | null {
+  const seconds = (performance.now() - at) / 1_000
+  return seconds < 1 ? null : (sent - first) / seconds
+}
+
 /** Uploads a file, also after a pause or lost connection, until unmounted. Calls `onSent` with the id. */
 export function useFileUpload(onSent: (id: string) => void) {
   const running = useRef<Running | null>(null)
   const [upload, setUpload] = useState<FileUpload | null>(null)
+  const since = useRef<{ at: number; sent: number } | null>(null)
   const change = (changes: Partial<FileUpload>) =>
     setUpload((current) => (current === null ? null : { ...current, ...changes }))
+  /** What the client reports late must not end a pause. */
+  const report = (changes: Partial<FileUpload>) =>
+    setUpload((current) =>
+      current?.status === 'sending' || current?.status === 'waiting' ? { ...current, ...changes } : current,
+    )
 
   const start = async (file: File, known: readonly ModelUpload[]) => {
     const before = known.find(({ file_name, bytes }) => file_name === file.name && bytes === file.size)
-    const facts = { fileName: file.name, bytes: file.size, id: null, error: null }
+    const facts = { fileName: file.name, bytes: file.size, id: null, error: null, rate: null }
+    since.current = null
     setUpload({ ...facts, status: 'sending', sent: before?.received ?? 0 })
     const { createUpload } = await import('./tus-client.ts')
     const created = createUpload(file, before?.id ?? null, {
-      onProgress: (sent) => change({ sent }),
+      onProgress: (sent) => {
+        since.current ??= { at: performance.now(), sent }
+        report({ status: 'sending', sent, rate: measureRate(since.current, sent) })
+      },
+      onRetry: () => {
+        since.current = null
+        report({ status: 'waiting', rate: null })
+      },
       onDone: (id) => {
         change({ status: 'sent', sent: file.size, id })
         onSent(id)
@@ -46,7 +68,8 @@ export function useFileUpload(onSent: (id: string) => void) {
     void running.current?.abort()
   }
   const resume = () => {
-    change({ status: 'sending', error: null })
+    since.current = null
+    change({ status: 'sending', error: null, rate: null })
     running.current?.start()
   }
   /** Removes the received part. The server has already removed a refused file. */
@@ -59,7 +82,7 @@ export function useFileUpload(onSent: (id: string) => void) {
   }
   /** Goes on with an upload that is complete on the server. */
   const take = ({ id, file_name: fileName, bytes }: ModelUpload) => {
-    setUpload({ status: 'sent', fileName, bytes, sent: bytes, id, error: null })
+    setUpload({ status: 'sent', fileName, bytes, sent: bytes, id, error: null, rate: null })
     onSent(id)
   }
 
