@@ -1,10 +1,12 @@
 import { X } from 'lucide-react'
 import { Dialog as Primitive } from 'radix-ui'
-import { useRef } from 'react'
+import { useCallback, useRef, useState } from 'react'
 import type { ReactNode } from 'react'
+import { createPortal } from 'react-dom'
 import { classNames } from '../class-names.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
+import { RenderSubmit } from './form.tsx'
 import { ErrorMessage } from './states.tsx'
 
 interface DialogProps {
@@ -14,7 +16,7 @@ interface DialogProps {
   title: ReactNode
   description?: ReactNode
   children: ReactNode
-  /** The buttons of the footer, with the primary one last. */
+  /** The buttons of the footer, with the primary one last; those of a form are added. */
   actions?: ReactNode
   wide?: boolean
   /** Whether only a button of the content closes it, because what it shows can't be opened again. */
@@ -45,6 +47,21 @@ export function Dialog({
   locked,
 }: DialogProps) {
   const opener = useRef<Element>(null)
+  const [footer, setFooter] = useState<HTMLElement | null>(null)
+  const renderSubmit = useCallback(
+    (form: string, label: string, busy: boolean) =>
+      footer &&
+      createPortal(
+        <>
+          {!locked && <Button onClick={onClose}>{text.common.cancel}</Button>}
+          <Button type="submit" form={form} variant="primary" busy={busy}>
+            {label}
+          </Button>
+        </>,
+        footer,
+      ),
+    [footer, locked, onClose],
+  )
   const focusFirstField = (event: Event) => {
     opener.current = document.activeElement === document.body ? null : document.activeElement
     const content = event.currentTarget
@@ -91,10 +108,15 @@ export function Dialog({
               </Primitive.Close>
             )}
           </header>
-          <div className="overflow-y-auto px-5 py-4">{children}</div>
-          {actions && (
-            <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">{actions}</footer>
-          )}
+          <div className="overflow-y-auto px-5 py-4">
+            <RenderSubmit value={renderSubmit}>{children}</RenderSubmit>
+          </div>
+          <footer
+            ref={setFooter}
+            className="flex flex-wrap justify-end gap-2 border-t px-5 py-3 empty:hidden"
+          >
+            {actions}
+          </footer>
         </Primitive.Content>
       </Primitive.Portal>
     </Primitive.Root>

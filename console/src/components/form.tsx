@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useRef, useState, useLayoutEffect } from 'react'
+import { createContext, use, useEffect, useId, useRef, useState, useLayoutEffect } from 'react'
 import type { ReactNode, RefObject } from 'react'
 import { ApiError } from '../api/client.ts'
 import { sessionQuery } from '../api/session.ts'
@@ -10,7 +10,7 @@ import { ErrorMessage } from './states.tsx'
 interface FormProps<Name extends string> {
   /** Receives the values by field name. */
   onSubmit: (values: Record<Name, string>) => void
-  /** Omit it when a button outside submits the form through its `id`. */
+  /** Of the button. Omit it when a button outside submits the form through its `id`. */
   submitLabel?: string
   id?: string
   busy?: boolean
@@ -23,6 +23,11 @@ interface FormProps<Name extends string> {
   className?: string
   children: ReactNode
 }
+
+/** How a form renders its button, by the form's id; null for below the fields. */
+export const RenderSubmit = createContext<((id: string, label: string, busy: boolean) => ReactNode) | null>(
+  null,
+)
 
 /** What people had typed when their session ended, in memory, by person, page and fields. */
 const drafts = new Map<string, Record<string, string>>()
@@ -43,6 +48,9 @@ export function Form<Name extends string>({
 }: FormProps<Name>) {
   const form = useRef<HTMLFormElement>(null)
   useFormDraft(form)
+  const ownId = useId()
+  const formId = id ?? ownId
+  const renderSubmit = use(RenderSubmit)
   const [submittedNames, setSubmittedNames] = useState<string[]>([])
   useEffect(() => {
     if (error) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
@@ -53,7 +61,7 @@ export function Form<Name extends string>({
   return (
     <form
       ref={form}
-      id={id}
+      id={formId}
       // The server's messages stand below the fields. Browser bubbles would be a second kind of message.
       noValidate
       className={classNames('grid gap-4', className)}
@@ -66,16 +74,19 @@ export function Form<Name extends string>({
     >
       {children}
       {remedy ?? (!shownByFields && <ErrorMessage error={error} />)}
-      {submitLabel && (
-        <Button
-          type="submit"
-          variant="primary"
-          busy={busy}
-          className={wide ? 'w-full' : 'justify-self-start'}
-        >
-          {submitLabel}
-        </Button>
-      )}
+      {submitLabel &&
+        (renderSubmit ? (
+          renderSubmit(formId, submitLabel, busy)
+        ) : (
+          <Button
+            type="submit"
+            variant="primary"
+            busy={busy}
+            className={wide ? 'w-full' : 'justify-self-start'}
+          >
+            {submitLabel}
+          </Button>
+        ))}
     </form>
   )
 }

@@ -31,6 +31,7 @@ export function checkScenes(theme: 'light' | 'dark'): void {
     await page.evaluate(axe.source)
     await simplifyPainting(page)
     expect(await findViolations(page, theme)).toEqual([])
+    expect(await page.locator('[role=dialog] form [type=submit]').count(), 'buttons above a footer').toBe(0)
     expect(pageErrors.splice(0)).toEqual([])
   })
 

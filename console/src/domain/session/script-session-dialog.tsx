@@ -95,13 +95,19 @@ function SignInAgain() {
 /** The cookie of a new session, shown only once, so only the confirmation closes the dialog. */
 function CookieDialog({ session, onDone }: { session: ScriptSession; onDone: () => void }) {
   return (
-    <Dialog locked onClose={onDone} title={words.copyTitle}>
+    <Dialog
+      locked
+      onClose={onDone}
+      title={words.copyTitle}
+      actions={
+        <Button variant="primary" onClick={onDone}>
+          {words.done}
+        </Button>
+      }
+    >
       <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
         <p className="text-muted">{words.copyDescription(formatRelative(session.expires_at))}</p>
         <CodeBlock code={`export BERTH_COOKIE='${session.cookie}'`} label={words.command} />
-        <Button variant="primary" className="justify-self-start" onClick={onDone}>
-          {words.done}
-        </Button>
       </div>
     </Dialog>
   )

@@ -108,13 +108,19 @@ function UrlDialog({ url, onClose, onNewSecret }: ChangeProps & { url: string | 
 /** A signing secret, in a dialog that only the confirmation closes: the secret is not shown again. */
 function SecretDialog({ secret, onDone }: { secret: string; onDone: () => void }) {
   return (
-    <Dialog locked onClose={onDone} title={words.copyTitle}>
+    <Dialog
+      locked
+      onClose={onDone}
+      title={words.copyTitle}
+      actions={
+        <Button variant="primary" onClick={onDone}>
+          {words.done}
+        </Button>
+      }
+    >
       <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
         <p className="text-muted">{words.copyDescription}</p>
         <CodeBlock code={secret} label={words.secret} wrap />
-        <Button variant="primary" className="justify-self-start" onClick={onDone}>
-          {words.done}
-        </Button>
       </div>
     </Dialog>
   )

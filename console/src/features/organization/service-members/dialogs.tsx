@@ -169,14 +169,20 @@ function CredentialsDialog({ issued, onDone }: { issued: IssuedServiceMember; on
     `BERTH_PASSWORD=${issued.password}`,
   ]
   return (
-    <Dialog locked onClose={onDone} title={words.copyTitle}>
+    <Dialog
+      locked
+      onClose={onDone}
+      title={words.copyTitle}
+      actions={
+        <Button variant="primary" onClick={onDone}>
+          {words.done}
+        </Button>
+      }
+    >
       <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-4">
         <p className="text-muted">{words.copyDescription}</p>
         <CodeBlock code={variables.join('\n')} label={words.credentials} wrap />
         <p className="text-[0.8125rem] text-muted">{words.run}</p>
-        <Button variant="primary" className="justify-self-start" onClick={onDone}>
-          {words.done}
-        </Button>
       </div>
     </Dialog>
   )
