@@ -26,7 +26,7 @@ import {
   toDeploymentUsageBody,
   toReference,
 } from './schemas.ts'
-import { listDeployments } from './state/store.ts'
+import { listDeployments } from './state/deployment-list.ts'
 import { putToSleep } from './changes/sleep.ts'
 import { terminateDeployment } from './changes/terminate.ts'
 import { wakeForPerson } from './serving/wake.ts'

@@ -2,7 +2,7 @@ import { roleCan } from '../../../base/roles.ts'
 import { judgeStanding, toRefusalError } from '../../../base/standing.ts'
 import type { Viewer } from '../../../base/viewer.ts'
 import { listReadableOrganizations } from './judge-access.ts'
-import type { DeploymentListScope } from './store.ts'
+import type { DeploymentListScope } from './deployment-list.ts'
 
 export const listScopes = ['own', 'organization', 'callable'] as const
 
